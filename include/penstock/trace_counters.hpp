@@ -1,0 +1,101 @@
+// What each initiator and each target counts while it works: one writer, any number of readers, no read-modify-write.
+//
+// Counting costs a load and a store to a line that only the writer writes. Reading the clock costs more than a small task
+// does, so durations are taken on a sample (one task in 64) and scaled by the exact counts; only what is rare anyway
+// (stalls, idle periods) is timed each time. The layer knows ids and ticks; what a tick is worth, the reader says.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace penstock::trace {
+
+/// A number that one thread raises and any thread reads. Cost: a load and a store, both relaxed.
+class Counter {
+  public:
+    void add(std::uint64_t n = 1) noexcept { value_.store(value() + n, std::memory_order_relaxed); }
+    std::uint64_t value() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+  private:
+    std::atomic<std::uint64_t> value_{0};
+};
+
+/// Ticks spent in a state, exact even while the state lasts: a target that has been idle since an hour ago reads as idle.
+/// One writer, any reader; a single word, so that a reader never sees half a change.
+///
+/// The word holds (sum << 1 | running). Starting at `now` subtracts `now` from the sum, ending adds it, so a reader who
+/// finds it running adds its own `now`. Sums are modulo 2^63; 2^62 ticks are 29 years at 5 GHz.
+class Stopwatch {
+  public:
+    /// Adds a period that is over, in ticks.
+    void add(std::uint64_t ticks) noexcept { store(load() + (ticks << 1)); }
+
+    /// The state begins at tick `now`. Must not be running.
+    void begin(std::uint64_t now) noexcept { store((load() - (now << 1)) | 1u); }
+
+    /// The state ends at tick `now`. Must be running.
+    void end(std::uint64_t now) noexcept { store((load() & ~std::uint64_t{1}) + (now << 1)); }
+
+    bool running() const noexcept { return (load() & 1u) != 0; }
+
+    /// Ticks up to `now`, the period that lasts included. A clock that lags behind the writer's reads as no time at all.
+    std::uint64_t value(std::uint64_t now) const noexcept {
+        const std::uint64_t word = load();
+        const std::uint64_t sum = ((word & 1u) != 0 ? (word >> 1) + now : word >> 1) & mask;
+        return sum > mask / 2 ? 0 : sum;
+    }
+
+  private:
+    static constexpr std::uint64_t mask = ~std::uint64_t{0} >> 1;
+
+    std::uint64_t load() const noexcept { return word_.load(std::memory_order_relaxed); }
+    void store(std::uint64_t word) noexcept { word_.store(word, std::memory_order_relaxed); }
+
+    std::atomic<std::uint64_t> word_{0};
+};
+
+/// What one initiator counts; only its thread writes. Three states exclude one another, so that the shares of a breakdown
+/// add up: time inside a call is net of stalls and of tasks run there, time inside a wait is net of tasks run there.
+struct alignas(128) InitiatorCounters {
+    Counter calls;      ///< tasks issued, by whatever way they went
+    Counter committed;  ///< of these: put into a lane
+    Counter deferred;   ///< of these: put into the initiator's own deque first
+    Counter helped;     ///< tasks that the initiator ran itself while it waited
+    Counter inlined;    ///< tasks that the initiator ran itself inside the call
+    Counter stalls;     ///< times that a call had to wait because everything was full
+    Counter refused;    ///< calls that were refused
+
+    Counter sampled_calls;       ///< calls that were timed
+    Counter sampled_call_ticks;  ///< ticks of these, net of stalls and of inlined tasks
+
+    Stopwatch stall_ticks;  ///< ticks stalled; every stall is timed
+
+    Counter waits;               ///< waits and barriers that had to wait
+    Counter sampled_waits;       ///< of these: timed (a writer that times each of them adds to both)
+    Counter sampled_wait_ticks;  ///< ticks of these, net of helped tasks
+
+    Counter help_ticks_sampled;  ///< ticks of the timed ones among helped and inlined tasks
+    Counter help_sampled;        ///< how many of these were timed
+};
+
+/// What one target counts; only its thread writes. What is neither computing nor idle is transfer and library.
+struct alignas(128) TargetCounters {
+    Counter tasks;   ///< tasks that ran here, however they came
+    Counter pulled;  ///< of these: fetched from an initiator's deque
+    Counter failed;  ///< of these: ended by an exception
+
+    Counter sampled_tasks;          ///< tasks whose body was timed
+    Counter sampled_compute_ticks;  ///< ticks of these bodies
+
+    Counter staged_bytes;      ///< bytes copied into the local store or back
+    Counter prefetched_bytes;  ///< bytes asked for ahead of their task
+
+    Stopwatch idle_ticks;  ///< ticks without a task; every idle period is timed
+    Counter idle_periods;  ///< how many such periods began
+    Counter parks;         ///< how many of them ended in sleep
+};
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "counters may lie in memory shared by two processes");
+static_assert(sizeof(InitiatorCounters) == 128 && sizeof(TargetCounters) == 128);
+
+}  // namespace penstock::trace
