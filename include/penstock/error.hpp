@@ -1,6 +1,8 @@
 // The errors that Penstock throws: types with facts in them, and a message that says what to do next.
 #pragma once
 
+#include <cstddef>
+#include <exception>
 #include <stdexcept>
 #include <string>
 
@@ -16,6 +18,64 @@ class Error : public std::runtime_error {
 class UsageError : public Error {
   public:
     using Error::Error;
+};
+
+/// An argument of a call breaks a rule: null, misaligned, overlapping, too large a stride, a value that does not fit.
+class ArgumentError : public UsageError {
+  public:
+    ArgumentError(std::string task, int argument, const std::string& what);
+    const std::string& task() const noexcept { return task_; }
+    int argument() const noexcept { return argument_; }  ///< counted from 1, as in the parameter list
+
+  private:
+    std::string task_;
+    int argument_;
+};
+
+/// A task ended by an exception. `cause()` is the exception itself (rethrow it), what() says which task and where.
+class TaskFailed : public Error {
+  public:
+    TaskFailed(std::string task, int target, std::exception_ptr cause, std::size_t others = 0);
+    const std::string& task() const noexcept { return task_; }
+    int target() const noexcept { return target_; }               ///< -1: the initiator itself ran it
+    std::exception_ptr cause() const noexcept { return cause_; }  ///< never null
+    std::size_t others() const noexcept { return others_; }       ///< how many more tasks failed before the same barrier
+
+  private:
+    std::string task_;
+    int target_;
+    std::exception_ptr cause_;
+    std::size_t others_;
+};
+
+/// The task that a handle stands for was cancelled before it started.
+class TaskCancelled : public Error {
+  public:
+    using Error::Error;
+};
+
+/// A call was refused because everything that may hold it is full (WhenFull::refuse).
+class QueueFull : public Error {
+  public:
+    using Error::Error;
+};
+
+/// Tasks wait inside tasks deeper than the limit.
+class NestingTooDeep : public UsageError {
+  public:
+    using UsageError::UsageError;
+};
+
+/// The wait can never end; the message says what waits for what.
+class WouldDeadlock : public UsageError {
+  public:
+    using UsageError::UsageError;
+};
+
+/// The machine behind a handle or a call no longer exists (or stayed behind in the parent of a fork).
+class MachineGone : public UsageError {
+  public:
+    using UsageError::UsageError;
 };
 
 /// The operating system refused something that Penstock needs (memory, a thread, a descriptor).

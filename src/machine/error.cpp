@@ -1,8 +1,35 @@
 #include "penstock/error.hpp"
 
 #include <cstring>
+#include <utility>
 
 namespace penstock {
+namespace {
+
+std::string describe(const std::exception_ptr& cause) {
+    try {
+        std::rethrow_exception(cause);
+    } catch (const std::exception& e) {
+        return e.what();
+    } catch (...) {
+        return "an exception that is not a std::exception";
+    }
+}
+
+}  // namespace
+
+ArgumentError::ArgumentError(std::string task, int argument, const std::string& what)
+    : UsageError("call of " + task + ", argument " + std::to_string(argument) + ": " + what),
+      task_(std::move(task)),
+      argument_(argument) {}
+
+TaskFailed::TaskFailed(std::string task, int target, std::exception_ptr cause, std::size_t others)
+    : Error("task " + task + " failed on " + (target < 0 ? "its initiator" : "target " + std::to_string(target)) + ": " +
+            describe(cause) + (others == 0 ? "" : " (and " + std::to_string(others) + " more failed)")),
+      task_(std::move(task)),
+      target_(target),
+      cause_(std::move(cause)),
+      others_(others) {}
 
 SystemError::SystemError(const std::string& what, int number)
     : Error(what + ": " + std::strerror(number)), number_(number) {}

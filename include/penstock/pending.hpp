@@ -1,0 +1,135 @@
+// task layer: one ring of an initiator's pending deque. Its owner appends; whoever is free claims from the other end.
+//
+// What an initiator issues beyond what its targets can start at once waits here (contract 2), so that uneven tasks balance:
+// a target that runs out of work claims the oldest tasks, a few at a time, and the owner does the same while it helps. Records
+// are the same self-sequenced lines as a channel's, so appending costs the owner one line and no shared tail, and the only
+// read-modify-write is the claim, once for several tasks.
+//
+// Happens-before.
+//   append    payload writes -> sequence.store(release) -> sequence.load(acquire) by a claimant -> its payload reads
+//   claim     head_ is moved by compare-and-swap and only grows. Whoever moves it from h to h+n owns the records h+1 .. h+n: they
+//             were valid when it looked, and a record is overwritten only after it was claimed and completed, so a claimant that
+//             looked at old records finds that head_ has moved, and its compare-and-swap fails. No ABA: head_ never repeats.
+//   complete  all that the task wrote -> done.store(release) -> done.load(acquire) by a waiter or by the owner before it reuses
+//             the slot. Every claimant also counts what it completed in a line of its own (Completed): the owner's barrier sums
+//             these few lines instead of reading every record.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "penstock/channel.hpp"
+
+namespace penstock {
+
+/// How many tasks of one ring one claimant has completed. Written by that claimant alone.
+template <class Policy = StandardAtomics>
+struct alignas(64) Completed {
+    typename Policy::template Atomic<std::uint64_t> count{0};
+};
+
+template <class Payload, class Policy = StandardAtomics>
+class PendingRing {
+  public:
+    using RecordType = Record<Payload, Policy>;
+    using CompletedType = Completed<Policy>;
+
+    /// A run of claimed records: numbers first .. first + count - 1. Empty when count is 0.
+    struct Claim {
+        std::uint64_t first = 0;
+        std::uint32_t count = 0;
+    };
+
+    /// `slots`: `capacity` records (a power of two). `completed`: one line for each of `claimants`.
+    PendingRing(RecordType* slots, std::uint32_t capacity, CompletedType* completed, std::uint32_t claimants)
+        : slots_(slots), completed_(completed), mask_(capacity - 1), claimants_(claimants) {}
+
+    std::uint32_t capacity() const noexcept { return mask_ + 1; }
+    std::uint32_t slot(std::uint64_t number) const noexcept { return static_cast<std::uint32_t>(number - 1) & mask_; }
+    RecordType& record(std::uint64_t number) const noexcept { return slots_[slot(number)]; }
+
+    // ---- the owner ----
+
+    std::uint64_t appended() const noexcept { return tail_; }
+
+    /// The record to fill next, or nullptr when the slot's last task has not completed yet.
+    RecordType* reserve() noexcept {
+        auto& next = slots_[static_cast<std::uint32_t>(tail_) & mask_];
+        if (tail_ - free_from_ <= mask_) return &next;
+        return slot_is_free(next) ? &next : nullptr;
+    }
+
+    /// Makes the reserved record claimable and returns its number.
+    std::uint64_t append() noexcept {
+        record(++tail_).sequence.store(2 * tail_, std::memory_order_release);
+        return tail_;
+    }
+
+    /// True when every appended task has completed. Reads one line a claimant. An acquire of all that they wrote.
+    bool drained() noexcept {
+        if (free_from_ == tail_) return true;
+        std::uint64_t sum = 0;
+        for (std::uint32_t i = 0; i < claimants_; ++i) sum += completed_[i].count.load(std::memory_order_acquire);
+        if (sum != tail_) return false;
+        free_from_ = tail_;
+        return true;
+    }
+
+    /// True when the owner knows, without looking, that nothing is outstanding.
+    bool known_empty() const noexcept { return free_from_ == tail_; }
+
+    // ---- any claimant ----
+
+    /// Is there something to claim? Two loads that hit the private cache while nothing changes.
+    bool inviting() const noexcept {
+        const auto number = head_.load(std::memory_order_relaxed) + 1;
+        return record(number).sequence.load(std::memory_order_acquire) >> 1 == number;
+    }
+
+    /// Claims at most `most` of the oldest tasks, and at most the `share`-th part of those seen waiting (so that the
+    /// last ones are spread over all who are free: guided self-scheduling). Empty when there is none or another was faster.
+    Claim claim(std::uint32_t most, std::uint32_t share) noexcept {
+        auto head = head_.load(std::memory_order_relaxed);
+        const std::uint32_t look = most * share;
+        std::uint32_t waiting = 0;
+        while (waiting < look && record(head + waiting + 1).sequence.load(std::memory_order_acquire) >> 1 == head + waiting + 1)
+            ++waiting;
+        if (waiting == 0) return {};
+        const std::uint32_t count = waiting < share ? 1 : waiting / share;
+        // Relaxed is enough: the payloads are acquired through the sequences, and head_ hands over nothing else.
+        if (!head_.compare_exchange_strong(head, head + count, std::memory_order_relaxed, std::memory_order_relaxed)) return {};
+        return {head + 1, count};
+    }
+
+    /// Completes one claimed task. `claimant` is the caller's own index.
+    void complete(std::uint64_t number, std::uint32_t claimant) noexcept {
+        record(number).done.store(number, std::memory_order_release);
+        auto& mine = completed_[claimant].count;
+        mine.store(mine.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    }
+
+    // ---- any thread ----
+
+    /// Has task `number` completed? A record that carries a later task says that the earlier one has completed.
+    bool completed(std::uint64_t number) const noexcept {
+        return record(number).done.load(std::memory_order_acquire) >= number;
+    }
+
+  private:
+    static bool slot_is_free(const RecordType& record) noexcept {
+        return record.done.load(std::memory_order_acquire) == record.sequence.load(std::memory_order_relaxed) >> 1;
+    }
+
+    // Written once.
+    RecordType* slots_;
+    CompletedType* completed_;
+    std::uint32_t mask_;
+    std::uint32_t claimants_;
+    // The owner's.
+    alignas(128) std::uint64_t tail_ = 0;       ///< tasks appended
+    std::uint64_t free_from_ = 0;               ///< all tasks up to here are known to be complete
+    // The claimants'.
+    alignas(128) typename Policy::template Atomic<std::uint64_t> head_{0};  ///< tasks claimed
+};
+
+}  // namespace penstock

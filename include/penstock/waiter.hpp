@@ -1,0 +1,166 @@
+// machine layer: the one place in which every thread of Penstock waits (contract 14).
+//
+// A wait has three phases: spin on what is polled; where the processor has a monitor instruction, doze on it; after about
+// 50 us without anything to do, park on a futex. Sending must stay free of fences (one raises a null task from 6 to 74 ns), so the
+// parker pays: it announces itself, issues a process-wide barrier, looks once more, and sleeps. The sender publishes and
+// then loads one flag, which stays in its cache.
+//
+// Happens-before. Sender: publish (release store), then load parked. Parker: store parked, barrier, poll. The barrier
+// (membarrier) makes every running thread of the process execute a full fence between two of its instructions. If the sender's load of
+// parked comes before its fence and reads 0, then its publication is before that fence too and the poll after the barrier sees
+// it. If the load comes after the fence, it reads 1 and the sender wakes the parker. So one of the two always happens. Where
+// there is no membarrier, or the peer is another process, the sleep is bounded instead (`longest_sleep`).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "penstock/clock.hpp"
+#include "penstock/relax.hpp"
+
+namespace penstock {
+
+/// The flag that a sleeper raises, on a line of its own. Lies beside the sleeper, or in a mapping shared with a peer.
+struct alignas(128) Doorbell {
+    std::atomic<std::uint32_t> parked{0};  ///< sleeper: 1 while it sleeps or is about to; waker: 0
+};
+
+namespace waiting {
+
+/// Issues a full fence on every running thread of this process. False where the kernel has no such call.
+bool process_wide_barrier() noexcept;
+/// Sleeps while `bell` is 1, at most `longest`.
+void sleep_on(Doorbell& bell, std::chrono::nanoseconds longest) noexcept;
+/// Cold half of ring().
+void wake(Doorbell& bell) noexcept;
+/// Dozes in the processor until `line` is written or about `ticks` have passed. False where the processor cannot.
+bool doze(const void* line, std::uint64_t ticks) noexcept;
+
+}  // namespace waiting
+
+/// Tells the owner of `bell` that something was published for it. Costs the load of one cached flag.
+inline void ring(Doorbell& bell) noexcept {
+    if (bell.parked.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        waiting::wake(bell);
+}
+
+/// What a thread waits for, in the words that a report of "who waits for whom" uses. Static strings only.
+struct WaitReason {
+    const char* what = "nothing";      ///< for instance "a task"
+    std::uint64_t subject = 0;         ///< an opaque id of what is waited for (a handle's ring, a lane)
+};
+
+/// How long each phase lasts.
+struct WaitPolicy {
+    std::chrono::nanoseconds spin{50'000};            ///< before parking
+    std::uint32_t spins_before_yield = ~0u;           ///< yields the processor after so many looks (oversubscribed machines)
+    std::chrono::nanoseconds longest_sleep{0};        ///< 0: until rung; else a bound, for peers that cannot be fenced
+
+    /// The policy for `threads` threads on `processors` processors: spin when each has its own, else yield soon and park early.
+    static WaitPolicy for_threads(double threads, double processors) noexcept;
+};
+
+/// One per thread. wait() returns when the poll says so; interested others may read what it waits for.
+class Waiter {
+  public:
+    explicit Waiter(WaitPolicy policy = {}) noexcept : policy_(policy) {}
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+
+    Doorbell& bell() noexcept { return bell_; }
+    const WaitPolicy& policy() const noexcept { return policy_; }
+    void set_policy(WaitPolicy policy) noexcept { policy_ = policy; }
+
+    /// Waits until `poll()` returns true. `line`: one address whose change is likely to end the wait, or null.
+    template <class Poll>
+    void wait(Poll&& poll, WaitReason reason = {}, const void* line = nullptr) {
+        for (std::uint32_t looks = 0; looks < short_spin; ++looks) {
+            if (poll()) return;
+            relax();
+        }
+        wait_longer(poll, reason, line);
+    }
+
+    /// As wait(), but gives up after `limit`. False when it gave up.
+    template <class Poll>
+    bool wait_for(Poll&& poll, std::chrono::nanoseconds limit, WaitReason reason = {}) {
+        const auto begin = std::chrono::steady_clock::now();
+        bool late = false;
+        std::uint32_t looks = 0;
+        wait(
+            [&] {
+                if (poll()) return true;
+                if ((++looks & 63) == 0 || parking_) late = std::chrono::steady_clock::now() - begin >= limit;
+                return late;
+            },
+            reason);
+        return !late || poll();
+    }
+
+    /// What this thread waits for now ("nothing" when it does not). Any thread.
+    WaitReason reason() const noexcept {
+        return {what_.load(std::memory_order_acquire), subject_.load(std::memory_order_relaxed)};
+    }
+    bool parked() const noexcept { return bell_.parked.load(std::memory_order_relaxed) != 0; }
+    std::uint64_t parks() const noexcept { return parks_; }
+
+  private:
+    /// Looks before the clock is read at all: about one microsecond, longer than any hand-off between two free processors.
+    static constexpr std::uint32_t short_spin = 64;
+
+    template <class Poll>
+    void wait_longer(Poll&& poll, WaitReason reason, const void* line) {
+        struct Announce {
+            Waiter& waiter;
+            ~Announce() { waiter.what_.store("nothing", std::memory_order_release); }
+        } announce{*this};
+        subject_.store(reason.subject, std::memory_order_relaxed);
+        what_.store(reason.what, std::memory_order_release);
+
+        const auto begin = Clock::ticks();
+        std::uint32_t looks = 0;
+        while (!poll()) {
+            ++looks;
+            if (looks >= policy_.spins_before_yield) yield();
+            else if (line == nullptr || !waiting::doze(line, 4'000)) relax();
+            if (looks % 16 == 0 && Clock::nanoseconds(Clock::ticks() - begin) >= static_cast<double>(policy_.spin.count())) break;
+        }
+        while (!poll())
+            if (park(poll)) return;
+    }
+
+    /// Announces, fences, looks again, sleeps. True when the last look succeeded.
+    template <class Poll>
+    bool park(Poll&& poll) {
+        bell_.parked.store(1, std::memory_order_seq_cst);
+        const bool fenced = waiting::process_wide_barrier();
+        parking_ = true;
+        const bool ready = poll();
+        parking_ = false;
+        if (ready) {
+            bell_.parked.store(0, std::memory_order_relaxed);
+            return true;
+        }
+        ++parks_;
+        waiting::sleep_on(bell_, fenced ? longest_sleep() : std::chrono::nanoseconds{1'000'000});
+        bell_.parked.store(0, std::memory_order_relaxed);
+        return false;
+    }
+
+    std::chrono::nanoseconds longest_sleep() const noexcept {
+        // A poll that looks at a clock (wait_for) or at a peer process needs to look again now and then.
+        return policy_.longest_sleep.count() != 0 ? policy_.longest_sleep : std::chrono::nanoseconds{20'000'000};
+    }
+
+    static void yield() noexcept;
+
+    Doorbell bell_;
+    std::atomic<const char*> what_{"nothing"};
+    std::atomic<std::uint64_t> subject_{0};
+    WaitPolicy policy_;
+    std::uint64_t parks_ = 0;
+    bool parking_ = false;
+};
+
+}  // namespace penstock

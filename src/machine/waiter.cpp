@@ -1,0 +1,78 @@
+#include "penstock/waiter.hpp"
+
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <climits>
+#include <mutex>
+#include <thread>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include "penstock/topology.hpp"
+#endif
+
+namespace penstock {
+namespace waiting {
+namespace {
+
+bool register_barrier() noexcept {
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+}  // namespace
+
+bool process_wide_barrier() noexcept {
+    static const bool available = register_barrier();
+    return available && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+void sleep_on(Doorbell& bell, std::chrono::nanoseconds longest) noexcept {
+    timespec limit{};
+    limit.tv_sec = static_cast<time_t>(longest.count() / 1'000'000'000);
+    limit.tv_nsec = static_cast<long>(longest.count() % 1'000'000'000);
+    // Not FUTEX_PRIVATE: the bell may lie in memory that another process maps too.
+    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&bell.parked), FUTEX_WAIT, 1u, &limit, nullptr, 0);
+}
+
+void wake(Doorbell& bell) noexcept {
+    if (bell.parked.exchange(0, std::memory_order_acq_rel) != 0)
+        syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&bell.parked), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+#if defined(__x86_64__)
+namespace {
+
+// UMONITOR/UMWAIT (Intel, user mode). The state C0.1 is asked for: it wakes within about 100 ns.
+__attribute__((target("waitpkg"))) void user_monitor_wait(const void* line, std::uint64_t ticks) noexcept {
+    _umonitor(const_cast<void*>(line));
+    _umwait(1, __builtin_ia32_rdtsc() + ticks);
+}
+
+}  // namespace
+
+bool doze(const void* line, std::uint64_t ticks) noexcept {
+    static const bool available = Topology::here().features().monitor_wait == MonitorWait::umwait;
+    if (!available) return false;
+    user_monitor_wait(line, ticks);
+    return true;
+}
+#else
+bool doze(const void*, std::uint64_t) noexcept { return false; }
+#endif
+
+}  // namespace waiting
+
+void Waiter::yield() noexcept { std::this_thread::yield(); }
+
+WaitPolicy WaitPolicy::for_threads(double threads, double processors) noexcept {
+    if (threads <= processors) return {};
+    // Somebody else needs this processor: look a few times, then give it away, and do not keep asking for long.
+    return {.spin = std::chrono::nanoseconds{20'000}, .spins_before_yield = 16, .longest_sleep = {}};
+}
+
+}  // namespace penstock
