@@ -1,8 +1,12 @@
-// Where the time went. Everything of the trace layer; see the four headers for the parts.
+// Where the time went: everything of the trace layer.
 //
-// A program that runs writes counters (always) and timelines (only while somebody asked for one); a program that reports
-// takes a Snapshot, subtracts an earlier one, and turns the difference into a Breakdown, a picture or a file.
+// A program that runs writes counters (always, trace_counters.hpp) and timelines (only while somebody asked for one,
+// trace_timeline.hpp). Whoever reports takes a Snapshot, subtracts an earlier one (trace_snapshot.hpp), and turns the
+// difference into a Breakdown (trace_breakdown.hpp), a picture or a file (trace_export.hpp).
 #pragma once
 
+#include <penstock/trace_breakdown.hpp>
 #include <penstock/trace_counters.hpp>
+#include <penstock/trace_export.hpp>
+#include <penstock/trace_snapshot.hpp>
 #include <penstock/trace_timeline.hpp>

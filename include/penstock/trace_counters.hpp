@@ -1,8 +1,9 @@
 // What each initiator and each target counts while it works: one writer, any number of readers, no read-modify-write.
 //
-// Counting costs a load and a store to a line that only the writer writes. Reading the clock costs more than a small task
-// does, so durations are taken on a sample (one task in 64) and scaled by the exact counts; only what is rare anyway
-// (stalls, idle periods) is timed each time. The layer knows ids and ticks; what a tick is worth, the reader says.
+// Counting costs a load and a store to a line that only the writer writes. Reading the clock costs more than a small
+// task does, so durations are taken on a sample (one task in 64) and scaled by the exact counts; only what is rare
+// anyway (stalls, idle periods) is timed each time. The layer knows ids and ticks; what a tick is worth, the reader
+// says.
 #pragma once
 
 #include <atomic>
@@ -20,8 +21,8 @@ class Counter {
     std::atomic<std::uint64_t> value_{0};
 };
 
-/// Ticks spent in a state, exact even while the state lasts: a target that has been idle since an hour ago reads as idle.
-/// One writer, any reader; a single word, so that a reader never sees half a change.
+/// Ticks spent in a state, exact even while the state lasts: a target that has been idle since an hour ago reads as
+/// idle. One writer, any reader; a single word, so that a reader never sees half a change.
 ///
 /// The word holds (sum << 1 | running). Starting at `now` subtracts `now` from the sum, ending adds it, so a reader who
 /// finds it running adds its own `now`. Sums are modulo 2^63; 2^62 ticks are 29 years at 5 GHz.
@@ -38,7 +39,8 @@ class Stopwatch {
 
     bool running() const noexcept { return (load() & 1u) != 0; }
 
-    /// Ticks up to `now`, the period that lasts included. A clock that lags behind the writer's reads as no time at all.
+    /// Ticks up to `now`, the period that lasts included. A clock that lags behind the writer's reads as no time at
+    /// all.
     std::uint64_t value(std::uint64_t now) const noexcept {
         const std::uint64_t word = load();
         const std::uint64_t sum = ((word & 1u) != 0 ? (word >> 1) + now : word >> 1) & mask;
@@ -54,8 +56,9 @@ class Stopwatch {
     std::atomic<std::uint64_t> word_{0};
 };
 
-/// What one initiator counts; only its thread writes. Three states exclude one another, so that the shares of a breakdown
-/// add up: time inside a call is net of stalls and of tasks run there, time inside a wait is net of tasks run there.
+/// What one initiator counts; only its thread writes. Three states exclude one another, so that the shares of a
+/// breakdown add up: time inside a call is net of stalls and of tasks run there, time inside a wait is net of tasks run
+/// there.
 struct alignas(128) InitiatorCounters {
     Counter calls;      ///< tasks issued, by whatever way they went
     Counter committed;  ///< of these: put into a lane

@@ -1,13 +1,13 @@
 // The full record, on request: every task, wait and stall of one thread with its begin and end.
 //
-// A timeline is off until start() and costs one load and one branch a record while it is off. While it is on, a record is
-// eight stores into one cache line. It can be switched on and off by any thread, at any time, without stopping the writer,
-// and read while the writer writes.
+// A timeline is off until start() and costs one load and one branch a record while it is off. While it is on, a record
+// is eight stores into one cache line. It can be switched on and off by any thread, at any time, without stopping the
+// writer, and read while the writer writes.
 //
-// Why a reader never sees a torn event. A slot holds a sequence word and seven words of event. To write the event number
-// n, the writer stores 2n+1, then the words (release), then 2n+2 (release). A reader loads the sequence word (acquire),
-// the words (acquire), and the sequence word again: if one word came from a later event, that acquire makes the odd
-// number visible, and the second look differs from 2n+2. All of it is atomics, no fence.
+// Why a reader never sees a torn event. A slot holds a sequence word and seven words of event. To write the event
+// number n, the writer stores 2n+1, then the words (release), then 2n+2 (release). A reader loads the sequence word
+// (acquire), the words (acquire), and the sequence word again: if one word came from a later event, that acquire makes
+// the odd number visible, and the second look differs from 2n+2. All of it is atomics, no fence.
 #pragma once
 
 #include <array>
@@ -28,12 +28,13 @@ enum class EventKind : std::uint32_t { task, wait, stall, idle, fetch, write_bac
 struct Event {
     std::uint64_t begin = 0;  ///< tick at which it began
     std::uint64_t end = 0;    ///< tick at which it ended
-    std::uint32_t id = 0;     ///< which procedure (of the task that ran, was waited for, stalled or was fetched for); the
-                              ///< caller's own number, turned into a name only when a report is written
+    std::uint32_t id = 0;  ///< which procedure (of the task that ran, was waited for, stalled or was fetched for); the
+                           ///< caller's own number, turned into a name only when a report is written
     EventKind kind = EventKind::task;
     std::uint32_t issuer = 0;  ///< track of the initiator that issued the task
     std::uint32_t target = 0;  ///< track of the thread that ran it
-    std::uint64_t issued = 0;  ///< tick at which it was issued, 0 when unknown; a wait holds that of the task waited for
+    std::uint64_t issued =
+        0;  ///< tick at which it was issued, 0 when unknown; a wait holds that of the task waited for
     std::uint64_t bytes_in = 0;   ///< bytes that the task reads
     std::uint64_t bytes_out = 0;  ///< bytes that the task writes
 };
@@ -72,8 +73,8 @@ class Timeline {
         if (Ring* ring = active_.load(std::memory_order_acquire)) write(*ring, event);
     }
 
-    /// What the latest recording holds, while it goes on or after it. Events that the writer overtakes meanwhile count as
-    /// dropped.
+    /// What the latest recording holds, while it goes on or after it. Events that the writer overtakes meanwhile count
+    /// as dropped.
     Recording snapshot() const;
 
   private:
@@ -81,8 +82,8 @@ class Timeline {
 
     static void write(Ring& ring, const Event& event) noexcept;
 
-    std::atomic<Ring*> active_{nullptr};  ///< where the writer writes; null while off
-    mutable std::mutex control_;          ///< start, stop and snapshot; the writer never takes it
+    std::atomic<Ring*> active_{nullptr};        ///< where the writer writes; null while off
+    mutable std::mutex control_;                ///< start, stop and snapshot; the writer never takes it
     std::vector<std::unique_ptr<Ring>> rings_;  ///< one a capacity ever asked for: a late writer may still be in any
     Ring* latest_ = nullptr;                    ///< what snapshot() reads
 };

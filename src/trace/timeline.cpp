@@ -1,9 +1,8 @@
 // The ring behind a timeline; the argument for its orders is in trace_timeline.hpp.
-#include <penstock/error.hpp>
-#include <penstock/trace_timeline.hpp>
-
 #include <algorithm>
 #include <bit>
+#include <penstock/error.hpp>
+#include <penstock/trace_timeline.hpp>
 #include <string>
 
 namespace penstock::trace {
@@ -27,8 +26,8 @@ struct Timeline::Ring {
 
     const std::size_t mask;
     const std::unique_ptr<Slot[]> slots;
-    std::uint64_t first = 0;                // number of the recording's first event; under control_
-    std::atomic<std::uint64_t> count{0};    // events ever written here; by the writer
+    std::uint64_t first = 0;              // number of the recording's first event; under control_
+    std::atomic<std::uint64_t> count{0};  // events ever written here; by the writer
 };
 
 Timeline::Timeline() = default;

@@ -1,0 +1,146 @@
+// Timelines in the JSON trace event format: complete events ("X"), one thread id a track, microseconds.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <ostream>
+#include <penstock/trace_export.hpp>
+#include <sstream>
+#include <unordered_map>
+
+#include "trace/text.hpp"
+#include "trace/tick.hpp"
+
+namespace penstock::trace {
+
+namespace {
+
+constexpr std::array<const char*, 6> kinds{"task", "wait", "stall", "idle", "fetch", "write-back"};
+
+/// Ticks as whole nanoseconds since the earliest one. Begin and end are rounded, never a duration, so that periods
+/// which lie within one another still do so in the file.
+class Clock {
+  public:
+    Clock(std::span<const TimelineTrack> tracks, double nanoseconds_per_tick)
+        : factor_(checked_tick(nanoseconds_per_tick)) {
+        for (const TimelineTrack& each : tracks) {
+            for (const Event& event : each.recording.events) {
+                origin_ = std::min(origin_, event.begin);
+                if (event.issued != 0) origin_ = std::min(origin_, event.issued);
+            }
+        }
+    }
+
+    std::uint64_t nanoseconds(std::uint64_t tick) const noexcept {
+        const double since = tick > origin_ ? static_cast<double>(tick - origin_) : 0;
+        return static_cast<std::uint64_t>(std::llround(std::min(since * factor_, 9e18)));
+    }
+
+    std::uint64_t origin() const noexcept { return origin_ == none ? 0 : origin_; }
+
+  private:
+    static constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
+
+    double factor_;
+    std::uint64_t origin_ = none;
+};
+
+std::string microseconds(std::uint64_t nanoseconds) {
+    const std::string rest = std::to_string(nanoseconds % 1000);
+    return std::to_string(nanoseconds / 1000) + '.' + std::string(3 - rest.size(), '0') + rest;
+}
+
+/// Names as JSON strings, asked for once an id.
+class Names {
+  public:
+    explicit Names(const NameOf& name_of) : name_of_(name_of) {}
+
+    std::string of(const Event& event) {
+        switch (event.kind) {
+            case EventKind::task:
+                return json_text(procedure(event.id));
+            case EventKind::fetch:
+                return json_text("fetch " + procedure(event.id));
+            case EventKind::write_back:
+                return json_text("write back " + procedure(event.id));
+            default:
+                return json_text(kind_word(event.kind));
+        }
+    }
+
+    static const char* kind_word(EventKind kind) noexcept {
+        const auto index = static_cast<std::size_t>(kind);
+        return index < kinds.size() ? kinds[index] : "unknown";
+    }
+
+  private:
+    const std::string& procedure(std::uint32_t id) {
+        const auto found = known_.find(id);
+        if (found != known_.end()) return found->second;
+        std::string name = name_of_ ? name_of_(id) : std::string();
+        if (name.empty()) name = "procedure " + std::to_string(id);
+        return known_.emplace(id, std::move(name)).first->second;
+    }
+
+    const NameOf& name_of_;
+    std::unordered_map<std::uint32_t, std::string> known_;
+};
+
+void write_event(std::ostream& out, const Event& event, std::size_t thread, const Clock& clock, Names& names) {
+    const std::uint64_t begin = clock.nanoseconds(event.begin);
+    const std::uint64_t end = std::max(begin, clock.nanoseconds(event.end));
+    out << ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":" << std::to_string(thread) << ",\"name\":" << names.of(event)
+        << ",\"cat\":\"" << Names::kind_word(event.kind) << "\",\"ts\":" << microseconds(begin)
+        << ",\"dur\":" << microseconds(end - begin) << ",\"args\":{\"id\":" << std::to_string(event.id)
+        << ",\"issuer\":" << std::to_string(event.issuer) << ",\"target\":" << std::to_string(event.target);
+    if (event.issued != 0) out << ",\"issued_us\":" << microseconds(clock.nanoseconds(event.issued));
+    out << ",\"bytes_in\":" << std::to_string(event.bytes_in) << ",\"bytes_out\":" << std::to_string(event.bytes_out)
+        << "}}";
+}
+
+void write_track(std::ostream& out, const TimelineTrack& each, std::size_t thread, const Clock& clock, Names& names) {
+    const std::string tid = std::to_string(thread);
+    const std::string start = ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":" + tid + ",\"name\":";
+    const char* const role = each.track.role == Role::initiator ? "initiator" : "target";
+    out << start << "\"thread_name\",\"args\":{\"name\":" << json_text(each.track.name) << ",\"role\":\"" << role
+        << "\",\"id\":" << std::to_string(each.track.id) << "}}";
+    out << start << "\"thread_sort_index\",\"args\":{\"sort_index\":" << tid << "}}";
+
+    // An outer period before the inner ones that begin with it: the format wants it so.
+    std::vector<Event> events = each.recording.events;
+    std::stable_sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
+        return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+    });
+    if (each.recording.dropped != 0 && !events.empty()) {
+        out << ",\n{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":" << tid << ",\"name\":\""
+            << std::to_string(each.recording.dropped)
+            << " earlier events dropped\",\"ts\":" << microseconds(clock.nanoseconds(events.front().begin)) << '}';
+    }
+    for (const Event& event : events) write_event(out, event, thread, clock, names);
+}
+
+}  // namespace
+
+void write_perfetto(std::ostream& out, std::span<const TimelineTrack> tracks, double nanoseconds_per_tick,
+                    const NameOf& name_of) {
+    const Clock clock(tracks, nanoseconds_per_tick);
+    Names names(name_of);
+    std::uint64_t dropped = 0;
+    for (const TimelineTrack& each : tracks) dropped += each.recording.dropped;
+    // 64-bit ticks do not fit every reader's numbers, so the origin is text.
+    out << "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"nanoseconds_per_tick\":" << exact(nanoseconds_per_tick)
+        << ",\"origin_tick\":\"" << std::to_string(clock.origin()) << "\",\"dropped\":" << std::to_string(dropped)
+        << "},\n\"traceEvents\":[\n"
+        << "{\"ph\":\"M\",\"pid\":1,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"Penstock\"}}";
+    std::size_t thread = 0;
+    for (const TimelineTrack& each : tracks) write_track(out, each, ++thread, clock, names);
+    out << "\n]}\n";
+}
+
+std::string perfetto_json(std::span<const TimelineTrack> tracks, double nanoseconds_per_tick, const NameOf& name_of) {
+    std::ostringstream out;
+    write_perfetto(out, tracks, nanoseconds_per_tick, name_of);
+    return std::move(out).str();
+}
+
+}  // namespace penstock::trace

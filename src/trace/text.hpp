@@ -1,0 +1,31 @@
+// Text for files that other programs read: escaped, valid UTF-8, independent of the locale.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace penstock::trace {
+
+/// As a JSON string, with its quotes.
+std::string json_text(std::string_view text);
+
+/// As text or an attribute's value in XML. What XML cannot hold comes out as U+FFFD.
+std::string xml_text(std::string_view text);
+
+/// With every byte that is not UTF-8, and every control character, replaced; at most `columns` characters, the last one
+/// an ellipsis when some were cut.
+std::string plain_text(std::string_view text, std::size_t columns);
+
+/// Number of code points of valid UTF-8.
+std::size_t columns_of(std::string_view text) noexcept;
+
+/// A finite number with so many decimals; with as many as it needs to be read back exactly.
+std::string fixed(double value, int decimals);
+std::string exact(double value);
+
+/// A duration in the unit that fits it, three digits: "12.3 ms".
+std::string duration(double seconds);
+
+}  // namespace penstock::trace
