@@ -1,15 +1,9 @@
 // machine layer: the one place in which every thread of Penstock waits (contract 14).
 //
-// A wait has three phases: spin on what is polled; where the processor has a monitor instruction, doze on it; after about
-// 50 us without anything to do, park on a futex. Sending must stay free of fences (one raises a null task from 6 to 74 ns), so the
-// parker pays: it announces itself, issues a process-wide barrier, looks once more, and sleeps. The sender publishes and
-// then loads one flag, which stays in its cache.
-//
-// Happens-before. Sender: publish (release store), then load parked. Parker: store parked, barrier, poll. The barrier
-// (membarrier) makes every running thread of the process execute a full fence between two of its instructions. If the sender's load of
-// parked comes before its fence and reads 0, then its publication is before that fence too and the poll after the barrier sees
-// it. If the load comes after the fence, it reads 1 and the sender wakes the parker. So one of the two always happens. Where
-// there is no membarrier, or the peer is another process, the sleep is bounded instead (`longest_sleep`).
+// A wait has three phases: spin on what is polled; where the processor has a monitor instruction, doze on it; after
+// about 50 us without anything to do, park on a futex. How parking loses no wake-up while sending stays free is told in
+// parking.hpp. Where there is no membarrier, or the peer is another process, the sleep is bounded instead
+// (`longest_sleep`).
 #pragma once
 
 #include <atomic>
@@ -17,6 +11,7 @@
 #include <cstdint>
 
 #include "penstock/clock.hpp"
+#include "penstock/parking.hpp"
 #include "penstock/relax.hpp"
 
 namespace penstock {
@@ -41,23 +36,24 @@ bool doze(const void* line, std::uint64_t ticks) noexcept;
 
 /// Tells the owner of `bell` that something was published for it. Costs the load of one cached flag.
 inline void ring(Doorbell& bell) noexcept {
-    if (bell.parked.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    if (Parking(bell.parked).sleeper()) [[unlikely]]
         waiting::wake(bell);
 }
 
 /// What a thread waits for, in the words that a report of "who waits for whom" uses. Static strings only.
 struct WaitReason {
-    const char* what = "nothing";      ///< for instance "a task"
-    std::uint64_t subject = 0;         ///< an opaque id of what is waited for (a handle's ring, a lane)
+    const char* what = "nothing";  ///< for instance "a task"
+    std::uint64_t subject = 0;     ///< an opaque id of what is waited for (a handle's ring, a lane)
 };
 
 /// How long each phase lasts.
 struct WaitPolicy {
-    std::chrono::nanoseconds spin{50'000};            ///< before parking
-    std::uint32_t spins_before_yield = ~0u;           ///< yields the processor after so many looks (oversubscribed machines)
-    std::chrono::nanoseconds longest_sleep{0};        ///< 0: until rung; else a bound, for peers that cannot be fenced
+    std::chrono::nanoseconds spin{50'000};      ///< before parking
+    std::uint32_t spins_before_yield = ~0u;     ///< yields the processor after so many looks (oversubscribed machines)
+    std::chrono::nanoseconds longest_sleep{0};  ///< bound of one sleep, for peers that cannot be fenced; 0: 20 ms
 
-    /// The policy for `threads` threads on `processors` processors: spin when each has its own, else yield soon and park early.
+    /// The policy for `threads` threads on `processors` processors: spin when each has its own, else yield soon and
+    /// park early.
     static WaitPolicy for_threads(double threads, double processors) noexcept;
 };
 
@@ -82,19 +78,21 @@ class Waiter {
         wait_longer(poll, reason, line);
     }
 
-    /// As wait(), but gives up after `limit`. False when it gave up.
+    /// As wait(), but gives up after `limit`, late by no more than one poll and the scheduler. False when it gave up.
     template <class Poll>
     bool wait_for(Poll&& poll, std::chrono::nanoseconds limit, WaitReason reason = {}) {
-        const auto begin = std::chrono::steady_clock::now();
+        const auto now = std::chrono::steady_clock::now();
+        deadline_ = limit < forever - now ? now + limit : forever;
         bool late = false;
         std::uint32_t looks = 0;
         wait(
             [&] {
                 if (poll()) return true;
-                if ((++looks & 63) == 0 || parking_) late = std::chrono::steady_clock::now() - begin >= limit;
+                if (++looks > short_spin || parking_) late = std::chrono::steady_clock::now() >= deadline_;
                 return late;
             },
             reason);
+        deadline_ = forever;
         return !late || poll();
     }
 
@@ -106,8 +104,10 @@ class Waiter {
     std::uint64_t parks() const noexcept { return parks_; }
 
   private:
-    /// Looks before the clock is read at all: about one microsecond, longer than any hand-off between two free processors.
+    /// Looks before the clock is read at all: about one microsecond, longer than any hand-off between two free
+    /// processors.
     static constexpr std::uint32_t short_spin = 64;
+    static constexpr auto forever = std::chrono::steady_clock::time_point::max();
 
     template <class Poll>
     void wait_longer(Poll&& poll, WaitReason reason, const void* line) {
@@ -122,9 +122,13 @@ class Waiter {
         std::uint32_t looks = 0;
         while (!poll()) {
             ++looks;
-            if (looks >= policy_.spins_before_yield) yield();
-            else if (line == nullptr || !waiting::doze(line, 4'000)) relax();
-            if (looks % 16 == 0 && Clock::nanoseconds(Clock::ticks() - begin) >= static_cast<double>(policy_.spin.count())) break;
+            if (looks >= policy_.spins_before_yield)
+                yield();
+            else if (line == nullptr || !waiting::doze(line, 4'000))
+                relax();
+            if (looks % 16 == 0 &&
+                Clock::nanoseconds(Clock::ticks() - begin) >= static_cast<double>(policy_.spin.count()))
+                break;
         }
         while (!poll())
             if (park(poll)) return;
@@ -133,23 +137,32 @@ class Waiter {
     /// Announces, fences, looks again, sleeps. True when the last look succeeded.
     template <class Poll>
     bool park(Poll&& poll) {
-        bell_.parked.store(1, std::memory_order_seq_cst);
-        const bool fenced = waiting::process_wide_barrier();
-        parking_ = true;
-        const bool ready = poll();
-        parking_ = false;
-        if (ready) {
-            bell_.parked.store(0, std::memory_order_relaxed);
-            return true;
+        bool fenced = false;
+        return Parking(bell_.parked)
+            .park([&] { fenced = waiting::process_wide_barrier(); },
+                  [&] {
+                      parking_ = true;
+                      const bool ready = poll();
+                      parking_ = false;
+                      return ready;
+                  },
+                  [&] {
+                      ++parks_;
+                      waiting::sleep_on(bell_, sleep_limit(fenced));
+                  });
+    }
+
+    std::chrono::nanoseconds sleep_limit(bool fenced) const noexcept {
+        auto limit = fenced ? longest_sleep() : std::chrono::nanoseconds{1'000'000};
+        if (deadline_ != forever) {
+            const std::chrono::nanoseconds left = deadline_ - std::chrono::steady_clock::now();
+            if (left < limit) limit = left.count() > 0 ? left : std::chrono::nanoseconds{0};
         }
-        ++parks_;
-        waiting::sleep_on(bell_, fenced ? longest_sleep() : std::chrono::nanoseconds{1'000'000});
-        bell_.parked.store(0, std::memory_order_relaxed);
-        return false;
+        return limit;
     }
 
     std::chrono::nanoseconds longest_sleep() const noexcept {
-        // A poll that looks at a clock (wait_for) or at a peer process needs to look again now and then.
+        // A poll that looks at a peer process needs to look again now and then.
         return policy_.longest_sleep.count() != 0 ? policy_.longest_sleep : std::chrono::nanoseconds{20'000'000};
     }
 
@@ -160,6 +173,7 @@ class Waiter {
     std::atomic<std::uint64_t> subject_{0};
     WaitPolicy policy_;
     std::uint64_t parks_ = 0;
+    std::chrono::steady_clock::time_point deadline_ = forever;  ///< of the wait_for under way
     bool parking_ = false;
 };
 

@@ -40,8 +40,9 @@ void sleep_on(Doorbell& bell, std::chrono::nanoseconds longest) noexcept {
 }
 
 void wake(Doorbell& bell) noexcept {
-    if (bell.parked.exchange(0, std::memory_order_acq_rel) != 0)
+    Parking(bell.parked).wake([&] {
         syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&bell.parked), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    });
 }
 
 #if defined(__x86_64__)

@@ -1,0 +1,199 @@
+// What a model-checked kernel is made of: the shipped templates over atomics that relacy simulates.
+//
+// Relacy runs the threads of a test as fibers, tries schedules one after another, lets each atomic load read any store
+// that the C++ memory model allows, and reports data races on rl::var, failed assertions, deadlocks and livelocks.
+// Atomics here is the policy that the shipped templates take instead of StandardAtomics. Its parameter says which
+// memory order is weakened on purpose, so that each test has a twin that must fail: an order whose loss nobody notices
+// is not tested.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <ostream>
+#include <source_location>
+#include <streambuf>
+#include <string>
+
+// Relacy's parts one by one, in the order that they need: relacy.hpp would redefine `new`, `free` and the memory
+// orders.
+// clang-format off
+#include <relacy/base.hpp>
+#include <relacy/context.hpp>
+#include <relacy/context_base_impl.hpp>
+#include <relacy/backoff.hpp>
+#include <relacy/atomic_fence.hpp>
+#include <relacy/atomic.hpp>
+#include <relacy/var.hpp>
+#include <relacy/thread_local.hpp>
+#include <relacy/test_suite.hpp>
+#include <relacy/dyn_thread.hpp>
+#include <relacy/stdlib/mutex.hpp>
+#include <relacy/stdlib/condition_variable.hpp>
+#include <relacy/stdlib/semaphore.hpp>
+#include <relacy/stdlib/event.hpp>
+// clang-format on
+
+namespace model {
+
+constexpr rl::memory_order order_of(std::memory_order order) {
+    switch (order) {
+        case std::memory_order_relaxed:
+            return rl::mo_relaxed;
+        case std::memory_order_consume:
+            return rl::mo_consume;
+        case std::memory_order_acquire:
+            return rl::mo_acquire;
+        case std::memory_order_release:
+            return rl::mo_release;
+        case std::memory_order_acq_rel:
+            return rl::mo_acq_rel;
+        default:
+            return rl::mo_seq_cst;
+    }
+}
+
+/// The code as shipped: no order is changed.
+struct AsShipped {
+    static constexpr bool applies(const char*) { return false; }
+};
+
+/// A text that is a template argument: the name of the function whose orders become relaxed, for example "::publish(".
+template <std::size_t Size>
+struct Name {
+    char text[Size];
+    constexpr Name(const char (&from)[Size]) { std::copy_n(from, Size, text); }
+};
+template <Name function>
+struct Relaxing {
+    static bool applies(const char* where) { return std::strstr(where, function.text) != nullptr; }
+};
+
+/// Stands where an atomic stands in shipped code. Each operation is a point where relacy may switch threads.
+template <class T, class Weakening>
+class Atomic {
+  public:
+    Atomic() : value_(T{}) {}
+    Atomic(T value) : value_(value) {}
+
+    T load(std::memory_order order = std::memory_order_seq_cst,
+           std::source_location at = std::source_location::current()) const {
+        return value_.load(weakened(order, at), position(at));
+    }
+    void store(T value, std::memory_order order = std::memory_order_seq_cst,
+               std::source_location at = std::source_location::current()) {
+        value_.store(value, weakened(order, at), position(at));
+    }
+    T exchange(T value, std::memory_order order, std::source_location at = std::source_location::current()) {
+        return value_.exchange(value, weakened(order, at), position(at));
+    }
+    bool compare_exchange_strong(T& expected, T value, std::memory_order order, std::memory_order failure,
+                                 std::source_location at = std::source_location::current()) {
+        return value_.compare_exchange_strong(expected, value, weakened(order, at), position(at), order_of(failure),
+                                              position(at));
+    }
+
+  private:
+    static rl::debug_info position(const std::source_location& at) {
+        return {at.function_name(), at.file_name(), at.line()};
+    }
+    static rl::memory_order weakened(std::memory_order order, const std::source_location& at) {
+        return Weakening::applies(at.function_name()) ? rl::mo_relaxed : order_of(order);
+    }
+
+    mutable rl::atomic<T> value_;
+};
+
+/// The policy for the shipped templates.
+template <class Weakening = AsShipped>
+struct Atomics {
+    template <class T>
+    using Atomic = model::Atomic<T, Weakening>;
+};
+
+/// A plain variable whose unordered use by two threads is reported.
+template <class T>
+class Plain {
+  public:
+    void write(T value, std::source_location at = std::source_location::current()) {
+        value_({at.function_name(), at.file_name(), at.line()}) = value;
+    }
+    T read(std::source_location at = std::source_location::current()) const {
+        return value_({at.function_name(), at.file_name(), at.line()});
+    }
+
+  private:
+    rl::var<T> value_;
+};
+
+/// Lets others run; what a loop does while it has nothing to do, so that the search is fair.
+inline void idle(std::source_location at = std::source_location::current()) {
+    rl::yield(1, {at.function_name(), at.file_name(), at.line()});
+}
+
+/// Ends the execution as a failure unless `holds`.
+inline void require(bool holds, const char* promise, std::source_location at = std::source_location::current()) {
+    if (!holds)
+        rl::ctx().fail_test(promise, rl::test_result_user_assert_failed,
+                            {at.function_name(), at.file_name(), at.line()});
+}
+
+/// What a search found: the verdict, how many executions it tried and, after a failure, the execution as text.
+struct Finding {
+    rl::test_result_e verdict = rl::test_result_success;
+    std::uint64_t executions = 0;
+    std::string report;
+};
+
+/// Takes a report without allocating: relacy replaces `operator new` while it simulates.
+class Page : private std::streambuf, public std::ostream {
+  public:
+    Page() : std::ostream(this) { setp(text_, text_ + sizeof text_); }
+    std::string text() const { return {pbase(), pptr()}; }
+
+  private:
+    char text_[1 << 16];
+};
+
+enum class Search {
+    every_schedule,   ///< all of them; each load may read the newest store or the one before it
+    few_switches,     ///< all those with at most `bound` switches that no thread asked for
+    random_schedules  ///< `bound` of them, drawn from a fixed seed; each load may read two stores back
+};
+
+template <class Test>
+Finding check(Search search, unsigned bound = 0) {
+    static Page report;
+    static Page progress;
+    rl::test_params params;
+    params.search_type = search == Search::every_schedule ? rl::fair_full_search_scheduler_type
+                         : search == Search::few_switches ? rl::fair_context_bound_scheduler_type
+                                                          : rl::random_scheduler_type;
+    params.context_bound = bound;
+    params.iteration_count = bound;
+    params.execution_depth_limit = 4000;
+    params.output_stream = &report;
+    params.progress_stream = &progress;
+    rl::simulate<Test>(params);
+    return {params.test_result, params.stop_iteration, report.text()};
+}
+
+/// The promise holds in all executions that are tried.
+template <class Test>
+void expect_holds(Search search, unsigned bound = 0) {
+    const auto found = check<Test>(search, bound);
+    EXPECT_EQ(found.verdict, rl::test_result_success) << rl::test_result_str(found.verdict) << '\n' << found.report;
+    ::testing::Test::RecordProperty("executions", std::to_string(found.executions));
+}
+
+/// The search is strong enough to find that the promise is broken, and in this way.
+template <class Test>
+void expect_finds(rl::test_result_e verdict, Search search = Search::random_schedules, unsigned bound = 200'000) {
+    const auto found = check<Test>(search, bound);
+    EXPECT_EQ(found.verdict, verdict) << "found instead: " << rl::test_result_str(found.verdict);
+}
+
+}  // namespace model

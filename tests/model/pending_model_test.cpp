@@ -1,0 +1,144 @@
+// The shipped PendingRing: an owner that appends, two claimants that race for its tasks, slots used again and again.
+#include "model.hpp"
+#include "penstock/pending.hpp"
+
+namespace {
+
+using model::Search;
+
+struct Payload {
+    model::Plain<int> argument;
+};
+
+template <int tasks, std::uint32_t capacity, std::uint32_t most, std::uint32_t share,
+          class Weakening = model::AsShipped>
+struct PendingModel : rl::test_suite<PendingModel<tasks, capacity, most, share, Weakening>, 3> {
+    using Ring = penstock::PendingRing<Payload, model::Atomics<Weakening>>;
+
+    typename Ring::RecordType slots[capacity];
+    typename Ring::CompletedType completed[2];
+    Ring ring{slots, capacity, completed, 2};
+    model::Plain<int> output[tasks + 1];  ///< what each task writes, once
+    model::Atomic<std::uint32_t, model::AsShipped> finished{0};
+    std::uint64_t claimed_end =
+        0;  ///< not shared in the model's sense: claims must follow one another without gap or overlap
+    int runs[tasks + 1] = {};
+
+    void thread(unsigned index) {
+        if (index == 0)
+            own();
+        else
+            help(index - 1);
+    }
+
+    void own() {
+        for (int number = 1; number <= tasks; ++number) {
+            auto* record = ring.reserve();
+            for (; !record; record = ring.reserve()) model::idle();
+            record->payload.argument.write(number);
+            model::require(ring.append() == static_cast<std::uint64_t>(number), "tasks are numbered in order");
+        }
+        while (!ring.drained()) model::idle();
+        for (int number = 1; number <= tasks; ++number)
+            model::require(output[number].read() == -number, "a drained ring shows what every task wrote");
+        model::require(ring.known_empty(), "a drained ring knows that it is empty");
+        finished.store(1, std::memory_order_relaxed);  // relaxed: it must not hide an order that the ring lacks
+    }
+
+    void help(std::uint32_t claimant) {
+        while (finished.load(std::memory_order_relaxed) == 0) {
+            const auto claim = ring.claim(most, share);
+            if (claim.count == 0) {
+                model::idle();
+                continue;
+            }
+            model::require(claim.count <= most, "no more is claimed than was asked for");
+            for (std::uint32_t i = 0; i < claim.count; ++i) {
+                const auto number = claim.first + i;
+                const int argument = ring.record(number).payload.argument.read();
+                model::require(argument == static_cast<int>(number),
+                               "a claimed task is the one appended under its number");
+                model::require(++runs[number] == 1, "a task is claimed once");
+                output[number].write(-argument);
+                ring.complete(number, claimant);
+            }
+        }
+    }
+
+    void after() {
+        for (int number = 1; number <= tasks; ++number) model::require(runs[number] == 1, "no task is lost");
+    }
+};
+
+/// A third party waits for one task by its number alone while the ring goes on over its slot.
+template <int tasks, std::uint32_t capacity, class Weakening = model::AsShipped>
+struct WaitByNumberModel : rl::test_suite<WaitByNumberModel<tasks, capacity, Weakening>, 3> {
+    using Ring = penstock::PendingRing<Payload, model::Atomics<Weakening>>;
+
+    typename Ring::RecordType slots[capacity];
+    typename Ring::CompletedType completed[1];
+    Ring ring{slots, capacity, completed, 1};
+    model::Plain<int> output;  ///< what task 1 writes
+
+    void thread(unsigned index) {
+        if (index == 0) {
+            for (int number = 1; number <= tasks; ++number) {
+                auto* record = ring.reserve();
+                for (; !record; record = ring.reserve()) model::idle();
+                record->payload.argument.write(number);
+                ring.append();
+            }
+        } else if (index == 1) {
+            for (int left = tasks; left != 0;) {
+                const auto claim = ring.claim(2, 1);
+                if (claim.count == 0) model::idle();
+                for (auto number = claim.first; number < claim.first + claim.count; ++number, --left) {
+                    if (ring.record(number).payload.argument.read() == 1) output.write(42);
+                    ring.complete(number, 0);
+                }
+            }
+        } else {
+            while (!ring.completed(1)) model::idle();
+            model::require(output.read() == 42, "a completed task shows what it wrote");
+        }
+    }
+};
+
+/// Two tasks in every execution with one forced switch, all `tasks` in many drawn ones.
+template <int tasks, std::uint32_t capacity, std::uint32_t most, std::uint32_t share>
+void expect_ring_holds() {
+    model::expect_holds<PendingModel<2, 1, most, share>>(Search::few_switches, 1);
+    model::expect_holds<PendingModel<tasks, capacity, most, share>>(Search::random_schedules, 40'000);
+}
+
+TEST(PendingModel, two_claimants_share_a_ring_that_wraps) { expect_ring_holds<6, 2, 1, 1>(); }
+TEST(PendingModel, claims_of_several_tasks_never_overlap) { expect_ring_holds<8, 4, 4, 1>(); }
+TEST(PendingModel, claims_of_a_share_never_overlap) { expect_ring_holds<8, 4, 2, 2>(); }
+TEST(PendingModel, a_look_past_the_ring_claims_nothing_twice) { expect_ring_holds<6, 2, 4, 2>(); }
+TEST(PendingModel, a_task_is_awaited_by_its_number) {
+    model::expect_holds<WaitByNumberModel<4, 2>>(Search::random_schedules, 60'000);
+}
+
+template <model::Name function>
+using Weakened = PendingModel<4, 2, 2, 1, model::Relaxing<function>>;
+
+TEST(PendingModel, appending_without_release_is_found) {
+    model::expect_finds<Weakened<"::append(">>(rl::test_result_data_race);
+}
+TEST(PendingModel, claiming_without_acquire_is_found) {
+    model::expect_finds<Weakened<"::valid(">>(rl::test_result_data_race);
+}
+TEST(PendingModel, completing_without_release_is_found) {
+    model::expect_finds<Weakened<"::complete(">>(rl::test_result_data_race);
+}
+TEST(PendingModel, draining_without_acquire_is_found) {
+    model::expect_finds<Weakened<"::drained(">>(rl::test_result_data_race);
+}
+TEST(PendingModel, reusing_a_slot_without_acquire_is_found) {
+    model::expect_finds<Weakened<"::slot_is_free(">>(rl::test_result_data_race);
+}
+TEST(PendingModel, waiting_by_number_without_acquire_is_found) {
+    model::expect_finds<WaitByNumberModel<3, 2, model::Relaxing<"::completed(">>>(rl::test_result_data_race);
+}
+
+}  // namespace
