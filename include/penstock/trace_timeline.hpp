@@ -1,8 +1,8 @@
 // The full record, on request: every task, wait and stall of one thread with its begin and end.
 //
-// A timeline is off until start() and costs one load and one branch a record while it is off. While it is on, a record
-// is eight stores into one cache line. It can be switched on and off by any thread, at any time, without stopping the
-// writer, and read while the writer writes.
+// A timeline is off until start(), and while it is off a record costs one load and one branch. While it is on, a record
+// is nine stores into one cache line and one for the count. It can be switched on and off by any thread, at any time,
+// without stopping the writer, and read while the writer writes.
 //
 // Why a reader never sees a torn event. A slot holds a sequence word and seven words of event. To write the event
 // number n, the writer stores 2n+1, then the words (release), then 2n+2 (release). A reader loads the sequence word

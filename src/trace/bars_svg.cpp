@@ -12,7 +12,7 @@ namespace {
 constexpr int width = 900, margin = 16, name_width = 170, wall_width = 80;
 constexpr int bar_left = margin + name_width, bar_width = width - bar_left - wall_width - margin;
 constexpr int row_height = 28, bar_height = 20, legend_height = 22;
-constexpr double smallest_label = 7.0;  // percent; below this a label does not fit its part
+constexpr double smallest_label = 5.0;  // percent; below this a label does not fit its part
 
 // Every fill stands out from both backgrounds by 3:1 or more, and every label from its fill by 4.5:1 or more.
 constexpr const char* style =

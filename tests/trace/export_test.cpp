@@ -168,11 +168,12 @@ TEST(Perfetto, gives_each_track_a_name_and_each_event_its_times_in_microseconds)
 TEST(Perfetto, rounding_never_lets_an_inner_period_stick_out_of_the_outer_one) {
     Recording recording;
     for (std::uint64_t i = 0; i < 500; ++i) {
-        recording.events.push_back({.begin = 7 * i + 2, .end = 7 * i + 6, .id = 7, .kind = EventKind::task});
-        recording.events.push_back({.begin = 7 * i + 1, .end = 7 * i + 6, .kind = EventKind::wait});
+        const std::uint64_t begin = 31 * i, end = begin + 2 + i % 29;
+        recording.events.push_back({.begin = begin + 1, .end = end, .id = 7, .kind = EventKind::task});
+        recording.events.push_back({.begin = begin, .end = end, .kind = EventKind::wait});
     }
     const std::vector<TimelineTrack> tracks{{{Role::initiator, 0, "main", 0, 0}, recording}};
-    const Json root = JsonReader::read(perfetto_json(tracks, 0.37, named));
+    const Json root = JsonReader::read(perfetto_json(tracks, 0.1, named));
     double outer_end = 0;
     auto nanoseconds = [](const Json& value) { return std::round(value.number * 1000); };
     for (const Json& event : root["traceEvents"].list) {
