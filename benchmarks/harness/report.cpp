@@ -1,0 +1,162 @@
+#include "harness/report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+
+#include "harness/json.hpp"
+#include "harness/processors.hpp"
+
+namespace bench {
+namespace {
+
+const char* sign(Direction direction) { return direction == Direction::at_most ? "<=" : ">="; }
+
+std::string shown(double number) {
+    if (!std::isfinite(number)) return "-";
+    char text[40];
+    std::snprintf(text, sizeof text, std::fabs(number) >= 1000 ? "%.0f" : std::fabs(number) >= 100 ? "%.1f" : "%.3g",
+                  number);
+    return text;
+}
+
+bool same_columns(const Report::Figures& a, const Report::Figures& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const auto& x, const auto& y) { return x.first == y.first; });
+}
+
+}  // namespace
+
+Report::Report(const About& about, const Options& options) : about_(about), options_(options) {}
+
+void Report::row(std::string name, Figures figures) { rows_.push_back({std::move(name), std::move(figures)}); }
+
+void Report::rows(const std::string& prefix, const Result& result) {
+    const std::string& floor = result.names().front();
+    for (const auto& name : result.names()) {
+        const Interval over = result.ratio(name, floor);
+        row(prefix + name, {{"median_ns", result.median(name)},
+                            {"over_" + floor, over.value},
+                            {"low", over.low},
+                            {"high", over.high},
+                            {"p99.9_ns", result.worst(name)}});
+    }
+    conditions(result);
+}
+
+void Report::goal(std::string name, Interval measured, Direction direction, double goal) {
+    const bool met = direction == Direction::at_most ? measured.low <= goal : measured.high >= goal;
+    goals_.push_back({std::move(name), measured, direction, goal, met, ""});
+}
+
+void Report::missing(std::string name, Direction direction, double goal, std::string why) {
+    goals_.push_back({std::move(name), std::nullopt, direction, goal, false, std::move(why)});
+}
+
+void Report::conditions(const Result& result) {
+    const Interval noise = result.noise();
+    const auto width = [](const Interval& i) { return std::max(std::fabs(i.low - 1), std::fabs(i.high - 1)); };
+    if (width(noise) >= width(noise_)) noise_ = noise;
+    moved_ = std::max(moved_, result.floor_moved());
+    voided_ += result.voided;
+}
+
+int Report::finish() const {
+    print();
+    if (options_.json.empty()) return 0;
+    std::ofstream file{options_.json};
+    file << json() << '\n';
+    file.flush();
+    if (file) return 0;
+    std::fprintf(stderr, "%s: cannot write '%s'\n", about_.name.c_str(), options_.json.c_str());
+    return 1;
+}
+
+void Report::print() const {
+    std::printf("%s: %s\n%s%s\n", about_.name.c_str(), about_.summary.c_str(), machine_in_words().c_str(),
+                options_.quick ? " (quick: the figures mean little)" : "");
+    std::size_t width = 20;
+    for (const auto& row : rows_) width = std::max(width, row.name.size());
+    const Figures* header = nullptr;
+    for (const auto& row : rows_) {
+        if (header == nullptr || !same_columns(*header, row.figures)) {
+            std::printf("\n%-*s", static_cast<int>(width), "");
+            for (const auto& [name, figure] : row.figures)
+                std::printf(" %*s", std::max(9, static_cast<int>(name.size())), name.c_str());
+            std::printf("\n");
+            header = &row.figures;
+        }
+        std::printf("%-*s", static_cast<int>(width), row.name.c_str());
+        for (const auto& [name, figure] : row.figures)
+            std::printf(" %*s", std::max(9, static_cast<int>(name.size())), shown(figure).c_str());
+        std::printf("\n");
+    }
+    std::printf("\nnoise (A/A) %s [%s, %s]; the floor moved by %.0f %%; runs thrown away: %d%s\n", shown(noise_.value).c_str(),
+                shown(noise_.low).c_str(), shown(noise_.high).c_str(), 100 * moved_, voided_,
+                moved_ > options_.plan.largest_move ? "; VOID: no run was quiet enough, run it again" : "");
+    for (const auto& note : notes_) std::printf("note: %s\n", note.c_str());
+    for (const auto& goal : goals_) {
+        if (goal.measured) {
+            std::printf("%-6s %s: %s [%s, %s], goal %s %s\n", goal.met ? "met" : "MISSED", goal.name.c_str(),
+                        shown(goal.measured->value).c_str(), shown(goal.measured->low).c_str(),
+                        shown(goal.measured->high).c_str(), sign(goal.direction), shown(goal.goal).c_str());
+        } else {
+            std::printf("%-6s %s: not measured (%s), goal %s %s\n", "MISSED", goal.name.c_str(), goal.why.c_str(),
+                        sign(goal.direction), shown(goal.goal).c_str());
+        }
+    }
+}
+
+std::string Report::json() const {
+    JsonWriter out;
+    out.open('{');
+    out.value("bench", about_.name);
+    out.open("machine", '{');
+    for (const auto& [key, text] : machine_facts()) out.value(key, text);
+    out.close();
+    out.value("quick", options_.quick);
+    out.open("noise", '{');
+    out.value("value", noise_.value);
+    out.value("low", noise_.low);
+    out.value("high", noise_.high);
+    out.value("floor_moved", moved_);
+    out.value("runs_thrown_away", static_cast<double>(voided_));
+    out.value("void", moved_ > options_.plan.largest_move);
+    out.close();
+    out.open("rows", '[');
+    for (const auto& row : rows_) {
+        out.open('{');
+        out.value("name", row.name);
+        for (const auto& [name, figure] : row.figures) out.value(name, figure);
+        out.close();
+    }
+    out.close();
+    out.open("goals", '[');
+    for (const auto& goal : goals_) {
+        const double nothing = std::nan("");
+        const Interval measured = goal.measured.value_or(Interval{nothing, nothing, nothing});
+        out.open('{');
+        out.value("name", goal.name);
+        out.value("value", measured.value);
+        out.value("low", measured.low);
+        out.value("high", measured.high);
+        out.value("goal", goal.goal);
+        out.value("direction", sign(goal.direction));
+        out.value("met", goal.met);
+        if (!goal.why.empty()) out.value("why", goal.why);
+        out.close();
+    }
+    out.close();
+    out.open("notes", '[');
+    for (const auto& note : notes_) {
+        out.open('{');
+        out.value("text", note);
+        out.close();
+    }
+    out.close();
+    out.close();
+    return out.text();
+}
+
+}  // namespace bench

@@ -1,0 +1,68 @@
+// The report of a benchmark: a table to read and JSON to keep, with the goals judged.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/options.hpp"
+
+namespace bench {
+
+enum class Direction { at_most, at_least };
+
+/// Collects rows and goals; finish() prints and writes them.
+class Report {
+  public:
+    /// A named figure of a row: {"median_ns", 66.1}.
+    using Figures = std::vector<std::pair<std::string, double>>;
+
+    Report(const About& about, const Options& options);
+
+    /// One measured thing. Rows with the same columns are printed as one table.
+    void row(std::string name, Figures figures);
+    /// The usual row of each contestant: median, over the floor with its interval, 99.9th percentile. `prefix` goes
+    /// before the names. Takes the noise and the voided runs into the report as well.
+    void rows(const std::string& prefix, const Result& result);
+    /// Judges a goal: parity is met as soon as the interval reaches the goal.
+    void goal(std::string name, Interval measured, Direction direction, double goal);
+    /// A goal that could not be measured here, and why: reported as not met.
+    void missing(std::string name, Direction direction, double goal, std::string why);
+    /// Takes the noise and the drift of a run into the report; the widest noise is shown.
+    void conditions(const Result& result);
+    /// A sentence that the reader of the figures needs.
+    void note(std::string text) { notes_.push_back(std::move(text)); }
+
+    /// Prints the tables, writes the JSON. Gives the exit status: 0 also when a goal was missed (that is a result, not a
+    /// failure), 1 when the file cannot be written.
+    int finish() const;
+
+  private:
+    struct Row {
+        std::string name;
+        Figures figures;
+    };
+    struct Goal {
+        std::string name;
+        std::optional<Interval> measured;
+        Direction direction;
+        double goal;
+        bool met;
+        std::string why;
+    };
+
+    void print() const;
+    std::string json() const;
+
+    About about_;
+    Options options_;
+    std::vector<Row> rows_;
+    std::vector<Goal> goals_;
+    std::vector<std::string> notes_;
+    Interval noise_{1, 1, 1};
+    double moved_ = 0;
+    int voided_ = 0;
+};
+
+}  // namespace bench

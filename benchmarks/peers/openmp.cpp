@@ -1,0 +1,98 @@
+// OpenMP tasks: one parallel region a batch, the first thread issues, the others execute at the region's barrier.
+#if defined(_OPENMP)
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "harness/processors.hpp"
+#include "peers/peer.hpp"
+
+namespace bench {
+namespace {
+
+int team_size() { return std::max(2, static_cast<int>(allowed_processors().size())); }
+
+// What OMP_PROC_BIND=true does, which cannot be asked for once the program runs.
+void bind_team() {
+    static const bool bound = [] {
+#pragma omp parallel num_threads(team_size())
+        if (omp_get_thread_num() != 0)
+            pin_this_thread(allowed_processors()[static_cast<std::size_t>(omp_get_thread_num()) % allowed_processors().size()]);
+        return true;
+    }();
+    (void)bound;
+}
+
+void in_a_region(const std::function<void()>& batch) {
+    bind_team();
+    const Pinned pinned{allowed_processors().front()};
+#pragma omp parallel num_threads(team_size())
+#pragma omp master
+    batch();
+}
+
+void hand_off_and_watch() {
+    std::atomic<bool> executed{false};
+#pragma omp task shared(executed)
+    executed.store(true, std::memory_order_release);
+    while (!executed.load(std::memory_order_acquire)) {
+    }
+#pragma omp taskwait
+}
+
+}  // namespace
+
+Peer openmp_peer() {
+    Peer peer{"openmp-task"};
+    peer.inside = in_a_region;
+    peer.round_trip = [] {
+#pragma omp task
+        null_task();
+#pragma omp taskwait
+    };
+    peer.hand_off = hand_off_and_watch;
+    peer.many = [](int tasks) {
+        for (int i = 0; i < tasks; ++i) {
+#pragma omp task
+            null_task();
+        }
+#pragma omp taskwait
+    };
+    return peer;
+}
+
+Peer openmp_depend_peer() {
+    static std::array<char, 1024> cells{};  // what the tasks name; each is free again long before its next turn
+    Peer peer{"openmp-depend"};
+    peer.inside = in_a_region;
+    peer.round_trip = [] {
+        [[maybe_unused]] char* const cell = cells.data();
+#pragma omp task depend(inout : cell[0])
+        null_task();
+#pragma omp taskwait
+    };
+    peer.hand_off = [] {
+        [[maybe_unused]] char* const cell = cells.data();
+        std::atomic<bool> executed{false};
+#pragma omp task shared(executed) depend(inout : cell[0])
+        executed.store(true, std::memory_order_release);
+        while (!executed.load(std::memory_order_acquire)) {
+        }
+#pragma omp taskwait
+    };
+    peer.many = [](int tasks) {
+        [[maybe_unused]] char* const cell = cells.data();
+        for (int i = 0; i < tasks; ++i) {
+            [[maybe_unused]] const std::size_t turn = static_cast<std::size_t>(i) % cells.size();
+#pragma omp task depend(inout : cell[turn])
+            null_task();
+        }
+#pragma omp taskwait
+    };
+    return peer;
+}
+
+}  // namespace bench
+#endif
