@@ -78,10 +78,10 @@ def test_every_folder_of_the_library_is_a_layer() -> None:
     assert folders <= {*LAYERS, "python"}
 
 
-def test_a_kernel_knows_nothing_of_the_runtime() -> None:
+def test_a_kernel_knows_nothing_of_the_runtime_but_the_shape_of_its_arguments() -> None:
     for path in sorted((ROOT / "kernels").glob("**/*.[ch]pp")):
-        ours = [name for name in INCLUDE.findall(path.read_text()) if layer_of_include(name)]
-        assert ours == [], label(path)
+        ours = {name for name in INCLUDE.findall(path.read_text()) if layer_of_include(name)}
+        assert ours <= {"penstock/view.hpp"}, label(path)
 
 
 def test_an_include_of_a_higher_layer_is_found(tmp_path: Path) -> None:

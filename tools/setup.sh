@@ -143,7 +143,8 @@ set_up_python() {
     if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ] || [ ! -x "$root/.venv/bin/penstock" ]; then
         quietly "Linking the package into .venv" "$python" -m pip install --disable-pip-version-check --no-input --no-index \
             --no-build-isolation --no-deps --force-reinstall \
-            --config-settings wheel.cmake=false --config-settings editable.mode=inplace -e "$root" ||
+            --config-settings wheel.cmake=false --config-settings wheel.py-api=py3 \
+            --config-settings editable.mode=inplace --editable "$root" ||
             die_with_log "Could not install the package penstock into .venv."
         printf '%s' "$wanted" >"$stamp"
     fi
