@@ -1,0 +1,70 @@
+#include "machine/affinity.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <set>
+#include <string>
+
+namespace penstock::affinity {
+namespace {
+
+constexpr int most_processors = 1 << 20;
+
+// A mask of the size that the kernel wants: it refuses one that is smaller than its own.
+class Mask {
+  public:
+    explicit Mask(int processors) : words_(CPU_ALLOC_SIZE(processors) / sizeof(unsigned long)) {}
+    cpu_set_t* set() { return reinterpret_cast<cpu_set_t*>(words_.data()); }
+    std::size_t bytes() const { return words_.size() * sizeof(unsigned long); }
+    int bits() const { return static_cast<int>(bytes() * 8); }
+
+  private:
+    std::vector<unsigned long> words_;
+};
+
+void add_allowed_of(pid_t thread, std::set<int>& allowed) {
+    for (int size = CPU_SETSIZE; size <= most_processors; size *= 2) {
+        Mask mask(size);
+        if (sched_getaffinity(thread, mask.bytes(), mask.set()) == 0) {
+            for (int i = 0; i < mask.bits(); ++i)
+                if (CPU_ISSET_S(static_cast<std::size_t>(i), mask.bytes(), mask.set())) allowed.insert(i);
+            return;
+        }
+        if (errno != EINVAL) return;
+    }
+}
+
+}  // namespace
+
+std::vector<int> of_this_process() {
+    std::set<int> allowed;
+    add_allowed_of(0, allowed);
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", ignored)) {
+        const auto text = entry.path().filename().string();
+        pid_t thread = 0;
+        if (std::from_chars(text.data(), text.data() + text.size(), thread).ec == std::errc{})
+            add_allowed_of(thread, allowed);
+    }
+    if (allowed.empty()) {  // a kernel that does not tell: all that are online
+        const long online = std::max(1L, sysconf(_SC_NPROCESSORS_ONLN));
+        for (int i = 0; i < online; ++i) allowed.insert(i);
+    }
+    return {allowed.begin(), allowed.end()};
+}
+
+bool set_for_this_thread(const std::vector<int>& processors) {
+    if (processors.empty()) return false;
+    const int last = *std::max_element(processors.begin(), processors.end());
+    if (last >= most_processors) return false;
+    Mask mask(std::max(last + 1, CPU_SETSIZE));
+    for (const int i : processors) CPU_SET_S(static_cast<std::size_t>(i), mask.bytes(), mask.set());
+    return sched_setaffinity(0, mask.bytes(), mask.set()) == 0;
+}
+
+}  // namespace penstock::affinity

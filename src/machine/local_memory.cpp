@@ -1,0 +1,103 @@
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "machine/pages.hpp"
+#include "penstock/memory.hpp"
+#include "penstock/topology.hpp"
+
+namespace penstock {
+namespace {
+
+// Without NUMA headers, which not every system has.
+constexpr int policy_preferred = 1;      // MPOL_PREFERRED
+constexpr int advice_populate_write = 23;  // MADV_POPULATE_WRITE, Linux 5.14
+
+// A mapping that starts at a multiple of `alignment`: maps too much and gives back both ends.
+std::byte* map_aligned(std::size_t length, std::size_t alignment) {
+    const std::size_t spare = alignment > pages::small() ? alignment : 0;
+    void* mapped = mmap(nullptr, length + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) return nullptr;
+    auto* start = static_cast<std::byte*>(mapped);
+    const std::size_t before = spare == 0 ? 0 : (alignment - reinterpret_cast<std::uintptr_t>(start) % alignment) % alignment;
+    if (before != 0) munmap(start, before);
+    if (spare != before) munmap(start + before + length, spare - before);
+    return start + before;
+}
+
+bool prefer_node(std::byte* start, std::size_t length, int node) {
+#ifdef SYS_mbind
+    constexpr std::size_t bits = sizeof(unsigned long) * CHAR_BIT;
+    const auto number = static_cast<std::size_t>(node);
+    std::vector<unsigned long> mask(number / bits + 1);
+    mask[number / bits] = 1ul << number % bits;
+    return syscall(SYS_mbind, start, length, policy_preferred, mask.data(), mask.size() * bits + 1, 0) == 0;
+#else
+    return static_cast<void>(start), static_cast<void>(length), static_cast<void>(node), false;
+#endif
+}
+
+// False when the kernel says that there is no memory for it.
+bool make_present(std::byte* start, std::size_t length) {
+    if (madvise(start, length, advice_populate_write) == 0) return true;
+    if (errno == ENOMEM || errno == EFAULT) return false;
+    for (std::size_t at = 0; at < length; at += pages::small()) *const_cast<volatile std::byte*>(start + at) = std::byte{0};
+    return true;
+}
+
+[[noreturn]] void refuse(std::size_t bytes, int number) {
+    throw SystemError("cannot get " + std::to_string(bytes) + " bytes of memory; ask for less or free some", number);
+}
+
+}  // namespace
+
+LocalMemory::LocalMemory(std::size_t bytes, int node) {
+    if (node < nearest_node)
+        throw UsageError("LocalMemory: there is no node " + std::to_string(node) + "; take one from Topology::nodes()");
+    if (bytes == 0) return;
+    const bool large = bytes >= pages::huge();
+    // A huge page too many would not be given back, so the end is rounded to a small one.
+    const std::size_t length = pages::rounded_up(bytes, pages::small());
+    if (length < bytes || length > pages::available()) refuse(bytes, ENOMEM);
+    std::byte* start = map_aligned(length, large ? pages::huge() : pages::small());
+    if (start == nullptr) refuse(bytes, errno);
+    huge_ = large && madvise(start, length, MADV_HUGEPAGE) == 0;
+    if (node != nearest_node && prefer_node(start, length, node)) node_ = node;
+    if (!make_present(start, length)) {
+        munmap(start, length);
+        refuse(bytes, ENOMEM);
+    }
+    data_ = start;
+    size_ = bytes;
+    mapped_ = length;
+}
+
+LocalMemory::~LocalMemory() {
+    if (data_ != nullptr) munmap(data_, mapped_);
+}
+
+LocalMemory::LocalMemory(LocalMemory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      mapped_(std::exchange(other.mapped_, 0)),
+      node_(std::exchange(other.node_, nearest_node)),
+      huge_(std::exchange(other.huge_, false)) {}
+
+LocalMemory& LocalMemory::operator=(LocalMemory&& other) noexcept {
+    LocalMemory taken(std::move(other));
+    std::swap(data_, taken.data_);
+    std::swap(size_, taken.size_);
+    std::swap(mapped_, taken.mapped_);
+    std::swap(node_, taken.node_);
+    std::swap(huge_, taken.huge_);
+    return *this;
+}
+
+}  // namespace penstock
