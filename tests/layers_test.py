@@ -21,7 +21,7 @@ LAYERS = {
         clock memory parking processor_budget relax topology waiter
     """,
     "channel": """
-        channel pending
+        channel peer pending shared_channel
     """,
     "task": """
         argument descriptor entry footprint handle initiator landing local_store machine options pack procedure ring view
