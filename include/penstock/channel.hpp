@@ -102,7 +102,10 @@ class Producer {
     /// The record to fill next, or nullptr when `depth` records are outstanding. Fill it, then publish().
     RecordType* reserve() noexcept {
         if (known_empty()) return &slots_[position_];
-        if (outstanding() >= depth_ && !find_credit()) return nullptr;
+        if (outstanding() >= depth_) {
+            refresh();
+            if (outstanding() >= depth_) return nullptr;
+        }
         if (known_empty()) return &slots_[position_];
         return &slots_[(position_ + 1) & mask_];
     }
@@ -133,6 +136,13 @@ class Producer {
         return complete({issued_, position_, last_in_slot_});
     }
 
+    /// Have this record and all before it completed? For callers that kept no ticket.
+    bool complete_through(std::uint64_t number) noexcept {
+        if (number <= completed_) return true;
+        refresh();
+        return number <= completed_;
+    }
+
     /// The same question from any other thread, by the shared words alone.
     static bool completed(const RecordType* slots, const Credits<Policy>* credits, Ticket ticket) noexcept {
         if (ticket.in_slot) {
@@ -143,21 +153,20 @@ class Producer {
     }
 
   private:
-    /// Cold: no credit is known, so look. In a slot-completing stream the oldest slot is the next one to be overwritten.
-    bool find_credit() noexcept {
+    /// Cold: nothing is known any more, so look at the shared words. In a slot-completing stream these are the records' own.
+    void refresh() noexcept {
         if (completion_ == Completion::slot) {
-            std::uint64_t number = issued_ - outstanding() + 1;
-            const auto oldest = (position_ + 1 - static_cast<std::uint32_t>(outstanding())) & mask_;
-            for (std::uint32_t slot = oldest; number <= issued_; ++number, slot = (slot + 1) & mask_) {
+            std::uint64_t number = completed_ + 1;
+            auto slot = (position_ + 1 - static_cast<std::uint32_t>(outstanding())) & mask_;
+            for (; number <= issued_; ++number, slot = (slot + 1) & mask_) {
                 if (slots_[slot].done.load(std::memory_order_acquire) < number) break;
                 completed_ = number;
             }
         } else {
             const auto completed = credits_->completed.load(std::memory_order_acquire);
             if (completed > completed_) completed_ = completed;
-            if (last_in_slot_ && completed_ < issued_) complete({issued_, position_, true});
+            if (last_in_slot_) complete({issued_, position_, true});
         }
-        return outstanding() < depth_;
     }
 
     RecordType* slots_ = nullptr;

@@ -61,7 +61,8 @@ class PendingRing {
 
     /// Makes the reserved record claimable and returns its number.
     std::uint64_t append() noexcept {
-        record(++tail_).sequence.store(2 * tail_, std::memory_order_release);
+        ++tail_;
+        record(tail_).sequence.store(2 * tail_, std::memory_order_release);
         return tail_;
     }
 
@@ -82,20 +83,17 @@ class PendingRing {
 
     /// Is there something to claim? Two loads that hit the private cache while nothing changes.
     bool inviting() const noexcept {
-        const auto number = head_.load(std::memory_order_relaxed) + 1;
-        return record(number).sequence.load(std::memory_order_acquire) >> 1 == number;
+        return valid(head_.load(std::memory_order_relaxed) + 1);
     }
 
     /// Claims at most `most` of the oldest tasks, and at most the `share`-th part of those seen waiting (so that the
     /// last ones are spread over all who are free: guided self-scheduling). Empty when there is none or another was faster.
     Claim claim(std::uint32_t most, std::uint32_t share) noexcept {
         auto head = head_.load(std::memory_order_relaxed);
-        const std::uint32_t look = most * share;
-        std::uint32_t waiting = 0;
-        while (waiting < look && record(head + waiting + 1).sequence.load(std::memory_order_acquire) >> 1 == head + waiting + 1)
-            ++waiting;
-        if (waiting == 0) return {};
-        const std::uint32_t count = waiting < share ? 1 : waiting / share;
+        // Records become valid in order, so one look far ahead speaks for all before it, and acquires their payloads too.
+        std::uint32_t count = most;
+        while (count > 1 && !valid(head + std::uint64_t{count} * share)) count /= 2;
+        if (count <= 1 && !valid(head + 1)) return {};
         // Relaxed is enough: the payloads are acquired through the sequences, and head_ hands over nothing else.
         if (!head_.compare_exchange_strong(head, head + count, std::memory_order_relaxed, std::memory_order_relaxed)) return {};
         return {head + 1, count};
@@ -116,6 +114,9 @@ class PendingRing {
     }
 
   private:
+    bool valid(std::uint64_t number) const noexcept {
+        return record(number).sequence.load(std::memory_order_acquire) >> 1 == number;
+    }
     static bool slot_is_free(const RecordType& record) noexcept {
         return record.done.load(std::memory_order_acquire) == record.sequence.load(std::memory_order_relaxed) >> 1;
     }

@@ -1,0 +1,138 @@
+// task layer: which bytes an argument covers, and whether two arguments of one task meet (contract 9).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "penstock/argument.hpp"
+
+namespace penstock {
+
+/// Half-open range of addresses that contains an argument.
+struct Bounds {
+    std::uintptr_t low = 0;
+    std::uintptr_t high = 0;
+
+    bool meets(const Bounds& other) const noexcept { return low < other.high && other.low < high; }
+};
+
+/// The exact bytes of an argument, whatever its shape: `base` and byte strides of up to 8 dimensions, or a list of pieces.
+struct Footprint {
+    std::uintptr_t base = 0;
+    std::size_t element = 1;
+    std::size_t rank = 0;
+    std::array<std::size_t, 8> extents{};
+    std::array<std::ptrdiff_t, 8> strides{};  // bytes
+    std::vector<Bounds> pieces;
+    bool is_list = false;
+};
+
+/// Do two arguments share a byte? Constant time for rectangles at one pitch, otherwise the time to list the rows of both.
+bool overlap(const Footprint& first, const Footprint& second);
+/// Does an argument reach one byte by two different indices (zero stride, rows that run into one another)?
+bool overlaps_itself(const Footprint& footprint);
+
+namespace footprint {
+
+/// What can be wrong with the memory of an argument; empty when nothing is. `bounds` is set when nothing is wrong.
+const char* check_dimensions(std::uintptr_t base, std::size_t element, std::span<const std::size_t> extents,
+                             std::span<const std::ptrdiff_t> strides, Bounds& bounds) noexcept;
+
+template <class T>
+inline const char* check(std::span<T> value, Bounds& bounds) noexcept {
+    const auto base = reinterpret_cast<std::uintptr_t>(value.data());
+    if (value.empty()) return nullptr;
+    if (base == 0) return "is null but has a size above zero; give it memory, or a size of zero";
+    if (base % alignof(T) != 0) return "is not aligned for its element type; allocate it with the type's own alignment";
+    std::size_t bytes = 0;
+    if (__builtin_mul_overflow(value.size(), sizeof(T), &bytes) || __builtin_add_overflow(base, bytes, &bounds.high))
+        return "reaches beyond the address space; check its size";
+    bounds.low = base;
+    return nullptr;
+}
+
+template <class T, std::size_t Rank>
+inline const char* check(const view<T, Rank>& value, Bounds& bounds) noexcept {
+    const auto base = reinterpret_cast<std::uintptr_t>(value.data());
+    for (auto extent : value.extents())
+        if (extent == 0) return nullptr;
+    if (base == 0) return "is null but has a size above zero; give it memory, or a size of zero";
+    if (base % alignof(T) != 0) return "is not aligned for its element type; allocate it with the type's own alignment";
+    return check_dimensions(base, sizeof(T), value.extents(), value.strides(), bounds);
+}
+
+template <class T>
+inline const char* check(const pieces<T>& value, Bounds& bounds) noexcept {
+    for (auto piece : value) {
+        Bounds one;
+        if (const char* wrong = check(piece, one)) return wrong;
+        if (one.high == 0) continue;
+        bounds.low = bounds.high == 0 || one.low < bounds.low ? one.low : bounds.low;
+        bounds.high = one.high > bounds.high ? one.high : bounds.high;
+    }
+    return nullptr;
+}
+
+template <class T>
+inline Footprint of(std::span<T> value) {
+    Footprint f;
+    f.base = reinterpret_cast<std::uintptr_t>(value.data());
+    f.element = sizeof(T);
+    f.rank = 1;
+    f.extents[0] = value.size();
+    f.strides[0] = sizeof(T);
+    return f;
+}
+
+template <class T, std::size_t Rank>
+inline Footprint of(const view<T, Rank>& value) {
+    static_assert(Rank <= 8, "penstock: views have at most 8 dimensions");
+    Footprint f;
+    f.base = reinterpret_cast<std::uintptr_t>(value.data());
+    f.element = sizeof(T);
+    f.rank = Rank;
+    for (std::size_t d = 0; d < Rank; ++d) {
+        f.extents[d] = value.extent(d);
+        f.strides[d] = value.stride(d) * static_cast<std::ptrdiff_t>(sizeof(T));
+    }
+    return f;
+}
+
+template <class T>
+inline Footprint of(const pieces<T>& value) {
+    Footprint f;
+    f.is_list = true;
+    for (auto piece : value) {
+        if (piece.empty()) continue;
+        const auto base = reinterpret_cast<std::uintptr_t>(piece.data());
+        f.pieces.push_back({base, base + piece.size_bytes()});
+    }
+    return f;
+}
+
+/// True when the argument may be written twice at one byte; decided without listing rows in the usual cases.
+template <class T>
+inline bool may_overlap_itself(std::span<T>) noexcept {
+    return false;
+}
+template <class T, std::size_t Rank>
+inline bool may_overlap_itself(const view<T, Rank>& value) noexcept {
+    std::ptrdiff_t inner = 1;
+    for (std::size_t d = Rank; d-- > 0;) {
+        if (value.extent(d) <= 1) continue;
+        const auto stride = value.stride(d) < 0 ? -value.stride(d) : value.stride(d);
+        if (stride < inner) return true;
+        inner = stride * static_cast<std::ptrdiff_t>(value.extent(d));
+    }
+    return false;
+}
+template <class T>
+inline bool may_overlap_itself(const pieces<T>&) noexcept {
+    return true;
+}
+
+}  // namespace footprint
+}  // namespace penstock

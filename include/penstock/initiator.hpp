@@ -1,0 +1,294 @@
+// task layer: whoever issues tasks. One for each thread and machine, made at the thread's first call; each target has one too.
+//
+// The hot path is the story of one task: check the arguments, reserve a record, pack, publish. Where the record lies:
+//   in a lane     a lone task for a target that is idle: the line that the target polls (floor F1). Also every task for a named
+//                 target, and all tasks under TPC's distributions (round_robin, least_loaded)
+//   in the deque  everything else: idle targets claim it, and so does this thread while it helps at a barrier
+//   nowhere       a machine without targets, and a call inside a task that fits nowhere, run the task at once
+// `./bench null-task` prints what each way costs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "penstock/handle.hpp"
+#include "penstock/options.hpp"
+#include "penstock/procedure.hpp"
+#include "penstock/ring.hpp"
+#include "penstock/trace_counters.hpp"
+#include "penstock/trace_timeline.hpp"
+#include "penstock/waiter.hpp"
+
+namespace penstock {
+
+class Core;
+class Runner;
+
+/// What all threads of one machine look at with every task. Written rarely.
+struct alignas(128) MachineBoard {
+    std::atomic<std::uint32_t> idle_targets{0};  ///< targets that found nothing for about a microsecond and may be asleep
+    std::atomic<std::uint32_t> threads{0};       ///< initiators that are not targets
+    std::atomic<std::uint32_t> timeline{0};      ///< 1 while the full timeline is recorded
+};
+
+/// An initiator's end of one lane. Used by its thread alone.
+struct LaneEnd {
+    Producer<TaskPayload> producer;
+    Ring* ring = nullptr;                              ///< null until the lane is made, at its first use
+    Doorbell* bell = nullptr;                          ///< of the target
+    const std::atomic<std::uint32_t>* busy = nullptr;  ///< of the target: it runs a task that came by another way
+};
+
+/// What was issued by one running task, or by the thread itself outside tasks: what its barrier covers.
+struct Scope {
+    Ring* current = nullptr;           ///< the part of the deque that the next task goes to
+    std::vector<Ring*> rings;          ///< the parts that may hold tasks of this scope
+    std::vector<Ring*> named;          ///< the same for tasks that only one target may run
+    std::vector<std::uint64_t> last;   ///< for each lane: number of the last record issued by this scope, 0 for none
+};
+
+class alignas(128) Initiator {
+  public:
+    static constexpr int any_target = Ring::any_target;
+    /// Parts of deques that one initiator has at once, over all its scopes.
+    static constexpr std::uint32_t max_rings = 1024;
+
+    ~Initiator();
+    /// In the child after a fork: nothing of the parent's machines can be used here.
+    static void leave_behind_in_parent() noexcept;
+    Initiator(const Initiator&) = delete;
+    Initiator& operator=(const Initiator&) = delete;
+
+    /// Issues a call of a function that is part of the type; see Machine::call.
+    template <auto function, class... Args>
+    Handle call_on(int target, Args&&... arguments) {
+        using Signature = procedure::ParametersOf<std::decay_t<decltype(function)>, std::remove_cvref_t<Args>...>;
+        using Call = procedure::Call<procedure::Constant<function>, typename Signature::List, std::remove_cvref_t<Args>...>;
+        static_assert(std::is_void_v<typename Signature::Result>,
+                      "penstock: tasks return nothing; let the procedure write its results into an out argument");
+        return issue<Call, procedure::Registered<Call, procedure::FunctionName<function>>>(
+            target, procedure::Constant<function>{}, std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
+    }
+    /// Issues a call of a pointer or a closure.
+    template <class F, class... Args>
+    Handle call_on(int target, F&& function, Args&&... arguments) {
+        using Closure = std::decay_t<F>;
+        static_assert(std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= sizeof(Extension),
+                      "penstock: this closure does not fit a descriptor (it must be trivially copyable, at most 192 bytes): say boxed(f)");
+        return call_closure(target, Closure(std::forward<F>(function)), std::forward<Args>(arguments)...);
+    }
+    template <class F, class... Args>
+    Handle call_on(int target, Boxed<F> closure, Args&&... arguments) {
+        return call_closure(target, std::move(closure.function), std::forward<Args>(arguments)...);
+    }
+    template <auto function, class... Args>
+    Handle call(Args&&... arguments) {
+        return call_on<function>(any_target, std::forward<Args>(arguments)...);
+    }
+    template <class F, class... Args>
+    Handle call(F&& function, Args&&... arguments) {
+        return call_on(any_target, std::forward<F>(function), std::forward<Args>(arguments)...);
+    }
+
+    /// See Machine::barrier.
+    void barrier();
+
+    const trace::InitiatorCounters& counters() const noexcept { return counters_; }
+
+  private:
+    friend class Core;
+    friend class Handle;
+    friend class Machine;
+    friend class Runner;
+    friend class Target;
+    friend std::size_t wait_any(std::span<const Handle> handles);
+
+    /// Where a task is about to be written.
+    struct Spot {
+        TaskRecord* record = nullptr;  ///< null: nowhere, so it runs at once
+        LaneEnd* lane = nullptr;       ///< null: the record lies in a part of the deque
+        Ring* ring = nullptr;
+    };
+
+    /// `waiter`: the target's own, or null for a thread, which gets one.
+    Initiator(Core& core, int target, Waiter* waiter);
+
+    template <class F, class... Args>
+    Handle call_closure(int target, F&& function, Args&&... arguments) {
+        using Signature = procedure::ParametersOf<F, std::remove_cvref_t<Args>...>;
+        using Call = procedure::Call<F, typename Signature::List, std::remove_cvref_t<Args>...>;
+        static_assert(std::is_void_v<typename Signature::Result>,
+                      "penstock: tasks return nothing; let the procedure write its results into an out argument");
+        return issue<Call, procedure::Registered<Call, procedure::ClosureName<F>>>(
+            target, std::move(function), std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
+    }
+
+    template <class Call, class Registered, class F, std::size_t... I, class... Args>
+    Handle issue(int target, F&& function, std::index_sequence<I...>, Args&&... arguments) {
+        const std::uint64_t begin = --until_sample_ == 0 ? start_sample() : 0;
+        constexpr std::string_view name = Registered::entry.name;
+        Call::check(name, arguments...);
+        const Handle handle = place<typename Call::Pack>(Registered::number, target, std::move(function),
+                                                         Call::template bind<I>(name, std::forward<Args>(arguments))...);
+        if (begin != 0) [[unlikely]] end_sample(begin);
+        return handle;
+    }
+
+    /// Packs the arguments where the task will be found, or into a box, and publishes.
+    template <class Pack, class... Stored>
+    Handle place(std::uint32_t entry, int target, Stored&&... stored) {
+        std::unique_lock<std::recursive_mutex> sharing;
+        if (shared_) [[unlikely]] sharing = std::unique_lock{sharing_};
+        std::unique_ptr<typename Pack::Box> box;
+        if (!Pack::fits(stored...)) [[unlikely]] box = std::make_unique<typename Pack::Box>(std::move(stored)...);
+        const Spot spot = reserve(target);
+        if (spot.record == nullptr) [[unlikely]] {
+            TaskPayload payload;
+            Extension extension;
+            fill<Pack>(entry, payload, &extension, box.release(), stored...);
+            return run_at_once(payload, extension);
+        }
+        fill<Pack>(entry, spot.record->payload, &spot.ring->extensions()[spot.record - spot.ring->slots()], box.release(), stored...);
+        return publish(spot);
+    }
+
+    template <class Pack, class... Stored>
+    static void fill(std::uint32_t entry, TaskPayload& payload, Extension* extension, typename Pack::Box* box,
+                     const Stored&... stored) noexcept {
+        payload.entry = entry;
+        payload.flags = box != nullptr ? TaskPayload::boxed : 0;
+        if (box != nullptr) [[unlikely]] Pack::store_box(payload, box);
+        else Pack::store(payload, extension, stored...);
+    }
+
+    /// Finds a record. Throws QueueFull where the user chose that.
+    Spot reserve(int target) {
+        if (target == any_target && balanced_) [[likely]] {
+            if (lanes_idle_ != 0 && deque_idle_ && scope_ == &base_) {
+                if (LaneEnd* lane = idle_lane()) return {lane->producer.reserve(), lane, lane->ring};
+            }
+            if (scope_ != nullptr && scope_->current != nullptr) [[likely]] {
+                if (TaskRecord* record = scope_->current->pending().reserve()) return {record, nullptr, scope_->current};
+            }
+        }
+        return reserve_elsewhere(target);
+    }
+
+    Handle publish(const Spot& spot) noexcept {
+        counters_.calls.add();
+        if (spot.lane != nullptr) {
+            if (spot.lane->producer.known_empty()) --lanes_idle_;
+            const Ticket ticket = spot.lane->producer.publish();
+            note_lane(*spot.lane, ticket.number);
+            ring(*spot.lane->bell);
+            counters_.committed.add();
+            return {spot.ring->index(), spot.ring->generation(), ticket};
+        }
+        const std::uint64_t number = spot.ring->pending().append();
+        deque_idle_ = false;
+        if (board_.idle_targets.load(std::memory_order_relaxed) != 0) [[unlikely]] wake_a_target(*spot.ring);
+        counters_.deferred.add();
+        return {spot.ring->index(), spot.ring->generation(), {number, 0, false}};
+    }
+
+    void note_lane(const LaneEnd& lane, std::uint64_t number) noexcept {
+        scope_->last[static_cast<std::size_t>(&lane - lanes_.get())] = number;
+    }
+
+    /// A lane whose target has nothing to do, or null.
+    LaneEnd* idle_lane() {
+        for (int looked = 0; looked < target_count_; ++looked) {
+            next_ = next_ + 1 == target_count_ ? 0 : next_ + 1;
+            LaneEnd& lane = lanes_[static_cast<std::size_t>(next_)];
+            if (lane.ring == nullptr) [[unlikely]] make_lane(next_);
+            if (!lane.producer.known_empty()) continue;
+            // With several initiators an empty lane does not say that its target is idle.
+            if (board_.threads.load(std::memory_order_relaxed) > 1 && lane.busy->load(std::memory_order_relaxed) != 0) continue;
+            return &lane;
+        }
+        return nullptr;
+    }
+
+    // ---- cold, in src/task ----
+    std::uint64_t start_sample() noexcept;
+    void end_sample(std::uint64_t begin) noexcept;
+    void make_lane(int target);
+    Spot reserve_elsewhere(int target);
+    Spot reserve_in_lane(int target);
+    Spot reserve_in_deque(int target);
+    Ring* ring_with_room(Scope& scope, int only_target) noexcept;
+    bool may_grow(const Scope& scope, int only_target) const noexcept;
+    Handle run_at_once(TaskPayload& payload, Extension& extension);
+    void wake_a_target(const Ring& ring) noexcept;
+    Scope& scope();
+    void leave_scope() noexcept;
+    Ring* add_ring(Scope& scope, int only_target);
+    void close_ring(Ring& ring) noexcept;
+    bool drained(Scope& scope) noexcept;
+    bool lane_complete(LaneEnd& lane, std::uint64_t number) noexcept;
+    bool can_help(const Scope* scope) const noexcept;
+    bool help_once(Scope* scope);
+    bool in_task() const noexcept;
+    void collect_failures(Scope& scope, std::vector<Failure>& failures);
+    void wait_for(const Handle& handle, Ring& ring, bool helping);
+    void wait_while_helping(const std::function<bool()>& ready);
+    bool complete(const Handle& handle, Ring& ring) noexcept;
+    static void throw_failure_of(const Handle& handle, Ring& ring);
+    void reap_orphans() noexcept;
+    void recycle(Scope& scope) noexcept;
+    void bind_to_this_thread();
+    static Initiator* of_this_thread(const Core& core) noexcept;
+    template <class Poll>
+    void wait_until(Poll&& poll, WaitReason reason);
+    void check_for_circle(const Ring& ring);
+
+    // The calling thread's initiator of the machine that it used last, by the machine's id. Ids are never used twice.
+    static inline thread_local constinit std::uint64_t thread_machine = 0;
+    static inline thread_local constinit Initiator* thread_initiator = nullptr;
+
+    // The hot line and the next.
+    std::uint32_t until_sample_ = 1;
+    int next_ = -1;
+    int lanes_idle_ = 0;       ///< lanes known to be empty
+    int target_count_ = 0;
+    bool deque_idle_ = true;   ///< nothing that the base scope deferred is outstanding, as far as is known
+    bool balanced_ = true;
+    bool shared_ = false;      ///< used by several threads, under sharing_
+    Scope* scope_ = nullptr;   ///< of the running task; null until it issues something
+    std::unique_ptr<LaneEnd[]> lanes_;
+    MachineBoard& board_;
+    Core& core_;
+    trace::InitiatorCounters counters_;
+
+    // What claimants look at.
+    alignas(128) std::atomic<std::uint32_t> ring_words_{0};              ///< words of open_ in use
+    std::atomic<std::uint64_t> open_[max_rings / 64]{};                  ///< which rings may hold tasks
+    std::atomic<Ring*> rings_[max_rings]{};
+
+    // The rest: this thread's own.
+    alignas(128) Scope base_;
+    int target_;               ///< index of the target that this is, or any_target for a thread
+    std::unique_ptr<Waiter> own_waiter_;
+    Waiter& waiter_;
+    std::unique_ptr<Runner> runner_;
+    std::vector<std::unique_ptr<Scope>> free_scopes_;
+    std::vector<std::unique_ptr<Scope>> scopes_in_use_;
+    std::vector<Scope*> orphans_;  ///< of tasks that ended without waiting for their children
+    std::vector<Ring*> free_rings_;
+    Ring* immediate_ = nullptr;
+    std::uint64_t immediate_runs_ = 0;
+    bool sample_spoilt_ = false;
+    std::recursive_mutex sharing_;
+    std::atomic<bool> waiting_{false};  ///< its thread is inside a barrier or a wait
+    bool abandoned_ = false;            ///< its thread has ended (under the machine's lock)
+    std::uint64_t started_ = 0;
+    std::uint32_t track_ = 0;
+    trace::Timeline timeline_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,56 @@
+// task layer: the local store of a target, in which arguments are staged. Sized from its L2 cache; used as a stack.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace penstock {
+
+/// Used by one thread. Memory is taken at the first use. What does not fit comes from the heap, at the heap's cost.
+class LocalStore {
+  public:
+    explicit LocalStore(std::size_t bytes) noexcept : capacity_(bytes) {}
+    LocalStore(const LocalStore&) = delete;
+    LocalStore& operator=(const LocalStore&) = delete;
+
+    std::size_t capacity() const noexcept { return capacity_; }
+    std::size_t used() const noexcept { return used_; }
+
+    /// `bytes` bytes, aligned to a cache line, until the enclosing Mark ends. Throws std::bad_alloc.
+    std::byte* allocate(std::size_t bytes);
+    /// Counts bytes copied in or out, for the trace.
+    void count_staged(std::size_t bytes) noexcept { staged_ += bytes; }
+    std::size_t take_staged() noexcept {
+        const auto bytes = staged_;
+        staged_ = 0;
+        return bytes;
+    }
+
+    /// Frees what was allocated since its construction.
+    class Mark {
+      public:
+        explicit Mark(LocalStore& store) noexcept : store_(store), used_(store.used_), heap_(store.heap_.size()) {}
+        ~Mark() {
+            store_.used_ = used_;
+            store_.heap_.resize(heap_);
+        }
+        Mark(const Mark&) = delete;
+        Mark& operator=(const Mark&) = delete;
+
+      private:
+        LocalStore& store_;
+        std::size_t used_;
+        std::size_t heap_;
+    };
+
+  private:
+    std::size_t capacity_;
+    std::size_t used_ = 0;
+    std::size_t staged_ = 0;
+    std::unique_ptr<std::byte[]> memory_;
+    std::byte* base_ = nullptr;
+    std::vector<std::unique_ptr<std::byte[]>> heap_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,121 @@
+// task layer: the machine, the first thing that a program makes: targets that wait for tasks, and calls that send them there.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "penstock/handle.hpp"
+#include "penstock/initiator.hpp"
+#include "penstock/options.hpp"
+#include "penstock/trace.hpp"
+
+namespace penstock {
+
+class Machine;
+
+/// A machine's target by number, as the receiver of calls: machine.on(2).call<scale>(...).
+class NamedTarget {
+  public:
+    template <auto function, class... Args>
+    Handle call(Args&&... arguments);
+    template <class F, class... Args>
+    Handle call(F&& function, Args&&... arguments);
+
+  private:
+    friend class Machine;
+    NamedTarget(Machine& machine, int target) : machine_(machine), target_(target) {}
+    Machine& machine_;
+    int target_;
+};
+
+/// Targets, each a pinned thread with a local store, and the lanes to them. Any thread may call; a running task may too.
+///
+///     void scale(std::span<const float> x, std::span<float> y, float a);
+///     penstock::Machine machine;
+///     auto done = machine.call<scale>(in(x), out(y), 2.0f);   // returns at once
+///     done.wait();                                            // this one, or
+///     machine.barrier();                                      // all that this thread issued
+///
+/// The idea of turning a procedure call into a task by tagging its arguments is that of Tagged Procedure Calls (TPC, for the Cell
+/// processor). Copying is not possible; destruction finishes all tasks first.
+class Machine {
+  public:
+    /// A target for each processor that this process may use, but one for the caller.
+    Machine() : Machine(MachineOptions{}) {}
+    /// Throws UsageError for options out of range, SystemError when the system gives no more threads or memory.
+    explicit Machine(const MachineOptions& options);
+    /// Finishes all tasks. Inside one of its own tasks it returns at once and the rest happens behind the task.
+    /// Failures that nobody collected are named on stderr.
+    ~Machine();
+    Machine(const Machine&) = delete;
+    Machine& operator=(const Machine&) = delete;
+
+    /// Issues a task that calls `function` with these arguments, and returns at once.
+    ///
+    /// Arguments: in(x), out(x), inout(x) for memory that stays the caller's and must live until completion; own(std::move(x)) for
+    /// what the task takes over; scalars by value. Throws ArgumentError (null, misaligned, overlapping, a stride that leaves the
+    /// address space, an integer that does not fit), QueueFull where the options say so. Costs about the move of one cache line;
+    /// beyond about four arguments two, and an allocation for what is owned.
+    template <auto function, class... Args>
+    Handle call(Args&&... arguments) {
+        return initiator().template call<function>(std::forward<Args>(arguments)...);
+    }
+    /// The same for a pointer or a closure. A closure that does not fit a descriptor must be boxed by name: boxed(f).
+    template <class F, class... Args>
+    Handle call(F&& function, Args&&... arguments) {
+        return initiator().call(std::forward<F>(function), std::forward<Args>(arguments)...);
+    }
+    /// The target with this number, 0 to targets()-1. Nobody else will run what is sent to it. Throws UsageError.
+    NamedTarget on(int target);
+
+    /// Waits for everything that this thread issued (inside a task: that the task issued), running waiting tasks meanwhile.
+    /// Throws TaskFailed for the first failure and counts the others.
+    void barrier() { initiator().barrier(); }
+    /// Waits for everything that anybody issued. Throws TaskFailed for the first failure that nobody has seen yet, WouldDeadlock
+    /// inside a task.
+    void finish();
+
+    /// The calling thread's own initiator, for code that must not depend on which thread it runs on.
+    Initiator& initiator() {
+        if (Initiator::thread_machine == id_) [[likely]] return *Initiator::thread_initiator;
+        return find_initiator();
+    }
+
+    /// Number of targets.
+    int targets() const noexcept;
+    const MachineOptions& options() const noexcept;
+    /// The processor that each target is pinned to, or -1, and everything else worth a line in a report.
+    std::string description() const;
+    /// True on one of this machine's targets, and in a thread while it runs one of its tasks.
+    bool in_task() const noexcept;
+
+    /// All counters now. Subtract two snapshots to report a phase (trace.hpp).
+    trace::Snapshot snapshot() const;
+    /// Starts and stops the full timeline: each task with begin and end. `events` for each thread.
+    void start_timeline(std::size_t events = trace::Timeline::default_capacity);
+    void stop_timeline();
+    /// The recorded timeline as JSON for Perfetto (ui.perfetto.dev), one track a target or initiator, tasks named.
+    std::string timeline_json() const;
+    /// What every waiting thread waits for, a line each.
+    std::string waiting_report() const;
+
+  private:
+    friend class Core;
+    Initiator& find_initiator();
+
+    std::shared_ptr<Core> core_;
+    std::uint64_t id_ = 0;
+};
+
+template <auto function, class... Args>
+Handle NamedTarget::call(Args&&... arguments) {
+    return machine_.initiator().template call_on<function>(target_, std::forward<Args>(arguments)...);
+}
+template <class F, class... Args>
+Handle NamedTarget::call(F&& function, Args&&... arguments) {
+    return machine_.initiator().call_on(target_, std::forward<F>(function), std::forward<Args>(arguments)...);
+}
+
+}  // namespace penstock

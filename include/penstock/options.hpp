@@ -1,0 +1,64 @@
+// task layer: what a user can choose about a machine.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "penstock/channel.hpp"
+
+namespace penstock {
+
+/// Which target an unnamed task goes to.
+enum class Distribution : std::uint8_t {
+    balanced,      ///< an idle target is pushed a lone task; the rest waits in the deque, and who is free takes the oldest
+    round_robin,   ///< TPC's: each target in turn, into its lane
+    least_loaded,  ///< the target whose lane holds the fewest tasks
+};
+
+/// What a call does when the lane (or, with defer, the deque) is full.
+enum class WhenFull : std::uint8_t {
+    defer,   ///< the task goes into the initiator's deque, up to `pending_limit`; beyond that the call waits
+    wait,    ///< the call waits for a slot of the lane: TPC's "queue stall"
+    refuse,  ///< the call throws QueueFull
+};
+
+/// When the next task's arguments are prefetched while the current task runs.
+enum class Prefetch : std::uint8_t {
+    measured,  ///< where a running comparison of both ways shows that it pays (the default)
+    always,
+    never,
+};
+
+struct MachineOptions {
+    static constexpr int one_per_processor = -1;
+    static constexpr std::uint32_t max_depth = 1024;
+    static constexpr int max_targets = 256;
+
+    /// Number of targets; by default one for each processor that this process may use, but one for the initiator.
+    /// 0: every task runs inside its call.
+    int targets = one_per_processor;
+    /// Tasks that a lane holds at once, 1 to 1024. Used by named targets, round_robin and least_loaded. 64 measured
+    /// best: `./bench null-task`.
+    std::uint32_t depth = 64;
+    Distribution distribution = Distribution::balanced;
+    Initiation initiation = Initiation::push;
+    Completion completion = Completion::automatic;
+    WhenFull when_full = WhenFull::defer;
+    /// Tasks that one initiator may have waiting in its deque (a million descriptors are 64 MiB). 0: without limit.
+    std::size_t pending_limit = std::size_t{1} << 20;
+    Prefetch prefetch = Prefetch::measured;
+    /// Pin each target to a processor of its own, where there are enough of them.
+    bool pin = true;
+    /// Name of a processor budget to share with other machines and processes; empty: what PENSTOCK_BUDGET says, or none.
+    std::string budget{};
+    /// How long an idle target spins before it sleeps.
+    std::chrono::nanoseconds spin{50'000};
+    /// Bytes of each target's local store; 0: half of its L2 cache.
+    std::size_t local_store = 0;
+    /// How deep tasks may wait inside tasks.
+    std::uint32_t nesting_limit = 500;
+};
+
+}  // namespace penstock

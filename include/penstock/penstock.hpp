@@ -1,0 +1,11 @@
+// All of Penstock.
+#pragma once
+
+#include "penstock/argument.hpp"
+#include "penstock/error.hpp"
+#include "penstock/handle.hpp"
+#include "penstock/machine.hpp"
+#include "penstock/options.hpp"
+#include "penstock/topology.hpp"
+#include "penstock/trace.hpp"
+#include "penstock/view.hpp"

@@ -1,0 +1,127 @@
+// task layer: a ring of task records, as a lane (one initiator, one target) or as a part of a pending deque, and the directory
+// through which handles find it. Rings are never freed: when their machine goes they wait for the next one, under a new generation, so
+// that a handle that is older than that never touches memory that is gone.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/channel.hpp"
+#include "penstock/descriptor.hpp"
+#include "penstock/memory.hpp"
+#include "penstock/pending.hpp"
+#include "penstock/waiter.hpp"
+
+namespace penstock {
+
+class Initiator;
+
+/// A task that ended by an exception, or was cancelled, until somebody asks.
+struct Failure {
+    std::uint64_t number = 0;
+    std::string task;
+    int target = -1;
+    std::exception_ptr cause;
+    bool cancelled = false;
+    bool delivered = false;  ///< a wait has thrown it: the next barrier need not
+};
+
+class Ring {
+  public:
+    enum class Kind : std::uint8_t {
+        lane,       ///< one initiator to one target
+        pending,    ///< an initiator's deque: claimed by any target, or by one only
+        immediate,  ///< tasks that ran inside their call; nothing is ever outstanding
+    };
+    static constexpr int any_target = -1;
+
+    /// A ring of this kind and capacity (a power of two; 0 for immediate): a used one of the process, or a new one.
+    /// Throws std::bad_alloc or SystemError.
+    static Ring& acquire(Kind kind, std::uint32_t capacity, std::uint32_t claimants, Initiator& owner, Doorbell& owner_bell,
+                         int only_target);
+    /// Gives the ring back. Its handles are stale from here on.
+    void release() noexcept;
+    /// The ring with this number, or null.
+    static Ring* find(std::uint32_t index) noexcept;
+    /// In a forked child: no handle is good any more.
+    static void make_all_stale() noexcept;
+
+    std::uint32_t index() const noexcept { return index_; }
+    std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
+    Kind kind() const noexcept { return kind_; }
+    std::uint32_t capacity() const noexcept { return capacity_; }
+    TaskRecord* slots() const noexcept { return slots_; }
+    Extension* extensions() const noexcept { return extensions_.get(); }
+    Credits<>& credits() noexcept { return credits_; }
+    Bell<>& bell() noexcept { return bell_; }
+    PendingRing<TaskPayload>& pending() noexcept { return *pending_; }
+    Initiator& owner() const noexcept { return *owner_; }
+    /// Where the owner sleeps: whoever completes a record rings here.
+    Doorbell& owner_bell() const noexcept { return *owner_bell_; }
+    /// The only target that may run these tasks, or any_target.
+    int only_target() const noexcept { return only_target_; }
+    ChannelParts<TaskPayload> parts(Initiation initiation) noexcept {
+        return {slots_, &credits_, &bell_, capacity_, initiation};
+    }
+
+    // ---- what went wrong (cold; any thread) ----
+
+    /// True when no task of this ring failed since the last collection. One load of a line that rarely changes.
+    bool clean() const noexcept { return failures_.load(std::memory_order_relaxed) == 0; }
+    /// Keeps a failure. Must be called before the task is completed, so that whoever sees the completion finds it.
+    void fail(Failure failure);
+    /// The failure of this task, if it has one, which counts as delivered from here on.
+    std::optional<Failure> failure_of(std::uint64_t number);
+    /// Takes all failures.
+    std::vector<Failure> take_failures();
+
+    // ---- cancellation (cold; any thread) ----
+
+    bool cancels() const noexcept { return cancellations_.load(std::memory_order_relaxed) != 0; }
+    void ask_to_cancel(std::uint64_t number);
+    /// Was this task cancelled?
+    bool take_cancellation(std::uint64_t number);
+    /// Forgets requests that came too late. Only when nothing is outstanding.
+    void forget_cancellations();
+
+    /// Where the owner keeps it among its rings. The owner's.
+    std::uint32_t place = 0;
+
+    Ring(const Ring&) = delete;
+    Ring& operator=(const Ring&) = delete;
+
+  private:
+    Ring(std::uint32_t index, std::uint32_t capacity);
+    void reset(Kind kind, std::uint32_t claimants, Initiator& owner, Doorbell& owner_bell, int only_target);
+
+    // Read by all, written when the ring changes hands.
+    std::uint32_t index_;
+    std::uint32_t capacity_;
+    std::atomic<std::uint32_t> generation_{1};
+    Kind kind_ = Kind::lane;
+    int only_target_ = any_target;
+    Initiator* owner_ = nullptr;
+    Doorbell* owner_bell_ = nullptr;
+    TaskRecord* slots_ = nullptr;
+    LocalMemory memory_;
+    std::unique_ptr<Extension[]> extensions_;
+    std::unique_ptr<Completed<>[]> completed_;
+    std::uint32_t claimants_ = 0;
+    // Written now and then, read with every task.
+    std::atomic<std::uint32_t> failures_{0};
+    std::atomic<std::uint32_t> cancellations_{0};
+    Credits<> credits_;
+    Bell<> bell_;
+    std::optional<PendingRing<TaskPayload>> pending_;
+    std::mutex mutex_;
+    std::vector<Failure> failed_;
+    std::vector<std::uint64_t> cancelled_;
+};
+
+}  // namespace penstock

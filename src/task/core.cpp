@@ -1,0 +1,266 @@
+#include "task/core.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "penstock/clock.hpp"
+#include "penstock/error.hpp"
+#include "penstock/topology.hpp"
+#include "task/runner.hpp"
+
+namespace penstock {
+namespace {
+
+std::atomic<std::uint64_t> next_id{1};
+
+/// The calling thread's initiators, one for each machine that it has used. Gives them back when the thread ends.
+struct ThreadInitiators {
+    struct One {
+        std::weak_ptr<Core> core;
+        const Core* address;
+        Initiator* initiator;
+        bool owned_by_target;
+    };
+    std::vector<One> all;
+
+    ~ThreadInitiators() {
+        for (auto& one : all)
+            if (!one.owned_by_target)
+                if (const auto core = one.core.lock()) core->abandon(*one.initiator);
+    }
+};
+
+thread_local ThreadInitiators thread_initiators;
+
+}  // namespace
+
+Core::Core(const MachineOptions& options)
+    : options_(options), id_(next_id.fetch_add(1)), process_(getpid()), started_(Clock::ticks()) {
+    const Topology& topology = Topology::here();
+    if (options_.targets == MachineOptions::one_per_processor) options_.targets = std::max(0, topology.usable() - 1);
+    if (options_.targets < 0 || options_.targets > MachineOptions::max_targets)
+        throw UsageError("a machine can have 0 to " + std::to_string(MachineOptions::max_targets) + " targets, not " +
+                         std::to_string(options_.targets));
+    if (options_.depth < 1 || options_.depth > MachineOptions::max_depth)
+        throw UsageError("a lane can hold 1 to " + std::to_string(MachineOptions::max_depth) + " tasks, not " + std::to_string(options_.depth));
+    if (options_.nesting_limit < 1) throw UsageError("MachineOptions::nesting_limit must be at least 1");
+    if (options_.spin.count() < 0) throw UsageError("MachineOptions::spin must not be negative");
+    policy_ = WaitPolicy::for_threads(options_.targets + 1, topology.usable());
+    policy_.spin = std::min(policy_.spin, options_.spin);
+    const auto l2 = topology.processors().front().l2.bytes;
+    local_store_ = options_.local_store != 0 ? options_.local_store : std::max<std::size_t>(l2 / 2, 128 * 1024);
+    initiators_ = std::make_unique<Initiator*[]>(static_cast<std::size_t>(options_.targets) + most_threads + 1);
+}
+
+Core::~Core() = default;
+
+std::vector<int> Core::choose_processors() {
+    const auto wanted = static_cast<std::size_t>(options_.targets);
+    std::vector<int> chosen(wanted, -1);
+    const Topology& topology = Topology::here();
+    if (!options_.pin || wanted == 0 || options_.targets + 1 > topology.usable()) return chosen;
+    auto budget = options_.budget.empty() ? ProcessorBudget::from_environment() : ProcessorBudget::join(options_.budget);
+    const int here = current_processor();
+    claim_ = budget.claim(options_.targets + 1, here);
+    // One of the claimed processors is the initiator's: the one that it runs on, if that was to be had.
+    std::vector<int> claimed(claim_.processors().begin(), claim_.processors().end());
+    if (const auto own = std::find(claimed.begin(), claimed.end(), here); own != claimed.end()) claimed.erase(own);
+    if (claimed.size() < wanted) return chosen;
+    std::copy_n(claimed.begin(), wanted, chosen.begin());
+    return chosen;
+}
+
+void Core::start() {
+    const auto processors = choose_processors();
+    const auto most_lanes = most_threads + 1 + static_cast<std::uint32_t>(options_.targets);
+    for (int t = 0; t < options_.targets; ++t) {
+        targets_.push_back(std::make_unique<Target>(*this, t, processors[static_cast<std::size_t>(t)], most_lanes));
+        targets_.back()->initiator().track_ = static_cast<std::uint32_t>(t);
+        initiators_[static_cast<std::size_t>(t)] = &targets_.back()->initiator();
+    }
+    initiator_count_.store(static_cast<std::uint32_t>(options_.targets), std::memory_order_release);
+    for (auto& target : targets_) target->start();
+}
+
+void Core::shut_down() noexcept {
+    if (process_ != getpid()) {
+        // A forked child has the memory but not the threads: leave everything as it is.
+        for (auto& target : targets_) (void)target.release()->waiter();
+        for (auto& initiator : owned_) (void)initiator.release();
+        return;
+    }
+    Waiter waiter(policy_);
+    waiter.wait_for([this] { return all_executed(); }, std::chrono::hours(24 * 365));
+    // A thread that ran the last task inside a barrier may not have left Penstock's code yet.
+    each_initiator([&](Initiator& initiator) {
+        while (initiator.target_ == Initiator::any_target && initiator.waiting_.load(std::memory_order_acquire)) std::this_thread::yield();
+    });
+    try {
+        const auto failures = take_all_failures();
+        if (!failures.empty())
+            std::fprintf(stderr, "penstock: %zu task(s) failed and nobody asked; the first was %s\n", failures.size(),
+                         failures.front().task.c_str());
+    } catch (...) {
+        // Out of memory while collecting messages: the machine still has to stop.
+    }
+    for (auto& target : targets_) target->stop();
+}
+
+bool Core::all_executed() const noexcept {
+    // Executions are read before calls. Both only grow and no task is executed before it was called, so when the sums agree there
+    // was a moment at which everything called had been executed.
+    std::uint64_t executed = 0;
+    std::uint64_t called = 0;
+    each_initiator([&](const Initiator& initiator) { executed += initiator.runner_->executed(); });
+    each_initiator([&](const Initiator& initiator) { called += initiator.counters_.calls.value(); });
+    return executed == called;
+}
+
+// ---- threads ----
+
+Initiator* Initiator::of_this_thread(const Core& core) noexcept {
+    for (const auto& one : thread_initiators.all)
+        if (one.address == &core && !one.core.expired()) return one.initiator;
+    return nullptr;
+}
+
+void Initiator::bind_to_this_thread() {
+    if (of_this_thread(core_) == nullptr)
+        thread_initiators.all.push_back({core_.weak_from_this(), &core_, this, target_ != any_target});
+    thread_machine = core_.id();
+    thread_initiator = this;
+}
+
+void Initiator::leave_behind_in_parent() noexcept {
+    thread_machine = 0;
+    Ring::make_all_stale();
+}
+
+Initiator& Core::adopt_thread() {
+    std::erase_if(thread_initiators.all, [](const auto& one) { return one.core.expired(); });
+    const std::lock_guard lock(mutex_);
+    for (auto& candidate : owned_) {
+        // What an ended thread left behind is taken over when nothing of it is outstanding any more.
+        if (!candidate->abandoned_ || !candidate->drained(candidate->base_)) continue;
+        candidate->abandoned_ = false;
+        candidate->bind_to_this_thread();
+        return *candidate;
+    }
+    if (owned_.size() < most_threads) {
+        auto fresh = std::unique_ptr<Initiator>(new Initiator(*this, Initiator::any_target, nullptr));
+        Initiator& initiator = *fresh;
+        initiator.track_ = static_cast<std::uint32_t>(owned_.size());
+        initiator.shared_ = owned_.size() + 1 == most_threads;  // the last one is for everybody who comes later
+        if (initiator.shared_) shared_ = &initiator;
+        owned_.push_back(std::move(fresh));
+        const auto count = initiator_count_.load(std::memory_order_relaxed);
+        initiators_[count] = &initiator;
+        initiator_count_.store(count + 1, std::memory_order_release);
+        board_.threads.store(static_cast<std::uint32_t>(owned_.size()), std::memory_order_relaxed);
+        initiator.bind_to_this_thread();
+        return initiator;
+    }
+    shared_->bind_to_this_thread();
+    return *shared_;
+}
+
+void Core::abandon(Initiator& initiator) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (!initiator.shared_) initiator.abandoned_ = true;
+}
+
+// ---- the end of everything ----
+
+void Core::finish(Initiator& caller) {
+    if (caller.in_task())
+        throw WouldDeadlock("finish() inside a task would wait for the task itself; use barrier(), which covers the task's children");
+    std::vector<Failure> failures;
+    for (;;) {
+        try {
+            caller.barrier();
+            break;
+        } catch (const TaskFailed& failed) {
+            failures.push_back({0, failed.task(), failed.target(), failed.cause(), false, false});
+            for (std::size_t i = 0; i < failed.others(); ++i) failures.push_back(failures.back());
+        }
+    }
+    caller.waiter_.wait([this] { return all_executed(); }, {"all tasks of its machine", 0});
+    for (auto& failure : take_all_failures()) failures.push_back(std::move(failure));
+    if (!failures.empty()) throw_first(std::move(failures));
+}
+
+void Core::keep_unclaimed(std::vector<Failure> failures) {
+    const std::lock_guard lock(mutex_);
+    for (auto& failure : failures) unclaimed_.push_back(std::move(failure));
+}
+
+std::vector<Failure> Core::take_all_failures() {
+    std::vector<Failure> all;
+    const std::lock_guard lock(mutex_);
+    all.swap(unclaimed_);
+    const auto take = [&](Ring& ring) {
+        if (ring.clean()) return;
+        for (auto& failure : ring.take_failures()) all.push_back(std::move(failure));
+    };
+    for (auto& target : targets_) target->each_lane(take);
+    each_initiator([&](Initiator& initiator) {
+        for (auto& place : initiator.rings_) {
+            Ring* const ring = place.load(std::memory_order_acquire);
+            if (ring == nullptr) break;
+            take(*ring);
+        }
+        take(*initiator.immediate_);
+    });
+    std::erase_if(all, [](const Failure& failure) { return failure.cancelled || failure.delivered; });
+    return all;
+}
+
+void Core::throw_first(std::vector<Failure> failures) {
+    auto& first = failures.front();
+    throw TaskFailed(std::move(first.task), first.target, std::move(first.cause), failures.size() - 1);
+}
+
+// ---- who sleeps, who waits ----
+
+void Core::wake_a_target(const Ring& ring) noexcept {
+    if (ring.only_target() >= 0) {
+        penstock::ring(target(ring.only_target()).waiter().bell());
+        return;
+    }
+    for (auto& target : targets_) {
+        if (!target->waiter().parked()) continue;
+        penstock::ring(target->waiter().bell());
+        return;
+    }
+}
+
+bool Core::closes_a_circle(int from, int to) noexcept {
+    for (int steps = 0; steps <= target_count(); ++steps) {
+        if (to == from) return true;
+        if (to < 0) return false;
+        const auto reason = target(to).waiter().reason();
+        if (reason.what != waits_for_target || reason.subject == 0) return false;
+        to = static_cast<int>(reason.subject) - 1;
+    }
+    return false;
+}
+
+std::string Core::waiting_report() {
+    std::string report;
+    const std::lock_guard lock(mutex_);
+    const auto line = [&](const std::string& who, const Waiter& waiter) {
+        const auto reason = waiter.reason();
+        report += who + " waits for " + reason.what;
+        if (reason.what == waits_for_target && reason.subject != 0) report += " (target " + std::to_string(reason.subject - 1) + ")";
+        report += waiter.parked() ? ", asleep\n" : "\n";
+    };
+    for (int t = 0; t < target_count(); ++t) line("target " + std::to_string(t), target(t).waiter());
+    for (std::size_t i = 0; i < owned_.size(); ++i) line("thread " + std::to_string(i), owned_[i]->waiter_);
+    return report;
+}
+
+}  // namespace penstock

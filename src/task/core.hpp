@@ -1,0 +1,95 @@
+// task layer: what the parts of one machine share: options, targets, and the list of its initiators.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "penstock/initiator.hpp"
+#include "penstock/options.hpp"
+#include "penstock/processor_budget.hpp"
+#include "task/target.hpp"
+
+namespace penstock {
+
+class Core : public std::enable_shared_from_this<Core> {
+  public:
+    /// Threads with lanes of their own; later ones share an initiator (contract 1).
+    static constexpr std::uint32_t most_threads = 64;
+
+    /// What a thread waits for when a task must run on one target, in its waiter's words.
+    static constexpr const char* waits_for_target = "a task for one target";
+
+    explicit Core(const MachineOptions& options);
+    ~Core();
+
+    /// Starts the targets. Throws SystemError; nothing is left behind.
+    void start();
+    /// Finishes all tasks, stops the targets, names uncollected failures on stderr. Not from one of its own tasks.
+    void shut_down() noexcept;
+
+    /// The calling thread's initiator: an abandoned one, a new one, or the shared one.
+    Initiator& adopt_thread();
+    /// The calling thread ends; its initiator waits for another thread.
+    void abandon(Initiator& initiator) noexcept;
+
+    /// Waits for all tasks of all initiators, then throws the first failure that nobody has seen.
+    void finish(Initiator& caller);
+    bool all_executed() const noexcept;
+    void keep_unclaimed(std::vector<Failure> failures);
+    std::vector<Failure> take_all_failures();
+    /// Throws TaskFailed for the first failure of the list that is not a cancellation.
+    static void throw_first(std::vector<Failure> failures);
+
+    /// Wakes one sleeping target that may run tasks of `ring`.
+    void wake_a_target(const Ring& ring) noexcept;
+    /// Would `from`, by waiting for `to`, close a circle of targets that wait for one another's named tasks?
+    bool closes_a_circle(int from, int to) noexcept;
+    std::string waiting_report();
+
+    template <class Visit>
+    void each_initiator(Visit&& visit) const {
+        const auto count = initiator_count_.load(std::memory_order_acquire);
+        for (std::uint32_t i = 0; i < count; ++i) visit(*initiators_[i]);
+    }
+
+    const MachineOptions& options() const noexcept { return options_; }
+    std::uint64_t id() const noexcept { return id_; }
+    long process() const noexcept { return process_; }
+    MachineBoard& board() noexcept { return board_; }
+    int target_count() const noexcept { return static_cast<int>(targets_.size()); }
+    Target& target(int index) noexcept { return *targets_[static_cast<std::size_t>(index)]; }
+    /// Workers among whom waiting tasks are shared: the targets and a helping initiator.
+    std::uint32_t workers() const noexcept { return static_cast<std::uint32_t>(targets_.size()) + 1; }
+    WaitPolicy wait_policy() const noexcept { return policy_; }
+    std::size_t local_store_bytes() const noexcept { return local_store_; }
+    std::uint64_t started() const noexcept { return started_; }
+    std::mutex& mutex() noexcept { return mutex_; }
+
+  private:
+    friend class Target;
+    Initiator& add_initiator(std::unique_ptr<Initiator> initiator);
+    std::vector<int> choose_processors();
+
+    MachineOptions options_;
+    std::uint64_t id_;
+    long process_;
+    std::uint64_t started_;
+    WaitPolicy policy_;
+    std::size_t local_store_ = 0;
+    ProcessorClaim claim_;
+    MachineBoard board_;
+    std::vector<std::unique_ptr<Target>> targets_;
+    /// All that issue: the targets' first. Only grows; entries are never moved.
+    std::unique_ptr<Initiator*[]> initiators_;
+    std::atomic<std::uint32_t> initiator_count_{0};
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<Initiator>> owned_;
+    Initiator* shared_ = nullptr;
+    std::vector<Failure> unclaimed_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,106 @@
+#include "penstock/handle.hpp"
+
+#include <exception>
+
+#include "penstock/error.hpp"
+#include "penstock/initiator.hpp"
+#include "penstock/relax.hpp"
+#include "task/core.hpp"
+
+namespace penstock {
+namespace {
+
+/// Nobody rings a thread that waits for a task of another thread, so it looks again by itself.
+constexpr WaitPolicy outsider{.spin = std::chrono::microseconds(50), .longest_sleep = std::chrono::microseconds(200)};
+
+template <class Poll>
+void wait_as_outsider(Poll&& poll) {
+    Waiter waiter(outsider);
+    waiter.wait(poll, {"a task of another thread", 0});
+}
+
+}  // namespace
+
+Ring* Handle::ring() const noexcept {
+    Ring* const found = Ring::find(ring_);
+    return found != nullptr && found->generation() == generation_ ? found : nullptr;
+}
+
+Initiator* Handle::my_initiator(const Ring& ring) noexcept {
+    if (Initiator::thread_initiator == &ring.owner() && Initiator::thread_machine == ring.owner().core_.id())
+        return Initiator::thread_initiator;
+    return Initiator::of_this_thread(ring.owner().core_);
+}
+
+bool Handle::complete(const Ring& ring) const noexcept {
+    switch (ring.kind()) {
+        case Ring::Kind::lane: return Producer<TaskPayload>::completed(ring.slots(), &const_cast<Ring&>(ring).credits(), ticket());
+        case Ring::Kind::pending: return const_cast<Ring&>(ring).pending().completed(ticket().number);
+        case Ring::Kind::immediate: return true;
+    }
+    return true;
+}
+
+void Handle::wait() const { wait(false); }
+void Handle::wait(Help) const { wait(true); }
+
+void Handle::wait(bool helping) const {
+    if (none()) return;
+    Ring* const where = ring();
+    if (where == nullptr)
+        throw MachineGone("this handle's machine no longer exists here (it was destroyed after it had finished all its tasks, or it stayed "
+                          "behind in the parent of a fork); wait while it lives");
+    if (Initiator* const mine = my_initiator(*where)) return mine->wait_for(*this, *where, helping);
+    wait_as_outsider([&] { return complete(*where) || where->generation() != generation_; });
+    Initiator::throw_failure_of(*this, *where);
+}
+
+bool Handle::ready() const noexcept {
+    if (none()) return true;
+    Ring* const where = ring();
+    if (where == nullptr) return true;
+    if (Initiator::thread_initiator == &where->owner() && Initiator::thread_machine != 0)
+        return Initiator::thread_initiator->complete(*this, *where);
+    return complete(*where);
+}
+
+bool Handle::cancel() const {
+    if (ready()) return false;
+    Ring* const where = ring();
+    if (where == nullptr) return false;
+    where->ask_to_cancel(ticket().number);
+    return !ready();
+}
+
+void wait_all(std::span<const Handle> handles) {
+    std::exception_ptr first;
+    for (const Handle& handle : handles) {
+        try {
+            handle.wait(help);
+        } catch (...) {
+            if (!first) first = std::current_exception();
+        }
+    }
+    if (first) std::rethrow_exception(first);
+}
+
+std::size_t wait_any(std::span<const Handle> handles) {
+    if (handles.empty()) throw UsageError("wait_any of no handles would never return; give it at least one");
+    std::size_t done = handles.size();
+    const auto look = [&] {
+        for (std::size_t i = 0; i < handles.size(); ++i)
+            if (handles[i].ready()) return done = i, true;
+        return false;
+    };
+    while (!look()) {
+        Initiator* mine = nullptr;
+        for (const Handle& handle : handles)
+            if (Ring* const where = handle.ring(); where != nullptr && mine == nullptr) mine = Handle::my_initiator(*where);
+        if (mine != nullptr) mine->wait_while_helping(look);
+        else wait_as_outsider(look);
+    }
+    handles[done].wait();
+    return done;
+}
+
+}  // namespace penstock

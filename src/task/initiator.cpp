@@ -1,0 +1,432 @@
+#include "penstock/initiator.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "penstock/clock.hpp"
+#include "penstock/error.hpp"
+#include "task/core.hpp"
+#include "task/runner.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr std::uint32_t first_ring_of_thread = 1024;  // 64 KiB of descriptors: what a private cache holds
+constexpr std::uint32_t first_ring_of_task = 64;
+constexpr std::uint32_t growth = 4;
+constexpr std::uint32_t largest_ring = 1u << 18;
+
+/// Says that a thread is inside Penstock's code for the length of a wait: the machine must not go away under it.
+class Waiting {
+  public:
+    explicit Waiting(std::atomic<bool>& flag) noexcept : flag_(flag), outer_(flag.load(std::memory_order_relaxed)) {
+        flag.store(true, std::memory_order_relaxed);
+    }
+    ~Waiting() { flag_.store(outer_, std::memory_order_release); }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+  private:
+    std::atomic<bool>& flag_;
+    bool outer_;
+};
+
+}  // namespace
+
+Initiator::Initiator(Core& core, int target, Waiter* waiter)
+    : board_(core.board()),
+      core_(core),
+      target_(target),
+      own_waiter_(waiter == nullptr ? std::make_unique<Waiter>(core.wait_policy()) : nullptr),
+      waiter_(waiter == nullptr ? *own_waiter_ : *waiter),
+      runner_(std::make_unique<Runner>(*this, target, core.local_store_bytes(), core.options().prefetch)),
+      started_(Clock::ticks()) {
+    target_count_ = std::max(0, core.options().targets);
+    balanced_ = core.options().distribution == Distribution::balanced;
+    lanes_ = std::make_unique<LaneEnd[]>(static_cast<std::size_t>(target_count_));
+    lanes_idle_ = target_count_;
+    base_.last.assign(static_cast<std::size_t>(target_count_), 0);
+    scope_ = &base_;
+    immediate_ = &Ring::acquire(Ring::Kind::immediate, 0, 0, *this, waiter_.bell(), any_target);
+}
+
+Initiator::~Initiator() {
+    for (int t = 0; t < target_count_; ++t)
+        if (Ring* const lane = lanes_[static_cast<std::size_t>(t)].ring) lane->release();
+    for (auto& place : rings_)
+        if (Ring* const ring = place.load(std::memory_order_relaxed)) ring->release();
+    immediate_->release();
+}
+
+bool Initiator::in_task() const noexcept { return runner_->depth() != 0; }
+
+// ---- where a task goes ----
+
+Initiator::Spot Initiator::reserve_elsewhere(int target) {
+    if (target_count_ == 0) return {};
+    scope();
+    if (target != any_target) return target == target_ ? reserve_in_deque(target) : reserve_in_lane(target);
+    if (balanced_ || target_ != any_target) return reserve_in_deque(any_target);
+    if (core_.options().distribution == Distribution::round_robin) {
+        next_ = next_ + 1 >= target_count_ ? 0 : next_ + 1;
+        return reserve_in_lane(next_);
+    }
+    int least = 0;
+    for (int t = 1; t < target_count_; ++t) {
+        const auto& lanes = lanes_;
+        if (lanes[static_cast<std::size_t>(t)].producer.outstanding() < lanes[static_cast<std::size_t>(least)].producer.outstanding())
+            least = t;
+    }
+    return reserve_in_lane(least);
+}
+
+Initiator::Spot Initiator::reserve_in_lane(int target) {
+    LaneEnd& lane = lanes_[static_cast<std::size_t>(target)];
+    if (lane.ring == nullptr) make_lane(target);
+    const bool was_empty = lane.producer.known_empty();
+    TaskRecord* record = lane.producer.reserve();
+    if (!was_empty && lane.producer.known_empty()) ++lanes_idle_;
+    if (record != nullptr) return {record, &lane, lane.ring};
+
+    const auto when_full = in_task() ? WhenFull::defer : core_.options().when_full;
+    if (when_full == WhenFull::refuse) {
+        counters_.refused.add();
+        throw QueueFull("the lane to target " + std::to_string(target) + " holds " + std::to_string(core_.options().depth) +
+                        " tasks; wait for some, raise MachineOptions::depth, or choose WhenFull::defer");
+    }
+    if (when_full == WhenFull::defer) return reserve_in_deque(target);
+    counters_.stalls.add();
+    sample_spoilt_ = true;
+    counters_.stall_ticks.begin(Clock::ticks());
+    waiter_.wait([&] { return (record = lane.producer.reserve()) != nullptr; }, {"room in a lane", static_cast<std::uint64_t>(target) + 1});
+    counters_.stall_ticks.end(Clock::ticks());
+    if (lane.producer.known_empty()) ++lanes_idle_;
+    return {record, &lane, lane.ring};
+}
+
+Ring* Initiator::ring_with_room(Scope& scope, int only_target) noexcept {
+    for (Ring* ring : only_target == any_target ? scope.rings : scope.named)
+        if (ring->only_target() == only_target && ring->pending().reserve() != nullptr) return ring;
+    return nullptr;
+}
+
+bool Initiator::may_grow(const Scope& scope, int only_target) const noexcept {
+    const auto limit = core_.options().pending_limit;
+    if (limit == 0) return true;
+    std::size_t capacity = 0;
+    for (const Ring* ring : only_target == any_target ? scope.rings : scope.named)
+        if (ring->only_target() == only_target) capacity += ring->capacity();
+    return capacity < limit;
+}
+
+Initiator::Spot Initiator::reserve_in_deque(int only_target) {
+    Scope& mine = scope();
+    Ring* ring = ring_with_room(mine, only_target);
+    // A task never waits for room (contract 3): it runs its child at once. What only another target may run cannot run here, so that
+    // part of the deque grows without limit.
+    const bool unlimited = in_task() && only_target != any_target;
+    if (ring == nullptr && (unlimited || may_grow(mine, only_target))) ring = add_ring(mine, only_target);
+    if (ring == nullptr) {
+        if (in_task() && only_target == any_target) return {};
+        if (unlimited || core_.options().when_full == WhenFull::refuse) {
+            counters_.refused.add();
+            throw QueueFull("this thread has " + std::to_string(core_.options().pending_limit) +
+                            " tasks waiting; wait for some, or raise MachineOptions::pending_limit");
+        }
+        counters_.stalls.add();
+        sample_spoilt_ = true;
+        counters_.stall_ticks.begin(Clock::ticks());
+        waiter_.wait([&] { return (ring = ring_with_room(mine, only_target)) != nullptr; }, {"room in the deque", 0});
+        counters_.stall_ticks.end(Clock::ticks());
+    }
+    if (only_target == any_target) mine.current = ring;
+    return {ring->pending().reserve(), nullptr, ring};
+}
+
+void Initiator::make_lane(int target) {
+    LaneEnd& lane = lanes_[static_cast<std::size_t>(target)];
+    const auto& options = core_.options();
+    // One slot more than the depth, rounded up: with depth 1 the lane still alternates between its slots when it must.
+    const auto capacity = std::bit_ceil(std::max<std::uint32_t>(options.depth, 2));
+    Ring& ring = Ring::acquire(Ring::Kind::lane, capacity, 0, *this, waiter_.bell(), target);
+    Target& receiver = core_.target(target);
+    {
+        const std::lock_guard lock(core_.mutex());
+        receiver.add_lane(ring, options.initiation);
+    }
+    lane.producer = Producer<TaskPayload>(ring.parts(options.initiation), options.depth, options.completion);
+    lane.ring = &ring;
+    lane.bell = &receiver.waiter().bell();
+    lane.busy = &receiver.busy();
+}
+
+void Initiator::wake_a_target(const Ring& ring) noexcept { core_.wake_a_target(ring); }
+
+Handle Initiator::run_at_once(TaskPayload& payload, Extension& extension) {
+    if (runner_->depth() >= core_.options().nesting_limit) {
+        entry_of(payload.entry).discard({payload.line, extension.bytes, (payload.flags & TaskPayload::boxed) != 0});
+        throw NestingTooDeep("calls inside tasks are nested " + std::to_string(runner_->depth()) +
+                             " deep; make fewer levels, or raise MachineOptions::nesting_limit");
+    }
+    counters_.calls.add();
+    counters_.inlined.add();
+    sample_spoilt_ = true;
+    const auto number = ++immediate_runs_;
+    runner_->run(*immediate_, payload, &extension, number);
+    return {immediate_->index(), immediate_->generation(), {number, 0, false}};
+}
+
+// ---- scopes ----
+
+Scope& Initiator::scope() {
+    if (scope_ != nullptr) return *scope_;
+    if (runner_->depth() >= core_.options().nesting_limit)
+        throw NestingTooDeep("tasks wait inside tasks " + std::to_string(runner_->depth()) +
+                             " deep; make fewer levels, or raise MachineOptions::nesting_limit");
+    reap_orphans();
+    if (free_scopes_.empty()) {
+        free_scopes_.push_back(std::make_unique<Scope>());
+        free_scopes_.back()->last.assign(static_cast<std::size_t>(target_count_), 0);
+    }
+    scopes_in_use_.push_back(std::move(free_scopes_.back()));
+    free_scopes_.pop_back();
+    return *(scope_ = scopes_in_use_.back().get());
+}
+
+void Initiator::leave_scope() noexcept {
+    if (drained(*scope_)) recycle(*scope_);
+    else orphans_.push_back(scope_);
+}
+
+void Initiator::reap_orphans() noexcept {
+    for (std::size_t i = orphans_.size(); i-- > 0;) {
+        if (!drained(*orphans_[i])) continue;
+        recycle(*orphans_[i]);
+        orphans_.erase(orphans_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+}
+
+void Initiator::recycle(Scope& scope) noexcept {
+    std::vector<Failure> failures;
+    collect_failures(scope, failures);
+    if (!failures.empty()) core_.keep_unclaimed(std::move(failures));
+    for (auto* list : {&scope.rings, &scope.named}) {
+        for (Ring* ring : *list) {
+            close_ring(*ring);
+            free_rings_.push_back(ring);
+        }
+        list->clear();
+    }
+    scope.current = nullptr;
+    std::fill(scope.last.begin(), scope.last.end(), 0);
+    const auto mine = std::find_if(scopes_in_use_.begin(), scopes_in_use_.end(), [&](const auto& s) { return s.get() == &scope; });
+    free_scopes_.push_back(std::move(*mine));
+    scopes_in_use_.erase(mine);
+}
+
+Ring* Initiator::add_ring(Scope& scope, int only_target) {
+    auto& list = only_target == any_target ? scope.rings : scope.named;
+    std::uint32_t capacity = &scope == &base_ ? first_ring_of_thread : first_ring_of_task;
+    for (const Ring* ring : list)
+        if (ring->only_target() == only_target) capacity = std::min(std::max(capacity, ring->capacity() * growth), largest_ring);
+    const auto open = [this](Ring& ring) {
+        auto& word = open_[ring.place / 64];
+        word.store(word.load(std::memory_order_relaxed) | std::uint64_t{1} << ring.place % 64, std::memory_order_release);
+    };
+    const auto used = std::find_if(free_rings_.begin(), free_rings_.end(), [&](const Ring* ring) {
+        return ring->only_target() == only_target && ring->capacity() >= capacity;
+    });
+    if (used != free_rings_.end()) {
+        Ring* const ring = *used;
+        free_rings_.erase(used);
+        open(*ring);
+        list.push_back(ring);
+        return ring;
+    }
+    std::uint32_t place = 0;
+    while (place < max_rings && rings_[place].load(std::memory_order_relaxed) != nullptr) ++place;
+    if (place == max_rings) return nullptr;
+    Ring& ring = Ring::acquire(Ring::Kind::pending, capacity, core_.workers(), *this, waiter_.bell(), only_target);
+    ring.place = place;
+    rings_[place].store(&ring, std::memory_order_release);
+    open(ring);
+    if (place / 64 + 1 > ring_words_.load(std::memory_order_relaxed)) ring_words_.store(place / 64 + 1, std::memory_order_release);
+    list.push_back(&ring);
+    return &ring;
+}
+
+void Initiator::close_ring(Ring& ring) noexcept {
+    auto& word = open_[ring.place / 64];
+    word.store(word.load(std::memory_order_relaxed) & ~(std::uint64_t{1} << ring.place % 64), std::memory_order_release);
+}
+
+// ---- completion ----
+
+bool Initiator::lane_complete(LaneEnd& lane, std::uint64_t number) noexcept {
+    if (lane.producer.known_empty()) return true;
+    const bool complete = lane.producer.complete_through(number);
+    if (lane.producer.known_empty()) ++lanes_idle_;
+    return complete;
+}
+
+bool Initiator::drained(Scope& scope) noexcept {
+    for (int t = 0; t < target_count_; ++t) {
+        const auto last = scope.last[static_cast<std::size_t>(t)];
+        if (last != 0 && !lane_complete(lanes_[static_cast<std::size_t>(t)], last)) return false;
+    }
+    for (Ring* ring : scope.rings)
+        if (!ring->pending().drained()) return false;
+    for (Ring* ring : scope.named)
+        if (!ring->pending().drained()) return false;
+    return true;
+}
+
+bool Initiator::complete(const Handle& handle, Ring& ring) noexcept {
+    if (&ring.owner() != this || shared_ || ring.kind() != Ring::Kind::lane) return handle.complete(ring);
+    LaneEnd& lane = lanes_[static_cast<std::size_t>(ring.only_target())];
+    if (lane.producer.known_empty()) return true;
+    if (!lane.producer.complete(handle.ticket())) return false;
+    if (lane.producer.known_empty()) ++lanes_idle_;
+    return true;
+}
+
+bool Initiator::can_help(const Scope* scope) const noexcept {
+    if (scope == nullptr) return false;
+    for (Ring* ring : scope->rings)
+        if (ring->pending().inviting()) return true;
+    for (Ring* ring : scope->named)
+        if (ring->only_target() == target_ && ring->pending().inviting()) return true;
+    return false;
+}
+
+bool Initiator::help_once(Scope* scope) {
+    if (scope == nullptr) return false;
+    const auto claimant = target_ == any_target ? static_cast<std::uint32_t>(target_count_) : static_cast<std::uint32_t>(target_);
+    const auto help_from = [&](Ring& ring) {
+        const auto claim = ring.pending().claim(1, 1);
+        if (claim.count == 0) return false;
+        counters_.helped.add();
+        runner_->run_claimed(ring, claim, claimant);
+        return true;
+    };
+    for (std::size_t i = 0; i < scope->rings.size(); ++i)
+        if (help_from(*scope->rings[i])) return true;
+    for (std::size_t i = 0; i < scope->named.size(); ++i)
+        if (scope->named[i]->only_target() == target_ && help_from(*scope->named[i])) return true;
+    return false;
+}
+
+/// Waits with nothing to do, and counts the time: each wait beyond a microsecond exactly, the shorter ones as nothing.
+template <class Poll>
+void Initiator::wait_until(Poll&& poll, WaitReason reason) {
+    for (int looks = 0; looks < 64; ++looks) {
+        if (poll()) return;
+        relax();
+    }
+    counters_.waits.add();
+    counters_.sampled_waits.add();
+    const auto begin = Clock::ticks();
+    sample_spoilt_ = true;
+    waiter_.wait(poll, reason);
+    const auto end = Clock::ticks();
+    counters_.sampled_wait_ticks.add(end - begin);
+    if (timeline_.enabled())
+        timeline_.record({.begin = begin, .end = end, .kind = trace::EventKind::wait, .issuer = track_, .target = track_});
+}
+
+void Initiator::barrier() {
+    std::unique_lock<std::recursive_mutex> sharing;
+    if (shared_) sharing = std::unique_lock{sharing_};
+    Scope* const mine = scope_;
+    if (mine == nullptr) return;  // inside a task that issued nothing
+    const Waiting inside(waiting_);
+    while (!drained(*mine)) {
+        if (help_once(mine)) continue;
+        wait_until([&] { return drained(*mine) || can_help(mine); }, {"its tasks", 0});
+    }
+    if (mine == &base_) deque_idle_ = true;
+    if (!mine->rings.empty()) mine->current = mine->rings.front();
+    std::vector<Failure> failures;
+    collect_failures(*mine, failures);
+    if (!failures.empty()) Core::throw_first(std::move(failures));
+}
+
+void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
+    const bool own = &ring.owner() == this;
+    if (!complete(handle, ring)) {
+        Scope* const mine = scope_;
+        helping = (helping && own && !shared_) || in_task();
+        const bool named = ring.only_target() >= 0 && target_ != any_target;
+        std::uint32_t looks = 0;
+        const auto poll = [&] {
+            if (complete(handle, ring)) return true;
+            if (named && ++looks % 32 == 0 && core_.closes_a_circle(target_, ring.only_target())) return true;
+            return helping && can_help(mine);
+        };
+        const Waiting inside(waiting_);
+        while (!complete(handle, ring)) {
+            if (helping && help_once(mine)) continue;
+            if (named) check_for_circle(ring);
+            if (own && !shared_) wait_until(poll, {Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)});
+            else waiter_.wait_for(poll, std::chrono::microseconds(200), {Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)});
+        }
+    }
+    if (own && !shared_ && !deque_idle_ && scope_ == &base_ && ring.kind() == Ring::Kind::pending)
+        deque_idle_ = base_.rings.size() == 1 && base_.rings.front()->pending().drained();
+    throw_failure_of(handle, ring);
+}
+
+void Initiator::wait_while_helping(const std::function<bool()>& ready) {
+    Scope* const mine = scope_;
+    const Waiting inside(waiting_);
+    while (!ready()) {
+        if (help_once(mine)) continue;
+        waiter_.wait_for([&] { return ready() || can_help(mine); }, std::chrono::microseconds(200), {"one of several tasks", 0});
+    }
+}
+
+void Initiator::throw_failure_of(const Handle& handle, Ring& ring) {
+    if (ring.clean()) [[likely]] return;
+    const auto failure = ring.failure_of(handle.ticket().number);
+    if (!failure) return;
+    if (failure->cancelled) std::rethrow_exception(failure->cause);
+    throw TaskFailed(failure->task, failure->target, failure->cause);
+}
+
+void Initiator::check_for_circle(const Ring& ring) {
+    if (!core_.closes_a_circle(target_, ring.only_target())) return;
+    throw WouldDeadlock("this wait can never end: a task on target " + std::to_string(target_) + " waits for a task that only target " +
+                        std::to_string(ring.only_target()) + " may run, and that one waits for this one; wait outside the task\n" +
+                        core_.waiting_report());
+}
+
+void Initiator::collect_failures(Scope& scope, std::vector<Failure>& failures) {
+    const auto take = [&](Ring& ring) {
+        if (ring.cancels()) ring.forget_cancellations();
+        if (ring.clean()) return;
+        for (auto& failure : ring.take_failures()) failures.push_back(std::move(failure));
+    };
+    for (int t = 0; t < target_count_; ++t)
+        if (scope.last[static_cast<std::size_t>(t)] != 0) take(*lanes_[static_cast<std::size_t>(t)].ring);
+    for (Ring* ring : scope.rings) take(*ring);
+    for (Ring* ring : scope.named) take(*ring);
+    take(*immediate_);
+    std::erase_if(failures, [](const Failure& failure) { return failure.cancelled || failure.delivered; });
+}
+
+// ---- samples ----
+
+std::uint64_t Initiator::start_sample() noexcept {
+    until_sample_ = Runner::sample_every;
+    sample_spoilt_ = false;
+    return Clock::ticks();
+}
+
+void Initiator::end_sample(std::uint64_t begin) noexcept {
+    if (sample_spoilt_) return;  // a stall, a task that ran inside the call: these are counted elsewhere
+    counters_.sampled_calls.add();
+    counters_.sampled_call_ticks.add(Clock::ticks() - begin);
+}
+
+}  // namespace penstock

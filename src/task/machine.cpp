@@ -1,0 +1,126 @@
+#include "penstock/machine.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "penstock/clock.hpp"
+#include "penstock/error.hpp"
+#include "penstock/topology.hpp"
+#include "task/core.hpp"
+#include "task/runner.hpp"
+
+namespace penstock {
+namespace {
+
+/// In a forked child there are no targets: every handle goes stale and every call is refused, instead of waiting for ever.
+void watch_for_forks() {
+    static std::once_flag once;
+    std::call_once(once, [] { pthread_atfork(nullptr, nullptr, &Initiator::leave_behind_in_parent); });
+}
+
+}  // namespace
+
+Machine::Machine(const MachineOptions& options) {
+    watch_for_forks();
+    core_ = std::make_shared<Core>(options);
+    core_->start();
+    id_ = core_->id();
+}
+
+Machine::~Machine() {
+    if (core_ == nullptr) return;
+    if (in_task()) {
+        // One of its own tasks destroys it. The task cannot wait for itself, so the end happens behind it.
+        std::thread([core = std::move(core_)] { core->shut_down(); }).detach();
+        return;
+    }
+    core_->shut_down();
+}
+
+Initiator& Machine::find_initiator() {
+    if (core_->process() != getpid())
+        throw MachineGone("this machine stayed behind in the parent of a fork; make a new one in the child");
+    if (Initiator* const mine = Initiator::of_this_thread(*core_)) {
+        mine->bind_to_this_thread();
+        return *mine;
+    }
+    return core_->adopt_thread();
+}
+
+NamedTarget Machine::on(int target) {
+    if (target < 0 || target >= targets())
+        throw UsageError("this machine has no target " + std::to_string(target) + "; its targets are numbered 0 to " +
+                         std::to_string(targets() - 1));
+    return NamedTarget(*this, target);
+}
+
+void Machine::finish() { core_->finish(initiator()); }
+int Machine::targets() const noexcept { return core_->target_count(); }
+const MachineOptions& Machine::options() const noexcept { return core_->options(); }
+
+bool Machine::in_task() const noexcept {
+    const Initiator* const mine = Initiator::of_this_thread(*core_);
+    return mine != nullptr && mine->in_task();
+}
+
+std::string Machine::description() const {
+    std::string text = Topology::here().description() + "; " + std::to_string(targets()) + " target(s)";
+    for (int t = 0; t < targets(); ++t) {
+        const int processor = core_->target(t).processor();
+        text += (t == 0 ? " on processors " : ", ") + (processor < 0 ? std::string("any") : std::to_string(processor));
+    }
+    return text;
+}
+
+std::string Machine::waiting_report() const { return core_->waiting_report(); }
+
+// ---- the trace ----
+
+trace::Snapshot Machine::snapshot() const {
+    trace::Snapshot snapshot(Clock::ticks(), Clock::nanoseconds_per_tick());
+    core_->each_initiator([&](Initiator& initiator) {
+        trace::Track track;
+        track.id = initiator.track_;
+        track.started = initiator.started_;
+        if (initiator.target_ == Initiator::any_target) {
+            track.name = "thread " + std::to_string(initiator.track_);
+            snapshot.add(track, initiator.counters_);
+        } else {
+            track.role = trace::Role::target;
+            track.name = "target " + std::to_string(initiator.track_);
+            snapshot.add(track, initiator.runner_->counters());
+        }
+    });
+    return snapshot;
+}
+
+void Machine::start_timeline(std::size_t events) {
+    core_->each_initiator([&](Initiator& initiator) { initiator.timeline_.start(events); });
+    core_->board().timeline.store(1, std::memory_order_relaxed);
+}
+
+void Machine::stop_timeline() {
+    core_->board().timeline.store(0, std::memory_order_relaxed);
+    core_->each_initiator([](Initiator& initiator) { initiator.timeline_.stop(); });
+}
+
+std::string Machine::timeline_json() const {
+    std::vector<trace::TimelineTrack> tracks;
+    core_->each_initiator([&](Initiator& initiator) {
+        const bool thread = initiator.target_ == Initiator::any_target;
+        trace::Track track;
+        track.role = thread ? trace::Role::initiator : trace::Role::target;
+        track.id = initiator.track_;
+        track.started = initiator.started_;
+        track.name = (thread ? "thread " : "target ") + std::to_string(initiator.track_);
+        tracks.push_back({track, initiator.timeline_.snapshot()});
+    });
+    return trace::perfetto_json(tracks, Clock::nanoseconds_per_tick(),
+                                [](std::uint32_t entry) { return entry == 0 ? std::string("wait") : std::string(entry_of(entry).name); });
+}
+
+}  // namespace penstock

@@ -1,0 +1,144 @@
+#include "penstock/ring.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <new>
+#include <utility>
+
+#include "penstock/error.hpp"
+
+namespace penstock {
+namespace {
+
+/// All rings of the process, by number, in chunks that never move; and the free ones by capacity.
+struct Directory {
+    static constexpr std::uint32_t chunk = 1024;
+    std::array<std::atomic<std::atomic<Ring*>*>, 4096> chunks{};
+    std::mutex mutex;
+    std::uint32_t count = 1;  // 0 is no ring
+    std::multimap<std::uint32_t, Ring*> free;
+};
+
+Directory& directory() {
+    static auto* const all = new Directory;  // outlives every thread
+    return *all;
+}
+
+}  // namespace
+
+Ring::Ring(std::uint32_t index, std::uint32_t capacity) : index_(index), capacity_(capacity) {
+    if (capacity == 0) return;
+    memory_ = LocalMemory(std::size_t{capacity} * sizeof(TaskRecord));
+    slots_ = reinterpret_cast<TaskRecord*>(memory_.data());
+    extensions_ = std::make_unique_for_overwrite<Extension[]>(capacity);
+}
+
+Ring& Ring::acquire(Kind kind, std::uint32_t capacity, std::uint32_t claimants, Initiator& owner, Doorbell& owner_bell,
+                    int only_target) {
+    auto& all = directory();
+    const std::lock_guard lock(all.mutex);
+    Ring* ring = nullptr;
+    if (const auto found = all.free.find(capacity); found != all.free.end()) {
+        ring = found->second;
+        all.free.erase(found);
+    } else {
+        const auto index = all.count;
+        auto& chunk = all.chunks.at(index / Directory::chunk);
+        if (chunk.load(std::memory_order_relaxed) == nullptr)
+            chunk.store(new std::atomic<Ring*>[Directory::chunk] {}, std::memory_order_release);
+        ring = new Ring(index, capacity);
+        chunk.load(std::memory_order_relaxed)[index % Directory::chunk].store(ring, std::memory_order_release);
+        ++all.count;
+    }
+    ring->reset(kind, claimants, owner, owner_bell, only_target);
+    return *ring;
+}
+
+void Ring::reset(Kind kind, std::uint32_t claimants, Initiator& owner, Doorbell& owner_bell, int only_target) {
+    kind_ = kind;
+    owner_ = &owner;
+    owner_bell_ = &owner_bell;
+    only_target_ = only_target;
+    for (std::uint32_t i = 0; i < capacity_; ++i) new (&slots_[i]) TaskRecord;
+    credits_.completed.store(0, std::memory_order_relaxed);
+    bell_.issued.store(0, std::memory_order_relaxed);
+    if (kind == Kind::pending) {
+        if (claimants_ < claimants) {
+            completed_ = std::make_unique<Completed<>[]>(claimants);
+            claimants_ = claimants;
+        }
+        for (std::uint32_t i = 0; i < claimants_; ++i) completed_[i].count.store(0, std::memory_order_relaxed);
+        pending_.emplace(slots_, capacity_, completed_.get(), claimants);
+    }
+}
+
+void Ring::release() noexcept {
+    generation_.fetch_add(1, std::memory_order_acq_rel);
+    {
+        const std::lock_guard lock(mutex_);
+        failed_.clear();
+        cancelled_.clear();
+        failures_.store(0, std::memory_order_relaxed);
+        cancellations_.store(0, std::memory_order_relaxed);
+    }
+    auto& all = directory();
+    const std::lock_guard lock(all.mutex);
+    all.free.emplace(capacity_, this);
+}
+
+Ring* Ring::find(std::uint32_t index) noexcept {
+    auto& all = directory();
+    if (index == 0 || index / Directory::chunk >= all.chunks.size()) return nullptr;
+    auto* const chunk = all.chunks[index / Directory::chunk].load(std::memory_order_acquire);
+    return chunk == nullptr ? nullptr : chunk[index % Directory::chunk].load(std::memory_order_acquire);
+}
+
+void Ring::make_all_stale() noexcept {
+    for (std::uint32_t index = 1; Ring* const ring = find(index); ++index) ring->generation_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Ring::fail(Failure failure) {
+    const std::lock_guard lock(mutex_);
+    failed_.push_back(std::move(failure));
+    failures_.store(static_cast<std::uint32_t>(failed_.size()), std::memory_order_relaxed);
+}
+
+std::optional<Failure> Ring::failure_of(std::uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(failed_.begin(), failed_.end(), [&](const Failure& f) { return f.number == number; });
+    if (found == failed_.end()) return std::nullopt;
+    found->delivered = true;
+    const Failure failure = *found;
+    // A program that only ever waits for handles must not keep all failures of its life.
+    constexpr std::size_t kept = 4096;
+    if (failed_.size() > kept) failed_.erase(std::find_if(failed_.begin(), failed_.end(), [](const Failure& f) { return f.delivered; }));
+    return failure;
+}
+
+std::vector<Failure> Ring::take_failures() {
+    const std::lock_guard lock(mutex_);
+    failures_.store(0, std::memory_order_relaxed);
+    return std::exchange(failed_, {});
+}
+
+void Ring::ask_to_cancel(std::uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    cancelled_.push_back(number);
+    cancellations_.store(static_cast<std::uint32_t>(cancelled_.size()), std::memory_order_relaxed);
+}
+
+bool Ring::take_cancellation(std::uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    const bool asked = std::erase(cancelled_, number) != 0;
+    cancellations_.store(static_cast<std::uint32_t>(cancelled_.size()), std::memory_order_relaxed);
+    return asked;
+}
+
+void Ring::forget_cancellations() {
+    const std::lock_guard lock(mutex_);
+    cancelled_.clear();
+    cancellations_.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace penstock

@@ -1,0 +1,87 @@
+#include "task/runner.hpp"
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "penstock/clock.hpp"
+#include "penstock/error.hpp"
+
+namespace penstock {
+
+void Runner::run(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept {
+    const Entry& entry = entry_of(payload.entry);
+    const PackedArguments arguments{payload.line, extension->bytes, (payload.flags & TaskPayload::boxed) != 0};
+    if (ring.cancels() && ring.take_cancellation(number)) [[unlikely]] return skip(ring, entry, arguments, number);
+
+    Scope* const outer = std::exchange(self_.scope_, nullptr);
+    ++depth_;
+    const std::uint64_t begin = --until_sample_ == 0 || self_.board_.timeline.load(std::memory_order_relaxed) != 0 ? start_sample() : 0;
+    try {
+        entry.run(arguments, store_);
+    } catch (...) {
+        keep_failure(ring, entry, number);
+    }
+    if (begin != 0) [[unlikely]] end_sample(begin, payload, extension->bytes, ring);
+    if (self_.scope_ != nullptr) [[unlikely]] self_.leave_scope();
+    self_.scope_ = outer;
+    --depth_;
+    counters_.tasks.add();
+    executed_.store(executed_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std::uint32_t claimant) noexcept {
+    auto& pending = ring.pending();
+    const std::uint64_t end = claim.first + claim.count;
+    for (std::uint64_t number = claim.first; number < end; ++number) {
+        if (number + 1 < end) prefetch(pending.record(number + 1).payload, &ring.extensions()[pending.slot(number + 1)]);
+        run(ring, pending.record(number).payload, &ring.extensions()[pending.slot(number)], number);
+        pending.complete(number, claimant);
+        penstock::ring(ring.owner_bell());
+    }
+}
+
+std::uint64_t Runner::start_sample() noexcept {
+    until_sample_ = sample_every;
+    return Clock::ticks();
+}
+
+void Runner::end_sample(std::uint64_t begin, const TaskPayload& payload, std::byte* extension, const Ring& ring) noexcept {
+    const auto end = Clock::ticks();
+    counters_.sampled_tasks.add();
+    counters_.sampled_compute_ticks.add(end - begin);
+    if (const auto staged = store_.take_staged()) counters_.staged_bytes.add(staged * sample_every);
+    if (depth_ == 1 && target_ == Initiator::any_target) {
+        self_.counters_.help_sampled.add();
+        self_.counters_.help_ticks_sampled.add(end - begin);
+    }
+    if (!self_.timeline_.enabled()) return;
+    trace::Event event{.begin = begin, .end = end, .id = payload.entry, .kind = trace::EventKind::task};
+    event.issuer = ring.owner().track_;
+    event.target = self_.track_;
+    if ((payload.flags & TaskPayload::boxed) == 0) {  // a box is gone by now
+        std::array<Block, Entry::max_blocks> blocks;
+        const PackedArguments arguments{const_cast<std::byte*>(payload.line), extension, false};
+        const auto count = entry_of(payload.entry).describe(arguments, blocks.data());
+        for (std::size_t i = 0; i < count; ++i) {
+            if (blocks[i].access != Access::out) event.bytes_in += blocks[i].bytes();
+            if (blocks[i].access != Access::in) event.bytes_out += blocks[i].bytes();
+        }
+    }
+    self_.timeline_.record(event);
+}
+
+void Runner::keep_failure(Ring& ring, const Entry& entry, std::uint64_t number) noexcept {
+    counters_.failed.add();
+    ring.fail({number, std::string(entry.name), target_, std::current_exception(), false});
+}
+
+void Runner::skip(Ring& ring, const Entry& entry, const PackedArguments& arguments, std::uint64_t number) noexcept {
+    entry.discard(arguments);
+    auto cause = std::make_exception_ptr(TaskCancelled("task " + std::string(entry.name) + " was cancelled before it started"));
+    ring.fail({number, std::string(entry.name), target_, std::move(cause), true});
+    counters_.tasks.add();
+    executed_.store(executed_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+}  // namespace penstock

@@ -1,0 +1,159 @@
+#include "task/target.hpp"
+
+#include <bit>
+#include <string>
+#include <system_error>
+
+#include "penstock/clock.hpp"
+#include "penstock/error.hpp"
+#include "penstock/machine.hpp"
+#include "penstock/relax.hpp"
+#include "penstock/topology.hpp"
+#include "task/core.hpp"
+
+namespace penstock {
+
+Target::Target(Core& core, int index, int processor, std::uint32_t most_lanes)
+    : core_(core),
+      index_(index),
+      processor_(processor),
+      lanes_(std::make_unique<LaneInbox[]>(most_lanes)),
+      most_lanes_(most_lanes),
+      waiter_(core.wait_policy()),
+      initiator_(new Initiator(core, index, &waiter_)),
+      runner_(initiator_->runner_.get()) {}
+
+Target::~Target() { stop(); }
+
+void Target::start() {
+    try {
+        thread_ = std::thread([this] { serve(); });
+    } catch (const std::system_error& e) {
+        throw SystemError("cannot start a thread for target " + std::to_string(index_), e.code().value());
+    }
+}
+
+void Target::stop() noexcept {
+    if (!thread_.joinable()) return;
+    stopping_.store(true, std::memory_order_release);
+    while (waiter_.parked()) ring(waiter_.bell());
+    ring(waiter_.bell());
+    thread_.join();
+}
+
+void Target::add_lane(Ring& ring, Initiation initiation) {
+    const auto count = lane_count_.load(std::memory_order_relaxed);
+    if (count == most_lanes_) throw UsageError("target " + std::to_string(index_) + " has as many lanes as it can serve");
+    lanes_[count] = {Consumer<TaskPayload>(ring.parts(initiation)), &ring};
+    lane_count_.store(count + 1, std::memory_order_release);
+}
+
+void Target::serve() {
+    name_this_thread("penstock/" + std::to_string(index_));
+    if (processor_ >= 0 && !pin_this_thread(processor_)) processor_ = -1;
+    initiator_->bind_to_this_thread();
+    for (;;) {
+        if (serve_lanes()) continue;
+        if (claim_from_deques()) continue;
+        if (stopping_.load(std::memory_order_acquire)) break;
+        idle();
+    }
+}
+
+bool Target::serve_lanes() noexcept {
+    bool served = false;
+    const auto count = lane_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        auto& [consumer, lane] = lanes_[i];
+        for (int turn = 0; turn < lane_share; ++turn) {
+            TaskRecord* const record = consumer.front();
+            if (record == nullptr) break;
+            mark_busy();
+            const auto* const behind = consumer.behind();
+            if (behind != nullptr) runner_->prefetch(behind->payload, &lane->extensions()[behind - lane->slots()]);
+            runner_->run(*lane, record->payload, &lane->extensions()[consumer.position()], consumer.next());
+            consumer.complete();
+            ring(lane->owner_bell());
+            served = true;
+        }
+    }
+    return served;
+}
+
+bool Target::claim_from_deques() noexcept {
+    if (claim_from(*initiator_)) return true;
+    const auto count = core_.initiator_count_.load(std::memory_order_acquire);
+    for (std::uint32_t looked = 0; looked < count; ++looked) {
+        next_victim_ = next_victim_ + 1 >= count ? 0 : next_victim_ + 1;
+        if (claim_from(*core_.initiators_[next_victim_])) return true;
+    }
+    return false;
+}
+
+bool Target::claim_from(Initiator& initiator) noexcept {
+    const auto words = initiator.ring_words_.load(std::memory_order_acquire);
+    for (std::uint32_t w = 0; w < words; ++w) {
+        for (auto bits = initiator.open_[w].load(std::memory_order_relaxed); bits != 0; bits &= bits - 1) {
+            const auto place = w * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+            Ring* const ring = initiator.rings_[place].load(std::memory_order_acquire);
+            if (ring == nullptr || (ring->only_target() >= 0 && ring->only_target() != index_)) continue;
+            if (!ring->pending().inviting()) continue;
+            const auto share = ring->only_target() >= 0 ? 1 : core_.workers();
+            const auto claim = ring->pending().claim(most_claimed, share);
+            if (claim.count == 0) continue;
+            mark_busy();
+            runner_->counters().pulled.add(claim.count);
+            runner_->run_claimed(*ring, claim, static_cast<std::uint32_t>(index_));
+            return true;
+        }
+    }
+    return false;
+}
+
+bool Target::something_waits() noexcept {
+    if (stopping_.load(std::memory_order_acquire)) return true;
+    const auto lanes = lane_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < lanes; ++i)
+        if (lanes_[i].consumer.front() != nullptr) return true;
+    const auto count = core_.initiator_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const Initiator& initiator = *core_.initiators_[i];
+        const auto words = initiator.ring_words_.load(std::memory_order_acquire);
+        for (std::uint32_t w = 0; w < words; ++w) {
+            for (auto bits = initiator.open_[w].load(std::memory_order_relaxed); bits != 0; bits &= bits - 1) {
+                const auto place = w * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+                Ring* const ring = initiator.rings_[place].load(std::memory_order_acquire);
+                if (ring != nullptr && (ring->only_target() < 0 || ring->only_target() == index_) && ring->pending().inviting())
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
+void Target::idle() {
+    runner_->interrupted();
+    if (busy_.load(std::memory_order_relaxed) != 0) busy_.store(0, std::memory_order_relaxed);
+    // About a microsecond without reading the clock: most gaps between tasks are shorter.
+    for (int looks = 0; looks < 64; ++looks) {
+        relax();
+        if (something_waits()) return;
+    }
+    initiator_->reap_orphans();
+    auto& counters = runner_->counters();
+    counters.idle_periods.add();
+    counters.idle_ticks.begin(Clock::ticks());
+    core_.board().idle_targets.fetch_add(1, std::memory_order_seq_cst);
+    const auto parks = waiter_.parks();
+    waiter_.wait([this] { return something_waits(); }, {"tasks", 0});
+    core_.board().idle_targets.fetch_sub(1, std::memory_order_relaxed);
+    counters.parks.add(waiter_.parks() - parks);
+    counters.idle_ticks.end(Clock::ticks());
+}
+
+void Target::mark_busy() noexcept {
+    if (core_.board().threads.load(std::memory_order_relaxed) > 1 && busy_.load(std::memory_order_relaxed) == 0)
+        busy_.store(1, std::memory_order_relaxed);
+}
+
+}  // namespace penstock

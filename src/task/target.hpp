@@ -1,0 +1,77 @@
+// task layer: a target on a thread of its own: serves the lanes that end here, claims from deques when they are empty, and sleeps when
+// there is nothing at all.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "penstock/initiator.hpp"
+#include "penstock/ring.hpp"
+#include "penstock/waiter.hpp"
+#include "task/runner.hpp"
+
+namespace penstock {
+
+class Core;
+
+class Target {
+  public:
+    /// Tasks of one lane before the next lane is looked at, so that no initiator starves the others.
+    static constexpr int lane_share = 64;
+    /// Most tasks claimed at once from a deque.
+    static constexpr std::uint32_t most_claimed = 16;
+
+    Target(Core& core, int index, int processor, std::uint32_t most_lanes);
+    ~Target();
+
+    /// Starts the thread. Throws SystemError.
+    void start();
+    /// Lets the thread end once it finds nothing to do, and waits for it.
+    void stop() noexcept;
+
+    /// Adds the end of a lane. Called under the machine's lock; the thread sees it at its next look.
+    void add_lane(Ring& ring, Initiation initiation);
+
+    int processor() const noexcept { return processor_; }
+    template <class Visit>
+    void each_lane(Visit&& visit) const {
+        const auto count = lane_count_.load(std::memory_order_acquire);
+        for (std::uint32_t i = 0; i < count; ++i) visit(*lanes_[i].ring);
+    }
+    Waiter& waiter() noexcept { return waiter_; }
+    Initiator& initiator() noexcept { return *initiator_; }
+    const std::atomic<std::uint32_t>& busy() const noexcept { return busy_; }
+
+  private:
+    struct LaneInbox {
+        Consumer<TaskPayload> consumer;
+        Ring* ring = nullptr;
+    };
+
+    void serve();
+    bool serve_lanes() noexcept;
+    bool claim_from_deques() noexcept;
+    bool claim_from(Initiator& initiator) noexcept;
+    bool something_waits() noexcept;
+    void idle();
+    void mark_busy() noexcept;
+
+    Core& core_;
+    int index_;
+    int processor_;
+    std::unique_ptr<LaneInbox[]> lanes_;
+    std::uint32_t most_lanes_;
+    std::atomic<std::uint32_t> lane_count_{0};
+    std::atomic<bool> stopping_{false};
+    std::uint32_t next_victim_ = 0;
+    Waiter waiter_;
+    std::unique_ptr<Initiator> initiator_;
+    Runner* runner_ = nullptr;
+    std::thread thread_;
+    /// Read by initiators when there are several: 1 from the first task after an idle period to the next one.
+    alignas(128) std::atomic<std::uint32_t> busy_{0};
+};
+
+}  // namespace penstock
