@@ -1,0 +1,104 @@
+// The application for the gallery, with the figures that others computed from the same definition.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "apps/compare.hpp"
+#include "apps/lu/lu.hpp"
+#include "apps/measure.hpp"
+#include "penstock/machine.hpp"
+
+namespace penstock::apps::lu {
+namespace {
+
+constexpr std::size_t default_order = 512;
+constexpr std::size_t default_block = 16;
+constexpr std::uint32_t splash_seed = 1;
+constexpr double residual_tolerance = 1e-12;
+constexpr double solution_tolerance = 1e-8;
+
+Settings with_defaults(Settings settings) {
+    if (settings.rows == 0) settings.rows = default_order;
+    if (settings.block_rows == 0) settings.block_rows = default_block;
+    for (const Array& input : settings.inputs) {
+        if (input.name == "A" && input.shape.size() == 2) settings.rows = input.shape[0];
+    }
+    settings.columns = settings.rows;
+    settings.block_columns = settings.block_rows;
+    return settings;
+}
+
+void fill(Matrix& matrix, const Settings& settings) {
+    const std::size_t n = matrix.order();
+    const auto* given = given_input<double>("lu", settings, "A", {n, n});
+    if (given == nullptr) return generate(matrix, settings.seed);
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < n; ++j) matrix(i, j) = (*given)[i * n + j];
+    }
+}
+
+// The generated matrix of seed 1 and its factors, as computed from the definition with other programs.
+void add_published(std::vector<Check>& checks, const Matrix& original, const Matrix& factors) {
+    const std::string source = "SPLASH-2's definition";
+    const std::size_t n = original.order();
+    constexpr double last_digit = 1e-11;
+    checks.push_back({"A[0, 0]", 27283.695181127354, original(0, 0), last_digit, source});
+    if (n > 1) checks.push_back({"A[1, 0]", 29786.525864436782, original(1, 0), last_digit, source});
+    long double sum = 0;
+    for (const double element : original.elements()) sum += element;
+    if (n == 64) checks.push_back({"sum of A", 153204427.6487, static_cast<double>(sum), 1e-4, source});
+    if (n != 512) return;
+    double smallest = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < n; ++i) smallest = std::min(smallest, std::abs(factors(i, i)));
+    checks.push_back({"sum of A", 8741629860.489, static_cast<double>(sum), 1e-3, source});
+    checks.push_back({"last pivot", 676541.5421, factors(n - 1, n - 1), 1e-4, source});
+    checks.push_back({"smallest |pivot|", 813.1313, smallest, 1e-4, source});
+}
+
+Array row_major(std::string name, const Matrix& matrix) {
+    const std::size_t n = matrix.order();
+    std::vector<double> values(n * n);
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < n; ++j) values[i * n + j] = matrix(i, j);
+    }
+    return {std::move(name), {n, n}, std::move(values)};
+}
+
+}  // namespace
+
+RunResult run(Machine& machine, const Settings& given, const Progress& progress) {
+    Settings settings = with_defaults(given);
+    check_settings("lu", settings, {"A"});
+    const std::size_t n = settings.rows;
+    const std::size_t block = settings.block_rows;
+
+    Matrix original{n, block};
+    fill(original, settings);
+    Matrix by_one{n, block}, by_hand{n, block}, by_tasks{n, block};
+    Team team{machine.targets() + 1};
+    const Way ways[] = {
+        {"serial", [&] { by_one.copy_from(original); }, [&] { return seconds_of([&] { serial(by_one); }); }},
+        {"hand", [&] { by_hand.copy_from(original); }, [&] { return hand(by_hand, team); }},
+        {"tagged", [&] { by_tasks.copy_from(original); }, [&] { return seconds_of([&] { tagged(by_tasks, machine); }); }}};
+
+    RunResult result;
+    result.app = "lu";
+    result.workers = team.size();
+    result.tasks = procedures(original);
+    result.timings = measure(ways, settings.repetitions, progress);
+    const bool generated = settings.inputs.empty();
+    if (generated && settings.seed == splash_seed) add_published(result.checks, original, by_tasks);
+    result.checks.push_back({"|A - LU| / |A|", 0, residual(original, by_tasks), residual_tolerance, "A"});
+    result.checks.push_back({"largest |x - 1|", 0, solution_error(original, by_tasks), solution_tolerance, "row sums of A"});
+    result.checks.push_back(
+        same_bits<double>("elements of hand that differ", by_hand.elements(), by_one.elements(), "serial"));
+    result.checks.push_back(
+        same_bits<double>("elements of tagged that differ", by_tasks.elements(), by_one.elements(), "serial"));
+    if (settings.keep_arrays) result.arrays = {row_major("A", original), row_major("LU", by_tasks)};
+    settings.inputs.clear();
+    result.settings = std::move(settings);
+    return result;
+}
+
+}  // namespace penstock::apps::lu

@@ -1,0 +1,30 @@
+#include "apps/measure.hpp"
+
+#include <chrono>
+
+namespace penstock::apps {
+
+double seconds_of(const std::function<void()>& body) {
+    const auto start = std::chrono::steady_clock::now();
+    body();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::vector<Timing> measure(std::span<const Way> ways, int repetitions, const Progress& progress, double from) {
+    std::vector<Timing> timings;
+    for (const Way& way : ways) timings.push_back({way.name, {}});
+    const double steps = static_cast<double>(ways.size()) * (repetitions + 1);
+    double done = 0;
+    for (int repetition = 0; repetition <= repetitions; ++repetition) {
+        for (std::size_t i = 0; i < ways.size(); ++i) {
+            ways[i].prepare();
+            const double seconds = ways[i].run();
+            if (repetition > 0) timings[i].seconds.push_back(seconds);
+            done += 1;
+            if (progress) progress(from + (1 - from) * done / steps);
+        }
+    }
+    return timings;
+}
+
+}  // namespace penstock::apps

@@ -1,0 +1,26 @@
+// Times several ways to compute one result side by side: A B C A B C ..., so that a drift of the machine meets all alike.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/report.hpp"
+
+namespace penstock::apps {
+
+/// One way to compute the result.
+struct Way {
+    std::string name;
+    std::function<void()> prepare;  ///< puts the input back; not timed
+    std::function<double()> run;    ///< computes; returns the seconds that it took
+};
+
+/// Seconds that body() takes.
+double seconds_of(const std::function<void()>& body);
+
+/// Runs every way once untimed (caches, pages, threads), then `repetitions` times in turn. Progress goes from `from` to 1.
+std::vector<Timing> measure(std::span<const Way> ways, int repetitions, const Progress& progress, double from = 0);
+
+}  // namespace penstock::apps

@@ -1,0 +1,54 @@
+#include "apps/addition/addition.hpp"
+
+#include <gtest/gtest.h>
+
+#include <tuple>
+#include <vector>
+
+#include "apps/random.hpp"
+#include "penstock/machine.hpp"
+
+namespace {
+
+using penstock::Machine;
+using penstock::view;
+using penstock::apps::Random;
+using penstock::apps::Team;
+using penstock::apps::Tiling;
+namespace addition = penstock::apps::addition;
+
+// rows, columns
+class AdditionShapes : public testing::TestWithParam<std::tuple<std::size_t, std::size_t>> {};
+
+TEST_P(AdditionShapes, every_way_gives_the_exact_sums) {
+    const auto [rows, columns] = GetParam();
+    const std::size_t n = rows * columns;
+    Random random{1};
+    std::vector<float> a(n), b(n), expected(n);
+    fill(a, nullptr, random, -1.0f, 1.0f);
+    fill(b, nullptr, random, -1.0f, 1.0f);
+    for (std::size_t i = 0; i < n; ++i) expected[i] = a[i] + b[i];
+    const view<const float, 2> left{a.data(), {rows, columns}};
+    const view<const float, 2> right{b.data(), {rows, columns}};
+    const auto matrix = [&](std::vector<float>& values) { return view<float, 2>{values.data(), {rows, columns}}; };
+
+    std::vector<float> by_one(n);
+    addition::serial(left, right, matrix(by_one));
+    EXPECT_EQ(by_one, expected);
+    for (const int threads : {1, 2, 3}) {
+        Team team{threads};
+        std::vector<float> by_hand(n);
+        addition::hand(left, right, matrix(by_hand), team);
+        EXPECT_EQ(by_hand, expected) << threads << " threads";
+    }
+    Machine machine{{.targets = 1}};
+    for (const Tiling tiling : {Tiling{rows, columns, 32, 64}, Tiling{rows, columns, 3, 5}}) {
+        std::vector<float> by_tasks(n);
+        addition::tagged(left, right, matrix(by_tasks), tiling, machine);
+        EXPECT_EQ(by_tasks, expected) << tiling.tile_rows << " x " << tiling.tile_columns;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(shapes, AdditionShapes, testing::Combine(testing::Values(1, 32, 33, 100), testing::Values(1, 63, 64, 130)));
+
+}  // namespace

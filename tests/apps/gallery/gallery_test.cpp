@@ -1,0 +1,148 @@
+#include "apps/gallery.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "penstock/machine.hpp"
+
+namespace {
+
+using namespace penstock::apps;
+using penstock::Machine;
+
+Settings small() {
+    Settings settings;
+    settings.rows = 70;
+    settings.columns = 90;
+    settings.repetitions = 2;
+    settings.keep_arrays = true;
+    return settings;
+}
+
+class Gallery : public testing::TestWithParam<std::string> {
+  protected:
+    Machine machine_{{.targets = 1}};
+};
+
+TEST_P(Gallery, every_check_of_every_application_holds) {
+    const RunResult result = run(find_app(GetParam()), machine_, small());
+    EXPECT_EQ(result.app, GetParam());
+    EXPECT_EQ(result.workers, 2);
+    EXPECT_GT(result.tasks, 0u);
+    EXPECT_GE(result.checks.size(), 3u);
+    for (const Check& check : result.checks) {
+        EXPECT_TRUE(check.ok()) << check.name << ": " << check.actual << " instead of " << check.expected << " +- "
+                                << check.tolerance;
+    }
+    EXPECT_TRUE(result.ok());
+}
+
+TEST_P(Gallery, each_way_is_timed_as_often_as_was_asked) {
+    const RunResult result = run(find_app(GetParam()), machine_, small());
+    for (const char* way : {"serial", "hand", "tagged"}) {
+        EXPECT_EQ(result.timing(way).seconds.size(), 2u) << way;
+        EXPECT_GT(result.timing(way).median(), 0.0) << way;
+    }
+    EXPECT_THROW(result.timing("sideways"), penstock::UsageError);
+}
+
+TEST_P(Gallery, progress_grows_to_one) {
+    std::vector<double> fractions{0};
+    run(find_app(GetParam()), machine_, small(), [&](double fraction) {
+        EXPECT_GT(fraction, fractions.back());
+        fractions.push_back(fraction);
+    });
+    EXPECT_DOUBLE_EQ(fractions.back(), 1.0);
+}
+
+TEST_P(Gallery, what_came_in_can_be_given_again_and_gives_the_same_result) {
+    const RunResult first = run(find_app(GetParam()), machine_, small());
+    Settings again = small();
+    again.seed = 99;
+    for (const Array& array : first.arrays) {
+        if (array.name != "result" && array.name != "sum" && array.name != "LU") again.inputs.push_back(array);
+    }
+    const RunResult second = run(find_app(GetParam()), machine_, again);
+    EXPECT_TRUE(second.ok());
+    EXPECT_EQ(first.arrays.back().values, second.arrays.back().values);
+    EXPECT_TRUE(second.settings.inputs.empty());
+}
+
+TEST_P(Gallery, an_unknown_input_and_an_impossible_size_are_refused_and_the_machine_still_works) {
+    Settings settings = small();
+    settings.inputs = {{"nonsense", {1}, std::vector<float>{1}}};
+    EXPECT_THROW(run(find_app(GetParam()), machine_, settings), SettingError);
+    settings = small();
+    settings.repetitions = 0;
+    EXPECT_THROW(run(find_app(GetParam()), machine_, settings), SettingError);
+    settings = small();
+    settings.columns = settings.rows = std::size_t{1} << 40;
+    EXPECT_THROW(run(find_app(GetParam()), machine_, settings), SettingError);
+    EXPECT_TRUE(run(find_app(GetParam()), machine_, small()).ok());
+}
+
+std::vector<std::string> names() {
+    std::vector<std::string> result;
+    for (const App& app : gallery()) result.push_back(app.name);
+    return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(apps, Gallery, testing::ValuesIn(names()), [](const auto& tested) { return tested.param; });
+
+TEST(FindApp, tells_the_names_when_there_is_none_of_that_name) {
+    try {
+        find_app("lo");
+        FAIL() << "found an application called lo";
+    } catch (const penstock::UsageError& error) {
+        EXPECT_NE(std::string(error.what()).find("lu"), std::string::npos);
+    }
+}
+
+TEST(Inputs, of_the_wrong_type_shape_or_size_are_refused_by_name) {
+    Machine machine{{.targets = 1}};
+    const auto refused = [&](const char* app, Array input) {
+        Settings settings;
+        settings.repetitions = 1;
+        settings.inputs = {std::move(input)};
+        try {
+            run(find_app(app), machine, settings);
+        } catch (const SettingError& error) {
+            return error.setting();
+        }
+        return std::string("nothing");
+    };
+    EXPECT_EQ(refused("saxpy", {"x", {3}, std::vector<double>(3)}), "input x");
+    EXPECT_EQ(refused("saxpy", {"x", {0}, std::vector<float>()}), "input x");
+    EXPECT_EQ(refused("lu", {"A", {3, 4}, std::vector<double>(12)}), "input A");
+    EXPECT_EQ(refused("lu", {"A", {3, 3}, std::vector<double>(8)}), "input A");
+    EXPECT_EQ(refused("conv2d", {"filter", {2, 3}, std::vector<float>(6)}), "input filter");
+    EXPECT_EQ(refused("conv2d", {"image", {4}, std::vector<float>(4)}), "input image");
+}
+
+TEST(Conv2dApp, filters_each_plane_of_a_colour_image_like_a_grey_one) {
+    Machine machine{{.targets = 1}};
+    Settings settings;
+    settings.repetitions = 1;
+    settings.keep_arrays = true;
+    std::vector<float> pixels(3 * 20 * 30);
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(i % 97);
+    settings.inputs = {{"image", {3, 20, 30}, pixels}};
+    const RunResult colour = run(find_app("conv2d"), machine, settings);
+    EXPECT_TRUE(colour.ok());
+    const auto& filtered = std::get<std::vector<float>>(colour.array("result").values);
+    settings.inputs = {{"image", {20, 30}, std::vector<float>(pixels.begin() + 600, pixels.begin() + 1200)}};
+    const RunResult grey = run(find_app("conv2d"), machine, settings);
+    const auto& plane = std::get<std::vector<float>>(grey.array("result").values);
+    EXPECT_TRUE(std::equal(plane.begin(), plane.end(), filtered.begin() + 600));
+}
+
+TEST(Checks, fail_for_what_is_not_a_number) {
+    EXPECT_FALSE((Check{"", 0, std::nan(""), 1, ""}).ok());
+    EXPECT_TRUE((Check{"", 1, 1.5, 0.5, ""}).ok());
+    EXPECT_FALSE((Check{"", 1, 1.6, 0.5, ""}).ok());
+}
+
+}  // namespace
