@@ -55,8 +55,10 @@ struct BudgetMember {
 };
 
 struct BudgetOptions {
-    std::filesystem::path directory;     ///< of the shared table; empty: /dev/shm, else $XDG_RUNTIME_DIR, else the temporary folder
-    const Topology* topology = nullptr;  ///< what there is to claim; null: Topology::here()
+    /// Where the shared table is; empty: /dev/shm, else $XDG_RUNTIME_DIR, else the temporary folder.
+    std::filesystem::path directory = {};
+    /// What there is to claim; null: Topology::here(). Must outlive the budget.
+    const Topology* topology = nullptr;
 };
 
 /// Where machines agree on who runs where. Copies mean the same budget; safe from any thread.

@@ -46,11 +46,11 @@ struct ProcessorFeatures {
 
 /// What detection uses in place of the real machine: for tests, and for `flat` machines on purpose.
 struct DetectOptions {
-    bool flat = false;                        ///< as if hwloc and sysfs gave nothing
-    std::string synthetic;                    ///< a machine in hwloc's synthetic notation ("pack:2 core:4 pu:2")
-    std::optional<std::vector<int>> allowed;  ///< in place of the affinity mask
-    std::filesystem::path root = "/";         ///< where proc/self/cgroup, proc/self/mountinfo and sys/fs/cgroup are read
-    bool quiet = false;                       ///< do not warn of a flat machine
+    bool flat = false;                             ///< as if hwloc and sysfs gave nothing
+    std::string synthetic = {};                    ///< a machine in hwloc's synthetic notation ("pack:2 core:4 pu:2")
+    std::optional<std::vector<int>> allowed = {};  ///< in place of the affinity mask
+    std::filesystem::path root = "/";  ///< where proc/self/cgroup, proc/self/mountinfo and sys/fs/cgroup are read
+    bool quiet = false;                ///< do not warn of a flat machine
 };
 
 /// What this process may use. Immutable; copies are independent; all queries are safe from any thread.
