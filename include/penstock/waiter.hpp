@@ -120,7 +120,8 @@ class Waiter {
 
         const auto begin = Clock::ticks();
         std::uint32_t looks = 0;
-        while (!poll()) {
+        for (;;) {
+            if (poll()) return;  // a poll that has said yes is not asked again
             ++looks;
             if (looks >= policy_.spins_before_yield)
                 yield();
