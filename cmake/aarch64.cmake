@@ -18,6 +18,3 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(ENV{PKG_CONFIG_LIBDIR} /usr/lib/aarch64-linux-gnu/pkgconfig:${PENSTOCK_AARCH64_ROOT}/lib/pkgconfig)
-
-# GoogleTest is built from its sources where the target has no package of it.
-set(GTest_DIR ${CMAKE_CURRENT_LIST_DIR}/gtest-from-source)

@@ -18,8 +18,8 @@ class LocalMemory {
 
     LocalMemory() noexcept = default;
 
-    /// `bytes` of memory; none for 0. `node` is the operating system's number: a wish that a full or forbidden node does
-    /// not grant (see `node()`). Throws SystemError (ENOMEM) when there is not that much memory, UsageError for a
+    /// `bytes` of memory; none for 0. `node` is the operating system's number: a wish that a full or forbidden node
+    /// does not grant (see `node()`). Throws SystemError (ENOMEM) when there is not that much memory, UsageError for a
     /// negative node other than `nearest_node`. Costs a page fault for each page.
     explicit LocalMemory(std::size_t bytes, int node = nearest_node);
     ~LocalMemory();
@@ -56,9 +56,9 @@ class InvalidSharedMemory : public Error {
     std::size_t actual_;
 };
 
-/// Memory that processes share: a memfd that is allocated for real at creation, so that a lack of memory is an error there
-/// and not a SIGBUS later, and sealed against shrinking and growing (contract 18). Moved, not copied; unmapped and its
-/// descriptor closed at destruction; the memory itself lives as long as any process has it.
+/// Memory that processes share: a memfd that is allocated for real at creation, so that a lack of memory is an error
+/// there and not a SIGBUS later, and sealed against shrinking and growing (contract 18). Moved, not copied; unmapped
+/// and its descriptor closed at destruction; the memory itself lives as long as any process has it.
 class SharedMemory {
   public:
     enum class Access { read_write, read_only };
@@ -69,8 +69,8 @@ class SharedMemory {
     /// Throws SystemError when memory or descriptors are short, UsageError for 0 bytes.
     static SharedMemory create(std::string_view name, std::size_t bytes);
 
-    /// Maps memory from a descriptor that another process sent. Takes the descriptor over in every case: it is closed on
-    /// failure too. `bytes` is what the memory must be at least (0: any size). Throws InvalidSharedMemory when it is
+    /// Maps memory from a descriptor that another process sent. Takes the descriptor over in every case: it is closed
+    /// on failure too. `bytes` is what the memory must be at least (0: any size). Throws InvalidSharedMemory when it is
     /// smaller, empty or not sealed against changes of size; SystemError when it cannot be mapped (EPERM: it is frozen,
     /// ask for `read_only`).
     static SharedMemory adopt(int descriptor, std::size_t bytes = 0, Access access = Access::read_write);

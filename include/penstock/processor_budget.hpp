@@ -1,8 +1,8 @@
 // Machines of one program, and of several processes of one host, take different processors instead of fighting.
 //
 // Each machine claims processors in a table: one inside the process for all its machines, and, when the user names a
-// budget (MPI outside, Penstock inside), one small file for each user and name. A process that dies without a word loses its claims:
-// the next one that looks in the table finds by process number and start time that it is gone.
+// budget (MPI outside, Penstock inside), one small file for each user and name. A process that dies without a word
+// loses its claims: the next one that looks in the table finds by process number and start time that it is gone.
 #pragma once
 
 #include <cstdint>
@@ -64,18 +64,19 @@ struct BudgetOptions {
 /// Where machines agree on who runs where. Copies mean the same budget; safe from any thread.
 class ProcessorBudget {
   public:
-    /// The budget that the environment names in PENSTOCK_BUDGET; without it (or with an empty value) that of this process alone.
+    /// The budget that the environment names in PENSTOCK_BUDGET; without it (or with an empty value) that of this
+    /// process alone.
     static ProcessorBudget from_environment();
 
-    /// The budget of this name, shared with the user's other processes on this host that join the same (processes in another
-    /// pid namespace do not see it). The empty name is the budget of this process alone. Throws UsageError for a name that is not
-    /// 1 to 64 letters, digits, '-', '_' and '.' starting with a letter or digit.
+    /// The budget of this name, shared with the user's other processes on this host that join the same (processes in
+    /// another pid namespace do not see it). The empty name is the budget of this process alone. Throws UsageError for
+    /// a name that is not 1 to 64 letters, digits, '-', '_' and '.' starting with a letter or digit.
     static ProcessorBudget join(std::string_view name, const BudgetOptions& options = {});
 
     /// Claims `wanted` processors: free ones first, whole free cores before hardware threads of a used core, near to
-    /// `near` (an index; -1: no wish) before far from it, `near` itself first of all when it is free. When there are not enough free
-    /// ones the least claimed are shared. Throws UsageError for `wanted` < 1, SystemError when the table cannot be used.
-    /// Costs about 100 us with a named budget.
+    /// `near` (an index; -1: no wish) before far from it, `near` itself first of all when it is free. When there are
+    /// not enough free ones the least claimed are shared. Throws UsageError for `wanted` < 1, SystemError when the
+    /// table cannot be used. Costs about 100 us with a named budget.
     ProcessorClaim claim(int wanted, int near = -1);
 
     /// Who has claimed what in this budget now; the dead are cleared away first.

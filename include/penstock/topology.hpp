@@ -1,7 +1,7 @@
 // The hardware as this process may use it: processors, what they share, how many threads can run at once.
 //
-// Where hwloc and sysfs say nothing the machine is taken as flat (every processor its own core, nothing shared), with one
-// warning on stderr. The affinity mask and the processor quota of the control group are always respected.
+// Where hwloc and sysfs say nothing the machine is taken as flat (every processor its own core, nothing shared), with
+// one warning on stderr. The affinity mask and the processor quota of the control group are always respected.
 #pragma once
 
 #include <cstddef>
@@ -72,7 +72,8 @@ class Topology {
     /// The control group's processor quota as a number of processors (1.5 = 1.5 seconds of processor a second).
     std::optional<double> quota() const noexcept { return quota_; }
 
-    /// How many threads can run at once: the allowed processors or the quota (rounded up), whichever is less; at least 1.
+    /// How many threads can run at once: the allowed processors or the quota (rounded up), whichever is less; at
+    /// least 1.
     int usable() const noexcept;
 
     /// How far apart two allowed processors are, by index. Throws UsageError for one that is not allowed.

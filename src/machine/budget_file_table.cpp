@@ -1,5 +1,5 @@
-// The file has one line a claim: a check sum, the process, its start, the number of the claim, its processors. A process
-// may be killed while it writes: a line whose sum is wrong counts as not there.
+// The file has one line a claim: a check sum, the process, its start, the number of the claim, its processors. A
+// process may be killed while it writes: a line whose sum is wrong counts as not there.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -115,7 +115,8 @@ class LockedFile {
     void lock(std::chrono::steady_clock::time_point deadline) const {
         while (flock(file_, LOCK_EX | LOCK_NB) != 0) {
             if (errno != EWOULDBLOCK && errno != EINTR) fail("cannot lock", errno);
-            if (std::chrono::steady_clock::now() > deadline) fail("somebody holds for seconds the lock of", EWOULDBLOCK);
+            if (std::chrono::steady_clock::now() > deadline)
+                fail("somebody holds for seconds the lock of", EWOULDBLOCK);
             std::this_thread::sleep_for(100us);
         }
     }
@@ -138,7 +139,8 @@ class LockedFile {
     }
 
     [[noreturn]] void fail(const std::string& what, int number) const {
-        throw SystemError(what + " the processor budget " + path_.string() + "; unset PENSTOCK_BUDGET to do without", number);
+        throw SystemError(what + " the processor budget " + path_.string() + "; unset PENSTOCK_BUDGET to do without",
+                          number);
     }
 
     const std::filesystem::path& path_;
@@ -183,6 +185,8 @@ class FileTable final : public Table {
 
 }  // namespace
 
-std::shared_ptr<Table> table_in_file(std::filesystem::path file) { return std::make_shared<FileTable>(std::move(file)); }
+std::shared_ptr<Table> table_in_file(std::filesystem::path file) {
+    return std::make_shared<FileTable>(std::move(file));
+}
 
 }  // namespace penstock::budget

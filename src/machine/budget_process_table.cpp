@@ -39,8 +39,9 @@ const std::shared_ptr<ProcessTable>& the_table() {
 }  // namespace
 
 std::shared_ptr<Table> table_of_this_process() {
-    static const int registered = pthread_atfork([] { the_table()->before_fork(); }, [] { the_table()->after_fork_in_parent(); },
-                                                 [] { the_table()->after_fork_in_child(); });
+    static const int registered =
+        pthread_atfork([] { the_table()->before_fork(); }, [] { the_table()->after_fork_in_parent(); },
+                       [] { the_table()->after_fork_in_child(); });
     static_cast<void>(registered);
     return the_table();
 }

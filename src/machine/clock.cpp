@@ -14,7 +14,8 @@ using std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 Clock::Ticks steady_ticks() noexcept {
-    return static_cast<Clock::Ticks>(std::chrono::duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count());
+    return static_cast<Clock::Ticks>(
+        std::chrono::duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count());
 }
 
 struct Reading {
@@ -43,7 +44,8 @@ double measured_over(nanoseconds length) noexcept {
     while (steady_clock::now() - first.time < length) relax();
     const auto last = both_clocks();
     if (last.ticks <= first.ticks) return 0;
-    return static_cast<double>(nanoseconds(last.time - first.time).count()) / static_cast<double>(last.ticks - first.ticks);
+    return static_cast<double>(nanoseconds(last.time - first.time).count()) /
+           static_cast<double>(last.ticks - first.ticks);
 }
 
 bool agree(double a, double b, double tolerance) noexcept { return std::abs(a - b) <= tolerance * b; }

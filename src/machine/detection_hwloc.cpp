@@ -40,9 +40,11 @@ Cache cache_above(hwloc_topology_t topology, hwloc_obj_t unit, hwloc_obj_type_t 
 // A processor may be near several memories (DRAM, HBM): the first that the system numbers is the ordinary one.
 int node_of(hwloc_topology_t topology, int index) {
     int least = -1;
-    for (hwloc_obj_t node = nullptr; (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr;) {
+    for (hwloc_obj_t node = nullptr;
+         (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr;) {
         const int number = static_cast<int>(node->os_index);
-        if (hwloc_bitmap_isset(node->cpuset, static_cast<unsigned>(index)) && (least < 0 || number < least)) least = number;
+        if (hwloc_bitmap_isset(node->cpuset, static_cast<unsigned>(index)) && (least < 0 || number < least))
+            least = number;
     }
     return std::max(least, 0);
 }
@@ -72,7 +74,8 @@ std::string model_of(hwloc_topology_t topology) {
 
 // Without sysfs hwloc makes up a machine of bare processing units.
 bool knows_something(hwloc_topology_t topology) {
-    return hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0 || hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_L2CACHE) > 0;
+    return hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0 ||
+           hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_L2CACHE) > 0;
 }
 
 }  // namespace

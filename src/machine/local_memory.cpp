@@ -17,7 +17,7 @@ namespace penstock {
 namespace {
 
 // Without NUMA headers, which not every system has.
-constexpr int policy_preferred = 1;      // MPOL_PREFERRED
+constexpr int policy_preferred = 1;        // MPOL_PREFERRED
 constexpr int advice_populate_write = 23;  // MADV_POPULATE_WRITE, Linux 5.14
 
 // A mapping that starts at a multiple of `alignment`: maps too much and gives back both ends.
@@ -26,7 +26,8 @@ std::byte* map_aligned(std::size_t length, std::size_t alignment) {
     void* mapped = mmap(nullptr, length + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED) return nullptr;
     auto* start = static_cast<std::byte*>(mapped);
-    const std::size_t before = spare == 0 ? 0 : (alignment - reinterpret_cast<std::uintptr_t>(start) % alignment) % alignment;
+    const std::size_t before =
+        spare == 0 ? 0 : (alignment - reinterpret_cast<std::uintptr_t>(start) % alignment) % alignment;
     if (before != 0) munmap(start, before);
     if (spare != before) munmap(start + before + length, spare - before);
     return start + before;
@@ -48,7 +49,8 @@ bool prefer_node(std::byte* start, std::size_t length, int node) {
 bool make_present(std::byte* start, std::size_t length) {
     if (madvise(start, length, advice_populate_write) == 0) return true;
     if (errno == ENOMEM || errno == EFAULT) return false;
-    for (std::size_t at = 0; at < length; at += pages::small()) *const_cast<volatile std::byte*>(start + at) = std::byte{0};
+    for (std::size_t at = 0; at < length; at += pages::small())
+        *const_cast<volatile std::byte*>(start + at) = std::byte{0};
     return true;
 }
 

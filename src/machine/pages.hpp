@@ -12,11 +12,13 @@ std::size_t small() noexcept;
 /// Bytes of a transparent huge page (2 MiB on x86); more than any request where there are none.
 std::size_t huge() noexcept;
 
-/// Bytes that can be allocated without the system having to kill somebody for it: what memory and swap have free, or the
-/// control group's limit leaves. The kernel hands out more than that without an error, so it is asked before.
+/// Bytes that can be allocated without the system having to kill somebody for it: what memory and swap have free, or
+/// the control group's limit leaves. The kernel hands out more than that without an error, so it is asked before.
 std::uint64_t available();
 
 /// The next multiple of `unit`, a power of two; wraps round to less than `bytes` when there is none.
-constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) noexcept { return (bytes + unit - 1) & ~(unit - 1); }
+constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) noexcept {
+    return (bytes + unit - 1) & ~(unit - 1);
+}
 
 }  // namespace penstock::pages

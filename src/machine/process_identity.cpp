@@ -19,17 +19,19 @@ struct Status {
     std::uint64_t start = 0;
 };
 
-// From /proc/PID/stat; the command's name stands in parentheses and may contain anything.
+// From the first thread's stat, which emulators pass through (they make up /proc/PID/stat of the process itself, and its
+// start would differ from what others see). The command's name stands in parentheses and may contain anything.
 std::optional<Status> status_of(long process) {
-    std::ifstream in("/proc/" + std::to_string(process) + "/stat");
+    const std::string number = std::to_string(process);
+    std::ifstream in("/proc/" + number + "/task/" + number + "/stat");
     const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
     const auto end_of_name = text.rfind(')');
     if (end_of_name == std::string::npos) return std::nullopt;
     std::istringstream rest(text.substr(end_of_name + 1));
     Status status;
     std::string skipped;
-    rest >> status.state;                                // field 3
-    for (int i = 4; i < 20; ++i) rest >> skipped;        // fields 4 to 19
+    rest >> status.state;                               // field 3
+    for (int i = 4; i < 20; ++i) rest >> skipped;       // fields 4 to 19
     rest >> status.threads >> skipped >> status.start;  // fields 20 to 22
     return rest ? std::optional(status) : std::nullopt;
 }

@@ -23,7 +23,8 @@ void refuse_bad_name(std::string_view name) {
     constexpr std::size_t longest = 64;
     const auto legal = [](char c) { return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.'; };
     if (name.size() > longest || !is_letter_or_digit(name.front()) || !std::all_of(name.begin(), name.end(), legal))
-        throw UsageError("\"" + std::string(name) + "\" cannot name a processor budget: use 1 to 64 letters, digits, '-', '_' " +
+        throw UsageError("\"" + std::string(name) +
+                         "\" cannot name a processor budget: use 1 to 64 letters, digits, '-', '_' " +
                          "and '.', a letter or digit first");
 }
 
@@ -81,7 +82,8 @@ void ProcessorClaim::release() noexcept {
     for (const auto& table : tables) {
         try {
             table->update([&](std::vector<budget::Entry>& entries) {
-                std::erase_if(entries, [&](const budget::Entry& e) { return e.process.number == owner_ && e.id == id_; });
+                std::erase_if(entries,
+                              [&](const budget::Entry& e) { return e.process.number == owner_ && e.id == id_; });
             });
         } catch (const std::exception&) {
             // The table cannot be written now; the entry falls when this process ends.
@@ -99,13 +101,15 @@ ProcessorBudget ProcessorBudget::join(std::string_view name, const BudgetOptions
     ProcessorBudget joined;
     joined.name_ = name;
     joined.topology_ = options.topology != nullptr ? options.topology : &Topology::here();
-    joined.table_ = name.empty() ? budget::table_of_this_process() : budget::table_in_file(file_of(name, options.directory));
+    joined.table_ =
+        name.empty() ? budget::table_of_this_process() : budget::table_in_file(file_of(name, options.directory));
     return joined;
 }
 
 ProcessorClaim ProcessorBudget::claim(int wanted, int near) {
     if (wanted < 1)
-        throw UsageError("ProcessorBudget::claim: cannot claim " + std::to_string(wanted) + " processors; ask for at least 1");
+        throw UsageError("ProcessorBudget::claim: cannot claim " + std::to_string(wanted) +
+                         " processors; ask for at least 1");
     const auto local = budget::table_of_this_process();
     budget::Entry entry;
     entry.process = ProcessIdentity::of_this_process();
@@ -117,8 +121,8 @@ ProcessorClaim ProcessorBudget::claim(int wanted, int near) {
         shared = static_cast<int>(std::count_if(entry.processors.begin(), entry.processors.end(),
                                                 [&](int processor) { return claims.contains(processor); }));
     };
-    // The table of this process holds all its claims, so that machines in different budgets avoid each other too; those of
-    // this budget are counted once, in the shared table.
+    // The table of this process holds all its claims, so that machines in different budgets avoid each other too; those
+    // of this budget are counted once, in the shared table.
     local->update([&](std::vector<budget::Entry>& mine) {
         budget::Claims claims;
         for (const auto& other : mine)

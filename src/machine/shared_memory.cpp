@@ -46,7 +46,8 @@ std::byte* map(int descriptor, std::size_t bytes, SharedMemory::Access access) {
     const int protection = access == SharedMemory::Access::read_write ? PROT_READ | PROT_WRITE : PROT_READ;
     void* start = mmap(nullptr, bytes, protection, MAP_SHARED, descriptor, 0);
     if (start == MAP_FAILED)
-        throw SystemError(errno == EPERM ? "shared memory is frozen; map it read-only" : "cannot map shared memory", errno);
+        throw SystemError(errno == EPERM ? "shared memory is frozen; map it read-only" : "cannot map shared memory",
+                          errno);
     return static_cast<std::byte*>(start);
 }
 
@@ -61,11 +62,14 @@ SharedMemory::SharedMemory(int descriptor, std::size_t bytes, Access access)
     : data_(map(descriptor, bytes, access)), size_(bytes), descriptor_(descriptor) {}
 
 SharedMemory SharedMemory::create(std::string_view name, std::size_t bytes) {
-    if (bytes == 0) throw UsageError("SharedMemory::create: shared memory of 0 bytes cannot be mapped; ask for at least 1");
-    const std::string failure = "cannot get " + std::to_string(bytes) + " bytes of shared memory; ask for less or free some";
+    if (bytes == 0)
+        throw UsageError("SharedMemory::create: shared memory of 0 bytes cannot be mapped; ask for at least 1");
+    const std::string failure =
+        "cannot get " + std::to_string(bytes) + " bytes of shared memory; ask for less or free some";
     const std::size_t length = pages::rounded_up(bytes, pages::small());
     if (length < bytes || length > pages::available()) throw SystemError(failure, ENOMEM);
-    Descriptor descriptor(memfd_create(std::string(name.substr(0, longest_name)).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    Descriptor descriptor(
+        memfd_create(std::string(name.substr(0, longest_name)).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (descriptor.get() < 0) throw SystemError("cannot create shared memory", errno);
     if (allocate(descriptor.get(), bytes) != 0) throw SystemError(failure, errno);
     if (fcntl(descriptor.get(), F_ADD_SEALS, seals_against_changes_of_size) != 0)
@@ -82,10 +86,11 @@ SharedMemory SharedMemory::adopt(int number, std::size_t bytes, Access access) {
     const int seals = seals_of(number);
     const auto actual = static_cast<std::size_t>(status.st_size);
     if (seals < 0 || (seals & seals_against_changes_of_size) != seals_against_changes_of_size)
-        throw InvalidSharedMemory("it is not sealed, so its size could change; create it with SharedMemory::create", bytes, actual);
+        throw InvalidSharedMemory("it is not sealed, so its size could change; create it with SharedMemory::create",
+                                  bytes, actual);
     if (actual == 0 || actual < bytes)
-        throw InvalidSharedMemory("it has " + std::to_string(actual) + " bytes and should have " + std::to_string(bytes), bytes,
-                                  actual);
+        throw InvalidSharedMemory(
+            "it has " + std::to_string(actual) + " bytes and should have " + std::to_string(bytes), bytes, actual);
     SharedMemory memory(number, actual, access);
     descriptor.take();
     return memory;

@@ -21,7 +21,8 @@ void warn_of_flat_machine_once() {
     static std::atomic<bool> warned{false};
     if (!warned.exchange(true))
         std::fputs(
-            "penstock: neither hwloc nor sysfs tells how this machine is built; every processor counts as a core that shares "
+            "penstock: neither hwloc nor sysfs tells how this machine is built; every processor counts as a core that "
+            "shares "
             "nothing (build with libhwloc-dev, and mount /sys, for better placement)\n",
             stderr);
 }
@@ -38,7 +39,7 @@ std::string counted(std::size_t n, const std::string& one, const std::string& ma
 std::string in_units(std::size_t bytes) {
     constexpr std::size_t kib = 1024;
     return bytes >= kib * kib && bytes % (kib * kib) == 0 ? std::to_string(bytes / (kib * kib)) + " MiB"
-                                                         : std::to_string(bytes / kib) + " KiB";
+                                                          : std::to_string(bytes / kib) + " KiB";
 }
 
 bool same_domain(const Cache& a, const Cache& b) { return a.domain >= 0 && a.domain == b.domain; }
@@ -47,12 +48,18 @@ bool same_domain(const Cache& a, const Cache& b) { return a.domain >= 0 && a.dom
 
 std::string_view name(Distance distance) noexcept {
     switch (distance) {
-        case Distance::same_processor: return "same processor";
-        case Distance::same_core: return "same core";
-        case Distance::shared_l2: return "shared L2";
-        case Distance::shared_l3: return "shared L3";
-        case Distance::same_node: return "same node";
-        case Distance::other: break;
+        case Distance::same_processor:
+            return "same processor";
+        case Distance::same_core:
+            return "same core";
+        case Distance::shared_l2:
+            return "shared L2";
+        case Distance::shared_l3:
+            return "shared L3";
+        case Distance::same_node:
+            return "same node";
+        case Distance::other:
+            break;
     }
     return "other node";
 }
@@ -64,7 +71,8 @@ const Topology& Topology::here() {
 
 Topology Topology::detect(const DetectOptions& options) {
     if (options.allowed && options.allowed->empty())
-        throw UsageError("Topology::detect: the list of allowed processors is empty; leave it out to use the affinity mask");
+        throw UsageError(
+            "Topology::detect: the list of allowed processors is empty; leave it out to use the affinity mask");
     auto allowed = options.allowed;
     if (!allowed && options.synthetic.empty()) allowed = affinity::of_this_process();
     if (allowed) {
@@ -122,7 +130,8 @@ std::string Topology::description() const {
     std::set<int> cores;
     for (const auto& processor : processors_) cores.insert(processor.core);
     std::string text = model_ + ", " + counted(processors_.size(), "processor", "processors");
-    text += flat_ ? ", flat" : ", " + counted(cores.size(), "core", "cores") + ", " + counted(nodes().size(), "node", "nodes");
+    text += flat_ ? ", flat"
+                  : ", " + counted(cores.size(), "core", "cores") + ", " + counted(nodes().size(), "node", "nodes");
     const Processor& first = processors_.front();
     if (first.l1d.bytes != 0) text += ", L1d " + in_units(first.l1d.bytes);
     if (first.l2.bytes != 0) text += ", L2 " + in_units(first.l2.bytes);

@@ -11,7 +11,8 @@ using penstock::DetectOptions;
 using penstock::Topology;
 namespace cgroup = penstock::cgroup;
 
-constexpr const char* version_2_mount = "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+constexpr const char* version_2_mount =
+    "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
 
 TEST(Cgroup, a_quota_of_version_2_is_read_from_the_own_group) {
     TemporaryFolder root;

@@ -40,9 +40,7 @@ class ProcessorBudgetTest : public testing::Test {
     ProcessorBudget join(const std::string& name) const {
         return ProcessorBudget::join(name, {.directory = folder.path(), .topology = &topology});
     }
-    std::vector<fs::path> files() const {
-        return {fs::directory_iterator(folder.path()), fs::directory_iterator()};
-    }
+    std::vector<fs::path> files() const { return {fs::directory_iterator(folder.path()), fs::directory_iterator()}; }
 
     TemporaryFolder folder;
     Topology topology = flat(8);
@@ -124,7 +122,8 @@ TEST_F(ProcessorBudgetTest, a_wish_for_nearness_is_granted_while_it_is_free) {
 TEST_F(ProcessorBudgetTest, bad_requests_are_refused) {
     EXPECT_THROW(join("").claim(0), UsageError);
     EXPECT_THROW(join("").claim(-3), UsageError);
-    for (const auto* name : {"../etc", "a/b", ".hidden", "white space", "-x", "\xc3\xa4"}) EXPECT_THROW(join(name), UsageError);
+    for (const auto* name : {"../etc", "a/b", ".hidden", "white space", "-x", "\xc3\xa4"})
+        EXPECT_THROW(join(name), UsageError);
     EXPECT_THROW(join(std::string(65, 'a')), UsageError);
     EXPECT_NO_THROW(join(std::string(64, 'a')));
 }
