@@ -37,11 +37,13 @@ struct alignas(128) MachineBoard {
 };
 
 /// An initiator's end of one lane. Used by its thread alone.
-struct LaneEnd {
+struct alignas(128) LaneEnd {
     Producer<TaskPayload> producer;
     Ring* ring = nullptr;                              ///< null until the lane is made, at its first use
     Doorbell* bell = nullptr;                          ///< of the target
     const std::atomic<std::uint32_t>* busy = nullptr;  ///< of the target: it runs a task that came by another way
+    std::uint32_t calls_past = 0;                      ///< calls that go to the deque before the full lane is looked at again
+    Ring* overflow = nullptr;                          ///< the part of the deque that takes them
 };
 
 /// What was issued by one running task, or by the thread itself outside tasks: what its barrier covers.
@@ -139,65 +141,83 @@ class alignas(128) Initiator {
         return handle;
     }
 
-    /// Packs the arguments where the task will be found, or into a box, and publishes.
+    /// Packs the arguments where the task will be found, and publishes. What is rare stands in place_elsewhere.
     template <class Pack, class... Stored>
-    Handle place(std::uint32_t entry, int target, Stored&&... stored) {
-        std::unique_lock<std::recursive_mutex> sharing;
-        if (shared_) [[unlikely]] sharing = std::unique_lock{sharing_};
-        std::unique_ptr<typename Pack::Box> box;
-        if (!Pack::fits(stored...)) [[unlikely]] box = std::make_unique<typename Pack::Box>(std::move(stored)...);
-        const Spot spot = reserve(target);
-        if (spot.record == nullptr) [[unlikely]] {
-            TaskPayload payload;
-            Extension extension;
-            fill<Pack>(entry, payload, &extension, box.release(), stored...);
-            return run_at_once(payload, extension);
-        }
-        fill<Pack>(entry, spot.record->payload, &spot.ring->extensions()[spot.record - spot.ring->slots()], box.release(), stored...);
-        return publish(spot);
-    }
-
-    template <class Pack, class... Stored>
-    static void fill(std::uint32_t entry, TaskPayload& payload, Extension* extension, typename Pack::Box* box,
-                     const Stored&... stored) noexcept {
-        payload.entry = entry;
-        payload.flags = box != nullptr ? TaskPayload::boxed : 0;
-        if (box != nullptr) [[unlikely]] Pack::store_box(payload, box);
-        else Pack::store(payload, extension, stored...);
-    }
-
-    /// Finds a record. Throws QueueFull where the user chose that.
-    Spot reserve(int target) {
-        if (target == any_target && balanced_) [[likely]] {
+    [[gnu::always_inline]] Handle place(std::uint32_t entry, int target, Stored&&... stored) {
+        if (target == any_target && direct_ && Pack::fits(stored...)) [[likely]] {
             if (lanes_idle_ != 0 && deque_idle_ && scope_ == &base_) {
-                if (LaneEnd* lane = idle_lane()) return {lane->producer.reserve(), lane, lane->ring};
+                if (LaneEnd* const lane = idle_lane()) {
+                    fill<Pack>(entry, *lane->producer.reserve(), *lane->ring, stored...);
+                    return publish_in_lane(*lane);
+                }
             }
             if (scope_ != nullptr && scope_->current != nullptr) [[likely]] {
-                if (TaskRecord* record = scope_->current->pending().reserve()) return {record, nullptr, scope_->current};
+                Ring& part = *scope_->current;
+                if (TaskRecord* const record = part.pending().reserve()) [[likely]] {
+                    fill<Pack>(entry, *record, part, stored...);
+                    return publish_in_deque(part);
+                }
             }
         }
-        return reserve_elsewhere(target);
+        return place_elsewhere<Pack>(entry, target, std::move(stored)...);
     }
 
-    Handle publish(const Spot& spot) noexcept {
+    /// Boxes, named targets, full deques, other distributions, shared initiators, tasks that run at once.
+    template <class Pack, class... Stored>
+    [[gnu::noinline]] Handle place_elsewhere(std::uint32_t entry, int target, Stored&&... stored) {
+        std::unique_lock<std::recursive_mutex> sharing;
+        if (shared_) sharing = std::unique_lock{sharing_};
+        std::unique_ptr<typename Pack::Box> box;
+        const bool packed = Pack::fits(stored...);
+        if (!packed) box = std::make_unique<typename Pack::Box>(std::move(stored)...);
+        const Spot spot = reserve(target);
+        if (spot.record == nullptr) return place_nowhere<Pack>(entry, box.release(), stored...);
+        if (packed) fill<Pack>(entry, *spot.record, *spot.ring, stored...);
+        else fill_box<Pack>(entry, spot.record->payload, box.release());
+        return spot.lane != nullptr ? publish_in_lane(*spot.lane) : publish_in_deque(*spot.ring);
+    }
+
+    template <class Pack, class... Stored>
+    [[gnu::noinline]] Handle place_nowhere(std::uint32_t entry, typename Pack::Box* box, const Stored&... stored) {
+        TaskPayload payload;
+        Extension extension;
+        payload.entry = entry;
+        if (box != nullptr) fill_box<Pack>(entry, payload, box);
+        else Pack::store(payload, &extension, stored...);
+        return run_at_once(payload, extension);
+    }
+
+    template <class Pack, class... Stored>
+    static void fill(std::uint32_t entry, TaskRecord& record, Ring& ring, const Stored&... stored) noexcept {
+        record.payload.entry = entry;
+        record.payload.flags = 0;
+        Extension* extension = nullptr;
+        if constexpr (Pack::layout.extended) extension = &ring.extensions()[&record - ring.slots()];
+        Pack::store(record.payload, extension, stored...);
+    }
+    template <class Pack>
+    static void fill_box(std::uint32_t entry, TaskPayload& payload, typename Pack::Box* box) noexcept {
+        payload.entry = entry;
+        payload.flags = TaskPayload::boxed;
+        Pack::store_box(payload, box);
+    }
+
+    Handle publish_in_lane(LaneEnd& lane) noexcept {
         counters_.calls.add();
-        if (spot.lane != nullptr) {
-            if (spot.lane->producer.known_empty()) --lanes_idle_;
-            const Ticket ticket = spot.lane->producer.publish();
-            note_lane(*spot.lane, ticket.number);
-            ring(*spot.lane->bell);
-            counters_.committed.add();
-            return {spot.ring->index(), spot.ring->generation(), ticket};
-        }
-        const std::uint64_t number = spot.ring->pending().append();
-        deque_idle_ = false;
-        if (board_.idle_targets.load(std::memory_order_relaxed) != 0) [[unlikely]] wake_a_target(*spot.ring);
-        counters_.deferred.add();
-        return {spot.ring->index(), spot.ring->generation(), {number, 0, false}};
+        counters_.committed.add();
+        if (lane.producer.known_empty()) --lanes_idle_;
+        const Ticket ticket = lane.producer.publish();
+        scope_->last[static_cast<std::size_t>(&lane - lanes_.get())] = ticket.number;
+        ring(*lane.bell);
+        return {lane.ring->index(), lane.ring->generation(), ticket};
     }
 
-    void note_lane(const LaneEnd& lane, std::uint64_t number) noexcept {
-        scope_->last[static_cast<std::size_t>(&lane - lanes_.get())] = number;
+    Handle publish_in_deque(Ring& part) noexcept {
+        counters_.calls.add();
+        deque_idle_ = false;
+        const std::uint64_t number = part.pending().append();
+        if (board_.idle_targets.load(std::memory_order_relaxed) != 0) [[unlikely]] wake_a_target(part);
+        return {part.index(), part.generation(), {number, 0, false}};
     }
 
     /// A lane whose target has nothing to do, or null.
@@ -218,7 +238,8 @@ class alignas(128) Initiator {
     std::uint64_t start_sample() noexcept;
     void end_sample(std::uint64_t begin) noexcept;
     void make_lane(int target);
-    Spot reserve_elsewhere(int target);
+    /// Finds a record, or none. Throws QueueFull where the user chose that.
+    Spot reserve(int target);
     Spot reserve_in_lane(int target);
     Spot reserve_in_deque(int target);
     Ring* ring_with_room(Scope& scope, int only_target) noexcept;
@@ -232,6 +253,7 @@ class alignas(128) Initiator {
     bool drained(Scope& scope) noexcept;
     bool lane_complete(LaneEnd& lane, std::uint64_t number) noexcept;
     bool can_help(const Scope* scope) const noexcept;
+    bool pace() const noexcept;
     bool help_once(Scope* scope);
     bool in_task() const noexcept;
     void collect_failures(Scope& scope, std::vector<Failure>& failures);
@@ -257,7 +279,7 @@ class alignas(128) Initiator {
     int lanes_idle_ = 0;       ///< lanes known to be empty
     int target_count_ = 0;
     bool deque_idle_ = true;   ///< nothing that the base scope deferred is outstanding, as far as is known
-    bool balanced_ = true;
+    bool direct_ = true;       ///< balanced, and used by one thread: unnamed tasks take the short way
     bool shared_ = false;      ///< used by several threads, under sharing_
     Scope* scope_ = nullptr;   ///< of the running task; null until it issues something
     std::unique_ptr<LaneEnd[]> lanes_;

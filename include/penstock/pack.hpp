@@ -139,7 +139,8 @@ struct Place {
 template <std::size_t N>
 struct Layout {
     std::array<Place, N> places{};
-    bool boxed = false;  ///< does not fit even the extension, or must not be packed
+    bool boxed = false;     ///< does not fit even the extension, or must not be packed
+    bool extended = false;  ///< uses the extension
 };
 
 template <class... Stored>
@@ -159,6 +160,7 @@ constexpr Layout<sizeof...(Stored)> lay_out() {
         }
     };
     (place(Codec<Stored>::boxed, Codec<Stored>::bytes), ...);
+    layout.extended = extension != 0;
     layout.boxed = layout.boxed || extension > sizeof(Extension::bytes);
     return layout;
 }

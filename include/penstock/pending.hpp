@@ -11,8 +11,9 @@
 //             were valid when it looked, and a record is overwritten only after it was claimed and completed, so a claimant that
 //             looked at old records finds that head_ has moved, and its compare-and-swap fails. No ABA: head_ never repeats.
 //   complete  all that the task wrote -> done.store(release) -> done.load(acquire) by a waiter or by the owner before it reuses
-//             the slot. Every claimant also counts what it completed in a line of its own (Completed): the owner's barrier sums
-//             these few lines instead of reading every record.
+//             the slot. The done words stand apart from the records, eight to a line, so that a claimant never writes a record's
+//             line (that cost a further transfer a task). Every claimant also counts what it completed in a line of its own
+//             (Completed), once for each claim: the owner's barrier sums these few lines instead of reading every done word.
 #pragma once
 
 #include <atomic>
@@ -28,11 +29,18 @@ struct alignas(64) Completed {
     typename Policy::template Atomic<std::uint64_t> count{0};
 };
 
+/// The number of the last task completed in one slot. Written by whoever claimed it.
+template <class Policy = StandardAtomics>
+struct Done {
+    typename Policy::template Atomic<std::uint64_t> number{0};
+};
+
 template <class Payload, class Policy = StandardAtomics>
 class PendingRing {
   public:
     using RecordType = Record<Payload, Policy>;
     using CompletedType = Completed<Policy>;
+    using DoneType = Done<Policy>;
 
     /// A run of claimed records: numbers first .. first + count - 1. Empty when count is 0.
     struct Claim {
@@ -40,9 +48,9 @@ class PendingRing {
         std::uint32_t count = 0;
     };
 
-    /// `slots`: `capacity` records (a power of two). `completed`: one line for each of `claimants`.
-    PendingRing(RecordType* slots, std::uint32_t capacity, CompletedType* completed, std::uint32_t claimants)
-        : slots_(slots), completed_(completed), mask_(capacity - 1), claimants_(claimants) {}
+    /// `slots` and `done`: `capacity` of each (a power of two). `completed`: one line for each of `claimants`.
+    PendingRing(RecordType* slots, DoneType* done, std::uint32_t capacity, CompletedType* completed, std::uint32_t claimants)
+        : slots_(slots), done_(done), completed_(completed), mask_(capacity - 1), claimants_(claimants) {}
 
     std::uint32_t capacity() const noexcept { return mask_ + 1; }
     std::uint32_t slot(std::uint64_t number) const noexcept { return static_cast<std::uint32_t>(number - 1) & mask_; }
@@ -56,7 +64,8 @@ class PendingRing {
     RecordType* reserve() noexcept {
         auto& next = slots_[static_cast<std::uint32_t>(tail_) & mask_];
         if (tail_ - free_from_ <= mask_) return &next;
-        return slot_is_free(next) ? &next : nullptr;
+        // The slot's last task was number tail_ + 1 - capacity.
+        return completed(tail_ - mask_) ? &next : nullptr;
     }
 
     /// Makes the reserved record claimable and returns its number.
@@ -99,30 +108,29 @@ class PendingRing {
         return {head + 1, count};
     }
 
-    /// Completes one claimed task. `claimant` is the caller's own index.
-    void complete(std::uint64_t number, std::uint32_t claimant) noexcept {
-        record(number).done.store(number, std::memory_order_release);
+    /// Completes one claimed task for those who wait for it alone.
+    void complete(std::uint64_t number) noexcept { done_[slot(number)].number.store(number, std::memory_order_release); }
+    /// Completes a whole claim for the owner's barrier. `claimant` is the caller's own index.
+    void complete_claim(Claim claim, std::uint32_t claimant) noexcept {
         auto& mine = completed_[claimant].count;
-        mine.store(mine.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+        mine.store(mine.load(std::memory_order_relaxed) + claim.count, std::memory_order_release);
     }
 
     // ---- any thread ----
 
-    /// Has task `number` completed? A record that carries a later task says that the earlier one has completed.
+    /// Has task `number` completed? A slot that has completed a later task has completed the earlier one.
     bool completed(std::uint64_t number) const noexcept {
-        return record(number).done.load(std::memory_order_acquire) >= number;
+        return done_[slot(number)].number.load(std::memory_order_acquire) >= number;
     }
 
   private:
     bool valid(std::uint64_t number) const noexcept {
         return record(number).sequence.load(std::memory_order_acquire) >> 1 == number;
     }
-    static bool slot_is_free(const RecordType& record) noexcept {
-        return record.done.load(std::memory_order_acquire) == record.sequence.load(std::memory_order_relaxed) >> 1;
-    }
 
     // Written once.
     RecordType* slots_;
+    DoneType* done_;
     CompletedType* completed_;
     std::uint32_t mask_;
     std::uint32_t claimants_;

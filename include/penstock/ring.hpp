@@ -111,6 +111,7 @@ class Ring {
     TaskRecord* slots_ = nullptr;
     LocalMemory memory_;
     std::unique_ptr<Extension[]> extensions_;
+    std::unique_ptr<Done<>[]> done_;
     std::unique_ptr<Completed<>[]> completed_;
     std::uint32_t claimants_ = 0;
     // Written now and then, read with every task.

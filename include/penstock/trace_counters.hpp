@@ -16,6 +16,9 @@ class Counter {
   public:
     void add(std::uint64_t n = 1) noexcept { value_.store(value() + n, std::memory_order_relaxed); }
     std::uint64_t value() const noexcept { return value_.load(std::memory_order_relaxed); }
+    /// The same pair, where the count also says that what was done before it is visible to who reads it.
+    void add_release(std::uint64_t n = 1) noexcept { value_.store(value() + n, std::memory_order_release); }
+    std::uint64_t value_acquire() const noexcept { return value_.load(std::memory_order_acquire); }
 
   private:
     std::atomic<std::uint64_t> value_{0};
@@ -62,7 +65,6 @@ class Stopwatch {
 struct alignas(128) InitiatorCounters {
     Counter calls;      ///< tasks issued, by whatever way they went
     Counter committed;  ///< of these: put into a lane
-    Counter deferred;   ///< of these: put into the initiator's own deque first
     Counter helped;     ///< tasks that the initiator ran itself while it waited
     Counter inlined;    ///< tasks that the initiator ran itself inside the call
     Counter stalls;     ///< times that a call had to wait because everything was full

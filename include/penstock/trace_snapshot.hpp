@@ -23,11 +23,14 @@ struct Track {
 
 /// What an InitiatorCounters held; the fields mean the same.
 struct InitiatorTotals {
-    std::uint64_t calls = 0, committed = 0, deferred = 0, helped = 0, inlined = 0, stalls = 0, refused = 0;
+    std::uint64_t calls = 0, committed = 0, helped = 0, inlined = 0, stalls = 0, refused = 0;
     std::uint64_t sampled_calls = 0, sampled_call_ticks = 0;
     std::uint64_t stall_ticks = 0;
     std::uint64_t waits = 0, sampled_waits = 0, sampled_wait_ticks = 0;
     std::uint64_t help_ticks_sampled = 0, help_sampled = 0;
+
+    /// Calls that went into the initiator's own deque first.
+    std::uint64_t deferred() const noexcept { return calls < committed + inlined ? 0 : calls - committed - inlined; }
 };
 
 /// What a TargetCounters held; the fields mean the same.

@@ -155,7 +155,10 @@ Initiator& Core::adopt_thread() {
         Initiator& initiator = *fresh;
         initiator.track_ = static_cast<std::uint32_t>(owned_.size());
         initiator.shared_ = owned_.size() + 1 == most_threads;  // the last one is for everybody who comes later
-        if (initiator.shared_) shared_ = &initiator;
+        if (initiator.shared_) {
+            initiator.direct_ = false;
+            shared_ = &initiator;
+        }
         owned_.push_back(std::move(fresh));
         const auto count = initiator_count_.load(std::memory_order_relaxed);
         initiators_[count] = &initiator;

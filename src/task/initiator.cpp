@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::uint32_t first_ring_of_thread = 1024;  // 64 KiB of descriptors: what a private cache holds
+constexpr std::uint32_t first_ring_of_thread = 256;  // 16 KiB of descriptors: what stays in the nearest cache
 constexpr std::uint32_t first_ring_of_task = 64;
 constexpr std::uint32_t growth = 4;
 constexpr std::uint32_t largest_ring = 1u << 18;
@@ -43,7 +43,7 @@ Initiator::Initiator(Core& core, int target, Waiter* waiter)
       runner_(std::make_unique<Runner>(*this, target, core.local_store_bytes(), core.options().prefetch)),
       started_(Clock::ticks()) {
     target_count_ = std::max(0, core.options().targets);
-    balanced_ = core.options().distribution == Distribution::balanced;
+    direct_ = core.options().distribution == Distribution::balanced;
     lanes_ = std::make_unique<LaneEnd[]>(static_cast<std::size_t>(target_count_));
     lanes_idle_ = target_count_;
     base_.last.assign(static_cast<std::size_t>(target_count_), 0);
@@ -63,11 +63,11 @@ bool Initiator::in_task() const noexcept { return runner_->depth() != 0; }
 
 // ---- where a task goes ----
 
-Initiator::Spot Initiator::reserve_elsewhere(int target) {
+Initiator::Spot Initiator::reserve(int target) {
     if (target_count_ == 0) return {};
     scope();
     if (target != any_target) return target == target_ ? reserve_in_deque(target) : reserve_in_lane(target);
-    if (balanced_ || target_ != any_target) return reserve_in_deque(any_target);
+    if (core_.options().distribution == Distribution::balanced || target_ != any_target) return reserve_in_deque(any_target);
     if (core_.options().distribution == Distribution::round_robin) {
         next_ = next_ + 1 >= target_count_ ? 0 : next_ + 1;
         return reserve_in_lane(next_);
@@ -84,12 +84,17 @@ Initiator::Spot Initiator::reserve_elsewhere(int target) {
 Initiator::Spot Initiator::reserve_in_lane(int target) {
     LaneEnd& lane = lanes_[static_cast<std::size_t>(target)];
     if (lane.ring == nullptr) make_lane(target);
+    const auto when_full = in_task() ? WhenFull::defer : core_.options().when_full;
+    // Looking for credit moves a line that the target writes with each task, so a lane that was full is left alone for a while.
+    if (lane.calls_past != 0) {
+        --lane.calls_past;
+        return reserve_in_deque(target);
+    }
     const bool was_empty = lane.producer.known_empty();
     TaskRecord* record = lane.producer.reserve();
     if (!was_empty && lane.producer.known_empty()) ++lanes_idle_;
     if (record != nullptr) return {record, &lane, lane.ring};
-
-    const auto when_full = in_task() ? WhenFull::defer : core_.options().when_full;
+    if (when_full == WhenFull::defer) lane.calls_past = core_.options().depth;
     if (when_full == WhenFull::refuse) {
         counters_.refused.add();
         throw QueueFull("the lane to target " + std::to_string(target) + " holds " + std::to_string(core_.options().depth) +
@@ -122,6 +127,10 @@ bool Initiator::may_grow(const Scope& scope, int only_target) const noexcept {
 
 Initiator::Spot Initiator::reserve_in_deque(int only_target) {
     Scope& mine = scope();
+    // The part that took the last such task most likely takes this one; asking the others first would touch lines of full ones.
+    Ring*& overflow = only_target == any_target ? mine.current : lanes_[static_cast<std::size_t>(only_target)].overflow;
+    if (overflow != nullptr && &mine == &base_)
+        if (TaskRecord* const record = overflow->pending().reserve()) return {record, nullptr, overflow};
     Ring* ring = ring_with_room(mine, only_target);
     // A task never waits for room (contract 3): it runs its child at once. What only another target may run cannot run here, so that
     // part of the deque grows without limit.
@@ -140,7 +149,7 @@ Initiator::Spot Initiator::reserve_in_deque(int only_target) {
         waiter_.wait([&] { return (ring = ring_with_room(mine, only_target)) != nullptr; }, {"room in the deque", 0});
         counters_.stall_ticks.end(Clock::ticks());
     }
-    if (only_target == any_target) mine.current = ring;
+    if (only_target == any_target || &mine == &base_) overflow = ring;
     return {ring->pending().reserve(), nullptr, ring};
 }
 
@@ -291,6 +300,15 @@ bool Initiator::complete(const Handle& handle, Ring& ring) noexcept {
     return true;
 }
 
+/// Each look at a lane's completion line takes it from the target, which writes it with every task: the more tasks are still
+/// outstanding there, the longer until the next look. Always false.
+bool Initiator::pace() const noexcept {
+    std::uint64_t outstanding = 0;
+    for (int t = 0; t < target_count_; ++t) outstanding += lanes_[static_cast<std::size_t>(t)].producer.outstanding();
+    for (std::uint64_t breath = std::min<std::uint64_t>(outstanding, 32); breath > 1; --breath) relax();
+    return false;
+}
+
 bool Initiator::can_help(const Scope* scope) const noexcept {
     if (scope == nullptr) return false;
     for (Ring* ring : scope->rings)
@@ -343,10 +361,13 @@ void Initiator::barrier() {
     const Waiting inside(waiting_);
     while (!drained(*mine)) {
         if (help_once(mine)) continue;
-        wait_until([&] { return drained(*mine) || can_help(mine); }, {"its tasks", 0});
+        wait_until([&] { return drained(*mine) || can_help(mine) || pace(); }, {"its tasks", 0});
     }
     if (mine == &base_) deque_idle_ = true;
+    // Everything is free again, so start over with the smallest part, which the nearest cache holds.
     if (!mine->rings.empty()) mine->current = mine->rings.front();
+    if (mine == &base_)
+        for (int t = 0; t < target_count_; ++t) lanes_[static_cast<std::size_t>(t)].overflow = nullptr;
     std::vector<Failure> failures;
     collect_failures(*mine, failures);
     if (!failures.empty()) Core::throw_first(std::move(failures));

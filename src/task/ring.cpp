@@ -68,8 +68,10 @@ void Ring::reset(Kind kind, std::uint32_t claimants, Initiator& owner, Doorbell&
             completed_ = std::make_unique<Completed<>[]>(claimants);
             claimants_ = claimants;
         }
+        if (done_ == nullptr) done_ = std::make_unique<Done<>[]>(capacity_);
+        for (std::uint32_t i = 0; i < capacity_; ++i) done_[i].number.store(0, std::memory_order_relaxed);
         for (std::uint32_t i = 0; i < claimants_; ++i) completed_[i].count.store(0, std::memory_order_relaxed);
-        pending_.emplace(slots_, capacity_, completed_.get(), claimants);
+        pending_.emplace(slots_, done_.get(), capacity_, completed_.get(), claimants);
     }
 }
 

@@ -26,8 +26,7 @@ void Runner::run(Ring& ring, TaskPayload& payload, Extension* extension, std::ui
     if (self_.scope_ != nullptr) [[unlikely]] self_.leave_scope();
     self_.scope_ = outer;
     --depth_;
-    counters_.tasks.add();
-    executed_.store(executed_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    counters_.tasks.add_release();
 }
 
 void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std::uint32_t claimant) noexcept {
@@ -36,7 +35,8 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std:
     for (std::uint64_t number = claim.first; number < end; ++number) {
         if (number + 1 < end) prefetch(pending.record(number + 1).payload, &ring.extensions()[pending.slot(number + 1)]);
         run(ring, pending.record(number).payload, &ring.extensions()[pending.slot(number)], number);
-        pending.complete(number, claimant);
+        pending.complete(number);
+        if (number + 1 == end) pending.complete_claim(claim, claimant);
         penstock::ring(ring.owner_bell());
     }
 }
@@ -80,8 +80,7 @@ void Runner::skip(Ring& ring, const Entry& entry, const PackedArguments& argumen
     entry.discard(arguments);
     auto cause = std::make_exception_ptr(TaskCancelled("task " + std::string(entry.name) + " was cancelled before it started"));
     ring.fail({number, std::string(entry.name), target_, std::move(cause), true});
-    counters_.tasks.add();
-    executed_.store(executed_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    counters_.tasks.add_release();
 }
 
 }  // namespace penstock

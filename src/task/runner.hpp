@@ -6,7 +6,6 @@
 // published). FETCH and WRITE-BACK are in the entry's trampoline (landing.hpp); COMPLETE is the caller's.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "penstock/entry.hpp"
@@ -41,7 +40,7 @@ class Runner {
     /// How deep tasks wait inside tasks on this thread now; 0 outside tasks.
     std::uint32_t depth() const noexcept { return depth_; }
     /// Tasks run here since the start. The acquire makes visible what they wrote.
-    std::uint64_t executed() const noexcept { return executed_.load(std::memory_order_acquire); }
+    std::uint64_t executed() const noexcept { return counters_.tasks.value_acquire(); }
     trace::TargetCounters& counters() noexcept { return counters_; }
     LocalStore& store() noexcept { return store_; }
 
@@ -55,7 +54,6 @@ class Runner {
     int target_;
     std::uint32_t depth_ = 0;
     std::uint32_t until_sample_ = 1;
-    std::atomic<std::uint64_t> executed_{0};
     LocalStore store_;
     Prefetcher prefetcher_;
     trace::TargetCounters counters_;

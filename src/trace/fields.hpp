@@ -10,7 +10,6 @@ template <typename A, typename B, typename Visit>
 void each_initiator_field(A& a, B& b, Visit visit) {
     visit("calls", a.calls, b.calls);
     visit("committed", a.committed, b.committed);
-    visit("deferred", a.deferred, b.deferred);
     visit("helped", a.helped, b.helped);
     visit("inlined", a.inlined, b.inlined);
     visit("stalls", a.stalls, b.stalls);
