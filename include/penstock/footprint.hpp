@@ -30,9 +30,11 @@ struct Footprint {
     bool is_list = false;
 };
 
-/// Do two arguments share a byte? Constant time for rectangles at one pitch, otherwise the time to list the rows of both.
+/// Do two arguments share a byte? Constant time for rows at one pitch (strided vectors, tiles of one matrix), a step for each row of
+/// the shorter for different pitches, otherwise the time to list the rows of both.
 bool overlap(const Footprint& first, const Footprint& second);
-/// Does an argument reach one byte by two different indices (zero stride, rows that run into one another)?
+/// Does an argument reach one byte by two different indices (zero stride, rows that run into one another)? Constant time for
+/// views of up to two dimensions and all whose dimensions nest; otherwise, and for pieces, the time to list the rows.
 bool overlaps_itself(const Footprint& footprint);
 
 namespace footprint {
@@ -48,7 +50,8 @@ inline const char* check(std::span<T> value, Bounds& bounds) noexcept {
     if (base == 0) return "is null but has a size above zero; give it memory, or a size of zero";
     if (base % alignof(T) != 0) return "is not aligned for its element type; allocate it with the type's own alignment";
     std::size_t bytes = 0;
-    if (__builtin_mul_overflow(value.size(), sizeof(T), &bytes) || __builtin_add_overflow(base, bytes, &bounds.high))
+    if (__builtin_mul_overflow(value.size(), sizeof(T), &bytes) || __builtin_add_overflow(base, bytes, &bounds.high) ||
+        bounds.high > PTRDIFF_MAX)
         return "reaches beyond the address space; check its size";
     bounds.low = base;
     return nullptr;
@@ -96,7 +99,8 @@ inline Footprint of(const view<T, Rank>& value) {
     f.rank = Rank;
     for (std::size_t d = 0; d < Rank; ++d) {
         f.extents[d] = value.extent(d);
-        f.strides[d] = value.stride(d) * static_cast<std::ptrdiff_t>(sizeof(T));
+        // A stride that no index uses may be anything.
+        f.strides[d] = value.extent(d) > 1 ? value.stride(d) * static_cast<std::ptrdiff_t>(sizeof(T)) : 0;
     }
     return f;
 }
@@ -120,12 +124,13 @@ inline bool may_overlap_itself(std::span<T>) noexcept {
 }
 template <class T, std::size_t Rank>
 inline bool may_overlap_itself(const view<T, Rank>& value) noexcept {
-    std::ptrdiff_t inner = 1;
+    std::size_t inner = 1;
     for (std::size_t d = Rank; d-- > 0;) {
         if (value.extent(d) <= 1) continue;
-        const auto stride = value.stride(d) < 0 ? -value.stride(d) : value.stride(d);
+        const auto forward = static_cast<std::size_t>(value.stride(d));
+        const auto stride = value.stride(d) < 0 ? 0 - forward : forward;
         if (stride < inner) return true;
-        inner = stride * static_cast<std::ptrdiff_t>(value.extent(d));
+        inner = stride * value.extent(d);
     }
     return false;
 }

@@ -91,6 +91,7 @@ class Landing<Parameter, Tagged<access, Shape, staged>> {
     Landing(Stored& stored, LocalStore& store) : stored_(stored) {
         if constexpr (copies) {
             static_assert(std::is_trivially_copyable_v<Value>, "penstock: only trivially copyable elements can be staged");
+            static_assert(alignof(Value) <= LocalStore::alignment, "penstock: elements that need more than 128-byte alignment cannot be staged");
             size_ = stored.value.size();
             buffer_ = reinterpret_cast<Value*>(store.allocate(size_ * sizeof(Value)));
             if constexpr (access != Access::out) {
@@ -103,16 +104,15 @@ class Landing<Parameter, Tagged<access, Shape, staged>> {
 
     Parameter get() noexcept {
         if constexpr (is_object_parameter<Parameter>) {
-            if constexpr (copies) return *buffer_;
-            else return *stored_.value.data();
+            return *data();
         } else if constexpr (tagging::is_span<Plain>) {
             // A parameter of fixed extent was held against the argument's size when the call was issued.
-            landed_.emplace(copies ? buffer_ : stored_.value.data(),
+            landed_.emplace(data(),
                             Plain::extent == std::dynamic_extent ? stored_.value.size() : Plain::extent);
             return static_cast<Parameter>(*landed_);
         } else if constexpr (tagging::is_view<Plain>) {
             if constexpr (tagging::is_span<Shape>)
-                landed_.emplace(copies ? buffer_ : stored_.value.data(), typename Plain::Extents{stored_.value.size()});
+                landed_.emplace(data(), typename Plain::Extents{stored_.value.size()});
             else if constexpr (copies) landed_.emplace(buffer_, stored_.value.extents());
             else landed_.emplace(stored_.value.data(), stored_.value.extents(), stored_.value.strides());
             return static_cast<Parameter>(*landed_);
@@ -131,6 +131,11 @@ class Landing<Parameter, Tagged<access, Shape, staged>> {
     }
 
   private:
+    auto* data() const noexcept {
+        if constexpr (copies) return buffer_;
+        else return stored_.value.data();
+    }
+
     // Kept here, so that a parameter of type `const std::span<T>&` has something to refer to.
     using Landed = std::optional<std::conditional_t<is_object_parameter<Parameter>, char, Plain>>;
 

@@ -10,6 +10,9 @@ namespace penstock {
 /// Used by one thread. Memory is taken at the first use. What does not fit comes from the heap, at the heap's cost.
 class LocalStore {
   public:
+    /// Of every block: two cache lines, so that neighbours are never fetched together and wide elements fit.
+    static constexpr std::size_t alignment = 128;
+
     explicit LocalStore(std::size_t bytes) noexcept : capacity_(bytes) {}
     LocalStore(const LocalStore&) = delete;
     LocalStore& operator=(const LocalStore&) = delete;
@@ -17,7 +20,7 @@ class LocalStore {
     std::size_t capacity() const noexcept { return capacity_; }
     std::size_t used() const noexcept { return used_; }
 
-    /// `bytes` bytes, aligned to a cache line, until the enclosing Mark ends. Throws std::bad_alloc.
+    /// `bytes` bytes at `alignment`, until the enclosing Mark ends. Throws std::bad_alloc.
     std::byte* allocate(std::size_t bytes);
     /// Counts bytes copied in or out, for the trace.
     void count_staged(std::size_t bytes) noexcept { staged_ += bytes; }

@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::size_t line = 64;
+constexpr std::size_t line = LocalStore::alignment;
 
 std::byte* aligned(std::byte* memory) noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(memory);
