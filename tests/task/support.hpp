@@ -1,0 +1,116 @@
+// What the tests of tagged calls share: a watchdog, options in one line, and how long things may take under a sanitizer.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "penstock/penstock.hpp"
+
+#if defined(__SANITIZE_THREAD__)
+#define PENSTOCK_TEST_UNDER_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PENSTOCK_TEST_UNDER_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define PENSTOCK_TEST_UNDER_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define PENSTOCK_TEST_UNDER_ASAN 1
+#endif
+#endif
+
+namespace task_tests {
+
+#if defined(PENSTOCK_TEST_UNDER_TSAN)
+inline constexpr bool under_tsan = true;
+#else
+inline constexpr bool under_tsan = false;
+#endif
+#if defined(PENSTOCK_TEST_UNDER_ASAN)
+inline constexpr bool under_asan = true;
+#else
+inline constexpr bool under_asan = false;
+#endif
+
+/// Work that shrinks under a sanitizer, which makes every hand-off many times slower.
+constexpr int scaled(int plain, int sanitized) { return under_tsan || under_asan ? sanitized : plain; }
+
+/// True when the long versions of the random tests are asked for.
+inline bool long_run() {
+    const char* asked = std::getenv("PENSTOCK_LONG");
+    return asked != nullptr && asked[0] == '1';
+}
+
+/// A test that hangs must fail: the program ends when one test takes longer than this.
+class Watchdog : public testing::EmptyTestEventListener {
+  public:
+    static constexpr unsigned seconds = under_tsan || under_asan ? 240 : 90;
+
+    void OnTestStart(const testing::TestInfo&) override {
+        signal(SIGALRM, [](int) {
+            constexpr char message[] = "\nthe watchdog ended a test that hangs\n";
+            static_cast<void>(!write(2, message, sizeof message - 1));
+            signal(SIGABRT, SIG_DFL);
+            std::abort();
+        });
+        alarm(long_run() ? 40 * seconds : seconds);
+    }
+    void OnTestEnd(const testing::TestInfo&) override { alarm(0); }
+};
+
+inline const bool watched = [] {
+    testing::UnitTest::GetInstance()->listeners().Append(new Watchdog);
+    return true;
+}();
+
+inline penstock::MachineOptions with_targets(int targets) {
+    penstock::MachineOptions options;
+    options.targets = targets;
+    return options;
+}
+
+/// Waits until `poll()`, for tests that must know that another thread has come somewhere. False after ten seconds.
+template <class Poll>
+bool eventually(Poll&& poll, std::chrono::seconds limit = std::chrono::seconds(10)) {
+    const auto end = std::chrono::steady_clock::now() + limit;
+    while (!poll()) {
+        if (std::chrono::steady_clock::now() > end) return false;
+        std::this_thread::yield();
+    }
+    return true;
+}
+
+/// A gate that tasks wait at, so that a test decides when they go on.
+class Gate {
+  public:
+    void open() { open_.store(true, std::memory_order_release); }
+    bool wait() const {
+        return eventually([this] { return open_.load(std::memory_order_acquire); }, std::chrono::seconds(60));
+    }
+
+  private:
+    std::atomic<bool> open_{false};
+};
+
+/// The message of the exception of type E that `body` throws; a failure of the test when it throws nothing.
+template <class E, class Body>
+std::string message_of(Body&& body) {
+    try {
+        body();
+    } catch (const E& error) {
+        return error.what();
+    }
+    ADD_FAILURE() << "nothing was thrown";
+    return {};
+}
+
+}  // namespace task_tests
