@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include "penstock/error.hpp"
 #include "penstock/relax.hpp"
@@ -23,19 +24,35 @@ void spin_until(const std::atomic<std::uint64_t>& flag, std::uint64_t epoch) noe
     }
 }
 
+std::vector<int> first_processors(int size) {
+    if (size < 1) throw UsageError("a team needs at least one thread, not " + std::to_string(size));
+    std::vector<int> processors;
+    const Topology& topology = Topology::here();
+    if (size <= topology.usable()) {
+        const int here = current_processor();
+        if (topology.find(here) != nullptr) processors.push_back(here);
+        for (const auto& processor : topology.processors()) {
+            if (processor.index != here) processors.push_back(processor.index);
+        }
+    }
+    processors.resize(static_cast<std::size_t>(size), Team::anywhere);
+    return processors;
+}
+
 }  // namespace
 
-Team::Team(int size) : size_{size} {
-    if (size < 1) throw UsageError("a team needs at least one thread, not " + std::to_string(size));
-    const auto& topology = Topology::here();
-    if (size <= topology.usable()) {
-        for (const auto& processor : topology.processors()) processors_.push_back(processor.index);
-    }
-    members_ = std::vector<Member>(static_cast<std::size_t>(size));
-    for (int rank = 1; rank < size; ++rank) threads_.emplace_back([this, rank] { serve(rank); });
+Team::Team(int size) : Team{first_processors(size)} {}
+
+Team::Team(std::vector<int> processors)
+    : processors_{std::move(processors)}, size_{static_cast<int>(processors_.size())}, members_(processors_.size()) {
+    if (size_ < 1) throw UsageError("a team needs at least one thread: give it at least one processor, or Team::anywhere");
+    // The threads first: they would inherit the caller's pinning.
+    for (int rank = 1; rank < size_; ++rank) threads_.emplace_back([this, rank] { serve(rank); });
+    pinned_ = pin(0);
 }
 
 Team::~Team() {
+    if (pinned_) unpin_this_thread();
     {
         const std::lock_guard lock{mutex_};
         closing_ = true;
@@ -44,7 +61,8 @@ Team::~Team() {
 }
 
 bool Team::pin(int rank) const {
-    return !processors_.empty() && pin_this_thread(processors_[static_cast<std::size_t>(rank)]);
+    const int processor = processors_[static_cast<std::size_t>(rank)];
+    return processor != anywhere && pin_this_thread(processor);
 }
 
 void Team::serve(int rank) {
@@ -63,7 +81,6 @@ void Team::serve(int rank) {
 }
 
 double Team::run(const std::function<void(int rank)>& body) {
-    const bool pinned = pin(0);
     {
         const std::lock_guard lock{mutex_};
         body_ = &body;
@@ -75,7 +92,6 @@ double Team::run(const std::function<void(int rank)>& body) {
     body(0);
     barrier(0);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-    if (pinned) unpin_this_thread();
     return time.count();
 }
 

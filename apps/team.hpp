@@ -19,12 +19,19 @@ struct Range {
     std::size_t end = 0;
 };
 
-/// A team of `size` threads: the caller of `run` is rank 0, the others sleep between two runs. With no more threads than
-/// usable processors each is pinned to one of its own while it runs; the caller's affinity is given back after.
+/// A team of threads, each pinned to a processor of its own where there are enough. The thread that makes the team is rank 0;
+/// it stays pinned, and the only one to call `run`, until it destroys the team. The others sleep between two runs.
 class Team {
   public:
-    /// Starts size - 1 threads. Throws UsageError when size is below 1.
+    static constexpr int anywhere = -1;
+
+    /// `size` threads on the first processors that this process may use, beginning with the caller's. Throws UsageError when
+    /// size is below 1.
     explicit Team(int size);
+
+    /// A thread on each of these processors (by index; `anywhere` for one that is not pinned), the caller on the first.
+    /// Throws UsageError for an empty list.
+    explicit Team(std::vector<int> processors);
     ~Team();
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
@@ -57,9 +64,10 @@ class Team {
     void serve(int rank);
     bool pin(int rank) const;
 
+    std::vector<int> processors_;  // of each rank
     int size_;
     std::vector<Member> members_;
-    std::vector<int> processors_;  // of each rank; empty when there are too few
+    bool pinned_ = false;  // the caller, by the constructor
     const std::function<void(int)>* body_ = nullptr;
     std::mutex mutex_;
     std::condition_variable wake_;

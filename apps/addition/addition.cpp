@@ -2,6 +2,7 @@
 
 #include "apps/buffer.hpp"
 #include "apps/measure.hpp"
+#include "apps/placement.hpp"
 #include "apps/random.hpp"
 #include "kernels/add.hpp"
 #include "penstock/machine.hpp"
@@ -61,7 +62,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     Buffer<float> a{n}, b{n}, by_one{n}, by_hand{n}, by_tasks{n};
     fill(a.span(), given_input<float>("addition", settings, "a", {rows, columns}), random, -1.0f, 1.0f);
     fill(b.span(), given_input<float>("addition", settings, "b", {rows, columns}), random, -1.0f, 1.0f);
-    Team team{machine.targets() + 1};
+    Team team{processors_of(machine)};
     const Tiling tiling{rows, columns, settings.block_rows, settings.block_columns};
     const auto matrix = [&](const Buffer<float>& buffer) { return view<float, 2>{buffer.data(), {rows, columns}}; };
     const auto reset = [](const Buffer<float>& result) {

@@ -5,6 +5,7 @@
 
 #include "apps/conv2d/conv2d.hpp"
 #include "apps/measure.hpp"
+#include "apps/placement.hpp"
 #include "apps/random.hpp"
 #include "penstock/machine.hpp"
 
@@ -105,7 +106,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     std::vector<PaddedPlane> planes;
     for (std::size_t p = 0; p < image.planes(); ++p) planes.emplace_back(image.plane(p), image.rows, image.columns, filter);
     const Result by_one{image}, by_hand{image}, by_tasks{image};
-    Team team{machine.targets() + 1};
+    Team team{processors_of(machine)};
     const auto run_serial = [&] {
         for (std::size_t p = 0; p < planes.size(); ++p) serial(planes[p].window(), filter, by_one.plane(p), tiling);
     };

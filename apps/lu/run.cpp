@@ -7,6 +7,7 @@
 #include "apps/compare.hpp"
 #include "apps/lu/lu.hpp"
 #include "apps/measure.hpp"
+#include "apps/placement.hpp"
 #include "penstock/machine.hpp"
 
 namespace penstock::apps::lu {
@@ -76,7 +77,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     Matrix original{n, block};
     fill(original, settings);
     Matrix by_one{n, block}, by_hand{n, block}, by_tasks{n, block};
-    Team team{machine.targets() + 1};
+    Team team{processors_of(machine)};
     const Way ways[] = {
         {"serial", [&] { by_one.copy_from(original); }, [&] { return seconds_of([&] { serial(by_one); }); }},
         {"hand", [&] { by_hand.copy_from(original); }, [&] { return hand(by_hand, team); }},

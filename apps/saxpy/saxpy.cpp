@@ -7,6 +7,7 @@
 #include "apps/buffer.hpp"
 #include "apps/compare.hpp"
 #include "apps/measure.hpp"
+#include "apps/placement.hpp"
 #include "apps/random.hpp"
 #include "kernels/blas.hpp"
 #include "penstock/machine.hpp"
@@ -68,7 +69,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     Buffer<float> x{n}, y{n}, by_one{n}, by_hand{n}, by_tasks{n};
     fill(x.span(), given_x, random, -1.0f, 1.0f);
     fill(y.span(), given_y, random, -1.0f, 1.0f);
-    Team team{machine.targets() + 1};
+    Team team{processors_of(machine)};
     const auto reset = [&](const Buffer<float>& result) {
         return [&y, to = result.data()] { std::copy(y.span().begin(), y.span().end(), to); };
     };

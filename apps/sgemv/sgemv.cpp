@@ -7,6 +7,7 @@
 #include "apps/buffer.hpp"
 #include "apps/compare.hpp"
 #include "apps/measure.hpp"
+#include "apps/placement.hpp"
 #include "apps/random.hpp"
 #include "kernels/blas.hpp"
 #include "penstock/machine.hpp"
@@ -85,7 +86,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     fill(a.span(), given_input<float>("sgemv", settings, "A", {rows, columns}), random, -1.0f, 1.0f);
     fill(x.span(), given_input<float>("sgemv", settings, "x", {columns}), random, -1.0f, 1.0f);
     fill(y.span(), given_input<float>("sgemv", settings, "y", {rows}), random, -1.0f, 1.0f);
-    Team team{machine.targets() + 1};
+    Team team{processors_of(machine)};
     const auto reset = [&](const Buffer<float>& result) {
         return [&y, to = result.data()] { std::copy(y.span().begin(), y.span().end(), to); };
     };

@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <vector>
 
+#include "apps/placement.hpp"
 #include "penstock/error.hpp"
+#include "penstock/machine.hpp"
+#include "penstock/topology.hpp"
 
 namespace {
 
@@ -57,6 +61,27 @@ INSTANTIATE_TEST_SUITE_P(threads, TeamOf, testing::Values(1, 2, 3, 5));
 
 TEST(Team, of_nobody_is_refused) {
     EXPECT_THROW(Team{0}, penstock::UsageError);
+    EXPECT_THROW(Team{std::vector<int>{}}, penstock::UsageError);
+}
+
+TEST(Team, each_thread_runs_on_the_processor_that_it_was_given) {
+    std::vector<int> processors;
+    for (const auto& processor : penstock::Topology::here().processors()) {
+        if (processors.size() < 2) processors.insert(processors.begin(), processor.index);
+    }
+    Team team{processors};
+    std::vector<int> seen(processors.size(), Team::anywhere);
+    team.run([&](int rank) { seen[static_cast<std::size_t>(rank)] = penstock::current_processor(); });
+    EXPECT_EQ(seen, processors);
+}
+
+TEST(Placement, by_hand_threads_stand_where_the_machines_workers_do) {
+    penstock::Machine machine;
+    const std::vector<int> processors = penstock::apps::processors_of(machine);
+    ASSERT_EQ(processors.size(), static_cast<std::size_t>(machine.targets()) + 1);
+    std::vector<int> distinct = processors;
+    std::sort(distinct.begin(), distinct.end());
+    EXPECT_EQ(std::unique(distinct.begin(), distinct.end()), distinct.end());
 }
 
 }  // namespace
