@@ -254,7 +254,7 @@ class alignas(128) Initiator {
     bool lane_complete(LaneEnd& lane, std::uint64_t number) noexcept;
     bool can_help(const Scope* scope) const noexcept;
     bool pace() const noexcept;
-    bool help_once(Scope* scope);
+    bool help(Scope* scope, std::uint32_t most);
     bool in_task() const noexcept;
     void collect_failures(Scope& scope, std::vector<Failure>& failures);
     void wait_for(const Handle& handle, Ring& ring, bool helping);

@@ -318,13 +318,15 @@ bool Initiator::can_help(const Scope* scope) const noexcept {
     return false;
 }
 
-bool Initiator::help_once(Scope* scope) {
+/// Runs at most `most` waiting tasks of the scope. A barrier takes many at once, because a claim moves the line that all
+/// claimants write; a wait for one task takes one, because its task may complete meanwhile.
+bool Initiator::help(Scope* scope, std::uint32_t most) {
     if (scope == nullptr) return false;
     const auto claimant = target_ == any_target ? static_cast<std::uint32_t>(target_count_) : static_cast<std::uint32_t>(target_);
     const auto help_from = [&](Ring& ring) {
-        const auto claim = ring.pending().claim(1, 1);
+        const auto claim = ring.pending().claim(most, ring.only_target() >= 0 ? 1 : core_.workers());
         if (claim.count == 0) return false;
-        counters_.helped.add();
+        counters_.helped.add(claim.count);
         runner_->run_claimed(ring, claim, claimant);
         return true;
     };
@@ -360,7 +362,7 @@ void Initiator::barrier() {
     if (mine == nullptr) return;  // inside a task that issued nothing
     const Waiting inside(waiting_);
     while (!drained(*mine)) {
-        if (help_once(mine)) continue;
+        if (help(mine, Target::most_claimed)) continue;
         wait_until([&] { return drained(*mine) || can_help(mine) || pace(); }, {"its tasks", 0});
     }
     if (mine == &base_) deque_idle_ = true;
@@ -387,7 +389,7 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
         };
         const Waiting inside(waiting_);
         while (!complete(handle, ring)) {
-            if (helping && help_once(mine)) continue;
+            if (helping && help(mine, 1)) continue;
             if (named) check_for_circle(ring);
             if (own && !shared_) wait_until(poll, {Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)});
             else waiter_.wait_for(poll, std::chrono::microseconds(200), {Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)});
@@ -402,7 +404,7 @@ void Initiator::wait_while_helping(const std::function<bool()>& ready) {
     Scope* const mine = scope_;
     const Waiting inside(waiting_);
     while (!ready()) {
-        if (help_once(mine)) continue;
+        if (help(mine, 1)) continue;
         waiter_.wait_for([&] { return ready() || can_help(mine); }, std::chrono::microseconds(200), {"one of several tasks", 0});
     }
 }

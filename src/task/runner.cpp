@@ -31,6 +31,7 @@ void Runner::run(Ring& ring, TaskPayload& payload, Extension* extension, std::ui
 
 void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std::uint32_t claimant) noexcept {
     auto& pending = ring.pending();
+    if (claim.count > 1) pending.fetch(claim);
     const std::uint64_t end = claim.first + claim.count;
     for (std::uint64_t number = claim.first; number < end; ++number) {
         if (number + 1 < end) prefetch(pending.record(number + 1).payload, &ring.extensions()[pending.slot(number + 1)]);
