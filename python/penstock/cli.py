@@ -1,0 +1,166 @@
+"""The command line: penstock machine, gallery, run, demo."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from penstock import __version__, _core
+from penstock.errors import Error
+from penstock.terminal import console, duration, print_checks, print_timings, progress_bar, size
+
+app = typer.Typer(
+    help="Fine-grained tasks, pushed to the core that will run them.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+
+Targets = Annotated[int | None, typer.Option(help="Targets besides this thread; by default one for each processor but one.")]
+
+
+@app.callback(invoke_without_command=True)
+def options(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
+    if version:
+        console.print(f"penstock {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def machine() -> None:
+    """What Penstock sees of this machine: processors, caches, targets, and what it calibrated."""
+    here = _core.topology()
+    console.print(here["description"], highlight=False)
+    table = Table(title="processors that this process may use", title_justify="left")
+    for column in ("processor", "core", "package", "node", "L1d", "L2", "L3"):
+        table.add_column(column, justify="right")
+    for processor in here["processors"]:
+        caches = (size(cache["bytes"]) if (cache := processor[level]) else "?" for level in ("l1d", "l2", "l3"))
+        table.add_row(*(str(processor[key]) for key in ("index", "core", "package", "node")), *caches)
+    console.print(table)
+    with _core.Machine() as targets:
+        count, description = targets.targets, targets.description
+    facts = [
+        ("threads at once", str(here["usable"])),
+        ("processor quota", "none" if here["quota"] is None else f"{here['quota']:.3g} processors"),
+        ("cache line", f"{here['line_size']} B"),
+        ("clock", f"{here['clock']}, {here['nanoseconds_per_tick']:.4g} ns a tick (calibrated)"),
+        ("waits by", "spinning, then sleeping" if here["monitor_wait"] == "none" else f"spinning, {here['monitor_wait']}, then sleeping"),
+        ("demotes lines (CLDEMOTE)", "yes" if here["cldemote"] else "no"),
+        ("targets by default", f"{count}, and the caller while it waits"),
+        ("placement", description.rsplit("; ", 1)[-1]),
+        ("prefetching", "measured while tasks run, for each procedure and shape"),
+    ]
+    if here["flat"]:
+        facts.append(("topology", "unknown (hwloc or sysfs said nothing): taken as flat"))
+    table = Table(show_header=False)
+    for fact in facts:
+        table.add_row(*fact)
+    console.print(table)
+
+
+@app.command()
+def gallery() -> None:
+    """The applications, in the order in which to read them."""
+    table = Table(title="penstock run NAME", title_justify="left")
+    table.add_column("name", style="bold")
+    table.add_column("what it is")
+    for name, summary in _core.gallery():
+        table.add_row(name, summary)
+    console.print(table)
+
+
+def parse_settings(given: list[str]) -> dict[str, int]:
+    """['rows=512', ...] as a dict. Raises typer.BadParameter."""
+    settings = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not value.lstrip("-").isdecimal():
+            raise typer.BadParameter(f"'{item}' is not of the form name=number", param_hint="--set")
+        settings[name.strip()] = int(value)
+    return settings
+
+
+@app.command()
+def run(
+    name: Annotated[str, typer.Argument(help="An application of the gallery.")],
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help="rows=512, columns=, block_rows=, block_columns=, seed=, repetitions=; may be repeated.")
+    ] = None,
+    targets: Targets = None,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
+    trace: Annotated[Path | None, typer.Option(help="Write the timeline of the last tagged run to this file, for ui.perfetto.dev.")] = None,
+) -> None:
+    """Runs one application serially, threaded by hand and by tagged calls, and checks it. Exits with 1 when a check fails."""
+    from penstock.recording import record_app
+
+    settings = parse_settings(setting or [])
+    with _core.Machine(targets=targets) as pool, progress_bar(name) as progress:
+        recorded = record_app(pool, name, settings, progress=progress)
+        description = pool.description
+    result = recorded.result
+    console.print(f"[bold]{name}[/]  " + ", ".join(f"{key}={value}" for key, value in result["settings"].items()), highlight=False)
+    print_timings({way: recorded.seconds(way) for way in result["timings"]}, result["workers"], result["tasks"])
+    console.print(recorded.period.table(), highlight=False, markup=False)
+    print_checks(result["checks"])
+    if trace is not None:
+        trace.parent.mkdir(parents=True, exist_ok=True)
+        trace.write_text(recorded.timeline, encoding="utf-8")
+        console.print(f"timeline: {trace}", soft_wrap=True, highlight=False)
+    if report is not None:
+        from penstock.report import Section, write_page
+
+        summary = dict(_core.gallery())[name]
+        write_page(report, f"Penstock: {name}", [Section(name, summary, recorded, result["checks"])], description)
+        console.print(f"report: {report}", soft_wrap=True, highlight=False)
+    if not result["ok"]:
+        raise typer.Exit(1)
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("report"),
+    photo: Annotated[Path | None, typer.Option(help="A photograph to filter; by default one that scikit-image ships.")] = None,
+    targets: Targets = None,
+    repetitions: Annotated[int, typer.Option(min=1, help="Timed runs of each way.")] = 15,
+) -> None:
+    """Filters a real photograph and factors a matrix, checks both, and writes one HTML report. Exits with 1 when a check fails."""
+    from penstock import demo as job
+    from penstock.report import write_page
+
+    name, pixels = job.photograph(photo)
+    with _core.Machine(targets=targets) as pool:
+        sections = [
+            job.filter_photograph(pool, name, pixels, progress_bar, repetitions),
+            job.factor_matrix(pool, progress_bar, repetitions),
+        ]
+        description = pool.description
+    checks: list[dict[str, Any]] = []
+    for section in sections:
+        console.print(f"\n[bold]{section.title}[/]", highlight=False)
+        result = section.recorded.result
+        print_timings({way: section.recorded.seconds(way) for way in result["timings"]}, result["workers"], result["tasks"])
+        print_checks(section.checks)
+        checks += section.checks
+        for note in section.notes:
+            console.print(note, style="dim")
+    path = output / "index.html"
+    write_page(path, "Penstock at work", sections, description)
+    work = sections[1].recorded
+    per_task = duration(work.seconds("tagged") / work.result["tasks"])
+    console.print(f"\nLU: {per_task} a task, all included.", highlight=False)
+    console.print(f"Report: {path.resolve()}", soft_wrap=True, highlight=False)
+    if not all(row["ok"] for row in checks):
+        raise typer.Exit(1)
+
+
+def main() -> None:
+    """Entry point of the command `penstock`. Errors of Penstock are told in one line, with exit status 2."""
+    try:
+        app()
+    except (Error, OSError) as error:
+        console.print(f"[bold red]penstock:[/] {error}", highlight=False, soft_wrap=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

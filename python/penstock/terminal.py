@@ -1,0 +1,80 @@
+"""Tables and progress bars for the terminal."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+console = Console()
+
+
+@contextmanager
+def progress_bar(what: str, patience: float = 1.0) -> Iterator[Callable[[float], None]]:
+    """A function to call with the fraction done; a bar appears for what takes longer than `patience` seconds."""
+    begin = time.monotonic()
+    bar: Progress | None = None
+    task: Any = None
+
+    def show(fraction: float) -> None:
+        nonlocal bar, task
+        if bar is None:
+            if time.monotonic() - begin < patience:
+                return
+            columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+            bar = Progress(*columns, console=console, transient=True)
+            bar.start()
+            task = bar.add_task(what, total=1.0)
+        bar.update(task, completed=fraction)
+
+    try:
+        yield show
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+def duration(seconds: float) -> str:
+    """A time with a unit that suits it."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def size(byte_count: int) -> str:
+    """Bytes with a binary unit."""
+    for unit, scale in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if byte_count >> scale:
+            return f"{byte_count / (1 << scale):.4g} {unit}"
+    return f"{byte_count} B"
+
+
+def figure(value: float) -> str:
+    """A figure of a check: as many digits as tell something."""
+    return f"{value:.10g}" if value == 0 or abs(value) >= 1e-2 else f"{value:.3g}"
+
+
+def print_timings(seconds: dict[str, float], workers: int, tasks: int) -> None:
+    """The time of each way, and how many times faster than the serial one it is."""
+    table = Table(title=f"{tasks:,} tasks, {workers} workers", title_justify="left")
+    for column, justify in (("way", "left"), ("median", "right"), ("speed-up", "right")):
+        table.add_column(column, justify=justify)  # type: ignore[arg-type]
+    for way, median in seconds.items():
+        table.add_row(way, duration(median), f"{seconds['serial'] / median:.2f}" if median > 0 else "")
+    console.print(table)
+
+
+def print_checks(checks: list[dict[str, Any]]) -> None:
+    """Expected and actual figures, the tolerance, and who says what is expected."""
+    table = Table(title="checks", title_justify="left")
+    for column, justify in (("check", "left"), ("expected", "right"), ("actual", "right"), ("tolerance", "right"), ("by", "left"), ("", "left")):
+        table.add_column(column, justify=justify, no_wrap=justify == "right")  # type: ignore[arg-type]
+    for row in checks:
+        verdict = "[green]ok[/]" if row["ok"] else "[bold red]WRONG[/]"
+        figures = (figure(row["expected"]), figure(row["actual"]), figure(row["tolerance"]))
+        table.add_row(row["name"], *figures, row["source"], verdict)
+    console.print(table)

@@ -1,0 +1,74 @@
+#include "foreign_call.hpp"
+
+#include <algorithm>
+#include <type_traits>
+
+namespace penstock::python {
+namespace {
+
+template <class F>
+using CallOf = procedure::Call<F, procedure::Parameters<>>;
+
+/// Blocks of a task whose closure is F.
+template <class F>
+std::size_t describe(const PackedArguments& packed, Block* blocks) noexcept {
+    using Pack = typename CallOf<F>::Pack;
+    if constexpr (!Pack::layout.boxed) {
+        if (!packed.boxed) return Pack::template load<0>(packed).describe(blocks);
+    }
+    return std::get<0>(*Pack::box(packed)).describe(blocks);
+}
+
+template <class F>
+constexpr Entry entry_for{&CallOf<F>::run, &CallOf<F>::discard, &describe<F>, "a compiled body", true};
+
+/// The entry of the plan that this thread is issuing.
+thread_local constinit std::uint32_t entry_to_issue = 0;
+
+struct EntryToIssue {
+    operator std::uint32_t() const noexcept { return entry_to_issue; }
+};
+
+}  // namespace
+
+template <class F>
+concept Foreign = std::is_same_v<F, ForeignCall<line_words>> || std::is_same_v<F, ForeignCall<middle_words>> ||
+                  std::is_same_v<F, ForeignCall<extension_words>> || std::is_same_v<F, LongForeignCall>;
+
+}  // namespace penstock::python
+
+template <penstock::python::Foreign F>
+struct penstock::procedure::Registered<penstock::procedure::Call<F, penstock::procedure::Parameters<>>, penstock::procedure::ClosureName<F>> {
+    static constexpr const Entry& entry = python::entry_for<F>;
+    static constexpr python::EntryToIssue number{};
+};
+
+namespace penstock::python {
+namespace {
+
+template <std::size_t capacity>
+Handle issue(Initiator& initiator, int target, const Plan& plan, const std::uint64_t* words, std::size_t count) {
+    ForeignCall<capacity> call{&plan, {}};
+    std::copy_n(words, count, call.words);
+    return initiator.call_on(target, call);
+}
+
+}  // namespace
+
+Entry foreign_entry(std::size_t words) noexcept {
+    return words <= line_words        ? entry_for<ForeignCall<line_words>>
+           : words <= middle_words    ? entry_for<ForeignCall<middle_words>>
+           : words <= extension_words ? entry_for<ForeignCall<extension_words>>
+                                      : entry_for<LongForeignCall>;
+}
+
+Handle issue_foreign(Initiator& initiator, int target, const Plan& plan, const std::uint64_t* words) {
+    entry_to_issue = plan.entry();
+    const std::size_t count = plan.counts().total() + 1;
+    if (count <= line_words) return issue<line_words>(initiator, target, plan, words, count);
+    if (count <= middle_words) return issue<middle_words>(initiator, target, plan, words, count);
+    if (count <= extension_words) return issue<extension_words>(initiator, target, plan, words, count);
+    return initiator.call_on(target, boxed(LongForeignCall{&plan, {words, words + count}}));
+}
+
+}  // namespace penstock::python

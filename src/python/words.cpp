@@ -1,0 +1,160 @@
+#include "words.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "penstock/error.hpp"
+
+namespace penstock::python {
+namespace {
+
+ArgumentKind kind_of(const ArrayArgument* array) noexcept {
+    if (array == nullptr) return ArgumentKind::scalar;
+    return array->access() == Access::in    ? ArgumentKind::in
+           : array->access() == Access::out ? ArgumentKind::out
+                                            : ArgumentKind::inout;
+}
+
+std::string type_text(nb::handle value) { return nb::cast<std::string>(nb::type_name(value.type())); }
+
+}  // namespace
+
+Words::Words(const Body& body, const nb::args& arguments) {
+    // Kept between calls so that a call allocates nothing; nothing between here and the last use runs Python code that calls.
+    thread_local std::vector<const ArrayArgument*> arrays;
+    thread_local std::vector<ArgumentKind> kinds;
+    arrays.clear();
+    kinds.clear();
+    for (nb::handle argument : arguments) {
+        arrays.push_back(array_argument(argument));
+        kinds.push_back(kind_of(arrays.back()));
+    }
+    plan_ = &body.procedure().plan(kinds);
+    const std::size_t total = plan_->counts().total() + 1;
+    if (total > inline_words) {
+        long_.resize(total);
+        words_ = long_.data();
+    }
+    words_[0] = body.address();
+    bool writes = false;
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+        const Slot& slot = plan_->slots()[i];
+        if (arrays[i] == nullptr) continue;
+        place_array(slot, *arrays[i], static_cast<int>(i) + 1);
+        writes = writes || slot.access != Access::in;
+    }
+    if (writes) check_overlap(arrays);
+    // Last, because converting a number may run Python code.
+    for (std::size_t i = 0; i < plan_->slots().size(); ++i)
+        if (!plan_->slots()[i].is_array()) place_scalar(plan_->slots()[i], arguments[i], static_cast<int>(i) + 1);
+}
+
+void Words::refuse(int number, const std::string& what) const { throw ArgumentError(plan_->name(), number, what); }
+
+void Words::place_array(const Slot& slot, const ArrayArgument& array, int number) {
+    if (slot.element.kind != ElementKind::other && array.element() != slot.element) [[unlikely]]
+        refuse(number, "has elements of type " + std::string(name_of(array.element())) + ", but the body takes " +
+                           std::string(name_of(slot.element)) + "; convert the array with astype()");
+    if (array.wrong() != nullptr) [[unlikely]] refuse(number, array.wrong());
+    words_[slot.words[0]] = array.base();
+    if (slot.form == Slot::Form::contiguous) {
+        if (!array.contiguous()) [[unlikely]]
+            refuse(number, "is not contiguous, but the body takes T*, intptr_t n; copy it, or write the body for a strided argument: "
+                           "T*, intptr_t rows, intptr_t columns, intptr_t pitch");
+        words_[slot.words[1]] = array.count();
+        return;
+    }
+    const auto item = static_cast<std::ptrdiff_t>(array.item_bytes());
+    std::size_t rows = 1, columns = array.count();
+    std::ptrdiff_t pitch = static_cast<std::ptrdiff_t>(columns) * item;
+    if (array.dimensions() == 2) {
+        rows = array.extent(0);
+        columns = array.extent(1);
+        pitch = array.stride(0);
+        if (columns > 1 && array.stride(1) != item) [[unlikely]]
+            refuse(number, "has a last dimension that is not contiguous; copy it, or transpose what you pass");
+    } else if (array.dimensions() == 1 && !array.contiguous()) {
+        rows = columns;
+        columns = 1;
+        pitch = array.stride(0);
+    } else if (array.dimensions() > 2) {
+        refuse(number, "has " + std::to_string(array.dimensions()) + " dimensions, but the body takes rows, columns and pitch; pass one plane");
+    }
+    if (pitch % item != 0) [[unlikely]] refuse(number, "has rows whose distance is no whole number of elements; copy it");
+    words_[slot.words[1]] = rows;
+    words_[slot.words[2]] = columns;
+    words_[slot.words[3]] = static_cast<std::uint64_t>(pitch / item);
+}
+
+void Words::place_scalar(const Slot& slot, nb::handle value, int number) {
+    std::uint64_t& word = words_[slot.words[0]];
+    const int bits = slot.element.bytes * 8;
+    if (slot.element.kind == ElementKind::floating) {
+        const double number_given = PyFloat_AsDouble(value.ptr());
+        if (number_given == -1 && PyErr_Occurred()) {
+            PyErr_Clear();
+            refuse(number, "is a " + type_text(value) + ", but the body takes a " + std::string(name_of(slot.element)));
+        }
+        const double exact = slot.element.bytes == sizeof(double) ? 0x1p53 : 0x1p24;
+        if (PyLong_Check(value.ptr()) && std::abs(number_given) > exact)
+            refuse(number, "is an integer too large for a " + std::string(name_of(slot.element)) + " to hold exactly; say float(x)");
+        if (slot.element.bytes == sizeof(double)) {
+            word = std::bit_cast<std::uint64_t>(number_given);
+            return;
+        }
+        if (std::isfinite(number_given) && std::abs(number_given) > std::numeric_limits<float>::max())
+            refuse(number, "is too large for a float32");
+        word = std::bit_cast<std::uint32_t>(static_cast<float>(number_given));
+        return;
+    }
+    const auto index = nb::steal(PyNumber_Index(value.ptr()));
+    if (!index.is_valid()) {
+        PyErr_Clear();
+        if (slot.element.kind == ElementKind::boolean && std::string_view(type_text(value)).starts_with("numpy.bool")) {
+            word = PyObject_IsTrue(value.ptr()) == 1;
+            return;
+        }
+        refuse(number, "is a " + type_text(value) + ", but the body takes a " + std::string(name_of(slot.element)) +
+                           (PyFloat_Check(value.ptr()) ? "; round it yourself" : PyObject_CheckBuffer(value.ptr()) ? "; say In(x), Out(x) or InOut(x) for arrays" : ""));
+    }
+    const std::string range = "does not fit a " + std::string(name_of(slot.element));
+    if (slot.element.kind == ElementKind::natural) {
+        const std::uint64_t given = PyLong_AsUnsignedLongLong(index.ptr());
+        if (PyErr_Occurred()) {
+            PyErr_Clear();
+            refuse(number, range);
+        }
+        if (bits < 64 && given >> bits != 0) refuse(number, range);
+        word = given;
+        return;
+    }
+    const std::int64_t given = PyLong_AsLongLong(index.ptr());
+    if (given == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        refuse(number, range);
+    }
+    if (slot.element.kind == ElementKind::boolean) {
+        if (given != 0 && given != 1) refuse(number, range);
+    } else if (bits < 64 && (given >> (bits - 1) != 0 && given >> (bits - 1) != -1)) {
+        refuse(number, range);
+    }
+    word = static_cast<std::uint64_t>(given);
+}
+
+void Words::check_overlap(const std::vector<const ArrayArgument*>& arrays) const {
+    for (std::size_t i = 1; i < arrays.size(); ++i) {
+        if (arrays[i] == nullptr) continue;
+        for (std::size_t j = 0; j < i; ++j) {
+            if (arrays[j] == nullptr || !arrays[i]->bounds().meets(arrays[j]->bounds())) continue;
+            if (arrays[i]->access() == Access::in && arrays[j]->access() == Access::in) continue;
+            if (overlap(arrays[i]->footprint(), arrays[j]->footprint()))
+                refuse(static_cast<int>(i) + 1, "overlaps argument " + std::to_string(j + 1) + ", and one of the two is written");
+        }
+    }
+}
+
+}  // namespace penstock::python
