@@ -44,6 +44,7 @@ class Handle {
     friend bool operator==(const Handle&, const Handle&) = default;
 
   private:
+    friend class Core;
     friend class Initiator;
     friend std::size_t wait_any(std::span<const Handle> handles);
     void wait(bool helping) const;

@@ -51,7 +51,9 @@ struct Scope {
     Ring* current = nullptr;           ///< the part of the deque that the next task goes to
     std::vector<Ring*> rings;          ///< the parts that may hold tasks of this scope
     std::vector<Ring*> named;          ///< the same for tasks that only one target may run
-    std::vector<std::uint64_t> last;   ///< for each lane: number of the last record issued by this scope, 0 for none
+    std::vector<std::uint64_t> last;   ///< for each lane: word of the last handle issued by this scope, 0 for none
+    std::vector<std::uint64_t> before; ///< for each lane: number of the last record when the scope began
+    std::uint64_t immediate_before = 0;  ///< the same for tasks that ran inside their call
 };
 
 class alignas(128) Initiator {
@@ -132,7 +134,10 @@ class alignas(128) Initiator {
 
     template <class Call, class Registered, class F, std::size_t... I, class... Args>
     Handle issue(int target, F&& function, std::index_sequence<I...>, Args&&... arguments) {
-        const std::uint64_t begin = --until_sample_ == 0 ? start_sample() : 0;
+        // Relaxed, so that threads which share an initiator may count wrongly but not break anything.
+        const auto until_sample = until_sample_.load(std::memory_order_relaxed) - 1;
+        until_sample_.store(until_sample, std::memory_order_relaxed);
+        const std::uint64_t begin = until_sample == 0 ? start_sample() : 0;
         constexpr std::string_view name = Registered::entry.name;
         Call::check(name, arguments...);
         const Handle handle = place<typename Call::Pack>(Registered::number, target, std::move(function),
@@ -207,9 +212,10 @@ class alignas(128) Initiator {
         counters_.committed.add();
         if (lane.producer.known_empty()) --lanes_idle_;
         const Ticket ticket = lane.producer.publish();
-        scope_->last[static_cast<std::size_t>(&lane - lanes_.get())] = ticket.number;
+        const Handle handle{lane.ring->index(), lane.ring->generation(), ticket};
+        scope_->last[static_cast<std::size_t>(&lane - lanes_.get())] = handle.word_;
         ring(*lane.bell);
-        return {lane.ring->index(), lane.ring->generation(), ticket};
+        return handle;
     }
 
     Handle publish_in_deque(Ring& part) noexcept {
@@ -257,6 +263,7 @@ class alignas(128) Initiator {
     bool help(Scope* scope, std::uint32_t most);
     bool in_task() const noexcept;
     void collect_failures(Scope& scope, std::vector<Failure>& failures);
+    bool clean(const Scope& scope) const noexcept;
     void wait_for(const Handle& handle, Ring& ring, bool helping);
     void wait_while_helping(const std::function<bool()>& ready);
     bool complete(const Handle& handle, Ring& ring) noexcept;
@@ -267,14 +274,18 @@ class alignas(128) Initiator {
     static Initiator* of_this_thread(const Core& core) noexcept;
     template <class Poll>
     void wait_until(Poll&& poll, WaitReason reason);
-    void check_for_circle(const Ring& ring);
+    void check_for_circle(int target);
+    [[noreturn]] void throw_would_deadlock(int target);
+    int in_a_circle(Scope& scope) noexcept;
+    void announce(const Handle& awaited) noexcept;
+    Handle awaited() const noexcept;
 
     // The calling thread's initiator of the machine that it used last, by the machine's id. Ids are never used twice.
     static inline thread_local constinit std::uint64_t thread_machine = 0;
     static inline thread_local constinit Initiator* thread_initiator = nullptr;
 
     // The hot line and the next.
-    std::uint32_t until_sample_ = 1;
+    std::atomic<std::uint32_t> until_sample_{1};
     int next_ = -1;
     int lanes_idle_ = 0;       ///< lanes known to be empty
     int target_count_ = 0;
@@ -302,10 +313,14 @@ class alignas(128) Initiator {
     std::vector<std::unique_ptr<Scope>> scopes_in_use_;
     std::vector<Scope*> orphans_;  ///< of tasks that ended without waiting for their children
     std::vector<Ring*> free_rings_;
+    std::uint32_t next_edge_ = 0;
+    // What this target waits for that only another target may run, so that the other can see a circle. Written by the owner.
+    std::atomic<std::uint64_t> awaited_ring_{0};  ///< ring and generation
+    std::atomic<std::uint64_t> awaited_word_{0};  ///< the handle's word; 0 for nothing
     Ring* immediate_ = nullptr;
     std::uint64_t immediate_runs_ = 0;
     bool sample_spoilt_ = false;
-    std::recursive_mutex sharing_;
+    mutable std::recursive_mutex sharing_;
     std::atomic<bool> waiting_{false};  ///< its thread is inside a barrier or a wait
     bool abandoned_ = false;            ///< its thread has ended (under the machine's lock)
     std::uint64_t started_ = 0;

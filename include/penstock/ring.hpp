@@ -78,8 +78,8 @@ class Ring {
     void fail(Failure failure);
     /// The failure of this task, if it has one, which counts as delivered from here on.
     std::optional<Failure> failure_of(std::uint64_t number);
-    /// Takes all failures.
-    std::vector<Failure> take_failures();
+    /// Takes the failures of all tasks with a number above `after`.
+    std::vector<Failure> take_failures(std::uint64_t after = 0);
 
     // ---- cancellation (cold; any thread) ----
 
@@ -87,8 +87,8 @@ class Ring {
     void ask_to_cancel(std::uint64_t number);
     /// Was this task cancelled?
     bool take_cancellation(std::uint64_t number);
-    /// Forgets requests that came too late. Only when nothing is outstanding.
-    void forget_cancellations();
+    /// Forgets requests that came too late, of tasks above `after`. Only when none of these is outstanding.
+    void forget_cancellations(std::uint64_t after = 0);
 
     /// Where the owner keeps it among its rings. The owner's.
     std::uint32_t place = 0;

@@ -147,6 +147,7 @@ Initiator& Core::adopt_thread() {
         // What an ended thread left behind is taken over when nothing of it is outstanding any more.
         if (!candidate->abandoned_ || !candidate->drained(candidate->base_)) continue;
         candidate->abandoned_ = false;
+        candidate->collect_failures(candidate->base_, unclaimed_);  // not the next thread's business
         candidate->bind_to_this_thread();
         return *candidate;
     }
@@ -191,14 +192,11 @@ void Core::finish(Initiator& caller) {
             for (std::size_t i = 0; i < failed.others(); ++i) failures.push_back(failures.back());
         }
     }
-    caller.waiter_.wait([this] { return all_executed(); }, {"all tasks of its machine", 0});
+    const WaitReason reason{"all tasks of its machine", 0};
+    if (caller.shared_) Waiter(policy_).wait([this] { return all_executed(); }, reason);
+    else caller.waiter_.wait([this] { return all_executed(); }, reason);
     for (auto& failure : take_all_failures()) failures.push_back(std::move(failure));
     if (!failures.empty()) throw_first(std::move(failures));
-}
-
-void Core::keep_unclaimed(std::vector<Failure> failures) {
-    const std::lock_guard lock(mutex_);
-    for (auto& failure : failures) unclaimed_.push_back(std::move(failure));
 }
 
 std::vector<Failure> Core::take_all_failures() {
@@ -241,15 +239,25 @@ void Core::wake_a_target(const Ring& ring) noexcept {
     }
 }
 
-bool Core::closes_a_circle(int from, int to) noexcept {
-    for (int steps = 0; steps <= target_count(); ++steps) {
-        if (to == from) return true;
-        if (to < 0) return false;
-        const auto reason = target(to).waiter().reason();
-        if (reason.what != waits_for_target || reason.subject == 0) return false;
-        to = static_cast<int>(reason.subject) - 1;
+/// Notes what each target on the way from `to` waits for. The number of targets, or -1 where the way does not lead to `from`.
+int Core::follow_waits(int from, int to, Circle& circle) noexcept {
+    for (int length = 0; length < target_count() && to >= 0; ++length) {
+        if (to == from) return length;
+        const Handle awaited = target(to).initiator().awaited();
+        Ring* const ring = awaited.none() ? nullptr : awaited.ring();
+        if (ring == nullptr || awaited.complete(*ring)) return -1;
+        circle[static_cast<std::size_t>(length)] = awaited;
+        to = ring->only_target();
     }
-    return false;
+    return -1;
+}
+
+bool Core::closes_a_circle(int from, int to) noexcept {
+    // A target that waits for an unfinished task of the next stays where it is as long as the next does. Seen once, the links may be
+    // of different moments; seen twice with the same unfinished tasks, all of them held at the moment between.
+    Circle first, again;
+    const int length = follow_waits(from, to, first);
+    return length >= 0 && follow_waits(from, to, again) == length && std::equal(first.begin(), first.begin() + length, again.begin());
 }
 
 std::string Core::waiting_report() {

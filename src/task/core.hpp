@@ -39,14 +39,20 @@ class Core : public std::enable_shared_from_this<Core> {
     /// Waits for all tasks of all initiators, then throws the first failure that nobody has seen.
     void finish(Initiator& caller);
     bool all_executed() const noexcept;
-    void keep_unclaimed(std::vector<Failure> failures);
+    /// Keeps what `collect` puts into a list for the next finish(), which sees all of it or (before) none.
+    template <class Collect>
+    void keep_unclaimed(Collect&& collect) {
+        const std::lock_guard lock(mutex_);
+        collect(unclaimed_);
+    }
     std::vector<Failure> take_all_failures();
     /// Throws TaskFailed for the first failure of the list that is not a cancellation.
     static void throw_first(std::vector<Failure> failures);
 
     /// Wakes one sleeping target that may run tasks of `ring`.
     void wake_a_target(const Ring& ring) noexcept;
-    /// Would `from`, by waiting for `to`, close a circle of targets that wait for one another's named tasks?
+    /// Would `from`, by waiting for `to`, close a circle of targets that wait for one another's named tasks? Exact: true only
+    /// when none of them can go on.
     bool closes_a_circle(int from, int to) noexcept;
     std::string waiting_report();
 
@@ -71,7 +77,8 @@ class Core : public std::enable_shared_from_this<Core> {
 
   private:
     friend class Target;
-    Initiator& add_initiator(std::unique_ptr<Initiator> initiator);
+    using Circle = std::array<Handle, MachineOptions::max_targets>;
+    int follow_waits(int from, int to, Circle& circle) noexcept;
     std::vector<int> choose_processors();
 
     MachineOptions options_;

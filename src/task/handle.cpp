@@ -50,7 +50,9 @@ void Handle::wait(bool helping) const {
     if (where == nullptr)
         throw MachineGone("this handle's machine no longer exists here (it was destroyed after it had finished all its tasks, or it stayed "
                           "behind in the parent of a fork); wait while it lives");
-    if (Initiator* const mine = my_initiator(*where)) return mine->wait_for(*this, *where, helping);
+    // Threads that share an initiator wait like anybody else, but while they run a task of it.
+    if (Initiator* const mine = my_initiator(*where); mine != nullptr && (!mine->shared_ || mine->in_task()))
+        return mine->wait_for(*this, *where, helping);
     wait_as_outsider([&] { return complete(*where) || where->generation() != generation_; });
     Initiator::throw_failure_of(*this, *where);
 }
@@ -59,7 +61,8 @@ bool Handle::ready() const noexcept {
     if (none()) return true;
     Ring* const where = ring();
     if (where == nullptr) return true;
-    if (Initiator::thread_initiator == &where->owner() && Initiator::thread_machine != 0)
+    // The thread's initiator of a machine that is gone may have had the address of another thread's: its machine must be this one too.
+    if (Initiator::thread_initiator == &where->owner() && Initiator::thread_machine == where->owner().core_.id())
         return Initiator::thread_initiator->complete(*this, *where);
     return complete(*where);
 }
@@ -86,6 +89,7 @@ void wait_all(std::span<const Handle> handles) {
 
 std::size_t wait_any(std::span<const Handle> handles) {
     if (handles.empty()) throw UsageError("wait_any of no handles would never return; give it at least one");
+    if (handles.size() == 1) return handles.front().wait(help), 0;
     std::size_t done = handles.size();
     const auto look = [&] {
         for (std::size_t i = 0; i < handles.size(); ++i)
@@ -96,7 +100,7 @@ std::size_t wait_any(std::span<const Handle> handles) {
         Initiator* mine = nullptr;
         for (const Handle& handle : handles)
             if (Ring* const where = handle.ring(); where != nullptr && mine == nullptr) mine = Handle::my_initiator(*where);
-        if (mine != nullptr) mine->wait_while_helping(look);
+        if (mine != nullptr && (!mine->shared_ || mine->in_task())) mine->wait_while_helping(look);
         else wait_as_outsider(look);
     }
     handles[done].wait();

@@ -47,6 +47,7 @@ Initiator::Initiator(Core& core, int target, Waiter* waiter)
     lanes_ = std::make_unique<LaneEnd[]>(static_cast<std::size_t>(target_count_));
     lanes_idle_ = target_count_;
     base_.last.assign(static_cast<std::size_t>(target_count_), 0);
+    base_.before.assign(static_cast<std::size_t>(target_count_), 0);
     scope_ = &base_;
     immediate_ = &Ring::acquire(Ring::Kind::immediate, 0, 0, *this, waiter_.bell(), any_target);
 }
@@ -59,13 +60,18 @@ Initiator::~Initiator() {
     immediate_->release();
 }
 
-bool Initiator::in_task() const noexcept { return runner_->depth() != 0; }
+bool Initiator::in_task() const noexcept {
+    if (!shared_) return runner_->depth() != 0;
+    // Who runs a task of a shared initiator holds its lock.
+    const std::unique_lock held(sharing_, std::try_to_lock);
+    return held.owns_lock() && runner_->depth() != 0;
+}
 
 // ---- where a task goes ----
 
 Initiator::Spot Initiator::reserve(int target) {
-    if (target_count_ == 0) return {};
     scope();
+    if (target_count_ == 0) return {};
     if (target != any_target) return target == target_ ? reserve_in_deque(target) : reserve_in_lane(target);
     if (core_.options().distribution == Distribution::balanced || target_ != any_target) return reserve_in_deque(any_target);
     if (core_.options().distribution == Distribution::round_robin) {
@@ -197,7 +203,11 @@ Scope& Initiator::scope() {
     if (free_scopes_.empty()) {
         free_scopes_.push_back(std::make_unique<Scope>());
         free_scopes_.back()->last.assign(static_cast<std::size_t>(target_count_), 0);
+        free_scopes_.back()->before.assign(static_cast<std::size_t>(target_count_), 0);
     }
+    Scope& fresh = *free_scopes_.back();
+    for (std::size_t t = 0; t < fresh.before.size(); ++t) fresh.before[t] = lanes_[t].producer.issued();
+    fresh.immediate_before = immediate_runs_;
     scopes_in_use_.push_back(std::move(free_scopes_.back()));
     free_scopes_.pop_back();
     return *(scope_ = scopes_in_use_.back().get());
@@ -217,9 +227,7 @@ void Initiator::reap_orphans() noexcept {
 }
 
 void Initiator::recycle(Scope& scope) noexcept {
-    std::vector<Failure> failures;
-    collect_failures(scope, failures);
-    if (!failures.empty()) core_.keep_unclaimed(std::move(failures));
+    if (!clean(scope)) core_.keep_unclaimed([&](std::vector<Failure>& unclaimed) { collect_failures(scope, unclaimed); });
     for (auto* list : {&scope.rings, &scope.named}) {
         for (Ring* ring : *list) {
             close_ring(*ring);
@@ -281,7 +289,7 @@ bool Initiator::lane_complete(LaneEnd& lane, std::uint64_t number) noexcept {
 
 bool Initiator::drained(Scope& scope) noexcept {
     for (int t = 0; t < target_count_; ++t) {
-        const auto last = scope.last[static_cast<std::size_t>(t)];
+        const auto last = scope.last[static_cast<std::size_t>(t)] >> 11;  // the number in a handle's word
         if (last != 0 && !lane_complete(lanes_[static_cast<std::size_t>(t)], last)) return false;
     }
     for (Ring* ring : scope.rings)
@@ -363,7 +371,21 @@ void Initiator::barrier() {
     const Waiting inside(waiting_);
     while (!drained(*mine)) {
         if (help(mine, Target::most_claimed)) continue;
-        wait_until([&] { return drained(*mine) || can_help(mine) || pace(); }, {"its tasks", 0});
+        if (target_ == any_target) {
+            wait_until([&] { return drained(*mine) || can_help(mine) || pace(); }, {"its tasks", 0});
+            continue;
+        }
+        int circle = any_target;
+        std::uint32_t looks = 0;
+        wait_until(
+            [&] {
+                if (drained(*mine) || can_help(mine)) return true;
+                if (++looks % 32 == 0 || waiter_.parked()) circle = in_a_circle(*mine);
+                return circle != any_target || pace();
+            },
+            {"its tasks", 0});
+        announce({});
+        if (circle != any_target) throw_would_deadlock(circle);
     }
     if (mine == &base_) deque_idle_ = true;
     // Everything is free again, so start over with the smallest part, which the nearest cache holds.
@@ -390,9 +412,13 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
         const Waiting inside(waiting_);
         while (!complete(handle, ring)) {
             if (helping && help(mine, 1)) continue;
-            if (named) check_for_circle(ring);
+            if (named) {
+                announce(handle);
+                check_for_circle(ring.only_target());
+            }
             if (own && !shared_) wait_until(poll, {Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)});
             else waiter_.wait_for(poll, std::chrono::microseconds(200), {Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)});
+            if (named) announce({});
         }
     }
     if (own && !shared_ && !deque_idle_ && scope_ == &base_ && ring.kind() == Ring::Kind::pending)
@@ -417,31 +443,91 @@ void Initiator::throw_failure_of(const Handle& handle, Ring& ring) {
     throw TaskFailed(failure->task, failure->target, failure->cause);
 }
 
-void Initiator::check_for_circle(const Ring& ring) {
-    if (!core_.closes_a_circle(target_, ring.only_target())) return;
+void Initiator::announce(const Handle& handle) noexcept {
+    awaited_word_.store(0, std::memory_order_seq_cst);
+    if (handle.none()) return;
+    awaited_ring_.store(std::uint64_t{handle.ring_} << 32 | handle.generation_, std::memory_order_seq_cst);
+    awaited_word_.store(handle.word_, std::memory_order_seq_cst);
+}
+
+Handle Initiator::awaited() const noexcept {
+    Handle handle;
+    const auto word = awaited_word_.load(std::memory_order_seq_cst);
+    const auto ring = awaited_ring_.load(std::memory_order_seq_cst);
+    if (word == 0 || awaited_word_.load(std::memory_order_seq_cst) != word) return handle;
+    handle.ring_ = static_cast<std::uint32_t>(ring >> 32);
+    handle.generation_ = static_cast<std::uint32_t>(ring);
+    handle.word_ = word;
+    return handle;
+}
+
+/// Announces one of the unfinished tasks of the scope that only another target may run, another one at each look, and says whether
+/// that target waits for this one: then it is returned, else any_target.
+int Initiator::in_a_circle(Scope& scope) noexcept {
+    const auto lanes = static_cast<std::uint32_t>(target_count_);
+    const auto edges = lanes + static_cast<std::uint32_t>(scope.named.size());
+    for (std::uint32_t looked = 0; looked < edges; ++looked) {
+        next_edge_ = next_edge_ + 1 >= edges ? 0 : next_edge_ + 1;
+        Handle handle;
+        Ring* ring = nullptr;
+        if (next_edge_ < lanes) {
+            if (scope.last[next_edge_] == 0) continue;
+            ring = lanes_[next_edge_].ring;
+            handle.word_ = scope.last[next_edge_];
+        } else {
+            ring = scope.named[next_edge_ - lanes];
+            if (ring->only_target() == target_) continue;
+            handle = Handle(0, 0, {ring->pending().appended(), 0, false});
+        }
+        handle.ring_ = ring->index();
+        handle.generation_ = ring->generation();
+        if (handle.complete(*ring)) continue;
+        announce(handle);
+        return core_.closes_a_circle(target_, ring->only_target()) ? ring->only_target() : any_target;
+    }
+    return any_target;
+}
+
+void Initiator::check_for_circle(int target) {
+    if (core_.closes_a_circle(target_, target)) throw_would_deadlock(target);
+}
+
+void Initiator::throw_would_deadlock(int target) {
+    announce({});
     throw WouldDeadlock("this wait can never end: a task on target " + std::to_string(target_) + " waits for a task that only target " +
-                        std::to_string(ring.only_target()) + " may run, and that one waits for this one; wait outside the task\n" +
+                        std::to_string(target) + " may run, and that one waits for this one; wait outside the task\n" +
                         core_.waiting_report());
 }
 
-void Initiator::collect_failures(Scope& scope, std::vector<Failure>& failures) {
-    const auto take = [&](Ring& ring) {
-        if (ring.cancels()) ring.forget_cancellations();
-        if (ring.clean()) return;
-        for (auto& failure : ring.take_failures()) failures.push_back(std::move(failure));
-    };
+/// Has no task failed (and none been cancelled) in any ring that this scope used?
+bool Initiator::clean(const Scope& scope) const noexcept {
+    const auto good = [](const Ring* ring) { return ring->clean() && !ring->cancels(); };
     for (int t = 0; t < target_count_; ++t)
-        if (scope.last[static_cast<std::size_t>(t)] != 0) take(*lanes_[static_cast<std::size_t>(t)].ring);
-    for (Ring* ring : scope.rings) take(*ring);
-    for (Ring* ring : scope.named) take(*ring);
-    take(*immediate_);
+        if (scope.last[static_cast<std::size_t>(t)] != 0 && !good(lanes_[static_cast<std::size_t>(t)].ring)) return false;
+    return std::all_of(scope.rings.begin(), scope.rings.end(), good) && std::all_of(scope.named.begin(), scope.named.end(), good) &&
+           good(immediate_);
+}
+
+/// Adds the failures of the scope's own tasks: lanes and the immediate ring also hold those of the scopes around it.
+void Initiator::collect_failures(Scope& scope, std::vector<Failure>& failures) {
+    const auto take = [&](Ring& ring, std::uint64_t before) {
+        if (ring.cancels()) ring.forget_cancellations(before);
+        if (ring.clean()) return;
+        for (auto& failure : ring.take_failures(before)) failures.push_back(std::move(failure));
+    };
+    for (std::size_t t = 0; t < scope.last.size(); ++t)
+        if (scope.last[t] != 0) take(*lanes_[t].ring, scope.before[t]);
+    for (Ring* ring : scope.rings) take(*ring, 0);
+    for (Ring* ring : scope.named) take(*ring, 0);
+    take(*immediate_, scope.immediate_before);
     std::erase_if(failures, [](const Failure& failure) { return failure.cancelled || failure.delivered; });
 }
 
 // ---- samples ----
 
 std::uint64_t Initiator::start_sample() noexcept {
-    until_sample_ = Runner::sample_every;
+    until_sample_.store(Runner::sample_every, std::memory_order_relaxed);
+    if (shared_) return 0;
     sample_spoilt_ = false;
     return Clock::ticks();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <new>
 #include <utility>
@@ -118,10 +119,13 @@ std::optional<Failure> Ring::failure_of(std::uint64_t number) {
     return failure;
 }
 
-std::vector<Failure> Ring::take_failures() {
+std::vector<Failure> Ring::take_failures(std::uint64_t after) {
     const std::lock_guard lock(mutex_);
-    failures_.store(0, std::memory_order_relaxed);
-    return std::exchange(failed_, {});
+    const auto others = std::stable_partition(failed_.begin(), failed_.end(), [&](const Failure& f) { return f.number <= after; });
+    std::vector<Failure> taken(std::make_move_iterator(others), std::make_move_iterator(failed_.end()));
+    failed_.erase(others, failed_.end());
+    failures_.store(static_cast<std::uint32_t>(failed_.size()), std::memory_order_relaxed);
+    return taken;
 }
 
 void Ring::ask_to_cancel(std::uint64_t number) {
@@ -137,10 +141,10 @@ bool Ring::take_cancellation(std::uint64_t number) {
     return asked;
 }
 
-void Ring::forget_cancellations() {
+void Ring::forget_cancellations(std::uint64_t after) {
     const std::lock_guard lock(mutex_);
-    cancelled_.clear();
-    cancellations_.store(0, std::memory_order_relaxed);
+    std::erase_if(cancelled_, [&](std::uint64_t number) { return number > after; });
+    cancellations_.store(static_cast<std::uint32_t>(cancelled_.size()), std::memory_order_relaxed);
 }
 
 }  // namespace penstock
