@@ -103,7 +103,7 @@ set_up_system() {
     quietly "Refreshing the package lists" as_root apt-get update || true
     for name in "${missing[@]}"; do apt_offers "$name" || unavailable+=("$name"); done
     [ ${#unavailable[@]} -eq 0 ] || die_with_log "apt knows no package called: ${unavailable[*]}." \
-        "Is the network there? On Ubuntu, is the component 'universe' switched on (add-apt-repository universe)?"
+        "Is the network there? On Ubuntu, do the sources of apt name the component 'universe' beside 'main'?"
     if [ ${#missing[@]} -gt 0 ]; then
         quietly "Installing ${missing[*]}" apt_install "${missing[@]}" ||
             die_with_log "apt could not install what is missing: ${missing[*]}. Is the network there?"
