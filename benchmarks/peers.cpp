@@ -1,25 +1,37 @@
 // Penstock beside its rivals: a lone task and back, a task handed to another processor and back, and many null tasks.
-#include "peers/peer.hpp"
+#include <algorithm>
 
 #include "harness/floors.hpp"
 #include "harness/report.hpp"
+#include "peers/ours.hpp"
 
 namespace {
 
 using bench::Contestant;
+using bench::Direction;
 using bench::Peer;
 
 using Maker = Contestant (*)(const Peer&, int);
 
-// Rivals differ by a thousand times, so the slow ones do fewer operations a batch.
+// Rivals differ by a thousand times, so the slowest does fewer operations a batch.
 int operations_for(const Peer& peer, int fast) { return peer.name == "std-async" ? fast / 50 : fast; }
 
-bench::Result compare(const std::vector<Peer>& peers, std::function<bool(const Peer&)> has, Maker make, int operations,
-                      Contestant floor, const bench::Plan& plan) {
+template <class Member>
+bench::Result compare(const std::vector<Peer>& peers, Member member, Maker make, int operations, Contestant floor,
+                      const bench::Plan& plan) {
     std::vector<Contestant> contestants{std::move(floor)};
     for (const auto& peer : peers)
-        if (has(peer)) contestants.push_back(make(peer, operations_for(peer, operations)));
+        if (peer.*member) contestants.push_back(make(peer, operations_for(peer, operations)));
     return bench::measure(contestants, plan);
+}
+
+void judge(bench::Report& report, const std::string& goal, const bench::Result& result, const std::string& rival) {
+    constexpr double times_faster = 5;
+    const auto& names = result.names();
+    if (std::find(names.begin(), names.end(), rival) == names.end())
+        report.missing(goal, Direction::at_least, times_faster, rival + " was not found when this was built");
+    else
+        report.goal(goal, result.ratio(rival, "penstock"), Direction::at_least, times_faster);
 }
 
 }  // namespace
@@ -32,13 +44,19 @@ int main(int argc, char** argv) {
     const bench::Options options = bench::parse(argc, argv, about);
     bench::Report report{about, options};
     auto& floors = bench::nearest_floors();
-    const auto peers = bench::all_peers();
+    const auto machine = bench::make_machine();
+    std::vector<Peer> peers{bench::penstock_peer(*machine), bench::penstock_helping_peer(*machine)};
+    for (auto& peer : bench::all_peers()) peers.push_back(std::move(peer));
 
-    report.rows("round trip: ", compare(peers, [](const Peer& p) { return bool(p.round_trip); }, bench::round_trip_of,
-                                        1000, floors.one_line(), options.plan));
-    report.rows("hand-off: ", compare(peers, [](const Peer& p) { return bool(p.hand_off); }, bench::hand_off_of, 1000,
-                                      floors.one_line(), options.plan));
-    report.rows("throughput: ", compare(peers, [](const Peer& p) { return bool(p.many); }, bench::throughput_of, 5000,
-                                        floors.ring(), options.plan));
+    report.rows("round trip: ", compare(peers, &Peer::round_trip, bench::round_trip_of, 1000, floors.one_line(), options.plan));
+    const auto handed = compare(peers, &Peer::hand_off, bench::hand_off_of, 1000, floors.one_line(), options.plan);
+    report.rows("hand-off: ", handed);
+    const auto many = compare(peers, &Peer::many, bench::throughput_of, 5000, floors.ring(), options.plan);
+    report.rows("throughput: ", many);
+
+    judge(report, "peers/throughput-over-onetbb", many, "onetbb");
+    judge(report, "peers/throughput-over-openmp-depend", many, "openmp-depend");
+    judge(report, "peers/handoff-over-onetbb", handed, "onetbb");
+    report.note("round trip: the waiting thread may run the task itself, where the rival does that; hand-off: another processor does");
     return report.finish();
 }

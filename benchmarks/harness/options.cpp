@@ -40,8 +40,8 @@ Options parse(int argc, char** argv, const About& about) {
         }
     }
     if (options.quick) {
-        options.plan.rounds = 11;
-        options.plan.attempts = 2;
+        options.plan.rounds = 7;
+        options.plan.attempts = 1;
     }
     return options;
 }

@@ -45,8 +45,10 @@ void Report::rows(const std::string& prefix, const Result& result) {
     conditions(result);
 }
 
-void Report::goal(std::string name, Interval measured, Direction direction, double goal) {
-    const bool met = direction == Direction::at_most ? measured.low <= goal : measured.high >= goal;
+void Report::goal(std::string name, Interval measured, Direction direction, double goal, Judged judged) {
+    const bool upward = direction == Direction::at_least;
+    const double nearest = judged == Judged::by_value ? measured.value : upward ? measured.high : measured.low;
+    const bool met = upward ? nearest >= goal : nearest <= goal;
     goals_.push_back({std::move(name), measured, direction, goal, met, ""});
 }
 

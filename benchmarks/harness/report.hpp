@@ -12,6 +12,9 @@ namespace bench {
 
 enum class Direction { at_most, at_least };
 
+/// What decides: the figure itself, or, for parity with a floor or a hand-made version, whether its interval reaches the goal.
+enum class Judged { by_value, by_interval };
+
 /// Collects rows and goals; finish() prints and writes them.
 class Report {
   public:
@@ -25,8 +28,8 @@ class Report {
     /// The usual row of each contestant: median, over the floor with its interval, 99.9th percentile. `prefix` goes
     /// before the names. Takes the noise and the voided runs into the report as well.
     void rows(const std::string& prefix, const Result& result);
-    /// Judges a goal: parity is met as soon as the interval reaches the goal.
-    void goal(std::string name, Interval measured, Direction direction, double goal);
+    /// Judges a goal.
+    void goal(std::string name, Interval measured, Direction direction, double goal, Judged judged = Judged::by_value);
     /// A goal that could not be measured here, and why: reported as not met.
     void missing(std::string name, Direction direction, double goal, std::string why);
     /// Takes the noise and the drift of a run into the report; the widest noise is shown.

@@ -10,6 +10,7 @@
 #include <atomic>
 
 #include "harness/processors.hpp"
+#include "peers/onetbb.hpp"
 #include "peers/peer.hpp"
 
 namespace bench {
@@ -36,18 +37,18 @@ Arena& shared_arena() {
     return arena;
 }
 
-void in_the_arena(const std::function<void()>& batch) {
+}  // namespace
+
+void in_onetbb_arena(const std::function<void()>& batch) {
     auto& arena = shared_arena().arena;
     arena.initialize();
     const Pinned pinned{allowed_processors().front()};
     arena.execute(batch);
 }
 
-}  // namespace
-
 Peer onetbb_peer() {
     Peer peer{"onetbb"};
-    peer.inside = in_the_arena;
+    peer.inside = in_onetbb_arena;
     peer.round_trip = [] {
         thread_local tbb::task_group group;
         group.run([] { null_task(); });
@@ -69,10 +70,11 @@ Peer onetbb_peer() {
 
 Peer onetbb_parallel_for_peer() {
     Peer peer{"onetbb-parallel-for"};
-    peer.inside = in_the_arena;
+    peer.inside = in_onetbb_arena;
     peer.many = [](int tasks) {
         tbb::parallel_for(
-            tbb::blocked_range<int>(0, tasks, 1), [](const tbb::blocked_range<int>&) { null_task(); }, tbb::simple_partitioner());
+            tbb::blocked_range<int>(0, tasks, 1), [](const tbb::blocked_range<int>&) { null_task(); },
+            tbb::simple_partitioner());
     };
     return peer;
 }

@@ -7,28 +7,32 @@
 #include <atomic>
 
 #include "harness/processors.hpp"
+#include "peers/openmp.hpp"
 #include "peers/peer.hpp"
 
 namespace bench {
-namespace {
 
-int team_size() { return std::max(2, static_cast<int>(allowed_processors().size())); }
+int openmp_team_size() { return std::max(2, static_cast<int>(allowed_processors().size())); }
 
-// What OMP_PROC_BIND=true does, which cannot be asked for once the program runs.
-void bind_team() {
+void bind_openmp_team() {
     static const bool bound = [] {
-#pragma omp parallel num_threads(team_size())
-        if (omp_get_thread_num() != 0)
-            pin_this_thread(allowed_processors()[static_cast<std::size_t>(omp_get_thread_num()) % allowed_processors().size()]);
+        const auto& processors = allowed_processors();
+#pragma omp parallel num_threads(openmp_team_size())
+        {
+            const auto rank = static_cast<std::size_t>(omp_get_thread_num());
+            if (rank != 0) pin_this_thread(processors[rank % processors.size()]);
+        }
         return true;
     }();
     (void)bound;
 }
 
+namespace {
+
 void in_a_region(const std::function<void()>& batch) {
-    bind_team();
+    bind_openmp_team();
     const Pinned pinned{allowed_processors().front()};
-#pragma omp parallel num_threads(team_size())
+#pragma omp parallel num_threads(openmp_team_size())
 #pragma omp master
     batch();
 }

@@ -1,0 +1,268 @@
+// The smallest task that pays: METG(50 %) of Task Bench (Slaughter et al., SC20), written from the paper.
+//
+// A grid of `width` tasks by `steps`. In the trivial pattern a task reads nothing; in the stencil pattern task (s, i) reads the
+// outputs of (s-1, i-1), (s-1, i) and (s-1, i+1). A barrier ends each step. A task computes the paper's compute-bound kernel: 64
+// doubles, each x := x * x + x, a number of times. Efficiency is the serial time over workers times time; the granularity of a run
+// is workers times time over tasks; METG(50 %) is the granularity at which efficiency falls to 50 % as tasks shrink. At that
+// point half of the granularity is the task itself.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+
+#include "harness/processors.hpp"
+#include "harness/report.hpp"
+#include "peers/ours.hpp"
+#include "peers/openmp.hpp"
+
+namespace {
+
+using bench::Contestant;
+using bench::Direction;
+
+/// A task's output: who wrote it when, so that its readers can tell that they read the right one.
+struct alignas(128) Cell {
+    std::int64_t step = 0;
+    std::int64_t wrong = 0;  ///< inputs of the wrong step, here and upstream
+    double value = 0;
+};
+
+double compute(int iterations) {
+    std::array<double, 64> data;
+    data.fill(0.9);
+    asm volatile("" : : "r"(data.data()) : "memory");  // or equal tasks of one step would be computed once
+    for (int i = 0; i < iterations; ++i)
+        for (double& x : data) x = x * x + x - 0.81;
+    return std::accumulate(data.begin(), data.end(), 0.0);
+}
+
+void trivial_task(std::span<Cell> out, std::int64_t step, std::int32_t iterations) {
+    out[0].value = compute(iterations);
+    out[0].step = step;
+}
+
+void stencil_task(std::span<const Cell> neighbours, std::span<Cell> out, std::int64_t step, std::int32_t iterations) {
+    std::int64_t wrong = 0;
+    for (const Cell& cell : neighbours) wrong += cell.wrong + (cell.step != step - 1 ? 1 : 0);
+    out[0].value = compute(iterations);
+    out[0].wrong = wrong;
+    out[0].step = step;
+}
+
+/// The outputs of this step and of the last, in turn.
+class Grid {
+  public:
+    Grid(bool stencil, int width) : stencil_(stencil), cells_{std::vector<Cell>(size(width)), std::vector<Cell>(size(width))} {}
+
+    bool stencil() const { return stencil_; }
+    int width() const { return static_cast<int>(cells_[0].size()); }
+    void begin() {
+        for (Cell& cell : cells_[0]) cell = {};
+    }
+    std::span<Cell> out(std::int64_t step, int i) { return {&row(step)[size(i)], 1}; }
+    std::span<const Cell> neighbours(std::int64_t step, int i) {
+        const int low = std::max(0, i - 1), high = std::min(width() - 1, i + 1);
+        return {&row(step - 1)[size(low)], size(high - low + 1)};
+    }
+    void run_here(std::int64_t step, int i, std::int32_t iterations) {
+        if (stencil_) stencil_task(neighbours(step, i), out(step, i), step, iterations);
+        else trivial_task(out(step, i), step, iterations);
+    }
+    /// Throws when a task has read what it should not have read.
+    void check(std::int64_t steps) {
+        for (const Cell& cell : row(steps))
+            if (cell.wrong != 0 || cell.step != steps) throw std::runtime_error("granularity: a task read the output of a wrong step");
+    }
+
+  private:
+    static std::size_t size(int n) { return static_cast<std::size_t>(n); }
+    std::vector<Cell>& row(std::int64_t step) { return cells_[static_cast<std::size_t>(step & 1)]; }
+
+    bool stencil_;
+    std::array<std::vector<Cell>, 2> cells_;
+};
+
+/// How many steps of which size a batch does.
+struct Work {
+    std::int64_t steps;
+    std::int32_t iterations;
+};
+
+using Way = void (*)(Grid&, const Work&, penstock::Machine&);
+
+void serially(Grid& grid, const Work& work, penstock::Machine&) {
+    for (std::int64_t step = 1; step <= work.steps; ++step)
+        for (int i = 0; i < grid.width(); ++i) grid.run_here(step, i, work.iterations);
+}
+
+void by_tagged_calls(Grid& grid, const Work& work, penstock::Machine& machine) {
+    for (std::int64_t step = 1; step <= work.steps; ++step) {
+        for (int i = 0; i < grid.width(); ++i) {
+            if (grid.stencil())
+                machine.call<stencil_task>(penstock::in(grid.neighbours(step, i)), penstock::out(grid.out(step, i)), step,
+                                           work.iterations);
+            else
+                machine.call<trivial_task>(penstock::out(grid.out(step, i)), step, work.iterations);
+        }
+        machine.barrier();
+    }
+}
+
+#if defined(_OPENMP)
+void by_openmp_for(Grid& grid, const Work& work, penstock::Machine&) {
+    bench::bind_openmp_team();
+#pragma omp parallel num_threads(bench::openmp_team_size())
+    for (std::int64_t step = 1; step <= work.steps; ++step) {
+#pragma omp for schedule(static)
+        for (int i = 0; i < grid.width(); ++i) grid.run_here(step, i, work.iterations);
+    }
+}
+
+void by_openmp_tasks(Grid& grid, const Work& work, penstock::Machine&) {
+    bench::bind_openmp_team();
+#pragma omp parallel num_threads(bench::openmp_team_size())
+#pragma omp master
+    for (std::int64_t step = 1; step <= work.steps; ++step) {
+        for (int i = 0; i < grid.width(); ++i) {
+#pragma omp task shared(grid, work) firstprivate(step, i)
+            grid.run_here(step, i, work.iterations);
+        }
+#pragma omp taskwait
+    }
+}
+#endif
+
+struct NamedWay {
+    const char* name;
+    Way run;
+};
+
+constexpr NamedWay ways[] = {{"serial", serially},
+#if defined(_OPENMP)
+                             {"openmp-for", by_openmp_for},
+                             {"openmp-task", by_openmp_tasks},
+#endif
+                             {"penstock", by_tagged_calls}};
+
+Contestant contestant(const NamedWay& way, std::shared_ptr<Grid> grid, Work work, penstock::Machine& machine) {
+    return {way.name, [=, &machine] {
+                const bench::Pinned pinned{bench::allowed_processors().front()};
+                grid->begin();
+                way.run(*grid, {work.steps / 8 + 1, work.iterations}, machine);
+                grid->begin();
+                const auto start = bench::Clock::now();
+                way.run(*grid, work, machine);
+                const double time = bench::nanoseconds_since(start);
+                grid->check(work.steps);
+                return time / static_cast<double>(work.steps * grid->width());
+            }};
+}
+
+double task_nanoseconds(std::int32_t iterations) {
+    constexpr int times = 2000;
+    Cell cell;
+    const auto start = bench::Clock::now();
+    for (int i = 0; i < times; ++i) trivial_task({&cell, 1}, i, iterations);
+    return bench::nanoseconds_since(start) / times;
+}
+
+/// One size of task: for each round, the time of a task by each way.
+struct Measured {
+    std::int32_t iterations;
+    bench::Result result;
+};
+
+/// Where the efficiency of one round falls to a half: interpolated between two sizes, both logarithmic. The smallest
+/// granularity seen when it never falls so low, infinite when it never rises so high.
+double metg_of_round(const std::vector<Measured>& sizes, const char* way, std::size_t round, double workers) {
+    double last_granularity = std::numeric_limits<double>::infinity(), last_efficiency = 0;
+    for (const auto& size : sizes) {  // the largest task first
+        const double granularity = size.result.of(way)[round] * workers;
+        const double efficiency = size.result.of("serial")[round] / granularity;
+        if (efficiency < 0.5) {
+            if (last_efficiency < 0.5) continue;  // not efficient yet: a disturbed round, or a way that never is
+            const double part = (last_efficiency - 0.5) / (last_efficiency - efficiency);
+            return std::exp(std::log(last_granularity) + part * (std::log(granularity) - std::log(last_granularity)));
+        }
+        last_granularity = granularity;
+        last_efficiency = efficiency;
+    }
+    return last_granularity;
+}
+
+std::vector<double> metg(const std::vector<Measured>& sizes, const char* way, double workers) {
+    std::vector<double> rounds;
+    for (std::size_t round = 0; round < sizes.front().result.of(way).size(); ++round)
+        rounds.push_back(metg_of_round(sizes, way, round, workers) / 1000);
+    return rounds;
+}
+
+/// Sweeps the size of the tasks downward, reports each, and gives the sizes.
+std::vector<Measured> sweep(bool stencil, int width, double workers, penstock::Machine& machine, const bench::Options& options,
+                            bench::Report& report) {
+    const auto grid = std::make_shared<Grid>(stencil, width);
+    const std::int32_t largest = options.quick ? 1024 : 4096;
+    const double batch_nanoseconds = options.quick ? 0.5e6 : 1.5e6;
+    const double most_steps = options.quick ? 100 : 1000;
+    std::vector<Measured> sizes;
+    for (double exact = largest; exact >= 1; exact /= options.quick ? 4 : std::sqrt(2.0)) {
+        const auto iterations = static_cast<std::int32_t>(std::lround(exact));
+        const double steps_of_tasks = batch_nanoseconds / (task_nanoseconds(iterations) * width);
+        const auto steps = static_cast<std::int64_t>(std::min(steps_of_tasks, most_steps)) + 20;
+        std::vector<Contestant> contestants;
+        for (const auto& way : ways) contestants.push_back(contestant(way, grid, {steps, iterations}, machine));
+        sizes.push_back({iterations, bench::measure(contestants, options.plan)});
+        const auto& result = sizes.back().result;
+        bench::Report::Figures figures{{"task_us", result.median("serial") / 1000}};
+        for (const auto& way : ways)
+            figures.emplace_back(std::string(way.name) + "_efficiency",
+                                 way.run == serially ? 1 : result.ratio("serial", way.name).value / workers);
+        report.row(std::string(stencil ? "stencil" : "trivial") + ", width " + std::to_string(width) + ", " +
+                       std::to_string(iterations) + " iterations",
+                   figures);
+        report.conditions(result);
+    }
+    return sizes;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const bench::About about{"granularity",
+                             "the smallest task at 50 % efficiency (METG), trivial and stencil, with a barrier a step",
+                             {"granularity/stencil-metg", "granularity/stencil-over-openmp"}};
+    bench::Options options = bench::parse(argc, argv, about);
+    if (!options.quick) options.plan.rounds = 41;
+    bench::Report report{about, options};
+    const auto machine = bench::make_machine();
+    const int workers = machine->targets() + 1;
+
+    for (const bool stencil : {false, true}) {
+        for (const int width : {4 * workers, workers}) {
+            const auto sizes = sweep(stencil, width, workers, *machine, options, report);
+            const std::string pattern = std::string(stencil ? "stencil" : "trivial") + ", width " + std::to_string(width);
+            for (const auto& way : ways) {
+                if (way.run == serially) continue;
+                const auto us = bench::bootstrap_median(metg(sizes, way.name, workers));
+                report.row("METG " + pattern + ": " + way.name, {{"us", us.value}, {"low", us.low}, {"high", us.high}});
+            }
+            if (!stencil || width != workers) continue;
+            const auto ours = metg(sizes, "penstock", workers);
+            report.goal("granularity/stencil-metg", bench::bootstrap_median(ours), Direction::at_most, 0.6);
+#if defined(_OPENMP)
+            report.goal("granularity/stencil-over-openmp",
+                        bench::bootstrap_ratio(metg(sizes, "openmp-task", workers), ours), Direction::at_least, 5);
+#else
+            report.missing("granularity/stencil-over-openmp", Direction::at_least, 5, "OpenMP was not found when this was built");
+#endif
+        }
+    }
+    report.note("METG in us: workers times time over tasks where the efficiency is 50 %; half of it is the task itself");
+    report.note("granularity/stencil-over-openmp is over OpenMP tasks: the other way to say the same program");
+    return report.finish();
+}

@@ -1,0 +1,148 @@
+// LU without pivoting in contiguous blocks, n = 512 and blocks of 16 x 16 (11,440 procedures of about a microsecond): serial, threaded by
+// hand, OpenMP and tagged calls, all with the same kernels, and where the time of the tagged way went.
+#include <cstring>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "apps/lu/lu.hpp"
+#include "apps/placement.hpp"
+#include "harness/processors.hpp"
+#include "harness/report.hpp"
+#include "kernels/lu.hpp"
+#include "peers/openmp.hpp"
+#include "peers/ours.hpp"
+#include "penstock/trace.hpp"
+
+namespace {
+
+using bench::Contestant;
+using bench::Direction;
+using penstock::apps::Team;
+using penstock::apps::lu::Matrix;
+namespace lu = penstock::apps::lu;
+namespace kernels = penstock::kernels::lu;
+namespace trace = penstock::trace;
+
+/// The matrix that is factored again and again, and what the serial way makes of it.
+struct Problem {
+    Problem(std::size_t order, std::size_t block) : original{order, block}, factors{order, block} {
+        lu::generate(original, 1);
+        factors.copy_from(original);
+        lu::serial(factors);
+    }
+    Matrix original;
+    Matrix factors;
+};
+
+/// A way to factor: puts the input back (not timed), factors twice (the first to wake the threads), compares every bit.
+template <class Factor>
+Contestant contestant(std::string name, const Problem& problem, Factor factor) {
+    const auto work = std::make_shared<Matrix>(problem.original.order(), problem.original.block());
+    return {std::move(name), [&problem, work, factor] {
+                double seconds = 0;
+                for (int pass = 0; pass < 2; ++pass) {
+                    work->copy_from(problem.original);
+                    seconds = factor(*work);
+                }
+                const std::span<const double> made = work->elements(), wanted = problem.factors.elements();
+                if (std::memcmp(made.data(), wanted.data(), wanted.size_bytes()) != 0)
+                    throw std::runtime_error("lu: factors that differ from those of the serial way");
+                return seconds * 1e9;
+            }};
+}
+
+template <class Body>
+double seconds_of(Body body) {
+    const auto start = bench::Clock::now();
+    body();
+    return bench::nanoseconds_since(start) * 1e-9;
+}
+
+#if defined(_OPENMP)
+/// As OpenMP is taught: one parallel region, a work-sharing loop for each phase, static shares as in the version by hand.
+void by_openmp(Matrix& matrix, int threads) {
+    const auto blocks = static_cast<std::int64_t>(matrix.blocks());
+    const auto tile = [&matrix](std::int64_t i, std::int64_t j) {
+        return matrix.tile(static_cast<std::size_t>(i), static_cast<std::size_t>(j));
+    };
+#pragma omp parallel num_threads(threads)
+    for (std::int64_t k = 0; k < blocks; ++k) {
+        const auto order = static_cast<std::int32_t>(matrix.extent(static_cast<std::size_t>(k)));
+#pragma omp single
+        kernels::factor(tile(k, k), order);
+#pragma omp for schedule(static) nowait
+        for (std::int64_t i = k + 1; i < blocks; ++i) kernels::bdiv(tile(k, k), tile(i, k), order);
+#pragma omp for schedule(static)
+        for (std::int64_t j = k + 1; j < blocks; ++j) kernels::bmodd(tile(k, k), tile(k, j), order);
+#pragma omp for schedule(static) collapse(2)
+        for (std::int64_t j = k + 1; j < blocks; ++j)
+            for (std::int64_t i = k + 1; i < blocks; ++i) kernels::bmod(tile(i, k), tile(k, j), tile(i, j), order);
+    }
+}
+#endif
+
+/// The breakdown of factorisations by tagged calls, in percent of the time of each role.
+void report_breakdown(const Problem& problem, penstock::Machine& machine, int workers, bench::Report& report) {
+    Matrix work{problem.original.order(), problem.original.block()};
+    const trace::Snapshot before = machine.snapshot();
+    for (int i = 0; i < 20; ++i) {
+        work.copy_from(problem.original);
+        lu::tagged(work, machine);
+    }
+    const trace::Breakdown breakdown{machine.snapshot() - before};
+    for (const auto role : {trace::Role::initiator, trace::Role::target}) {
+        bench::Report::Figures figures;
+        for (const auto& share : breakdown.all(role).shares)
+            figures.emplace_back(std::string(trace::word(share.part)) + "_percent", share.percent);
+        report.row(std::to_string(workers) + (role == trace::Role::initiator ? " workers, initiator" : " workers, targets"), figures);
+    }
+}
+
+/// All ways with this many workers, the version by hand being the floor. Gives tagged over hand.
+bench::Interval compare(const Problem& problem, int workers, const bench::Options& options, bench::Report& report) {
+    const auto machine = bench::make_machine({.targets = workers - 1});
+    Team team{penstock::apps::processors_of(*machine)};
+    std::vector<Contestant> contestants{
+        contestant("hand", problem, [&](Matrix& m) { return lu::hand(m, team); }),
+        contestant("serial", problem, [](Matrix& m) { return seconds_of([&] { lu::serial(m); }); }),
+        contestant("tagged", problem, [&](Matrix& m) { return seconds_of([&] { lu::tagged(m, *machine); }); })};
+#if defined(_OPENMP)
+    bench::bind_openmp_team();
+    contestants.push_back(contestant("openmp", problem, [=](Matrix& m) { return seconds_of([&] { by_openmp(m, workers); }); }));
+#endif
+    const auto result = bench::measure(contestants, options.plan);
+    for (const auto& name : result.names()) {
+        const auto over = result.ratio(name, "hand");
+        report.row(std::to_string(workers) + " workers, " + name,
+                   {{"median_us", result.median(name) / 1000},
+                    {"over_hand", over.value},
+                    {"low", over.low},
+                    {"high", over.high},
+                    {"speed_up", result.ratio("serial", name).value}});
+    }
+    report.conditions(result);
+    report_breakdown(problem, *machine, workers, report);
+    return result.ratio("tagged", "hand");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const bench::About about{"lu",
+                             "LU of 512 x 512 in blocks of 16 x 16: serial, by hand, OpenMP and tagged calls, for 1..N processors",
+                             {"lu/over-hand"}};
+    bench::Options options = bench::parse(argc, argv, about);
+    if (!options.quick) options.plan.rounds = 61;
+    bench::Report report{about, options};
+    const Problem problem{512, 16};
+
+    const int most = std::max(2, static_cast<int>(bench::allowed_processors().size()));
+    bench::Interval over_hand;
+    for (int workers = 1; workers < most; workers *= 2) compare(problem, workers, options, report);
+    over_hand = compare(problem, most, options, report);
+    report.goal("lu/over-hand", over_hand, Direction::at_most, 1.05, bench::Judged::by_interval);
+    report.note("every way's factors are compared with the serial ones bit for bit, in every batch");
+    return report.finish();
+}
