@@ -33,6 +33,8 @@ Array keep(std::string name, std::vector<std::size_t> shape, std::span<const T> 
 }
 
 /// The number of parts of `part` elements that `whole` elements make, the last one perhaps smaller.
-inline std::size_t parts(std::size_t whole, std::size_t part) noexcept { return whole / part + (whole % part != 0 ? 1 : 0); }
+inline std::size_t parts(std::size_t whole, std::size_t part) noexcept {
+    return whole / part + (whole % part != 0 ? 1 : 0);
+}
 
 }  // namespace penstock::apps

@@ -26,9 +26,9 @@ std::span<const App> gallery();
 /// The application of this name. Throws UsageError that lists the names.
 const App& find_app(std::string_view name);
 
-/// Computes the application's result serially, threaded by hand (with as many threads as the machine has workers: its targets and
-/// the caller) and by tagged calls on `machine`, interleaved, and checks it. Throws SettingError for what it cannot take.
-/// Checks that fail are told by RunResult::ok() and not thrown.
+/// Computes the application's result serially, threaded by hand (with as many threads as the machine has workers: its
+/// targets and the caller) and by tagged calls on `machine`, interleaved, and checks it. Throws SettingError for what
+/// it cannot take. Checks that fail are told by RunResult::ok() and not thrown.
 RunResult run(const App& app, Machine& machine, const Settings& settings = {}, const Progress& progress = {});
 
 }  // namespace penstock::apps

@@ -1,4 +1,5 @@
-// Times several ways to compute one result side by side: A B C A B C ..., so that a drift of the machine meets all alike.
+// Times several ways to compute one result side by side: A B C A B C ..., so that a drift of the machine meets all
+// alike.
 #pragma once
 
 #include <functional>
@@ -20,7 +21,8 @@ struct Way {
 /// Seconds that body() takes.
 double seconds_of(const std::function<void()>& body);
 
-/// Runs every way once untimed (caches, pages, threads), then `repetitions` times in turn. Progress goes from `from` to 1.
+/// Runs every way once untimed (caches, pages, threads), then `repetitions` times in turn. Progress goes from `from`
+/// to 1.
 std::vector<Timing> measure(std::span<const Way> ways, int repetitions, const Progress& progress, double from = 0);
 
 }  // namespace penstock::apps

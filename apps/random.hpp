@@ -1,5 +1,5 @@
-// The pseudo-random numbers of POSIX (srand48, lrand48, drand48), as values instead of one hidden state: the inputs of the
-// SPLASH-2 applications are defined by them, and every system must make the same.
+// The pseudo-random numbers of POSIX (srand48, lrand48, drand48), as values instead of one hidden state: the inputs of
+// the SPLASH-2 applications are defined by them, and every system must make the same.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,9 @@ class Random {
     double real() noexcept { return static_cast<double>(next()) * 0x1p-48; }
 
     /// A float in [low, high).
-    float real(float low, float high) noexcept { return low + (high - low) * static_cast<float>(next() >> 24) * 0x1p-24f; }
+    float real(float low, float high) noexcept {
+        return low + (high - low) * static_cast<float>(next() >> 24) * 0x1p-24f;
+    }
 
   private:
     std::uint64_t next() noexcept { return state_ = (state_ * 0x5DEECE66D + 0xB) & 0xFFFF'FFFF'FFFF; }

@@ -58,16 +58,19 @@ const std::vector<T>* given_input(const std::string& app, const Settings& settin
         if (input.name != name) continue;
         const auto* values = std::get_if<std::vector<T>>(&input.values);
         if (values == nullptr) {
-            throw SettingError(app, "input " + name, std::string("give it as ") + (sizeof(T) == 4 ? "float32" : "float64"));
+            throw SettingError(app, "input " + name,
+                               std::string("give it as ") + (sizeof(T) == 4 ? "float32" : "float64"));
         }
         if (!fits(input.shape, shape)) {
-            throw SettingError(app, "input " + name, "its shape is " + text(input.shape) + "; give it as " + text(shape));
+            throw SettingError(app, "input " + name,
+                               "its shape is " + text(input.shape) + "; give it as " + text(shape));
         }
         std::size_t count = 1;
         for (const std::size_t extent : input.shape) count *= extent;
         if (count != values->size()) {
-            throw SettingError(app, "input " + name, "its shape " + text(input.shape) + " needs " + std::to_string(count) +
-                                                         " values, and it has " + std::to_string(values->size()));
+            throw SettingError(app, "input " + name,
+                               "its shape " + text(input.shape) + " needs " + std::to_string(count) +
+                                   " values, and it has " + std::to_string(values->size()));
         }
         return values;
     }

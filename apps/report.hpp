@@ -1,5 +1,5 @@
-// What an application of the gallery is given and what it hands back: plain data, the same for every application, so that
-// a command line, a report or a test needs to know only this.
+// What an application of the gallery is given and what it hands back: plain data, the same for every application, so
+// that a command line, a report or a test needs to know only this.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +22,14 @@ struct Array {
 
 /// What to run. 0 stands for the application's own default, which the result then states.
 struct Settings {
-    std::size_t rows = 0;             ///< of the problem: the order for LU, the rows of a matrix or image
-    std::size_t columns = 0;          ///< of the problem, where it is not square or a single row
-    std::size_t block_rows = 0;       ///< of one task's part: the order of a block for LU, the rows of a tile
-    std::size_t block_columns = 0;    ///< of one task's part, where a part has two sides
-    std::uint32_t seed = 1;           ///< of the generated input
-    int repetitions = 5;              ///< timed runs of each way, interleaved; at least 1
-    bool keep_arrays = false;         ///< hand inputs and results back in RunResult::arrays
-    std::vector<Array> inputs;        ///< in place of generated ones, by name (see the application's header)
+    std::size_t rows = 0;           ///< of the problem: the order for LU, the rows of a matrix or image
+    std::size_t columns = 0;        ///< of the problem, where it is not square or a single row
+    std::size_t block_rows = 0;     ///< of one task's part: the order of a block for LU, the rows of a tile
+    std::size_t block_columns = 0;  ///< of one task's part, where a part has two sides
+    std::uint32_t seed = 1;         ///< of the generated input
+    int repetitions = 5;            ///< timed runs of each way, interleaved; at least 1
+    bool keep_arrays = false;       ///< hand inputs and results back in RunResult::arrays
+    std::vector<Array> inputs;      ///< in place of generated ones, by name (see the application's header)
 };
 
 /// A setting or an input that the application cannot take.
@@ -74,26 +74,27 @@ using Progress = std::function<void(double fraction)>;
 /// What one run of an application found.
 struct RunResult {
     std::string app;
-    Settings settings;       ///< as used, defaults filled in, inputs left out
-    int workers = 0;         ///< threads of the hand-threaded and of the tagged way
-    std::size_t tasks = 0;   ///< tagged calls of one run
+    Settings settings;      ///< as used, defaults filled in, inputs left out
+    int workers = 0;        ///< threads of the hand-threaded and of the tagged way
+    std::size_t tasks = 0;  ///< tagged calls of one run
     std::vector<Timing> timings;
     std::vector<Check> checks;
     std::vector<Array> arrays;
 
-    bool ok() const noexcept;                          ///< whether every check holds
+    bool ok() const noexcept;                            ///< whether every check holds
     const Timing& timing(const std::string& way) const;  ///< throws UsageError for a way that was not run
     const Array& array(const std::string& name) const;   ///< throws UsageError for an array that was not kept
 };
 
-/// The input of this name and shape that the caller gave, or null. An extent of 0 in `shape` takes any. Throws SettingError
-/// for another type or number of dimensions, another shape, or a number of values that is not the product of the shape.
+/// The input of this name and shape that the caller gave, or null. An extent of 0 in `shape` takes any. Throws
+/// SettingError for another type or number of dimensions, another shape, or a number of values that is not the product
+/// of the shape.
 template <class T>
 const std::vector<T>* given_input(const std::string& app, const Settings& settings, const std::string& name,
                                   const std::vector<std::size_t>& shape);
 
-/// Throws SettingError for inputs that none of `names` claims, for an input without values, for fewer than one repetition,
-/// and for sizes above largest_side (so that no product of sizes overflows).
+/// Throws SettingError for inputs that none of `names` claims, for an input without values, for fewer than one
+/// repetition, and for sizes above largest_side (so that no product of sizes overflows).
 void check_settings(const std::string& app, const Settings& settings, const std::vector<std::string>& names);
 
 }  // namespace penstock::apps

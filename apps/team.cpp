@@ -11,7 +11,8 @@
 namespace penstock::apps {
 namespace {
 
-// After so many looks the thread offers its processor: without this a team larger than the machine waits whole time slices.
+// After so many looks the thread offers its processor: without this a team larger than the machine waits whole time
+// slices.
 constexpr int looks_before_yield = 4096;
 
 void spin_until(const std::atomic<std::uint64_t>& flag, std::uint64_t epoch) noexcept {
@@ -45,7 +46,8 @@ Team::Team(int size) : Team{first_processors(size)} {}
 
 Team::Team(std::vector<int> processors)
     : processors_{std::move(processors)}, size_{static_cast<int>(processors_.size())}, members_(processors_.size()) {
-    if (size_ < 1) throw UsageError("a team needs at least one thread: give it at least one processor, or Team::anywhere");
+    if (size_ < 1)
+        throw UsageError("a team needs at least one thread: give it at least one processor, or Team::anywhere");
     // The threads first: they would inherit the caller's pinning.
     for (int rank = 1; rank < size_; ++rank) threads_.emplace_back([this, rank] { serve(rank); });
     pinned_ = pin(0);

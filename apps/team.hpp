@@ -1,5 +1,6 @@
-// Threads by hand: what an application is compared with. A fixed number of pinned threads that run one body together and
-// meet at a barrier of spinning flags. No queue, no task, no runtime: the floor that tagged calls are measured against.
+// Threads by hand: what an application is compared with. A fixed number of pinned threads that run one body together
+// and meet at a barrier of spinning flags. No queue, no task, no runtime: the floor that tagged calls are measured
+// against.
 #pragma once
 
 #include <atomic>
@@ -19,14 +20,15 @@ struct Range {
     std::size_t end = 0;
 };
 
-/// A team of threads, each pinned to a processor of its own where there are enough. The thread that makes the team is rank 0;
-/// it stays pinned, and the only one to call `run`, until it destroys the team. The others sleep between two runs.
+/// A team of threads, each pinned to a processor of its own where there are enough. The thread that makes the team is
+/// rank 0; it stays pinned, and the only one to call `run`, until it destroys the team. The others sleep between two
+/// runs.
 class Team {
   public:
     static constexpr int anywhere = -1;
 
-    /// `size` threads on the first processors that this process may use, beginning with the caller's. Throws UsageError when
-    /// size is below 1.
+    /// `size` threads on the first processors that this process may use, beginning with the caller's. Throws UsageError
+    /// when size is below 1.
     explicit Team(int size);
 
     /// A thread on each of these processors (by index; `anywhere` for one that is not pinned), the caller on the first.
@@ -38,8 +40,8 @@ class Team {
 
     int size() const noexcept { return size_; }
 
-    /// Runs body(rank) on every thread and returns the seconds from the moment when all were awake to the moment when all
-    /// had finished. The body must not throw.
+    /// Runs body(rank) on every thread and returns the seconds from the moment when all were awake to the moment when
+    /// all had finished. The body must not throw.
     double run(const std::function<void(int rank)>& body);
 
     /// Inside a body: waits until every thread came here. Costs about one cache line from each core and back for two
@@ -52,7 +54,8 @@ class Team {
   private:
     static constexpr int rounds_limit = 16;  // enough for 65,536 threads
 
-    // Written by one other thread in each round, read by its owner; a line of its own, two with the neighbour's prefetch.
+    // Written by one other thread in each round, read by its owner; a line of its own, two with the neighbour's
+    // prefetch.
     struct alignas(128) Flag {
         std::atomic<std::uint64_t> epoch{0};
     };

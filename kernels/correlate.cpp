@@ -5,8 +5,8 @@
 namespace penstock::kernels {
 namespace {
 
-// 32 columns at a time: long enough for the compiler to keep the loop over columns as a vector loop (5 x 5: 1.8 ns a pixel;
-// strips of 8 or 16 are unrolled into scalars first and take 6 to 7 ns).
+// 32 columns at a time: long enough for the compiler to keep the loop over columns as a vector loop (5 x 5: 1.8 ns a
+// pixel; strips of 8 or 16 are unrolled into scalars first and take 6 to 7 ns).
 constexpr std::size_t strip = 32;
 constexpr std::size_t most_taps = 5;
 
@@ -27,11 +27,16 @@ inline void add_row(const float* __restrict from, const float* __restrict weight
         add_taps<Columns, most_taps>(from, weights, total);
     }
     switch (taps) {
-        case 1: return add_taps<Columns, 1>(from, weights, total);
-        case 2: return add_taps<Columns, 2>(from, weights, total);
-        case 3: return add_taps<Columns, 3>(from, weights, total);
-        case 4: return add_taps<Columns, 4>(from, weights, total);
-        default: return add_taps<Columns, 5>(from, weights, total);
+        case 1:
+            return add_taps<Columns, 1>(from, weights, total);
+        case 2:
+            return add_taps<Columns, 2>(from, weights, total);
+        case 3:
+            return add_taps<Columns, 3>(from, weights, total);
+        case 4:
+            return add_taps<Columns, 4>(from, weights, total);
+        default:
+            return add_taps<Columns, 5>(from, weights, total);
     }
 }
 
@@ -42,7 +47,8 @@ struct Filter {
 };
 
 template <std::size_t Columns>
-inline void correlate_strip(const float* __restrict window, std::ptrdiff_t pitch, Filter filter, float* __restrict out) {
+inline void correlate_strip(const float* __restrict window, std::ptrdiff_t pitch, Filter filter,
+                            float* __restrict out) {
     float total[Columns] = {};
     for (std::size_t u = 0; u < filter.rows; ++u, window += pitch) {
         add_row<Columns>(window, filter.weights + u * filter.columns, filter.columns, total);
@@ -50,7 +56,8 @@ inline void correlate_strip(const float* __restrict window, std::ptrdiff_t pitch
     for (std::size_t l = 0; l < Columns; ++l) out[l] = total[l];
 }
 
-// One row of the result. A remainder is computed as one more whole strip that overlaps the last: same values, stored twice.
+// One row of the result. A remainder is computed as one more whole strip that overlaps the last: same values, stored
+// twice.
 inline void correlate_row(const float* window, std::ptrdiff_t pitch, Filter filter, std::span<float> out) {
     const std::size_t columns = out.size();
     std::size_t j = 0;

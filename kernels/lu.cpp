@@ -41,8 +41,8 @@ inline void multiply_subtract(const double* __restrict left, const double* __res
     }
 }
 
-// X := X T^-1, where X is rows x order and column-major, and T is upper triangular: T(k, j) is at triangle[j * along + k *
-// across]. With a unit diagonal nothing is divided. Left-looking, so that a column of X is stored once.
+// X := X T^-1, where X is rows x order and column-major, and T is upper triangular: T(k, j) is at triangle[j * along +
+// k * across]. With a unit diagonal nothing is divided. Left-looking, so that a column of X is stored once.
 template <bool UnitDiagonal>
 inline void solve_from_right(const double* __restrict triangle, std::size_t along, std::size_t across,
                              double* __restrict x, std::size_t rows, std::size_t order, double* __restrict factors) {
@@ -64,8 +64,8 @@ inline void transpose(const double* __restrict in, double* __restrict out, std::
     }
 }
 
-// block := L^-1 block is, transposed, block^T := block^T (L^T)^-1 with L^T upper triangular: the rows of the block become
-// columns, so that the vector loop runs over independent right-hand sides and not along the recurrence.
+// block := L^-1 block is, transposed, block^T := block^T (L^T)^-1 with L^T upper triangular: the rows of the block
+// become columns, so that the vector loop runs over independent right-hand sides and not along the recurrence.
 inline void solve_from_left(const double* __restrict diagonal, double* __restrict block, std::size_t columns,
                             std::size_t order, double* __restrict turned, double* __restrict factors) {
     transpose(block, turned, order, columns);
@@ -73,8 +73,8 @@ inline void solve_from_left(const double* __restrict diagonal, double* __restric
     transpose(turned, block, columns, order);
 }
 
-constexpr std::size_t usual = 16;                 // the order that SPLASH-2 uses, compiled with constant bounds
-constexpr std::size_t on_stack = 64;              // blocks up to this order need no allocation
+constexpr std::size_t usual = 16;     // the order that SPLASH-2 uses, compiled with constant bounds
+constexpr std::size_t on_stack = 64;  // blocks up to this order need no allocation
 constexpr std::size_t usual_size = usual * usual;
 
 }  // namespace

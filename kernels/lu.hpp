@@ -1,10 +1,10 @@
 // The four procedures of a blocked LU factorisation without pivoting (SPLASH-2's LU with contiguous blocks: Woo et al.,
 // ISCA 1995, section 3), A = L U with U unit-upper, so that the pivots stand on the diagonal of L.
 //
-// A block is contiguous and column-major: element (i, j) of a block of r rows is block[j * r + i]. Blocks on the right and
-// lower edge may be smaller; every shape follows from the sizes of the spans and from `order`, the order of the diagonal
-// block of the step. For each element the operations and their order are the same whatever the shape, so factors are
-// bit-equal however the blocks are distributed.
+// A block is contiguous and column-major: element (i, j) of a block of r rows is block[j * r + i]. Blocks on the right
+// and lower edge may be smaller; every shape follows from the sizes of the spans and from `order`, the order of the
+// diagonal block of the step. For each element the operations and their order are the same whatever the shape, so
+// factors are bit-equal however the blocks are distributed.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace penstock::kernels::lu {
 
-/// Factors the diagonal block (order x order) in place: L below and on the diagonal, U (unit diagonal not stored) above.
+/// Factors the diagonal block (order x order) in place: L below and on the diagonal, U (unit diagonal not stored)
+/// above.
 void factor(std::span<double> diagonal, std::int32_t order);
 
 /// block := block U^-1, for a block (rows x order) of the column below the factored diagonal block.

@@ -27,7 +27,8 @@ Settings with_defaults(Settings settings) {
 // The sum in double precision rounded once is the correctly rounded sum in single precision.
 Check exactness(std::span<const float> a, std::span<const float> b, std::span<const float> sum) {
     std::vector<float> expected(sum.size());
-    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = static_cast<float>(static_cast<double>(a[i]) + b[i]);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+        expected[i] = static_cast<float>(static_cast<double>(a[i]) + b[i]);
     return same_bits<float>("elements that differ", sum, expected, "float64, rounded");
 }
 
@@ -71,9 +72,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const Way ways[] = {
         {"serial", reset(by_one), [&] { return seconds_of([&] { serial(matrix(a), matrix(b), matrix(by_one)); }); }},
         {"hand", reset(by_hand), [&] { return hand(matrix(a), matrix(b), matrix(by_hand), team); }},
-        {"tagged", reset(by_tasks), [&] {
-             return seconds_of([&] { tagged(matrix(a), matrix(b), matrix(by_tasks), tiling, machine); });
-         }}};
+        {"tagged", reset(by_tasks),
+         [&] { return seconds_of([&] { tagged(matrix(a), matrix(b), matrix(by_tasks), tiling, machine); }); }}};
 
     RunResult result;
     result.app = "addition";

@@ -45,7 +45,8 @@ PaddedPlane::PaddedPlane(std::span<const float> pixels, std::size_t rows, std::s
     for (std::size_t i = 0; i < rows_; ++i) {
         const float* from = pixels.data() + reflect(static_cast<std::ptrdiff_t>(i) - above, rows) * columns;
         float* to = pixels_.data() + i * static_cast<std::size_t>(pitch_);
-        for (std::size_t j = 0; j < columns_; ++j) to[j] = from[reflect(static_cast<std::ptrdiff_t>(j) - left, columns)];
+        for (std::size_t j = 0; j < columns_; ++j)
+            to[j] = from[reflect(static_cast<std::ptrdiff_t>(j) - left, columns)];
     }
 }
 
@@ -64,10 +65,12 @@ double hand(view<const float, 2> window, const Filter& filter, view<float, 2> ou
     });
 }
 
-void tagged(view<const float, 2> window, const Filter& filter, view<float, 2> out, const Tiling& tiling, Machine& machine) {
+void tagged(view<const float, 2> window, const Filter& filter, view<float, 2> out, const Tiling& tiling,
+            Machine& machine) {
     for (std::size_t t = 0; t < tiling.count(); ++t) {
         const Tile tile = tiling[t];
-        machine.call<kernels::correlate>(in(with_halo(window, tile, filter)), in(filter.weights), penstock::out(part(out, tile)));
+        machine.call<kernels::correlate>(in(with_halo(window, tile, filter)), in(filter.weights),
+                                         penstock::out(part(out, tile)));
     }
 }
 

@@ -1,5 +1,6 @@
-// CONV2D: a dense filter over an image in tiles. Each task reads a strided window, its tile and a halo around it, of an image
-// that was padded by reflection once (the border element is not repeated: BORDER_REFLECT_101 of OpenCV, 'mirror' of SciPy).
+// CONV2D: a dense filter over an image in tiles. Each task reads a strided window, its tile and a halo around it, of an
+// image that was padded by reflection once (the border element is not repeated: BORDER_REFLECT_101 of OpenCV, 'mirror'
+// of SciPy).
 #pragma once
 
 #include <cstddef>
@@ -53,16 +54,17 @@ void serial(view<const float, 2> window, const Filter& filter, view<float, 2> ou
 double hand(view<const float, 2> window, const Filter& filter, view<float, 2> out, const Tiling& tiling, Team& team);
 
 /// Issues one tagged call for each tile. The caller waits.
-void tagged(view<const float, 2> window, const Filter& filter, view<float, 2> out, const Tiling& tiling, Machine& machine);
+void tagged(view<const float, 2> window, const Filter& filter, view<float, 2> out, const Tiling& tiling,
+            Machine& machine);
 
 /// The largest error of one plane of the result against float64, relative to the sum of |filter * pixel|, over every
 /// `step`-th row.
 double relative_error(std::span<const float> pixels, std::size_t rows, std::size_t columns, const Filter& filter,
                       std::span<const float> result, std::size_t step);
 
-/// The application for the gallery. Settings: rows and columns (4096), block_rows and block_columns (64), seed. Inputs "image"
-/// (rows x columns, or planes x rows x columns, float32) and "filter" (odd x odd, float32; the binomial 5 x 5). Arrays kept:
-/// "filter", and "image" and "result" as the image was given.
+/// The application for the gallery. Settings: rows and columns (4096), block_rows and block_columns (64), seed. Inputs
+/// "image" (rows x columns, or planes x rows x columns, float32) and "filter" (odd x odd, float32; the binomial 5 x 5).
+/// Arrays kept: "filter", and "image" and "result" as the image was given.
 RunResult run(Machine& machine, const Settings& settings, const Progress& progress);
 
 }  // namespace penstock::apps::conv2d

@@ -104,7 +104,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const Tiling tiling{image.rows, image.columns, settings.block_rows, settings.block_columns};
 
     std::vector<PaddedPlane> planes;
-    for (std::size_t p = 0; p < image.planes(); ++p) planes.emplace_back(image.plane(p), image.rows, image.columns, filter);
+    for (std::size_t p = 0; p < image.planes(); ++p)
+        planes.emplace_back(image.plane(p), image.rows, image.columns, filter);
     const Result by_one{image}, by_hand{image}, by_tasks{image};
     Team team{processors_of(machine)};
     const auto run_serial = [&] {
@@ -118,7 +119,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
         return seconds;
     };
     const auto run_tagged = [&] {
-        for (std::size_t p = 0; p < planes.size(); ++p) tagged(planes[p].window(), filter, by_tasks.plane(p), tiling, machine);
+        for (std::size_t p = 0; p < planes.size(); ++p)
+            tagged(planes[p].window(), filter, by_tasks.plane(p), tiling, machine);
         machine.barrier();
     };
     const Way ways[] = {{"serial", by_one.reset(), [&] { return seconds_of(run_serial); }},
@@ -130,9 +132,10 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     result.workers = team.size();
     result.tasks = tiling.count() * planes.size();
     result.timings = measure(ways, settings.repetitions, progress);
-    result.checks = {{"relative error", 0, relative_error(image, filter, by_tasks), tolerance, "float64"},
-                     same_bits<float>("pixels of hand that differ", by_hand.pixels.span(), by_one.pixels.span(), "serial"),
-                     same_bits<float>("pixels of tagged that differ", by_tasks.pixels.span(), by_one.pixels.span(), "serial")};
+    result.checks = {
+        {"relative error", 0, relative_error(image, filter, by_tasks), tolerance, "float64"},
+        same_bits<float>("pixels of hand that differ", by_hand.pixels.span(), by_one.pixels.span(), "serial"),
+        same_bits<float>("pixels of tagged that differ", by_tasks.pixels.span(), by_one.pixels.span(), "serial")};
     if (settings.keep_arrays) {
         result.arrays = {keep<float>("filter", {filter.rows, filter.columns}, filter.weights),
                          keep<float>("image", image.shape, image.pixels),

@@ -1,9 +1,9 @@
-// LU factorisation without pivoting in contiguous blocks, after SPLASH-2: A = L U with U unit-upper (the pivots are in L).
-// With n = 512 and blocks of 16 x 16 these are 11,440 tasks of about half a microsecond: the fine-grain test.
+// LU factorisation without pivoting in contiguous blocks, after SPLASH-2: A = L U with U unit-upper (the pivots are in
+// L). With n = 512 and blocks of 16 x 16 these are 11,440 tasks of about half a microsecond: the fine-grain test.
 //
-// Step k factors the diagonal block; then the blocks below it (bdiv) and right of it (bmodd) are solved; then the interior
-// is updated (bmod). A barrier ends each of the three phases. All ways do the same operations on each element in the same
-// order, so their factors are equal bit for bit.
+// Step k factors the diagonal block; then the blocks below it (bdiv) and right of it (bmodd) are solved; then the
+// interior is updated (bmod). A barrier ends each of the three phases. All ways do the same operations on each element
+// in the same order, so their factors are equal bit for bit.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,12 @@ class Machine;
 
 namespace penstock::apps::lu {
 
-/// A square matrix of doubles as a grid of contiguous, column-major blocks; the last row and column of blocks may be smaller.
+/// A square matrix of doubles as a grid of contiguous, column-major blocks; the last row and column of blocks may be
+/// smaller.
 class Matrix {
   public:
-    /// Zeros. Throws UsageError unless 1 <= block <= 32,768 and 1 <= order <= 2^28. Any block is legal, also one above the order.
+    /// Zeros. Throws UsageError unless 1 <= block <= 32,768 and 1 <= order <= 2^28. Any block is legal, also one above
+    /// the order.
     Matrix(std::size_t order, std::size_t block);
 
     std::size_t order() const noexcept { return order_; }
@@ -37,7 +39,9 @@ class Matrix {
     std::size_t extent(std::size_t i) const noexcept { return i + 1 < blocks_ ? block_ : order_ - i * block_; }
 
     /// Block (i, j): extent(i) x extent(j) elements, column-major.
-    std::span<double> tile(std::size_t i, std::size_t j) noexcept { return {data() + offset(i, j), extent(i) * extent(j)}; }
+    std::span<double> tile(std::size_t i, std::size_t j) noexcept {
+        return {data() + offset(i, j), extent(i) * extent(j)};
+    }
     std::span<const double> tile(std::size_t i, std::size_t j) const noexcept {
         return {data() + offset(i, j), extent(i) * extent(j)};
     }
@@ -83,8 +87,8 @@ void tagged(Matrix& matrix, Machine& machine);
 /// How many procedures one factorisation runs (all but the diagonal blocks are tasks of the tagged way).
 std::size_t procedures(const Matrix& matrix) noexcept;
 
-/// |A - L U| / |A| in the Frobenius norm. Up to order 1024 with the product formed; above that from one pseudo-random vector
-/// v, as |A v - L (U v)| / (|A| |v|).
+/// |A - L U| / |A| in the Frobenius norm. Up to order 1024 with the product formed; above that from one pseudo-random
+/// vector v, as |A v - L (U v)| / (|A| |v|).
 double residual(const Matrix& original, const Matrix& factors);
 
 /// Solves L U x = b.
@@ -93,8 +97,8 @@ std::vector<double> solve(const Matrix& factors, std::vector<double> b);
 /// The largest |x - 1| when the right-hand side is the sum of each row, so that x = 1.
 double solution_error(const Matrix& original, const Matrix& factors);
 
-/// The application for the gallery. Settings: rows (order, 512), block_rows (16), seed. Input "A" (n x n float64) in place
-/// of the generated one. Arrays kept: "A" and "LU" (n x n, row-major).
+/// The application for the gallery. Settings: rows (order, 512), block_rows (16), seed. Input "A" (n x n float64) in
+/// place of the generated one. Arrays kept: "A" and "LU" (n x n, row-major).
 RunResult run(Machine& machine, const Settings& settings, const Progress& progress);
 
 }  // namespace penstock::apps::lu

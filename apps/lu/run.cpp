@@ -81,7 +81,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const Way ways[] = {
         {"serial", [&] { by_one.copy_from(original); }, [&] { return seconds_of([&] { serial(by_one); }); }},
         {"hand", [&] { by_hand.copy_from(original); }, [&] { return hand(by_hand, team); }},
-        {"tagged", [&] { by_tasks.copy_from(original); }, [&] { return seconds_of([&] { tagged(by_tasks, machine); }); }}};
+        {"tagged", [&] { by_tasks.copy_from(original); },
+         [&] { return seconds_of([&] { tagged(by_tasks, machine); }); }}};
 
     RunResult result;
     result.app = "lu";
@@ -91,7 +92,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const bool generated = settings.inputs.empty();
     if (generated && settings.seed == splash_seed) add_published(result.checks, original, by_tasks);
     result.checks.push_back({"|A - LU| / |A|", 0, residual(original, by_tasks), residual_tolerance, "A"});
-    result.checks.push_back({"largest |x - 1|", 0, solution_error(original, by_tasks), solution_tolerance, "row sums of A"});
+    result.checks.push_back(
+        {"largest |x - 1|", 0, solution_error(original, by_tasks), solution_tolerance, "row sums of A"});
     result.checks.push_back(
         same_bits<double>("elements of hand that differ", by_hand.elements(), by_one.elements(), "serial"));
     result.checks.push_back(

@@ -20,7 +20,8 @@ void tagged(Matrix& matrix, Machine& machine) {
         machine.barrier();
         for (std::size_t j = k + 1; j < blocks; ++j) {
             for (std::size_t i = k + 1; i < blocks; ++i) {
-                machine.call<kernels::lu::bmod>(in(matrix.tile(i, k)), in(matrix.tile(k, j)), inout(matrix.tile(i, j)), order);
+                machine.call<kernels::lu::bmod>(in(matrix.tile(i, k)), in(matrix.tile(k, j)), inout(matrix.tile(i, j)),
+                                                order);
             }
         }
         machine.barrier();

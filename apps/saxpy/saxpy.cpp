@@ -89,7 +89,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
                      same_bits<float>("elements of hand that differ", by_hand.span(), by_one.span(), "serial"),
                      same_bits<float>("elements of tagged that differ", by_tasks.span(), by_one.span(), "serial")};
     if (settings.keep_arrays) {
-        result.arrays = {keep<float>("x", {n}, x.span()), keep<float>("y", {n}, y.span()), keep<float>("result", {n}, by_tasks.span())};
+        result.arrays = {keep<float>("x", {n}, x.span()), keep<float>("y", {n}, y.span()),
+                         keep<float>("result", {n}, by_tasks.span())};
     }
     settings.inputs.clear();
     result.settings = std::move(settings);

@@ -48,7 +48,8 @@ double hand(std::span<const float> a, std::span<const float> x, std::span<float>
     });
 }
 
-void tagged(std::span<const float> a, std::span<const float> x, std::span<float> y, std::size_t rows, Machine& machine) {
+void tagged(std::span<const float> a, std::span<const float> x, std::span<float> y, std::size_t rows,
+            Machine& machine) {
     for (std::size_t begin = 0; begin < y.size(); begin += rows) {
         const std::size_t count = std::min(rows, y.size() - begin);
         const auto panel = a.subspan(begin * x.size(), count * x.size());
@@ -102,9 +103,10 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     result.workers = team.size();
     result.tasks = parts(rows, settings.block_rows);
     result.timings = measure(ways, settings.repetitions, progress);
-    result.checks = {{"relative error", 0, relative_error(a.span(), x.span(), y.span(), by_tasks.span()), tolerance, "float64"},
-                     same_bits<float>("elements of hand that differ", by_hand.span(), by_one.span(), "serial"),
-                     same_bits<float>("elements of tagged that differ", by_tasks.span(), by_one.span(), "serial")};
+    result.checks = {
+        {"relative error", 0, relative_error(a.span(), x.span(), y.span(), by_tasks.span()), tolerance, "float64"},
+        same_bits<float>("elements of hand that differ", by_hand.span(), by_one.span(), "serial"),
+        same_bits<float>("elements of tagged that differ", by_tasks.span(), by_one.span(), "serial")};
     if (settings.keep_arrays) {
         result.arrays = {keep<float>("A", {rows, columns}, a.span()), keep<float>("x", {columns}, x.span()),
                          keep<float>("y", {rows}, y.span()), keep<float>("result", {rows}, by_tasks.span())};

@@ -1,4 +1,5 @@
-// SGEMV, y := alpha A x + beta y, a task for every few rows: one long stream (A) and one vector that all tasks read (x).
+// SGEMV, y := alpha A x + beta y, a task for every few rows: one long stream (A) and one vector that all tasks read
+// (x).
 #pragma once
 
 #include <cstddef>

@@ -25,7 +25,8 @@ std::vector<float> random_values(std::size_t count, unsigned seed) {
 }
 
 // rows and columns of the filter, rows and columns of the result
-class Correlate : public testing::TestWithParam<std::tuple<std::pair<std::size_t, std::size_t>, std::pair<std::size_t, std::size_t>>> {};
+class Correlate : public testing::TestWithParam<
+                      std::tuple<std::pair<std::size_t, std::size_t>, std::pair<std::size_t, std::size_t>>> {};
 
 TEST_P(Correlate, agrees_with_the_definition_in_double_precision_and_touches_nothing_else) {
     const auto [filter_rows, filter_columns] = std::get<0>(GetParam());
@@ -59,14 +60,12 @@ TEST_P(Correlate, agrees_with_the_definition_in_double_precision_and_touches_not
 
 using Shape = std::pair<std::size_t, std::size_t>;
 INSTANTIATE_TEST_SUITE_P(shapes, Correlate,
-                         testing::Combine(testing::Values(Shape{1, 1}, Shape{3, 3}, Shape{5, 5}, Shape{7, 7}, Shape{3, 5},
-                                                          Shape{11, 1}, Shape{1, 11}),
-                                          testing::Values(Shape{1, 1}, Shape{4, 31}, Shape{3, 32}, Shape{2, 33}, Shape{5, 64},
-                                                          Shape{2, 95})));
+                         testing::Combine(testing::Values(Shape{1, 1}, Shape{3, 3}, Shape{5, 5}, Shape{7, 7},
+                                                          Shape{3, 5}, Shape{11, 1}, Shape{1, 11}),
+                                          testing::Values(Shape{1, 1}, Shape{4, 31}, Shape{3, 32}, Shape{2, 33},
+                                                          Shape{5, 64}, Shape{2, 95})));
 
-TEST(Correlate, of_nothing_is_nothing) {
-    correlate(view<const float, 2>{}, {}, view<float, 2>{});
-}
+TEST(Correlate, of_nothing_is_nothing) { correlate(view<const float, 2>{}, {}, view<float, 2>{}); }
 
 TEST(Correlate, does_not_turn_the_filter_round) {
     const std::vector<float> image{0, 0, 0, 0, 1, 0, 0, 0, 0};
@@ -80,7 +79,8 @@ TEST(Add, sums_tiles_of_different_pitch_exactly) {
     const auto a = random_values(5 * 10, 1);
     const auto b = random_values(5 * 12, 2);
     std::vector<float> sum(5 * 8, untouched);
-    add(view<const float, 2>{a.data(), 5, 7, 10}, view<const float, 2>{b.data(), 5, 7, 12}, view<float, 2>{sum.data(), 5, 7, 8});
+    add(view<const float, 2>{a.data(), 5, 7, 10}, view<const float, 2>{b.data(), 5, 7, 12},
+        view<float, 2>{sum.data(), 5, 7, 8});
     for (std::size_t i = 0; i < 5; ++i) {
         for (std::size_t j = 0; j < 7; ++j) EXPECT_EQ(sum[i * 8 + j], a[i * 10 + j] + b[i * 12 + j]);
         EXPECT_EQ(sum[i * 8 + 7], untouched);

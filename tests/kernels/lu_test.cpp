@@ -69,7 +69,8 @@ Block product(const Block& a, const Block& b) {
 
 void expect_near(const Block& actual, const Block& expected, double tolerance) {
     ASSERT_EQ(actual.values.size(), expected.values.size());
-    for (std::size_t i = 0; i < actual.values.size(); ++i) ASSERT_NEAR(actual.values[i], expected.values[i], tolerance) << i;
+    for (std::size_t i = 0; i < actual.values.size(); ++i)
+        ASSERT_NEAR(actual.values[i], expected.values[i], tolerance) << i;
 }
 
 // order of the diagonal block, the other side of the blocks beside it
@@ -110,7 +111,8 @@ TEST_P(LuKernels, bmod_subtracts_the_product) {
     const Block above = random_block(n(), side() + 1, 7);
     const Block original = random_block(side(), side() + 1, 8);
     Block expected = product(left, above);
-    for (std::size_t i = 0; i < expected.values.size(); ++i) expected.values[i] = original.values[i] - expected.values[i];
+    for (std::size_t i = 0; i < expected.values.size(); ++i)
+        expected.values[i] = original.values[i] - expected.values[i];
     Block block = original;
     bmod(left.values, above.values, block.values, order());
     expect_near(block, expected, 1e-13 * static_cast<double>(n() + 1));
@@ -135,7 +137,6 @@ TEST_P(LuKernels, each_element_is_computed_in_the_order_of_the_definition_whatev
 
 // 16 has a path of its own, 64 is the last on the stack, 65 allocates.
 INSTANTIATE_TEST_SUITE_P(shapes, LuKernels,
-                         testing::Combine(testing::Values(1, 3, 15, 16, 17, 64, 65),
-                                          testing::Values(1, 7, 16, 19)));
+                         testing::Combine(testing::Values(1, 3, 15, 16, 17, 64, 65), testing::Values(1, 7, 16, 19)));
 
 }  // namespace

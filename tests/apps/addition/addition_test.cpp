@@ -49,6 +49,7 @@ TEST_P(AdditionShapes, every_way_gives_the_exact_sums) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(shapes, AdditionShapes, testing::Combine(testing::Values(1, 32, 33, 100), testing::Values(1, 63, 64, 130)));
+INSTANTIATE_TEST_SUITE_P(shapes, AdditionShapes,
+                         testing::Combine(testing::Values(1, 32, 33, 100), testing::Values(1, 63, 64, 130)));
 
 }  // namespace

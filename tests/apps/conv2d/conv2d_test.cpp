@@ -25,8 +25,10 @@ conv2d::Filter random_filter(std::size_t rows, std::size_t columns) {
 }
 
 TEST(Reflect, does_not_repeat_the_border_and_goes_on_for_ever) {
-    const std::vector<std::size_t> expected{1, 2, 3, 2, 1, 0, 1, 2, 3, 2, 1, 0, 1};  // of indices -5 to 7 in a line of 4
-    for (std::ptrdiff_t i = -5; i <= 7; ++i) EXPECT_EQ(conv2d::reflect(i, 4), expected[static_cast<std::size_t>(i + 5)]) << i;
+    const std::vector<std::size_t> expected{1, 2, 3, 2, 1, 0, 1,
+                                            2, 3, 2, 1, 0, 1};  // of indices -5 to 7 in a line of 4
+    for (std::ptrdiff_t i = -5; i <= 7; ++i)
+        EXPECT_EQ(conv2d::reflect(i, 4), expected[static_cast<std::size_t>(i + 5)]) << i;
     EXPECT_EQ(conv2d::reflect(-3, 1), 0u);
     EXPECT_EQ(conv2d::reflect(3, 2), 1u);
 }
@@ -65,9 +67,9 @@ TEST_P(ConvShapes, every_way_gives_the_same_bits_close_to_float64) {
 }
 
 INSTANTIATE_TEST_SUITE_P(shapes, ConvShapes,
-                         testing::Values(Shape{1, 1, 1}, Shape{5, 1, 1}, Shape{5, 1, 40}, Shape{5, 40, 1}, Shape{3, 2, 2},
-                                         Shape{5, 16, 48}, Shape{5, 17, 49}, Shape{5, 100, 130}, Shape{7, 33, 65},
-                                         Shape{9, 20, 30}, Shape{31, 10, 10}));
+                         testing::Values(Shape{1, 1, 1}, Shape{5, 1, 1}, Shape{5, 1, 40}, Shape{5, 40, 1},
+                                         Shape{3, 2, 2}, Shape{5, 16, 48}, Shape{5, 17, 49}, Shape{5, 100, 130},
+                                         Shape{7, 33, 65}, Shape{9, 20, 30}, Shape{31, 10, 10}));
 
 TEST(Conv2d, the_default_filter_keeps_a_constant_image_as_it_is) {
     const conv2d::Filter filter = conv2d::binomial();

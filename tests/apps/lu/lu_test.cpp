@@ -101,10 +101,11 @@ TEST_P(LuShapes, by_tagged_calls_the_factors_have_the_same_bits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(shapes, LuShapes,
-                         testing::Values(std::tuple{1u, 1u}, std::tuple{1u, 16u}, std::tuple{2u, 1u}, std::tuple{16u, 16u},
-                                         std::tuple{17u, 16u}, std::tuple{15u, 16u}, std::tuple{31u, 16u},
-                                         std::tuple{64u, 16u}, std::tuple{100u, 7u}, std::tuple{65u, 64u},
-                                         std::tuple{130u, 65u}, std::tuple{100u, 1000u}, std::tuple{33u, 1u}));
+                         testing::Values(std::tuple{1u, 1u}, std::tuple{1u, 16u}, std::tuple{2u, 1u},
+                                         std::tuple{16u, 16u}, std::tuple{17u, 16u}, std::tuple{15u, 16u},
+                                         std::tuple{31u, 16u}, std::tuple{64u, 16u}, std::tuple{100u, 7u},
+                                         std::tuple{65u, 64u}, std::tuple{130u, 65u}, std::tuple{100u, 1000u},
+                                         std::tuple{33u, 1u}));
 
 TEST(Lu, makes_the_matrix_and_the_factors_that_others_computed) {
     lu::Matrix matrix{512, 16};
