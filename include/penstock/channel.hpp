@@ -205,8 +205,10 @@ class Consumer {
         return &slots_[after];
     }
 
-    /// The record behind front(), if it is there already; for prefetching. Does not move anything.
+    /// The record behind front(), if it is there already; for prefetching. Does not move anything. A record that completes in its
+    /// slot was alone when it was issued, so nothing is looked for behind it.
     const RecordType* behind() const noexcept {
+        if (slots_[position_].sequence.load(std::memory_order_relaxed) & 1) return nullptr;
         const auto& record = slots_[(position_ + 1) & mask_];
         return record.sequence.load(std::memory_order_acquire) >> 1 == next_ + 1 ? &record : nullptr;
     }

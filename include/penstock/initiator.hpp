@@ -267,6 +267,7 @@ class alignas(128) Initiator {
     void wait_for(const Handle& handle, Ring& ring, bool helping);
     void wait_while_helping(const std::function<bool()>& ready);
     bool complete(const Handle& handle, Ring& ring) noexcept;
+    bool back_soon(LaneEnd& lane, Ticket ticket) noexcept;
     static void throw_failure_of(const Handle& handle, Ring& ring);
     void reap_orphans() noexcept;
     void recycle(Scope& scope) noexcept;

@@ -348,10 +348,8 @@ bool Initiator::help(Scope* scope, std::uint32_t most) {
 /// Waits with nothing to do, and counts the time: each wait beyond a microsecond exactly, the shorter ones as nothing.
 template <class Poll>
 void Initiator::wait_until(Poll&& poll, WaitReason reason) {
-    for (int looks = 0; looks < 64; ++looks) {
+    for (int looks = 0; looks < 64; ++looks)
         if (poll()) return;
-        relax();
-    }
     counters_.waits.add();
     counters_.sampled_waits.add();
     const auto begin = Clock::ticks();
@@ -398,10 +396,14 @@ void Initiator::barrier() {
 }
 
 void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
-    const bool own = &ring.owner() == this;
+    const bool own = &ring.owner() == this && !shared_;
+    if (own && ring.kind() == Ring::Kind::lane && back_soon(lanes_[static_cast<std::size_t>(ring.only_target())], handle.ticket())) {
+        if (ring.clean()) [[likely]] return;
+        return throw_failure_of(handle, ring);
+    }
     if (!complete(handle, ring)) {
         Scope* const mine = scope_;
-        helping = (helping && own && !shared_) || in_task();
+        helping = (helping && own) || in_task();
         const bool named = ring.only_target() >= 0 && target_ != any_target;
         std::uint32_t looks = 0;
         const auto poll = [&] {
@@ -416,14 +418,26 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
                 announce(handle);
                 check_for_circle(ring.only_target());
             }
-            if (own && !shared_) wait_until(poll, {Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)});
+            if (own) wait_until(poll, {Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)});
             else waiter_.wait_for(poll, std::chrono::microseconds(200), {Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)});
             if (named) announce({});
         }
     }
-    if (own && !shared_ && !deque_idle_ && scope_ == &base_ && ring.kind() == Ring::Kind::pending)
+    if (own && !deque_idle_ && scope_ == &base_ && ring.kind() == Ring::Kind::pending)
         deque_idle_ = base_.rings.size() == 1 && base_.rings.front()->pending().drained();
     throw_failure_of(handle, ring);
+}
+
+/// A lone task is back before anything else could be done, so the first looks are at its line alone.
+bool Initiator::back_soon(LaneEnd& lane, Ticket ticket) noexcept {
+    constexpr int looks = 256;
+    if (lane.producer.known_empty()) return true;
+    for (int look = 0; look < looks; ++look) {
+        if (!lane.producer.complete(ticket)) continue;
+        if (lane.producer.known_empty()) ++lanes_idle_;
+        return true;
+    }
+    return false;
 }
 
 void Initiator::wait_while_helping(const std::function<bool()>& ready) {

@@ -63,7 +63,7 @@ int Machine::targets() const noexcept { return core_->target_count(); }
 const MachineOptions& Machine::options() const noexcept { return core_->options(); }
 
 bool Machine::in_task() const noexcept {
-    const Initiator* const mine = Initiator::of_this_thread(*core_);
+    Initiator* const mine = Initiator::of_this_thread(*core_);
     return mine != nullptr && mine->in_task();
 }
 

@@ -7,7 +7,6 @@
 #include "penstock/clock.hpp"
 #include "penstock/error.hpp"
 #include "penstock/machine.hpp"
-#include "penstock/relax.hpp"
 #include "penstock/topology.hpp"
 #include "task/core.hpp"
 
@@ -52,11 +51,22 @@ void Target::serve() {
     name_this_thread("penstock/" + std::to_string(index_));
     if (processor_ >= 0 && !pin_this_thread(processor_)) processor_ = -1;
     initiator_->bind_to_this_thread();
-    for (;;) {
-        if (serve_lanes()) continue;
-        if (claim_from_deques()) continue;
+    // The first looks after a task do not even pause: on an idle machine they are what a lone task's latency consists of. Where the
+    // last task came from a lane, the next one is expected there too.
+    int lane_looks = 1;
+    for (std::uint32_t misses = 0;;) {
+        bool from_lane = false;
+        for (int looks = 0; looks < lane_looks && !from_lane; ++looks) from_lane = serve_lanes();
+        if (from_lane || claim_from_deques()) {
+            lane_looks = from_lane ? most_lane_looks : 1;
+            misses = 0;
+            continue;
+        }
+        if (misses == 0) pause_work();
+        if (++misses < looks_before_idle) continue;
         if (stopping_.load(std::memory_order_acquire)) break;
         idle();
+        misses = 0;
     }
 }
 
@@ -131,14 +141,12 @@ bool Target::something_waits() noexcept {
     return false;
 }
 
-void Target::idle() {
+void Target::pause_work() noexcept {
     runner_->interrupted();
     if (busy_.load(std::memory_order_relaxed) != 0) busy_.store(0, std::memory_order_relaxed);
-    // About a microsecond without reading the clock: most gaps between tasks are shorter.
-    for (int looks = 0; looks < 64; ++looks) {
-        relax();
-        if (something_waits()) return;
-    }
+}
+
+void Target::idle() {
     initiator_->reap_orphans();
     auto& counters = runner_->counters();
     counters.idle_periods.add();

@@ -22,6 +22,10 @@ class Target {
     static constexpr int lane_share = 64;
     /// Most tasks claimed at once from a deque.
     static constexpr std::uint32_t most_claimed = 16;
+    /// Looks at the lanes, about 2 ns each, for a look at the deques, about 20 ns.
+    static constexpr int most_lane_looks = 24;
+    /// Rounds of looks before the clock is read and the idle period begins: most gaps are shorter.
+    static constexpr std::uint32_t looks_before_idle = 64;
 
     Target(Core& core, int index, int processor, std::uint32_t most_lanes);
     ~Target();
@@ -55,6 +59,7 @@ class Target {
     bool claim_from_deques() noexcept;
     bool claim_from(Initiator& initiator) noexcept;
     bool something_waits() noexcept;
+    void pause_work() noexcept;
     void idle();
     void mark_busy() noexcept;
 
