@@ -16,10 +16,12 @@ die() {
     exit 1
 }
 
-# Stops with the message, which says what to do, below the end of the log.
+# Stops with the message, which says what to do, below the end of the log and what it calls an error before that.
 die_with_log() {
     say "--- the end of $log"
-    tail -n 40 "$log" >&2 || true
+    tail -n 30 "$log" | cut -c 1-300 >&2 || true
+    say "--- and the errors in it"
+    grep -E '(^|[^-_[:alnum:]])(error|Error|ERROR|FAILED)[: ]' "$log" | cut -c 1-300 | head -n 20 >&2 || true
     say "---"
     die "$@"
 }
@@ -177,4 +179,5 @@ build() {
     [ $# -eq 0 ] || targets=(--target "$@")
     quietly "Building build/$preset" cmake --build "$root/build/$preset" --parallel "$jobs" "${targets[@]}" ||
         die_with_log "The build in build/$preset failed."
+    if grep -q ' warning: ' "$log"; then say "The compiler warned: see $log"; fi
 }
