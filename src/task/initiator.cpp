@@ -247,6 +247,8 @@ Ring* Initiator::add_ring(Scope& scope, int only_target) {
     std::uint32_t capacity = &scope == &base_ ? first_ring_of_thread : first_ring_of_task;
     for (const Ring* ring : list)
         if (ring->only_target() == only_target) capacity = std::min(std::max(capacity, ring->capacity() * growth), largest_ring);
+    if (const auto limit = core_.options().pending_limit; limit != 0 && limit < capacity)
+        capacity = std::bit_ceil(static_cast<std::uint32_t>(limit));
     const auto open = [this](Ring& ring) {
         auto& word = open_[ring.place / 64];
         word.store(word.load(std::memory_order_relaxed) | std::uint64_t{1} << ring.place % 64, std::memory_order_release);
