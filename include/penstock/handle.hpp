@@ -41,6 +41,10 @@ class Handle {
     /// TaskCancelled; a barrier takes no notice of it.
     bool cancel() const;
 
+    /// `name`: what Ring::name() gives.
+    Handle(std::uint64_t name, Ticket ticket) noexcept
+        : Handle(static_cast<std::uint32_t>(name), static_cast<std::uint32_t>(name >> 32), ticket) {}
+
     friend bool operator==(const Handle&, const Handle&) = default;
 
   private:

@@ -149,19 +149,15 @@ class alignas(128) Initiator {
     /// Packs the arguments where the task will be found, and publishes. What is rare stands in place_elsewhere.
     template <class Pack, class... Stored>
     [[gnu::always_inline]] Handle place(std::uint32_t entry, int target, Stored&&... stored) {
-        if (target == any_target && direct_ && Pack::fits(stored...)) [[likely]] {
-            if (lanes_idle_ != 0 && deque_idle_ && scope_ == &base_) {
-                if (LaneEnd* const lane = idle_lane()) {
-                    fill<Pack>(entry, *lane->producer.reserve(), *lane->ring, stored...);
-                    return publish_in_lane(*lane);
-                }
+        if (target == any_target && stream_ != nullptr && Pack::fits(stored...)) [[likely]] {
+            if (TaskRecord* const record = stream_->pending().reserve()) [[likely]] {
+                fill<Pack>(entry, *record, *stream_, stored...);
+                return publish_in_deque(*stream_);
             }
-            if (scope_ != nullptr && scope_->current != nullptr) [[likely]] {
-                Ring& part = *scope_->current;
-                if (TaskRecord* const record = part.pending().reserve()) [[likely]] {
-                    fill<Pack>(entry, *record, part, stored...);
-                    return publish_in_deque(part);
-                }
+        } else if (target == any_target && direct_ && lanes_idle_ != 0 && deque_idle_ && scope_ == &base_ && Pack::fits(stored...)) {
+            if (LaneEnd* const lane = idle_lane()) {
+                fill<Pack>(entry, *lane->producer.reserve(), *lane->ring, stored...);
+                return publish_in_lane(*lane);
             }
         }
         return place_elsewhere<Pack>(entry, target, std::move(stored)...);
@@ -179,7 +175,10 @@ class alignas(128) Initiator {
         if (spot.record == nullptr) return place_nowhere<Pack>(entry, box.release(), stored...);
         if (packed) fill<Pack>(entry, *spot.record, *spot.ring, stored...);
         else fill_box<Pack>(entry, spot.record->payload, box.release());
-        return spot.lane != nullptr ? publish_in_lane(*spot.lane) : publish_in_deque(*spot.ring);
+        if (spot.lane != nullptr) return publish_in_lane(*spot.lane);
+        deque_idle_ = false;
+        if (direct_ && scope_ == &base_ && spot.ring == base_.current) stream_ = spot.ring;
+        return publish_in_deque(*spot.ring);
     }
 
     template <class Pack, class... Stored>
@@ -196,7 +195,7 @@ class alignas(128) Initiator {
     static void fill(std::uint32_t entry, TaskRecord& record, Ring& ring, const Stored&... stored) noexcept {
         record.payload.entry = entry;
         record.payload.flags = 0;
-        Extension* extension = nullptr;
+        [[maybe_unused]] Extension* extension = nullptr;
         if constexpr (Pack::layout.extended) extension = &ring.extensions()[&record - ring.slots()];
         Pack::store(record.payload, extension, stored...);
     }
@@ -220,10 +219,9 @@ class alignas(128) Initiator {
 
     Handle publish_in_deque(Ring& part) noexcept {
         counters_.calls.add();
-        deque_idle_ = false;
         const std::uint64_t number = part.pending().append();
         if (board_.idle_targets.load(std::memory_order_relaxed) != 0) [[unlikely]] wake_a_target(part);
-        return {part.index(), part.generation(), {number, 0, false}};
+        return Handle(part.name(), {number, 0, false});
     }
 
     /// A lane whose target has nothing to do, or null.
@@ -294,6 +292,7 @@ class alignas(128) Initiator {
     bool direct_ = true;       ///< balanced, and used by one thread: unnamed tasks take the short way
     bool shared_ = false;      ///< used by several threads, under sharing_
     Scope* scope_ = nullptr;   ///< of the running task; null until it issues something
+    Ring* stream_ = nullptr;   ///< the part of the deque that takes all unnamed tasks for now; null: look where they go
     std::unique_ptr<LaneEnd[]> lanes_;
     MachineBoard& board_;
     Core& core_;

@@ -51,7 +51,8 @@ class PendingRing {
 
     /// `slots` and `done`: `capacity` of each (a power of two). `completed`: one line for each of `claimants`.
     PendingRing(RecordType* slots, DoneType* done, std::uint32_t capacity, CompletedType* completed, std::uint32_t claimants)
-        : slots_(slots), done_(done), completed_(completed), mask_(capacity - 1), claimants_(claimants) {}
+        : slots_(slots), done_(done), completed_(completed), mask_(capacity - 1), claimants_(claimants),
+          room_until_(capacity) {}
 
     std::uint32_t capacity() const noexcept { return mask_ + 1; }
     std::uint32_t slot(std::uint64_t number) const noexcept { return static_cast<std::uint32_t>(number - 1) & mask_; }
@@ -63,7 +64,7 @@ class PendingRing {
 
     /// The record to fill next, or nullptr when the slot's last task has not completed yet.
     RecordType* reserve() noexcept {
-        if (tail_ - free_from_ > mask_ && !find_room()) return nullptr;
+        if (tail_ == room_until_ && !find_room()) return nullptr;
         return &slots_[static_cast<std::uint32_t>(tail_) & mask_];
     }
 
@@ -81,6 +82,7 @@ class PendingRing {
         for (std::uint32_t i = 0; i < claimants_; ++i) sum += completed_[i].count.load(std::memory_order_acquire);
         if (sum != tail_) return false;
         free_from_ = tail_;
+        room_until_ = tail_ + mask_ + 1;
         return true;
     }
 
@@ -132,7 +134,8 @@ class PendingRing {
     /// fewer lines than looking at each slot's word when it is needed.
     bool find_room() noexcept {
         while (free_from_ != tail_ && completed(free_from_ + 1)) ++free_from_;
-        return tail_ - free_from_ <= mask_;
+        room_until_ = free_from_ + mask_ + 1;
+        return tail_ != room_until_;
     }
 
     bool valid(std::uint64_t number) const noexcept {
@@ -147,6 +150,7 @@ class PendingRing {
     std::uint32_t claimants_;
     // The owner's.
     alignas(128) std::uint64_t tail_ = 0;       ///< tasks appended
+    std::uint64_t room_until_ = 0;              ///< slots are known to be free until this many tasks have been appended
     std::uint64_t free_from_ = 0;               ///< all tasks up to here are known to be complete
     // The claimants'.
     alignas(128) typename Policy::template Atomic<std::uint64_t> head_{0};  ///< tasks claimed

@@ -54,6 +54,8 @@ class Ring {
 
     std::uint32_t index() const noexcept { return index_; }
     std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
+    /// Index and generation in one word, for the owner, who need not ask an atomic.
+    std::uint64_t name() const noexcept { return name_; }
     Kind kind() const noexcept { return kind_; }
     std::uint32_t capacity() const noexcept { return capacity_; }
     TaskRecord* slots() const noexcept { return slots_; }
@@ -104,6 +106,7 @@ class Ring {
     std::uint32_t index_;
     std::uint32_t capacity_;
     std::atomic<std::uint32_t> generation_{1};
+    std::uint64_t name_ = 0;
     Kind kind_ = Kind::lane;
     int only_target_ = any_target;
     Initiator* owner_ = nullptr;

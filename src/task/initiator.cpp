@@ -387,7 +387,10 @@ void Initiator::barrier() {
         announce({});
         if (circle != any_target) throw_would_deadlock(circle);
     }
-    if (mine == &base_) deque_idle_ = true;
+    if (mine == &base_) {
+        deque_idle_ = true;
+        stream_ = nullptr;
+    }
     // Everything is free again, so start over with the smallest part, which the nearest cache holds.
     if (!mine->rings.empty()) mine->current = mine->rings.front();
     if (mine == &base_)
@@ -427,6 +430,7 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
     }
     if (own && !deque_idle_ && scope_ == &base_ && ring.kind() == Ring::Kind::pending)
         deque_idle_ = base_.rings.size() == 1 && base_.rings.front()->pending().drained();
+    if (deque_idle_) stream_ = nullptr;
     throw_failure_of(handle, ring);
 }
 

@@ -58,6 +58,7 @@ Ring& Ring::acquire(Kind kind, std::uint32_t capacity, std::uint32_t claimants, 
 
 void Ring::reset(Kind kind, std::uint32_t claimants, Initiator& owner, Doorbell& owner_bell, int only_target) {
     kind_ = kind;
+    name_ = std::uint64_t{generation_.load(std::memory_order_relaxed)} << 32 | index_;
     owner_ = &owner;
     owner_bell_ = &owner_bell;
     only_target_ = only_target;

@@ -9,23 +9,50 @@
 
 namespace penstock {
 
-void Runner::run(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept {
+/// For as long as it lives this thread is inside tasks: what they issue goes into scopes of their own.
+class Runner::Inside {
+  public:
+    explicit Inside(Runner& runner) noexcept
+        : runner_(runner),
+          scope_(std::exchange(runner.self_.scope_, nullptr)),
+          stream_(std::exchange(runner.self_.stream_, nullptr)) {
+        ++runner.depth_;
+        if (runner.self_.board_.timeline.load(std::memory_order_relaxed) != 0) runner.until_sample_ = 1;
+    }
+    ~Inside() {
+        --runner_.depth_;
+        runner_.self_.scope_ = scope_;
+        runner_.self_.stream_ = stream_;
+    }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+  private:
+    Runner& runner_;
+    Scope* scope_;
+    Ring* stream_;
+};
+
+inline void Runner::run_one(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept {
     const Entry& entry = entry_of(payload.entry);
     const PackedArguments arguments{payload.line, extension->bytes, (payload.flags & TaskPayload::boxed) != 0};
     if (ring.cancels() && ring.take_cancellation(number)) [[unlikely]] return skip(ring, entry, arguments, number);
-
-    Scope* const outer = std::exchange(self_.scope_, nullptr);
-    ++depth_;
-    const std::uint64_t begin = --until_sample_ == 0 || self_.board_.timeline.load(std::memory_order_relaxed) != 0 ? start_sample() : 0;
+    const std::uint64_t begin = --until_sample_ == 0 ? start_sample() : 0;
     try {
         entry.run(arguments, store_);
     } catch (...) {
         keep_failure(ring, entry, number);
     }
     if (begin != 0) [[unlikely]] end_sample(begin, payload, extension->bytes, ring);
-    if (self_.scope_ != nullptr) [[unlikely]] self_.leave_scope();
-    self_.scope_ = outer;
-    --depth_;
+    if (self_.scope_ != nullptr) [[unlikely]] {
+        self_.leave_scope();
+        self_.scope_ = nullptr;
+    }
+}
+
+void Runner::run(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept {
+    const Inside inside(*this);
+    run_one(ring, payload, extension, number);
     counters_.tasks.add_release();
 }
 
@@ -33,17 +60,22 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std:
     auto& pending = ring.pending();
     if (claim.count > 1) pending.fetch(claim);
     const std::uint64_t end = claim.first + claim.count;
-    for (std::uint64_t number = claim.first; number < end; ++number) {
-        if (number + 1 < end) prefetch(pending.record(number + 1).payload, &ring.extensions()[pending.slot(number + 1)]);
-        run(ring, pending.record(number).payload, &ring.extensions()[pending.slot(number)], number);
-        pending.complete(number);
-        if (number + 1 == end) pending.complete_claim(claim, claimant);
-        penstock::ring(ring.owner_bell());
+    {
+        const Inside inside(*this);
+        for (std::uint64_t number = claim.first; number < end; ++number) {
+            if (number + 1 < end) prefetch(pending.record(number + 1).payload, &ring.extensions()[pending.slot(number + 1)]);
+            run_one(ring, pending.record(number).payload, &ring.extensions()[pending.slot(number)], number);
+            pending.complete(number);
+            penstock::ring(ring.owner_bell());
+        }
     }
+    counters_.tasks.add_release(claim.count);
+    pending.complete_claim(claim, claimant);
+    penstock::ring(ring.owner_bell());
 }
 
 std::uint64_t Runner::start_sample() noexcept {
-    until_sample_ = sample_every;
+    until_sample_ = self_.board_.timeline.load(std::memory_order_relaxed) != 0 ? 1 : sample_every;
     return Clock::ticks();
 }
 
@@ -81,7 +113,6 @@ void Runner::skip(Ring& ring, const Entry& entry, const PackedArguments& argumen
     entry.discard(arguments);
     auto cause = std::make_exception_ptr(TaskCancelled("task " + std::string(entry.name) + " was cancelled before it started"));
     ring.fail({number, std::string(entry.name), target_, std::move(cause), true});
-    counters_.tasks.add_release();
 }
 
 }  // namespace penstock

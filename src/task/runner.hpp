@@ -45,6 +45,9 @@ class Runner {
     LocalStore& store() noexcept { return store_; }
 
   private:
+    class Inside;
+
+    void run_one(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
     std::uint64_t start_sample() noexcept;
     void end_sample(std::uint64_t begin, const TaskPayload& payload, std::byte* extension, const Ring& ring) noexcept;
     void keep_failure(Ring& ring, const Entry& entry, std::uint64_t number) noexcept;
