@@ -65,9 +65,12 @@ void ArrayArgument::read_buffer() {
             strides_[0] = static_cast<std::ptrdiff_t>(item_bytes_);
             describe(buffer_.buf, 1, buffer_.readonly != 0);
         } else {
-            for (std::size_t d = 0; d < dimensions; ++d) {
+            // Exporters that are contiguous may leave out the strides (ctypes does).
+            auto next = static_cast<std::ptrdiff_t>(item_bytes_);
+            for (std::size_t d = dimensions; d-- > 0;) {
                 extents_[d] = static_cast<std::size_t>(buffer_.shape[d]);
-                strides_[d] = buffer_.strides[d];
+                strides_[d] = buffer_.strides != nullptr ? buffer_.strides[d] : next;
+                next *= static_cast<std::ptrdiff_t>(extents_[d]);
             }
             describe(buffer_.buf, dimensions, buffer_.readonly != 0);
         }
@@ -176,7 +179,7 @@ namespace {
 template <class Tag>
 PyTypeObject* bind_tag(nb::module_& module, const char* name, const char* doc, const char* signature) {
     const auto type = nb::class_<Tag>(module, name, nb::is_final(), doc)
-                          .def(nb::init<nb::handle>(), nb::arg("array"), nb::sig(signature))
+                          .def(nb::init<nb::handle>(), nb::arg("array").none(), nb::sig(signature))
                           .def_prop_ro("array", [](const Tag& tag) { return tag.object(); }, nb::sig("def array(self) -> Any"),
                                        "The object whose memory this is.")
                           .def("__repr__", [](const Tag& tag) { return represent(tag); });

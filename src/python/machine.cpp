@@ -168,7 +168,7 @@ void bind_machine(nb::module_& module) {
              "Raises UsageError for values out of range, SystemError when the system gives no more threads or memory.")
         .def("call", [](PythonMachine& self, nb::handle body, const nb::args& arguments, nb::handle signature) {
                  return self.call(Initiator::any_target, body, arguments, signature);
-             }, nb::arg("body"), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
+             }, nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
              nb::sig("def call(self, body: Any, *arguments: In | Out | InOut | float | int | bool, signature: str | None = None) -> Handle"),
              call_doc)
         .def("on", [](nb::handle self, int target) {
@@ -204,7 +204,7 @@ void bind_machine(nb::module_& module) {
     nb::class_<PythonTarget>(module, "Target", nb::is_final(), "One target of a machine, as the receiver of calls: machine.on(number).")
         .def("call", [](PythonTarget& self, nb::handle body, const nb::args& arguments, nb::handle signature) {
                  return nb::cast<PythonMachine&>(self.machine).call(self.number, body, arguments, signature);
-             }, nb::arg("body"), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
+             }, nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
              nb::sig("def call(self, body: Any, *arguments: In | Out | InOut | float | int | bool, signature: str | None = None) -> Handle"),
              "As Machine.call; nobody but this target runs the task.")
         .def_prop_ro("number", [](const PythonTarget& self) { return self.number; }, "Its number, from 0.");

@@ -8,6 +8,8 @@
 NB_MODULE(_core, module) {
     using namespace penstock::python;
     module.doc() = "The compiled part of penstock; import penstock.";
+    // numba keeps the globals of every cfunc until the process ends, and with them the tags and bodies that lie there.
+    nanobind::set_leak_warnings(false);
     bind_errors(module);
     bind_arguments(module);
     bind_bodies(module);

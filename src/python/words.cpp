@@ -99,10 +99,15 @@ void Words::place_scalar(const Slot& slot, nb::handle value, int number) {
             PyErr_Clear();
             refuse(number, "is a " + type_text(value) + ", but the body takes a " + std::string(name_of(slot.element)));
         }
-        const double exact = slot.element.bytes == sizeof(double) ? 0x1p53 : 0x1p24;
-        if (PyLong_Check(value.ptr()) && std::abs(number_given) > exact)
-            refuse(number, "is an integer too large for a " + std::string(name_of(slot.element)) + " to hold exactly; say float(x)");
-        if (slot.element.bytes == sizeof(double)) {
+        const bool wide = slot.element.bytes == sizeof(double);
+        if (PyLong_Check(value.ptr()) && std::abs(number_given) >= (wide ? 0x1p53 : 0x1p24)) {
+            const auto kept = nb::steal(PyLong_FromDouble(wide ? number_given : static_cast<float>(number_given)));
+            if (!kept.is_valid() || PyObject_RichCompareBool(kept.ptr(), value.ptr(), Py_EQ) != 1) {
+                PyErr_Clear();
+                refuse(number, "is an integer that a " + std::string(name_of(slot.element)) + " cannot hold exactly; say float(x)");
+            }
+        }
+        if (wide) {
             word = std::bit_cast<std::uint64_t>(number_given);
             return;
         }
@@ -114,7 +119,7 @@ void Words::place_scalar(const Slot& slot, nb::handle value, int number) {
     const auto index = nb::steal(PyNumber_Index(value.ptr()));
     if (!index.is_valid()) {
         PyErr_Clear();
-        if (slot.element.kind == ElementKind::boolean && std::string_view(type_text(value)).starts_with("numpy.bool")) {
+        if (slot.element.kind == ElementKind::boolean && nb::hasattr(value, "dtype") && type_text(value).starts_with("bool")) {
             word = PyObject_IsTrue(value.ptr()) == 1;
             return;
         }

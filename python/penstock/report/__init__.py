@@ -1,0 +1,5 @@
+"""Reports as one self-contained HTML page: pictures, times, where the time went, timelines, checks, the machine."""
+
+from penstock.report.page import Picture, Section, write_page
+
+__all__ = ["Picture", "Section", "write_page"]

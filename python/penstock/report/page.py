@@ -1,0 +1,139 @@
+"""The page of a report. Everything is inside the file: it can be mailed, and opens without a network."""
+
+import base64
+import html
+import io
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from penstock.recording import Recorded
+from penstock.report.timeline import timeline_figure
+from penstock.terminal import duration, figure
+
+
+@dataclass
+class Picture:
+    """One picture. pixels: rows x columns x 3, or rows x columns; 0 to 1."""
+
+    caption: str
+    pixels: np.ndarray
+
+    def data_uri(self) -> str:
+        """As PNG inside an address."""
+        levels = np.rint(np.clip(self.pixels, 0, 1) * 255).astype(np.uint8)
+        stream = io.BytesIO()
+        Image.fromarray(levels).save(stream, "PNG", optimize=True)
+        return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
+
+
+@dataclass
+class Section:
+    """One application in a report.
+
+    checks: rows as run_app returns them, with those of other references
+    notes: sentences below the checks, such as which reference is not installed
+    """
+
+    title: str
+    lead: str
+    recorded: Recorded
+    checks: list[dict[str, Any]]
+    pictures: list[Picture] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def write_page(path: Path, title: str, sections: list[Section], machine: str) -> None:
+    """Writes the report; makes its folder. machine: description, a line. Raises OSError where that cannot be written."""
+    template = Template(resources.files("penstock.report").joinpath("page.html").read_text(encoding="utf-8"))
+    good = all(row["ok"] for section in sections for row in section.checks)
+    count = sum(len(section.checks) for section in sections)
+    text = template.substitute(
+        title=html.escape(title),
+        verdict="good" if good else "bad",
+        verdict_text=f"all {count} checks hold" if good else "a check does not hold",
+        machine=html.escape(machine),
+        sections="\n".join(_section(section, number) for number, section in enumerate(sections)),
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _section(section: Section, number: int) -> str:
+    result = section.recorded.result
+    tagged, serial = section.recorded.seconds("tagged"), section.recorded.seconds("serial")
+    figures = [
+        (f"{serial / tagged:.2f}×", f"the speed of one thread, on {result['workers']} workers"),
+        (duration(tagged), "by tagged calls, median"),
+        (f"{result['tasks']:,}", "tasks a run"),
+        (duration(serial / result["tasks"]), "work in a task, on average"),
+    ]
+    return "\n".join(
+        [
+            "<section>",
+            f"<h2>{html.escape(section.title)}</h2>",
+            f"<p class='lead'>{html.escape(section.lead)}</p>",
+            _pictures(section.pictures),
+            "<dl class='figures'>" + "".join(f"<div><dt>{html.escape(word)}</dt><dd>{value}</dd></div>" for value, word in figures) + "</dl>",
+            "<h3>Time</h3>",
+            _times(section.recorded),
+            "<h3>Where the time went</h3>",
+            "<p>The last tagged run. Compute and helping are the bodies of tasks; runtime, transfer and library are what Penstock costs.</p>",
+            f"<figure class='bars'>{_inline_svg(section.recorded.period.bars_svg(''))}</figure>",
+            "<h3>Timeline</h3>",
+            timeline_figure(section.recorded.timeline, number, result["app"]),
+            "<h3>Checks</h3>",
+            _checks(section.checks),
+            *(f"<p class='note'>{html.escape(note)}</p>" for note in section.notes),
+            "</section>",
+        ]
+    )
+
+
+def _inline_svg(text: str) -> str:
+    return text[text.index("<svg") :]  # without the XML declaration
+
+
+def _pictures(pictures: list[Picture]) -> str:
+    if not pictures:
+        return ""
+    return "<div class='pictures'>" + "".join(_picture(picture) for picture in pictures) + "</div>"
+
+
+def _picture(picture: Picture) -> str:
+    caption = html.escape(picture.caption)
+    return f"<figure><img src='{picture.data_uri()}' alt='{caption}'><figcaption>{caption}</figcaption></figure>"
+
+
+WORDS = {"serial": "one thread", "hand": "threaded by hand", "tagged": "tagged calls"}
+
+
+def _times(recorded: Recorded) -> str:
+    """A bar for each way, as long as its time, with every timed run as a tick."""
+    longest = max(max(seconds) for seconds in recorded.result["timings"].values())
+    rows = []
+    for way, seconds in recorded.result["timings"].items():
+        median = recorded.seconds(way)
+        ticks = "".join(f"<i style='left:{100 * second / longest:.2f}%'></i>" for second in seconds)
+        bar = f"<div class='bar' style='width:{100 * median / longest:.2f}%'></div>"
+        rows.append(
+            f"<tr class='{way}'><th>{WORDS.get(way, way)}</th><td class='track'>{bar}{ticks}</td>"
+            f"<td class='number'>{duration(median)}</td><td class='number'>{recorded.seconds('serial') / median:.2f}×</td></tr>"
+        )
+    return "<table class='times'>" + "".join(rows) + "</table><p class='note'>Bars are medians, ticks the single runs, interleaved.</p>"
+
+
+def _checks(checks: list[dict[str, Any]]) -> str:
+    rows = "".join(
+        f"<tr class='{'good' if row['ok'] else 'bad'}'><td>{html.escape(row['name'])}</td><td class='number'>{figure(row['expected'])}</td>"
+        f"<td class='number'>{figure(row['actual'])}</td><td class='number'>{figure(row['tolerance'])}</td><td>{html.escape(row['source'])}</td>"
+        f"<td class='verdict'>{'✓' if row['ok'] else '✗ wrong'}</td></tr>"
+        for row in checks
+    )
+    head = "<tr><th>check</th><th>expected</th><th>actual</th><th>tolerance</th><th>says</th><th></th></tr>"
+    return f"<div class='wide'><table class='checks'><thead>{head}</thead><tbody>{rows}</tbody></table></div>"

@@ -1,0 +1,125 @@
+"""The gallery against references that are not ours."""
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import skimage
+from PIL import Image
+from scipy import ndimage
+from scipy.linalg import blas
+
+import penstock as ps
+from penstock.demo import disc
+from penstock.recording import record_app
+from penstock.references import check_against_lapack, check_factors
+
+ONCE = {"repetitions": 1}
+
+
+def run(machine, name, settings=None, inputs=None):
+    result = ps.run_app(machine, name, {**ONCE, **(settings or {})}, inputs or {}, True)
+    assert result["ok"], result["checks"]
+    return result
+
+
+def test_the_gallery_holds_what_the_readme_says():
+    assert [name for name, _ in ps.gallery()] == ["saxpy", "sgemv", "addition", "conv2d", "lu"]
+
+
+def test_lu_has_the_published_figures(machine):
+    arrays = run(machine, "lu")["arrays"]
+    assert arrays["A"][0, 0] == pytest.approx(27283.695181127354, abs=1e-11)
+    assert arrays["A"][1, 0] == pytest.approx(29786.525864436782, abs=1e-11)
+    assert arrays["A"].sum() == pytest.approx(8741629860.489, abs=1e-3)
+    pivots = np.diag(arrays["LU"])
+    assert pivots[-1] == pytest.approx(676541.5421, abs=1e-4)
+    assert np.abs(pivots).min() == pytest.approx(813.1313, abs=1e-4)
+    assert all(check["ok"] for check in check_factors(arrays["A"], arrays["LU"]))
+
+
+@pytest.mark.parametrize(("order", "block"), [(512, 16), (100, 16), (64, 7), (5, 8), (1, 1)])
+def test_lu_agrees_with_lapack_element_by_element(order, block, machine):
+    matrix = np.random.default_rng(7).random((order, order)) + order * np.eye(order)
+    factors = run(machine, "lu", {"block_rows": block}, {"A": matrix})["arrays"]["LU"]
+    checks, missing = check_against_lapack(matrix, factors)
+    assert not missing and all(check["ok"] for check in checks), checks
+
+
+def test_saxpy_is_within_one_unit_of_blas(machine):
+    x, y = np.random.default_rng(2).standard_normal((2, 100_000), np.float32)
+    result = run(machine, "saxpy", {"columns": x.size}, {"x": x, "y": y})["arrays"]["result"].ravel()
+    expected = blas.saxpy(x, y.copy(), a=1.7)  # the factor of apps/saxpy/saxpy.hpp
+    # One unit of the larger summand: where the sum nearly cancels, one rounding more or less is many of its own units.
+    unit = np.spacing(np.maximum(np.maximum(np.abs(np.float32(1.7) * x), np.abs(y)), np.abs(expected)))
+    assert (np.abs(result - expected) <= unit).all()
+
+
+def test_sgemv_agrees_with_float64(machine):
+    rows, columns = 300, 500
+    a = np.random.default_rng(3).random((rows, columns), np.float32)
+    x, y = np.random.default_rng(4).random(columns, np.float32), np.random.default_rng(5).random(rows, np.float32)
+    result = run(machine, "sgemv", {"rows": rows, "columns": columns}, {"A": a, "x": x, "y": y})["arrays"]["result"].ravel()
+    exact = 1.5 * (a.astype(np.float64) @ x) + 0.5 * y  # alpha and beta of apps/sgemv/sgemv.hpp
+    np.testing.assert_allclose(result, exact, rtol=1e-5)
+    np.testing.assert_allclose(result, blas.sgemv(1.5, a, x, 0.5, y), rtol=1e-5)
+
+
+def test_addition_has_the_bits_of_numpy(machine):
+    arrays = run(machine, "addition", {"rows": 1024, "columns": 512})["arrays"]
+    assert np.array_equal(arrays["sum"], arrays["a"] + arrays["b"])
+
+
+@pytest.fixture(scope="module")
+def coffee():
+    with Image.open(Path(skimage.__file__).parent / "data" / "coffee.png") as image:
+        return np.ascontiguousarray(np.asarray(image, np.float32).transpose(2, 0, 1) / np.float32(255))
+
+
+@pytest.mark.parametrize("weights", [disc(11), disc(3), np.float32([[0, 1, 0], [1, -4, 1], [0, 1, 0]]), np.ones((1, 5), np.float32) / 5])
+def test_a_filtered_photograph_agrees_with_opencv_and_scipy(weights, coffee, machine):
+    result = run(machine, "conv2d", {}, {"image": coffee, "filter": weights})["arrays"]["result"]
+    kernel = weights.astype(np.float64)
+    for plane, found in zip(coffee.astype(np.float64), result, strict=True):
+        scale = ndimage.correlate(plane, np.abs(kernel), mode="mirror")
+        by_scipy = ndimage.correlate(plane, kernel, mode="mirror")
+        by_opencv = cv2.filter2D(plane, cv2.CV_64F, kernel, borderType=cv2.BORDER_REFLECT_101)
+        assert (np.abs(found - by_scipy) <= 1e-6 * scale + 1e-12).all()
+        assert (np.abs(found - by_opencv) <= 1e-6 * scale + 1e-12).all()
+
+
+def test_a_strip_of_a_large_image_agrees_with_opencv(machine):
+    arrays = run(machine, "conv2d", {"rows": 4096, "columns": 4096})["arrays"]
+    strip = slice(2000, 2064)
+    padded = arrays["image"][1990:2074].astype(np.float64)
+    expected = cv2.filter2D(padded, cv2.CV_64F, arrays["filter"].astype(np.float64), borderType=cv2.BORDER_REFLECT_101)[10:-10]
+    np.testing.assert_allclose(arrays["result"][strip], expected, rtol=1e-6)
+
+
+def test_settings_and_inputs_that_do_not_fit_are_refused(machine):
+    for settings, inputs in (({"rowz": 3}, {}), ({"rows": -3}, {}), ({"repetitions": 0}, {}), ({}, {"B": np.zeros((3, 3))}),
+                             ({}, {"A": np.zeros((3, 4))}), ({}, {"A": np.zeros((3, 3), np.int32)})):  # fmt: skip
+        with pytest.raises(ps.SettingError) as caught:
+            ps.run_app(machine, "lu", settings, inputs)
+        assert caught.value.app == "lu" and caught.value.setting
+    with pytest.raises(ps.UsageError, match="gallery"):
+        ps.run_app(machine, "nothing")
+
+
+def test_progress_is_told_and_may_give_up(machine):
+    fractions = []
+    ps.run_app(machine, "addition", {**ONCE, "rows": 64, "columns": 64}, progress=fractions.append)
+    assert fractions == sorted(fractions) and fractions[-1] == 1
+
+    def give_up(fraction):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ps.run_app(machine, "addition", {**ONCE, "rows": 64, "columns": 64}, progress=give_up)
+
+
+def test_a_recording_holds_the_last_tagged_run_only(machine):
+    recorded = record_app(machine, "addition", {"rows": 256, "columns": 256, "repetitions": 2})
+    calls = sum(track["counts"].get("calls", 0) for track in recorded.period.breakdown()["tracks"])
+    assert calls == recorded.result["tasks"] == 32

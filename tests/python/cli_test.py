@@ -1,0 +1,81 @@
+"""The command line."""
+
+import json
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from penstock import cli, demo
+
+runner = CliRunner()
+
+
+def invoke(*arguments):
+    return runner.invoke(cli.app, [str(argument) for argument in arguments])
+
+
+def test_machine_tells_processors_and_targets():
+    result = invoke("machine")
+    assert result.exit_code == 0 and "targets by default" in result.output and "calibrated" in result.output
+
+
+def test_gallery_lists_the_applications():
+    result = invoke("gallery")
+    assert result.exit_code == 0
+    for name in ("saxpy", "sgemv", "addition", "conv2d", "lu"):
+        assert name in result.output
+
+
+def test_run_prints_checks_and_writes_report_and_trace(tmp_path):
+    report, trace = tmp_path / "deep" / "lu.html", tmp_path / "other" / "lu.json"
+    result = invoke("run", "lu", "--set", "rows=64", "--set", "repetitions=2", "--targets", 1, "--report", report, "--trace", trace)
+    assert result.exit_code == 0, result.output
+    assert "tolerance" in result.output and "WRONG" not in result.output
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert sum(event.get("ph") == "X" and "bmod" in event["name"] for event in events) > 10
+    text = report.read_text()
+    assert "<svg" in text and "drawTimeline(0)" in text and not re.search(r"(src|href)=.https?:", text)
+
+
+def test_a_failing_check_makes_the_exit_status_1(monkeypatch, tmp_path):
+    wrong = {"name": "made wrong", "expected": 0.0, "actual": 1.0, "tolerance": 0.0, "source": "this test", "ok": False}
+    honest = cli._core.run_app
+
+    def spoilt(*arguments, **options):
+        result = honest(*arguments, **options)
+        return {**result, "checks": [*result["checks"], wrong], "ok": False}
+
+    monkeypatch.setattr("penstock.recording.run_app", spoilt)
+    result = invoke("run", "addition", "--set", "rows=64", "--set", "columns=64", "--set", "repetitions=1", "--report", tmp_path / "a.html")
+    assert result.exit_code == 1 and "WRONG" in result.output
+    assert "a check does not hold" in (tmp_path / "a.html").read_text()
+
+
+@pytest.mark.parametrize("arguments", [("run", "lu", "--set", "rows"), ("run", "lu", "--set", "rows=x"), ("run",), ("nothing",)])
+def test_a_command_that_makes_no_sense_is_refused(arguments):
+    assert invoke(*arguments).exit_code == 2
+
+
+def test_an_error_of_penstock_is_one_line_and_exit_status_2(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["penstock", "run", "nothing"])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == 2 and "gallery" in capsys.readouterr().out
+
+
+def test_the_demo_filters_a_photograph_factors_a_matrix_and_writes_one_file(tmp_path):
+    result = invoke("demo", "--output", tmp_path / "report", "--repetitions", 1)
+    assert result.exit_code == 0, result.output
+    assert result.output.rstrip().endswith("index.html")
+    assert [path.name for path in (tmp_path / "report").iterdir()] == ["index.html"]
+    text = (tmp_path / "report" / "index.html").read_text()
+    assert text.count("data:image/png;base64,") == 2 and text.count("<h2>") == 2
+    assert "cv2.filter2D" in text and "dgetrf" in text and "checks hold" in text
+
+
+def test_a_photograph_that_cannot_be_read_is_told(tmp_path):
+    bad = tmp_path / "bad.png"
+    bad.write_text("no picture")
+    with pytest.raises(demo.UsageError, match="cannot be read"):
+        demo.photograph(bad)

@@ -1,0 +1,87 @@
+"""Machines and compiled functions that the tests share."""
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import penstock as ps
+
+NATIVE = r"""
+#include <cstdint>
+#include <stdexcept>
+
+extern "C" {
+void scale(const float* x, intptr_t n, float* y, intptr_t, float a) { for (intptr_t i = 0; i < n; ++i) y[i] = a * x[i]; }
+void add_one(double* x, intptr_t rows, intptr_t columns, intptr_t pitch) {
+    for (intptr_t r = 0; r < rows; ++r)
+        for (intptr_t c = 0; c < columns; ++c) x[r * pitch + c] += 1;
+}
+void describe(const void* x, intptr_t rows, intptr_t columns, intptr_t pitch, int64_t* out, intptr_t) {
+    out[0] = reinterpret_cast<intptr_t>(x); out[1] = rows; out[2] = columns; out[3] = pitch;
+}
+void count(int64_t* x, intptr_t n) { for (intptr_t i = 0; i < n; ++i) ++x[i]; }
+void gate(const volatile int64_t* open, intptr_t) { while (__atomic_load_n(open, __ATOMIC_ACQUIRE) == 0) {} }
+void wait_and_sum(const volatile int64_t* open, intptr_t, const double* x, intptr_t n, double* sum, intptr_t) {
+    gate(open, 1);
+    *sum = 0;
+    for (intptr_t i = 0; i < n; ++i) *sum += x[i];
+}
+void fail(int32_t code) { throw std::runtime_error("code " + std::to_string(code)); }
+void nothing() {}
+int32_t returns(int32_t x) { return x; }
+}
+"""
+
+
+class Native:
+    """Functions compiled by the C++ compiler, as ctypes finds them; `source` and `path` for other ways to reach them."""
+
+    def __init__(self, folder: Path) -> None:
+        source = folder / "native.cpp"
+        source.write_text("#include <string>\n" + NATIVE)
+        self.path = compile_library(source)
+        self.library = ctypes.CDLL(str(self.path))
+
+    def address(self, name: str) -> int:
+        return ctypes.cast(getattr(self.library, name), ctypes.c_void_p).value
+
+    def body(self, name: str, signature: str) -> ps.Body:
+        return ps.compiled(self.address(name), signature, name)
+
+
+def compile_library(source: Path) -> Path:
+    compiler = shutil.which("g++") or shutil.which("clang++")
+    if compiler is None:
+        pytest.skip("no C++ compiler")
+    library = source.with_suffix(".so")
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-w", "-o", str(library), str(source)], check=True)
+    return library
+
+
+@pytest.fixture(scope="session")
+def native(tmp_path_factory):
+    return Native(tmp_path_factory.mktemp("native"))
+
+
+@pytest.fixture
+def machine():
+    with ps.Machine(targets=1) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def scale_body(native):
+    return native.body("scale", "void (const float *x, intptr_t n, float *y, intptr_t m, float a)")
+
+
+@pytest.fixture(scope="session")
+def gate(native):
+    return native.body("gate", "void (const int64_t *open, intptr_t n)")
+
+
+@pytest.fixture(scope="session")
+def count(native):
+    return native.body("count", "void (int64_t *x, intptr_t n)")
