@@ -137,7 +137,7 @@ TEST(Threads, may_use_several_machines_in_turn) {
 }
 
 TEST(Threads, may_call_one_machine_from_tasks_of_another) {
-    Machine a(with_targets(1)), b(with_targets(1));
+    Machine a(with_targets(2)), b(with_targets(1));  // one target of a waits, the other runs what b asks for
     long sum = 0;
     const std::vector<int> data{1, 2, 3};
     a.call([&](long& to) {

@@ -1,0 +1,12 @@
+// MUST SAY: this range is not contiguous in memory
+#include <memory>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "penstock/penstock.hpp"
+
+using namespace penstock;
+
+void consume(std::span<const int>) {}
+void wrong(Machine& machine, std::list<int>& x) { machine.call<consume>(in(x)); }

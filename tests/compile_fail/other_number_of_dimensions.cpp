@@ -1,0 +1,12 @@
+// MUST SAY: shape does not fit the parameter
+#include <memory>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "penstock/penstock.hpp"
+
+using namespace penstock;
+
+void consume(view<const int, 3>) {}
+void wrong(Machine& machine, view<int, 2> x) { machine.call<consume>(in(x)); }

@@ -1,0 +1,12 @@
+// MUST SAY: tasks return nothing
+#include <memory>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "penstock/penstock.hpp"
+
+using namespace penstock;
+
+int sum(std::span<const int> x) { return x[0]; }
+void wrong(Machine& machine, std::vector<int>& x) { machine.call<sum>(in(x)); }

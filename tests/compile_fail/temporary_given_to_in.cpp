@@ -1,0 +1,12 @@
+// MUST SAY: this temporary owns its memory
+#include <memory>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "penstock/penstock.hpp"
+
+using namespace penstock;
+
+void consume(std::span<const int>) {}
+void wrong(Machine& machine) { machine.call<consume>(in(std::vector<int>{1, 2})); }

@@ -1,0 +1,12 @@
+// MUST SAY: elements have another type
+#include <memory>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "penstock/penstock.hpp"
+
+using namespace penstock;
+
+void consume(std::span<const float>) {}
+void wrong(Machine& machine, std::vector<double>& x) { machine.call<consume>(in(x)); }
