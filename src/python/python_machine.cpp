@@ -9,15 +9,12 @@
 namespace penstock::python {
 namespace {
 
-/// Destroying a machine waits for its tasks, and a body may need the interpreter (a ctypes callback).
+/// Destroying a machine waits for its tasks, and a body may need the interpreter (a ctypes callback). The last reference
+/// always goes where the interpreter's lock is held: live() is called, and its result dropped, outside of releases.
 struct DestroyWithoutInterpreter {
     void operator()(Machine* machine) const {
-        if (PyGILState_Check()) {
-            const nb::gil_scoped_release release;
-            delete machine;
-        } else {
-            delete machine;
-        }
+        const nb::gil_scoped_release release;
+        delete machine;
     }
 };
 
