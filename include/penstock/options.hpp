@@ -49,7 +49,8 @@ struct MachineOptions {
     /// Tasks that one initiator may have waiting in its deque (a million descriptors are 64 MiB). 0: without limit.
     std::size_t pending_limit = std::size_t{1} << 20;
     Prefetch prefetch = Prefetch::measured;
-    /// Pin each target to a processor of its own, where there are enough of them.
+    /// Pin each target to a processor of its own, where there are enough of them. The processor on which the machine is made is
+    /// left to the thread that makes it: who pins that thread too should do so before.
     bool pin = true;
     /// Name of a processor budget to share with other machines and processes; empty: what PENSTOCK_BUDGET says, or none.
     std::string budget{};

@@ -179,14 +179,7 @@ class Pack {
     }
 
     static void store(TaskPayload& payload, Extension* extension, const Stored&... values) noexcept {
-        if constexpr (!layout.boxed) {
-            std::size_t i = 0;
-            const auto one = [&]<class S>(const S& value) {
-                const Place place = layout.places[i++];
-                Codec<S>::store((place.in_line ? payload.line : extension->bytes) + place.offset, value);
-            };
-            (one(values), ...);
-        }
+        if constexpr (!layout.boxed) store_each(std::index_sequence_for<Stored...>{}, payload, extension, values...);
     }
 
     static void store_box(TaskPayload& payload, Box* box) noexcept { std::memcpy(payload.line, &box, sizeof box); }
@@ -202,6 +195,18 @@ class Pack {
         using S = std::tuple_element_t<I, Box>;
         constexpr Place place = layout.places[I];
         return Codec<S>::load((place.in_line ? arguments.line : arguments.extension) + place.offset);
+    }
+
+  private:
+    template <std::size_t... I>
+    static void store_each(std::index_sequence<I...>, TaskPayload& payload, Extension* extension, const Stored&... values) noexcept {
+        (store_one<I>(payload, extension, values), ...);
+    }
+    template <std::size_t I, class S>
+    static void store_one(TaskPayload& payload, [[maybe_unused]] Extension* extension, const S& value) noexcept {
+        constexpr Place place = layout.places[I];
+        if constexpr (place.in_line) Codec<S>::store(payload.line + place.offset, value);
+        else Codec<S>::store(extension->bytes + place.offset, value);
     }
 };
 

@@ -50,6 +50,7 @@ void Target::add_lane(Ring& ring, Initiation initiation) {
 void Target::serve() {
     name_this_thread("penstock/" + std::to_string(index_));
     if (processor_ >= 0 && !pin_this_thread(processor_)) processor_ = -1;
+    if (processor_ < 0) unpin_this_thread();  // not where the maker of the machine happened to be pinned
     initiator_->bind_to_this_thread();
     // The first looks after a task do not even pause: on an idle machine they are what a lone task's latency consists of. Where the
     // last task came from a lane, the next one is expected there too.
@@ -160,8 +161,8 @@ void Target::idle() {
 }
 
 void Target::mark_busy() noexcept {
-    if (core_.board().threads.load(std::memory_order_relaxed) > 1 && busy_.load(std::memory_order_relaxed) == 0)
-        busy_.store(1, std::memory_order_relaxed);
+    // Also while there is one initiator: a task may wait for another thread, whose first call must not go to this target.
+    if (busy_.load(std::memory_order_relaxed) == 0) busy_.store(1, std::memory_order_relaxed);
 }
 
 }  // namespace penstock
