@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/processors.hpp"
+#include "penstock/topology.hpp"
 
 namespace bench {
 
@@ -10,9 +11,9 @@ std::unique_ptr<penstock::Machine> make_machine(penstock::MachineOptions options
     const auto& processors = allowed_processors();
     if (options.targets == penstock::MachineOptions::one_per_processor)
         options.targets = std::max(1, static_cast<int>(processors.size()) - 1);
-    {
-        const Pinned move_there{processors.front()};  // a machine leaves its maker's processor free
-    }
+    // A machine leaves the processor free on which its maker runs, so its maker stays there until it is made.
+    penstock::Topology::here();  // seen while this thread may still use every processor
+    const Pinned stay{processors.front()};
     return std::make_unique<penstock::Machine>(options);
 }
 
