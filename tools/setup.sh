@@ -21,7 +21,7 @@ die_with_log() {
     say "--- the end of $log"
     tail -n 30 "$log" | cut -c 1-300 >&2 || true
     say "--- and the errors in it"
-    grep -E '(^|[^-_[:alnum:]])(error|Error|ERROR|FAILED)[: ]' "$log" | cut -c 1-300 | head -n 20 >&2 || true
+    grep -E '(error|Error|ERROR|FAILED)[: ]' "$log" | cut -c 1-300 | head -n 20 >&2 || true
     say "---"
     die "$@"
 }

@@ -1,6 +1,8 @@
 """Adds up test results: summary.py FOLDER... prints one line, "N passed, M failed", and fails when any did or none ran.
 
-Each folder holds the JUnit files of one run. A folder without any counts as one failure: that run broke before its tests.
+Each folder holds the results of one run of ./test: for each runner its JUnit file and a file NAME.status with its exit
+status. A runner that ended badly although no test of its failed (it crashed, or could not start) counts as one failure, and
+so does a folder without any results: that run broke before its tests.
 """
 
 import sys
@@ -20,20 +22,29 @@ def outcome(case: xml.Element) -> str:
     return "passed"
 
 
-def count(folder: Path) -> Counter[str]:
-    """The outcomes of all tests of one run; failed ones are named on the way."""
+def count_runner(status: Path) -> Counter[str]:
+    """The outcomes of the tests of one runner; failed ones are named on the way."""
     outcomes: Counter[str] = Counter()
-    files = sorted(folder.glob("*.xml"))
-    if not files:
-        print(f"failed: nothing ran in {folder}")
+    results = status.with_suffix(".xml")
+    for case in xml.parse(results).getroot().iter("testcase") if results.exists() else ():
+        result = outcome(case)
+        outcomes[result] += 1
+        if result == "failed":
+            print(f"failed: {case.get('classname', '')} {case.get('name', '')}")
+    code = int(status.read_text())
+    if (code != 0 or not results.exists()) and not outcomes["failed"]:
+        print(f"failed: {status.stem} itself, which ended with status {code}")
         outcomes["failed"] += 1
-    for file in files:
-        for case in xml.parse(file).getroot().iter("testcase"):
-            result = outcome(case)
-            outcomes[result] += 1
-            if result == "failed":
-                print(f"failed: {folder.parent.name}: {case.get('classname', '')} {case.get('name', '')}")
     return outcomes
+
+
+def count(folder: Path) -> Counter[str]:
+    """The outcomes of all tests of one run."""
+    runners = sorted(folder.glob("*.status"))
+    if not runners:
+        print(f"failed: nothing ran for {folder}")
+        return Counter(failed=1)
+    return sum((count_runner(status) for status in runners), Counter())
 
 
 def main(folders: list[str]) -> int:
