@@ -49,8 +49,10 @@ class Ring {
     void release() noexcept;
     /// The ring with this number, or null.
     static Ring* find(std::uint32_t index) noexcept;
-    /// In a forked child: no handle is good any more.
-    static void make_all_stale() noexcept;
+    /// Around a fork: no other thread may be changing the directory at that moment. In the child no handle is good any more.
+    static void before_fork() noexcept;
+    static void after_fork_in_parent() noexcept;
+    static void after_fork_in_child() noexcept;
 
     std::uint32_t index() const noexcept { return index_; }
     std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }

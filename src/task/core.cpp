@@ -137,7 +137,7 @@ void Initiator::bind_to_this_thread() {
 
 void Initiator::leave_behind_in_parent() noexcept {
     thread_machine = 0;
-    Ring::make_all_stale();
+    Ring::after_fork_in_child();
 }
 
 Initiator& Core::adopt_thread() {

@@ -19,7 +19,7 @@ namespace {
 /// In a forked child there are no targets: every handle goes stale and every call is refused, instead of waiting for ever.
 void watch_for_forks() {
     static std::once_flag once;
-    std::call_once(once, [] { pthread_atfork(nullptr, nullptr, &Initiator::leave_behind_in_parent); });
+    std::call_once(once, [] { pthread_atfork(&Ring::before_fork, &Ring::after_fork_in_parent, &Initiator::leave_behind_in_parent); });
 }
 
 }  // namespace

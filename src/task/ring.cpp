@@ -98,7 +98,11 @@ Ring* Ring::find(std::uint32_t index) noexcept {
     return chunk == nullptr ? nullptr : chunk[index % Directory::chunk].load(std::memory_order_acquire);
 }
 
-void Ring::make_all_stale() noexcept {
+void Ring::before_fork() noexcept { directory().mutex.lock(); }
+void Ring::after_fork_in_parent() noexcept { directory().mutex.unlock(); }
+
+void Ring::after_fork_in_child() noexcept {
+    directory().mutex.unlock();
     for (std::uint32_t index = 1; Ring* const ring = find(index); ++index) ring->generation_.fetch_add(1, std::memory_order_relaxed);
 }
 
