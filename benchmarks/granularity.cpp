@@ -1,10 +1,10 @@
 // The smallest task that pays: METG(50 %) of Task Bench (Slaughter et al., SC20), written from the paper.
 //
-// A grid of `width` tasks by `steps`. In the trivial pattern a task reads nothing; in the stencil pattern task (s, i) reads the
-// outputs of (s-1, i-1), (s-1, i) and (s-1, i+1). A barrier ends each step. A task computes the paper's compute-bound kernel: 64
-// doubles, each x := x * x + x, a number of times. Efficiency is the serial time over workers times time; the granularity of a run
-// is workers times time over tasks; METG(50 %) is the granularity at which efficiency falls to 50 % as tasks shrink. At that
-// point half of the granularity is the task itself.
+// A grid of `width` tasks by `steps`. In the trivial pattern a task reads nothing; in the stencil pattern task (s, i)
+// reads the outputs of (s-1, i-1), (s-1, i) and (s-1, i+1). A barrier ends each step. A task computes the paper's
+// compute-bound kernel: 64 doubles, each x := x * x + x, a number of times. Efficiency is the serial time over workers
+// times time; the granularity of a run is workers times time over tasks; METG(50 %) is the granularity at which
+// efficiency falls to 50 % as tasks shrink. At that point half of the granularity is the task itself.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -17,8 +17,8 @@
 
 #include "harness/processors.hpp"
 #include "harness/report.hpp"
-#include "peers/ours.hpp"
 #include "peers/openmp.hpp"
+#include "peers/ours.hpp"
 
 namespace {
 
@@ -57,7 +57,8 @@ void stencil_task(std::span<const Cell> neighbours, std::span<Cell> out, std::in
 /// The outputs of this step and of the last, in turn.
 class Grid {
   public:
-    Grid(bool stencil, int width) : stencil_(stencil), cells_{std::vector<Cell>(size(width)), std::vector<Cell>(size(width))} {}
+    Grid(bool stencil, int width)
+        : stencil_(stencil), cells_{std::vector<Cell>(size(width)), std::vector<Cell>(size(width))} {}
 
     bool stencil() const { return stencil_; }
     int width() const { return static_cast<int>(cells_[0].size()); }
@@ -70,13 +71,16 @@ class Grid {
         return {&row(step - 1)[size(low)], size(high - low + 1)};
     }
     void run_here(std::int64_t step, int i, std::int32_t iterations) {
-        if (stencil_) stencil_task(neighbours(step, i), out(step, i), step, iterations);
-        else trivial_task(out(step, i), step, iterations);
+        if (stencil_)
+            stencil_task(neighbours(step, i), out(step, i), step, iterations);
+        else
+            trivial_task(out(step, i), step, iterations);
     }
     /// Throws when a task has read what it should not have read.
     void check(std::int64_t steps) {
         for (const Cell& cell : row(steps))
-            if (cell.wrong != 0 || cell.step != steps) throw std::runtime_error("granularity: a task read the output of a wrong step");
+            if (cell.wrong != 0 || cell.step != steps)
+                throw std::runtime_error("granularity: a task read the output of a wrong step");
     }
 
   private:
@@ -104,8 +108,8 @@ void by_tagged_calls(Grid& grid, const Work& work, penstock::Machine& machine) {
     for (std::int64_t step = 1; step <= work.steps; ++step) {
         for (int i = 0; i < grid.width(); ++i) {
             if (grid.stencil())
-                machine.call<stencil_task>(penstock::in(grid.neighbours(step, i)), penstock::out(grid.out(step, i)), step,
-                                           work.iterations);
+                machine.call<stencil_task>(penstock::in(grid.neighbours(step, i)), penstock::out(grid.out(step, i)),
+                                           step, work.iterations);
             else
                 machine.call<trivial_task>(penstock::out(grid.out(step, i)), step, work.iterations);
         }
@@ -203,8 +207,8 @@ std::vector<double> metg(const std::vector<Measured>& sizes, const char* way, do
 }
 
 /// Sweeps the size of the tasks downward, reports each, and gives the sizes.
-std::vector<Measured> sweep(bool stencil, int width, double workers, penstock::Machine& machine, const bench::Options& options,
-                            bench::Report& report) {
+std::vector<Measured> sweep(bool stencil, int width, double workers, penstock::Machine& machine,
+                            const bench::Options& options, bench::Report& report) {
     const auto grid = std::make_shared<Grid>(stencil, width);
     const std::int32_t largest = options.quick ? 1024 : 4096;
     const double batch_nanoseconds = options.quick ? 0.5e6 : 1.5e6;
@@ -245,7 +249,8 @@ int main(int argc, char** argv) {
     for (const bool stencil : {false, true}) {
         for (const int width : {4 * workers, workers}) {
             const auto sizes = sweep(stencil, width, workers, *machine, options, report);
-            const std::string pattern = std::string(stencil ? "stencil" : "trivial") + ", width " + std::to_string(width);
+            const std::string pattern =
+                std::string(stencil ? "stencil" : "trivial") + ", width " + std::to_string(width);
             for (const auto& way : ways) {
                 if (way.run == serially) continue;
                 const auto us = bench::bootstrap_median(metg(sizes, way.name, workers));
@@ -258,11 +263,13 @@ int main(int argc, char** argv) {
             report.goal("granularity/stencil-over-openmp",
                         bench::bootstrap_ratio(metg(sizes, "openmp-task", workers), ours), Direction::at_least, 5);
 #else
-            report.missing("granularity/stencil-over-openmp", Direction::at_least, 5, "OpenMP was not found when this was built");
+            report.missing("granularity/stencil-over-openmp", Direction::at_least, 5,
+                           "OpenMP was not found when this was built");
 #endif
         }
     }
-    report.note("METG in us: workers times time over tasks where the efficiency is 50 %; half of it is the task itself");
+    report.note(
+        "METG in us: workers times time over tasks where the efficiency is 50 %; half of it is the task itself");
     report.note("granularity/stencil-over-openmp is over OpenMP tasks: the other way to say the same program");
     return report.finish();
 }

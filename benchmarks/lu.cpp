@@ -1,18 +1,21 @@
-// LU without pivoting in contiguous blocks, n = 512 and blocks of 16 x 16 (11,440 procedures of about a microsecond): serial, threaded by
-// hand, OpenMP and tagged calls, all with the same kernels, and where the time of the tagged way went.
+// LU without pivoting in contiguous blocks, n = 512 and blocks of 16 x 16 (11,440 procedures of about a microsecond):
+// serial, threaded by hand, OpenMP, SciPy and tagged calls, all with the same kernels, and where the time of the tagged
+// way went.
+#include "apps/lu/lu.hpp"
+
 #include <cstring>
 #include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
 
-#include "apps/lu/lu.hpp"
 #include "apps/placement.hpp"
 #include "harness/processors.hpp"
 #include "harness/report.hpp"
 #include "kernels/lu.hpp"
 #include "peers/openmp.hpp"
 #include "peers/ours.hpp"
+#include "peers/scipy.hpp"
 #include "penstock/trace.hpp"
 
 namespace {
@@ -61,7 +64,8 @@ double seconds_of(Body body) {
 }
 
 #if defined(_OPENMP)
-/// As OpenMP is taught: one parallel region, a work-sharing loop for each phase, static shares as in the version by hand.
+/// As OpenMP is taught: one parallel region, a work-sharing loop for each phase, static shares as in the version by
+/// hand.
 void by_openmp(Matrix& matrix, int threads) {
     const auto blocks = static_cast<std::int64_t>(matrix.blocks());
     const auto tile = [&matrix](std::int64_t i, std::int64_t j) {
@@ -96,12 +100,16 @@ void report_breakdown(const Problem& problem, penstock::Machine& machine, int wo
         bench::Report::Figures figures;
         for (const auto& share : breakdown.all(role).shares)
             figures.emplace_back(std::string(trace::word(share.part)) + "_percent", share.percent);
-        report.row(std::to_string(workers) + (role == trace::Role::initiator ? " workers, initiator" : " workers, targets"), figures);
+        if (figures.empty()) continue;  // one worker: no targets
+        report.row(
+            std::to_string(workers) + (role == trace::Role::initiator ? " workers, initiator" : " workers, targets"),
+            figures);
     }
 }
 
 /// All ways with this many workers, the version by hand being the floor. Gives tagged over hand.
 bench::Interval compare(const Problem& problem, int workers, const bench::Options& options, bench::Report& report) {
+    bench::Scipy scipy{workers};
     const auto machine = bench::make_machine({.targets = workers - 1});
     Team team{penstock::apps::processors_of(*machine)};
     std::vector<Contestant> contestants{
@@ -110,17 +118,18 @@ bench::Interval compare(const Problem& problem, int workers, const bench::Option
         contestant("tagged", problem, [&](Matrix& m) { return seconds_of([&] { lu::tagged(m, *machine); }); })};
 #if defined(_OPENMP)
     bench::bind_openmp_team();
-    contestants.push_back(contestant("openmp", problem, [=](Matrix& m) { return seconds_of([&] { by_openmp(m, workers); }); }));
+    contestants.push_back(
+        contestant("openmp", problem, [=](Matrix& m) { return seconds_of([&] { by_openmp(m, workers); }); }));
 #endif
+    if (scipy.available()) contestants.push_back(scipy.contestant("lu", problem.original.order()));
     const auto result = bench::measure(contestants, options.plan);
     for (const auto& name : result.names()) {
         const auto over = result.ratio(name, "hand");
-        report.row(std::to_string(workers) + " workers, " + name,
-                   {{"median_us", result.median(name) / 1000},
-                    {"over_hand", over.value},
-                    {"low", over.low},
-                    {"high", over.high},
-                    {"speed_up", result.ratio("serial", name).value}});
+        report.row(std::to_string(workers) + " workers, " + name, {{"median_us", result.median(name) / 1000},
+                                                                   {"over_hand", over.value},
+                                                                   {"low", over.low},
+                                                                   {"high", over.high},
+                                                                   {"speed_up", result.ratio("serial", name).value}});
     }
     report.conditions(result);
     report_breakdown(problem, *machine, workers, report);
@@ -130,9 +139,10 @@ bench::Interval compare(const Problem& problem, int workers, const bench::Option
 }  // namespace
 
 int main(int argc, char** argv) {
-    const bench::About about{"lu",
-                             "LU of 512 x 512 in blocks of 16 x 16: serial, by hand, OpenMP and tagged calls, for 1..N processors",
-                             {"lu/over-hand"}};
+    const bench::About about{
+        "lu",
+        "LU of 512 x 512 in blocks of 16 x 16: serial, by hand, OpenMP, SciPy and tagged calls, for 1..N processors",
+        {"lu/over-hand"}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 61;
     bench::Report report{about, options};
@@ -143,6 +153,7 @@ int main(int argc, char** argv) {
     for (int workers = 1; workers < most; workers *= 2) compare(problem, workers, options, report);
     over_hand = compare(problem, most, options, report);
     report.goal("lu/over-hand", over_hand, Direction::at_most, 1.05, bench::Judged::by_interval);
+    report.note("scipy: LAPACK with pivoting, in blocks of its own choice");
     report.note("every way's factors are compared with the serial ones bit for bit, in every batch");
     return report.finish();
 }

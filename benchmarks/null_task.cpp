@@ -1,5 +1,5 @@
-// What a task costs that does nothing: there and back over the number of arguments and the ways of initiation and completion,
-// and many at once over the number of targets and the depth of the lanes. Beside F1 and the bare ring.
+// What a task costs that does nothing: there and back over the number of arguments and the ways of initiation and
+// completion, and many at once over the number of targets and the depth of the lanes. Beside F1 and the bare ring.
 #include <array>
 #include <span>
 
@@ -27,7 +27,8 @@ template <std::size_t>
 using Argument = Span;
 
 template <std::size_t... i>
-void round_trip(penstock::Machine& machine, const std::array<std::array<float, 16>, 8>& blocks, std::index_sequence<i...>) {
+void round_trip(penstock::Machine& machine, const std::array<std::array<float, 16>, 8>& blocks,
+                std::index_sequence<i...>) {
     machine.call<null_task_of<Argument<i>...>>(penstock::in(blocks[i])...).wait();
 }
 
@@ -58,16 +59,18 @@ void round_trips(bench::Report& report, const bench::Options& options, penstock:
     }(std::make_index_sequence<9>{});
     const auto result = bench::measure(contestants, options.plan);
     report.rows("round trip: ", result);
-    report.goal("null-task/round-trip-0", result.ratio("0 arguments", "F1"), Direction::at_most, 1.15, bench::Judged::by_interval);
-    report.goal("null-task/round-trip-4", result.ratio("4 arguments", "F1"), Direction::at_most, 1.4, bench::Judged::by_interval);
+    report.goal("null-task/round-trip-0", result.ratio("0 arguments", "F1"), Direction::at_most, 1.15,
+                bench::Judged::by_interval);
+    report.goal("null-task/round-trip-4", result.ratio("4 arguments", "F1"), Direction::at_most, 1.4,
+                bench::Judged::by_interval);
 }
 
 void compare_mechanisms(bench::Report& report, const bench::Options& options) {
     std::vector<std::unique_ptr<penstock::Machine>> machines;
     std::vector<Contestant> contestants{bench::nearest_floors().one_line()};
     for (const auto& mechanism : mechanisms) {
-        machines.push_back(
-            bench::make_machine({.targets = 1, .initiation = mechanism.initiation, .completion = mechanism.completion}));
+        machines.push_back(bench::make_machine(
+            {.targets = 1, .initiation = mechanism.initiation, .completion = mechanism.completion}));
         contestants.push_back(lone<0>(std::string(mechanism.name) + ", 0 arguments", *machines.back()));
         contestants.push_back(lone<4>(std::string(mechanism.name) + ", 4 arguments", *machines.back()));
     }
@@ -84,7 +87,8 @@ void default_throughput(bench::Report& report, const bench::Options& options, pe
     const auto result =
         bench::measure({bench::nearest_floors().ring(), stream("1 target, balanced", one_target)}, options.plan);
     report.rows("throughput: ", result);
-    report.goal("null-task/throughput-1", result.ratio("1 target, balanced", "ring"), Direction::at_most, 1.5, bench::Judged::by_interval);
+    report.goal("null-task/throughput-1", result.ratio("1 target, balanced", "ring"), Direction::at_most, 1.5,
+                bench::Judged::by_interval);
 }
 
 void throughput_through_lanes(bench::Report& report, const bench::Options& options) {
@@ -97,15 +101,15 @@ void throughput_through_lanes(bench::Report& report, const bench::Options& optio
                                                     .depth = depth,
                                                     .distribution = penstock::Distribution::round_robin,
                                                     .when_full = penstock::WhenFull::wait}));
-            contestants.push_back(stream(
-                std::to_string(targets) + " targets, lanes of " + std::to_string(depth), *machines.back()));
+            contestants.push_back(
+                stream(std::to_string(targets) + " targets, lanes of " + std::to_string(depth), *machines.back()));
         }
         report.rows("throughput: ", bench::measure(contestants, options.plan));
     }
 }
 
-// All that the default settings count and sample for one task, on both sides, one after the other. In a real task they run at
-// the same time as each other and as the transfer of lines, so this is more than they add.
+// All that the default settings count and sample for one task, on both sides, one after the other. In a real task they
+// run at the same time as each other and as the transfer of lines, so this is more than they add.
 void trace_cost(bench::Report& report, const bench::Options& options, penstock::Machine& one_target) {
     struct Counters {
         penstock::trace::InitiatorCounters initiator;
@@ -113,24 +117,24 @@ void trace_cost(bench::Report& report, const bench::Options& options, penstock::
     };
     auto counters = std::make_shared<Counters>();
     const Contestant counting{"counters and samples", [counters] {
-        constexpr int tasks = 100000;
-        constexpr int tasks_a_sample = 64;
-        auto& [initiator, target] = *counters;
-        const auto start = bench::Clock::now();
-        for (int i = 0; i < tasks; ++i) {
-            initiator.calls.add();
-            target.tasks.add();
-            target.pulled.add();
-            if (i % tasks_a_sample != 0) continue;
-            const auto begin = penstock::Clock::ticks();
-            initiator.sampled_calls.add();
-            initiator.sampled_call_ticks.add(penstock::Clock::ticks() - begin);
-            const auto body = penstock::Clock::ticks();
-            target.sampled_tasks.add();
-            target.sampled_compute_ticks.add(penstock::Clock::ticks() - body);
-        }
-        return bench::nanoseconds_since(start) / tasks;
-    }};
+                                  constexpr int tasks = 100000;
+                                  constexpr int tasks_a_sample = 64;
+                                  auto& [initiator, target] = *counters;
+                                  const auto start = bench::Clock::now();
+                                  for (int i = 0; i < tasks; ++i) {
+                                      initiator.calls.add();
+                                      target.tasks.add();
+                                      target.pulled.add();
+                                      if (i % tasks_a_sample != 0) continue;
+                                      const auto begin = penstock::Clock::ticks();
+                                      initiator.sampled_calls.add();
+                                      initiator.sampled_call_ticks.add(penstock::Clock::ticks() - begin);
+                                      const auto body = penstock::Clock::ticks();
+                                      target.sampled_tasks.add();
+                                      target.sampled_compute_ticks.add(penstock::Clock::ticks() - body);
+                                  }
+                                  return bench::nanoseconds_since(start) / tasks;
+                              }};
     const auto result = bench::measure({stream("null task", one_target), counting}, options.plan);
     report.rows("trace: ", result);
     report.goal("trace/cost", result.ratio("counters and samples", "null task"), Direction::at_most, 0.15);

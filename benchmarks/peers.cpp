@@ -48,7 +48,8 @@ int main(int argc, char** argv) {
     std::vector<Peer> peers{bench::penstock_peer(*machine), bench::penstock_helping_peer(*machine)};
     for (auto& peer : bench::all_peers()) peers.push_back(std::move(peer));
 
-    report.rows("round trip: ", compare(peers, &Peer::round_trip, bench::round_trip_of, 1000, floors.one_line(), options.plan));
+    report.rows("round trip: ",
+                compare(peers, &Peer::round_trip, bench::round_trip_of, 1000, floors.one_line(), options.plan));
     const auto handed = compare(peers, &Peer::hand_off, bench::hand_off_of, 1000, floors.one_line(), options.plan);
     report.rows("hand-off: ", handed);
     const auto many = compare(peers, &Peer::many, bench::throughput_of, 5000, floors.ring(), options.plan);
@@ -57,6 +58,8 @@ int main(int argc, char** argv) {
     judge(report, "peers/throughput-over-onetbb", many, "onetbb");
     judge(report, "peers/throughput-over-openmp-depend", many, "openmp-depend");
     judge(report, "peers/handoff-over-onetbb", handed, "onetbb");
-    report.note("round trip: the waiting thread may run the task itself, where the rival does that; hand-off: another processor does");
+    report.note(
+        "round trip: the waiting thread may run the task itself, where the rival does that; hand-off: another "
+        "processor does");
     return report.finish();
 }

@@ -1,6 +1,6 @@
-// What it is worth to fetch the next task's blocks while the current one runs: tiles of several shapes, in random order over
-// memory that no cache holds and over a set that fits, with 0 to 8 operations a word. Beside the same machine without the
-// prefetch, and oneTBB.
+// What it is worth to fetch the next task's blocks while the current one runs: tiles of several shapes, in random order
+// over memory that no cache holds and over a set that fits, with 0 to 8 operations a word. Beside the same machine
+// without the prefetch, and oneTBB.
 //
 // Every way walks on through the same random order, so that no way finds in the cache what another has just read.
 #include <algorithm>
@@ -35,16 +35,12 @@ struct Shape {
     std::size_t row_bytes;  ///< more than the pitch: the block is contiguous
 };
 
-constexpr Shape shapes[] = {{"64 x 256 B", 64, 256},
-                            {"128 x 512 B", 128, 512},
-                            {"16 x 64 B", 16, 64},
-                            {"4 KiB", 1, 4 << 10},
-                            {"16 KiB", 1, 16 << 10},
-                            {"64 KiB", 1, 64 << 10},
-                            {"256 KiB", 1, 256 << 10},
-                            {"1 MiB", 1, 1 << 20}};
+constexpr Shape shapes[] = {{"64 x 256 B", 64, 256},   {"128 x 512 B", 128, 512}, {"16 x 64 B", 16, 64},
+                            {"4 KiB", 1, 4 << 10},     {"16 KiB", 1, 16 << 10},   {"64 KiB", 1, 64 << 10},
+                            {"256 KiB", 1, 256 << 10}, {"1 MiB", 1, 1 << 20}};
 
-/// Reads the tile, does `operations` with each word, leaves one figure. Eight sums, so that it is the memory that limits.
+/// Reads the tile, does `operations` with each word, leaves one figure. Eight sums, so that it is the memory that
+/// limits.
 template <int operations>
 void digest(Tile tile, std::span<float> result) {
     std::array<float, 8> sums{};
@@ -95,7 +91,8 @@ class Field {
 /// What a batch works on: the tiles and a place for each result, a line apart.
 struct Load {
     Load(Field tiles, std::size_t batch_bytes)
-        : field(std::move(tiles)), count(std::max<std::size_t>(4, std::min<std::size_t>(batch_bytes / field.tile_bytes(), 2000))),
+        : field(std::move(tiles)),
+          count(std::max<std::size_t>(4, std::min<std::size_t>(batch_bytes / field.tile_bytes(), 2000))),
           results(count * 16) {}
     std::span<float> result(std::size_t i) { return {&results[i * 16], 1}; }
 
@@ -185,7 +182,8 @@ Outcome compare(const Field& field, const std::string& name, Machines& machines,
     return outcome;
 }
 
-std::vector<Outcome> compare_all(const float* data, std::size_t bytes, const bench::Options& options, bench::Report& report) {
+std::vector<Outcome> compare_all(const float* data, std::size_t bytes, const bench::Options& options,
+                                 bench::Report& report) {
     Machines machines;
     std::vector<Outcome> outcomes;
     for (const bool in_cache : {false, true}) {
@@ -199,7 +197,8 @@ std::vector<Outcome> compare_all(const float* data, std::size_t bytes, const ben
                 outcomes.push_back(compare<2>(field, name + "2 operations", machines, options, report));
                 outcomes.push_back(compare<8>(field, name + "8 operations", machines, options, report));
             }
-            for (std::size_t i = first; i < outcomes.size(); ++i) outcomes[i].central = &shape == &shapes[0] && !in_cache;
+            for (std::size_t i = first; i < outcomes.size(); ++i)
+                outcomes[i].central = &shape == &shapes[0] && !in_cache;
         }
     }
     return outcomes;
@@ -211,20 +210,23 @@ void judge(const std::vector<Outcome>& outcomes, bench::Report& report) {
 #if defined(PENSTOCK_BENCH_TBB)
     report.goal("prefetch/strided-over-onetbb", central->over_onetbb, Direction::at_least, 1.5);
 #else
-    report.missing("prefetch/strided-over-onetbb", Direction::at_least, 1.5, "oneTBB was not found when this was built");
+    report.missing("prefetch/strided-over-onetbb", Direction::at_least, 1.5,
+                   "oneTBB was not found when this was built");
 #endif
     const auto worst = std::min_element(outcomes.begin(), outcomes.end(),
                                         [](const Outcome& a, const Outcome& b) { return a.gain.value < b.gain.value; });
     report.goal("prefetch/worst", worst->gain, Direction::at_least, 0.97, bench::Judged::by_interval);
-    report.note("prefetch/strided is the case '" + central->name + "'; prefetch/worst is the case '" + worst->name + "'");
+    report.note("prefetch/strided is the case '" + central->name + "'; prefetch/worst is the case '" + worst->name +
+                "'");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    const bench::About about{"prefetch",
-                             "tiles in random order, with the prefetch of the next task's blocks, without, and under oneTBB",
-                             {"prefetch/strided", "prefetch/strided-over-onetbb", "prefetch/worst"}};
+    const bench::About about{
+        "prefetch",
+        "tiles in random order, with the prefetch of the next task's blocks, without, and under oneTBB",
+        {"prefetch/strided", "prefetch/strided-over-onetbb", "prefetch/worst"}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 41;
     bench::Report report{about, options};
@@ -233,6 +235,7 @@ int main(int argc, char** argv) {
     std::vector<float> data(bytes / sizeof(float));
     for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i % 7 + 1);
     judge(compare_all(data.data(), bytes, options, report), report);
-    report.note("from memory: over " + std::to_string(bytes >> 20) + " MiB in pages as the system gives them; gain: time without over time with");
+    report.note("from memory: over " + std::to_string(bytes >> 20) +
+                " MiB in pages as the system gives them; gain: time without over time with");
     return report.finish();
 }

@@ -40,10 +40,10 @@ struct Floors::Memory {
     double exchange(std::size_t lines_used, int operations);
     double stream(int operations);
 
-    std::array<Line, 2> lines;                          // each written by both sides in turn
-    alignas(128) std::array<Slot, ring_slots> slots;    // written by the initiator alone
-    Line consumed;                                      // written by the partner alone
-    alignas(128) std::uint64_t exchanged = 0;           // the rest belongs to the initiator; the partner takes copies
+    std::array<Line, 2> lines;                        // each written by both sides in turn
+    alignas(128) std::array<Slot, ring_slots> slots;  // written by the initiator alone
+    Line consumed;                                    // written by the partner alone
+    alignas(128) std::uint64_t exchanged = 0;         // the rest belongs to the initiator; the partner takes copies
     std::uint64_t produced = 0;
     int here;
     bool alone;

@@ -1,9 +1,11 @@
 // The physical floors: what the caches themselves cost, with no runtime in between.
 //
 //   F1      one line that two cores write in turn, there and back
-//   F2      the same exchange over two lines in turn: the reader already polls the next line, which costs one more transfer
-//   ring    a one-producer one-consumer ring of 64 self-sequenced 64-byte slots that carry nothing but are written
-//           whole (as descriptors are; writing the sequence word alone is slower on Zen 3: 10 to 12 ns against 5), a slot
+//   F2      the same exchange over two lines in turn: the reader already polls the next line, which costs one more
+//   transfer ring    a one-producer one-consumer ring of 64 self-sequenced 64-byte slots that carry nothing but are
+//   written
+//           whole (as descriptors are; writing the sequence word alone is slower on Zen 3: 10 to 12 ns against 5), a
+//           slot
 //   memcpy  copying between two buffers, a KiB
 //
 // Every other figure is a ratio to one of these, measured interleaved in the same program.
@@ -25,9 +27,9 @@ class Floors {
     Floors(const Floors&) = delete;
     Floors& operator=(const Floors&) = delete;
 
-    Contestant one_line(int operations = 4000);    ///< "F1", ns a round trip
-    Contestant two_lines(int operations = 4000);   ///< "F2", ns a round trip
-    Contestant ring(int operations = 100000);      ///< "ring", ns a slot
+    Contestant one_line(int operations = 4000);   ///< "F1", ns a round trip
+    Contestant two_lines(int operations = 4000);  ///< "F2", ns a round trip
+    Contestant ring(int operations = 100000);     ///< "ring", ns a slot
 
   private:
     struct Memory;

@@ -9,7 +9,7 @@ namespace bench {
 /// Writes objects and arrays, with the commas and indents in the right places.
 class JsonWriter {
   public:
-    void open(char bracket);                         ///< '{' or '[' as a value of the array, or as the whole text
+    void open(char bracket);  ///< '{' or '[' as a value of the array, or as the whole text
     void open(std::string_view key, char bracket);
     void close();
     void value(std::string_view key, std::string_view text);

@@ -49,9 +49,9 @@ Contestant repeated(std::string name, int operations, Operation operation) {
 /// How a comparison is run.
 struct Plan {
     int rounds = 101;
-    int attempts = 5;              ///< how often a run whose floor moved is repeated before the quietest one is reported
-    double largest_move = 0.2;     ///< a run in which the floor moved by more is void
-    double settle_ms = 3;          ///< quiet time before each batch, in which the previous contestant's threads go to sleep
+    int attempts = 5;           ///< how often a run whose floor moved is repeated before the quietest one is reported
+    double largest_move = 0.2;  ///< a run in which the floor moved by more is void
+    double settle_ms = 3;  ///< quiet time before each batch, in which the previous contestant's threads go to sleep
 };
 
 /// What was measured: for each contestant one figure a round. The first contestant is the floor.

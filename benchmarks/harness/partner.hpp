@@ -20,7 +20,8 @@ class Partner {
     Partner(const Partner&) = delete;
     Partner& operator=(const Partner&) = delete;
 
-    /// Hands over the work and returns when the partner has begun, so that its waking is not measured. Empty work ends it.
+    /// Hands over the work and returns when the partner has begun, so that its waking is not measured. Empty work ends
+    /// it.
     void start(std::function<void()> work) {
         work_ = std::move(work);
         const bool last = !work_;

@@ -16,7 +16,10 @@ const char* sign(Direction direction) { return direction == Direction::at_most ?
 std::string shown(double number) {
     if (!std::isfinite(number)) return "-";
     char text[40];
-    std::snprintf(text, sizeof text, std::fabs(number) >= 1000 ? "%.0f" : std::fabs(number) >= 100 ? "%.1f" : "%.3g",
+    std::snprintf(text, sizeof text,
+                  std::fabs(number) >= 1000  ? "%.0f"
+                  : std::fabs(number) >= 100 ? "%.1f"
+                                             : "%.3g",
                   number);
     return text;
 }
@@ -94,9 +97,9 @@ void Report::print() const {
             std::printf(" %*s", std::max(9, static_cast<int>(name.size())), shown(figure).c_str());
         std::printf("\n");
     }
-    std::printf("\nnoise (A/A) %s [%s, %s]; the floor moved by %.0f %%; runs thrown away: %d%s\n", shown(noise_.value).c_str(),
-                shown(noise_.low).c_str(), shown(noise_.high).c_str(), 100 * moved_, voided_,
-                moved_ > options_.plan.largest_move ? "; VOID: no run was quiet enough, run it again" : "");
+    std::printf("\nnoise (A/A) %s [%s, %s]; the floor moved by %.0f %%; runs thrown away: %d%s\n",
+                shown(noise_.value).c_str(), shown(noise_.low).c_str(), shown(noise_.high).c_str(), 100 * moved_,
+                voided_, moved_ > options_.plan.largest_move ? "; VOID: no run was quiet enough, run it again" : "");
     for (const auto& note : notes_) std::printf("note: %s\n", note.c_str());
     for (const auto& goal : goals_) {
         if (goal.measured) {

@@ -12,7 +12,8 @@ namespace bench {
 
 enum class Direction { at_most, at_least };
 
-/// What decides: the figure itself, or, for parity with a floor or a hand-made version, whether its interval reaches the goal.
+/// What decides: the figure itself, or, for parity with a floor or a hand-made version, whether its interval reaches
+/// the goal.
 enum class Judged { by_value, by_interval };
 
 /// Collects rows and goals; finish() prints and writes them.
@@ -37,8 +38,8 @@ class Report {
     /// A sentence that the reader of the figures needs.
     void note(std::string text) { notes_.push_back(std::move(text)); }
 
-    /// Prints the tables, writes the JSON. Gives the exit status: 0 also when a goal was missed (that is a result, not a
-    /// failure), 1 when the file cannot be written.
+    /// Prints the tables, writes the JSON. Gives the exit status: 0 also when a goal was missed (that is a result, not
+    /// a failure), 1 when the file cannot be written.
     int finish() const;
 
   private:

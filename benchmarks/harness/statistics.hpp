@@ -23,7 +23,8 @@ Interval bootstrap_median(const std::vector<double>& values);
 /// The median over rounds of a[i] / b[i], with its interval: the rounds must have been measured interleaved.
 Interval bootstrap_ratio(const std::vector<double>& a, const std::vector<double>& b);
 
-/// How far `values` moved while they were taken: the largest over the smallest median of five successive parts, minus 1.
+/// How far `values` moved while they were taken: the largest over the smallest median of five successive parts,
+/// minus 1.
 double moved(const std::vector<double>& values);
 
 }  // namespace bench

@@ -1,5 +1,7 @@
 // oneTBB: an arena of one slot for the issuing thread and the rest for workers, which an observer keeps on processors.
 #if defined(PENSTOCK_BENCH_TBB)
+#include "peers/onetbb.hpp"
+
 #include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
@@ -10,7 +12,6 @@
 #include <atomic>
 
 #include "harness/processors.hpp"
-#include "peers/onetbb.hpp"
 #include "peers/peer.hpp"
 
 namespace bench {

@@ -1,5 +1,7 @@
 // OpenMP tasks: one parallel region a batch, the first thread issues, the others execute at the region's barrier.
 #if defined(_OPENMP)
+#include "peers/openmp.hpp"
+
 #include <omp.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <atomic>
 
 #include "harness/processors.hpp"
-#include "peers/openmp.hpp"
 #include "peers/peer.hpp"
 
 namespace bench {

@@ -8,8 +8,8 @@
 
 namespace bench {
 
-/// A machine whose targets leave the first processor to the calling thread, which benchmarks keep there. Without a number of
-/// targets: one for each other processor, and at least one.
+/// A machine whose targets leave the first processor to the calling thread, which benchmarks keep there. Without a
+/// number of targets: one for each other processor, and at least one.
 std::unique_ptr<penstock::Machine> make_machine(penstock::MachineOptions options = {});
 
 /// Waits alone: another processor executes each task. `machine` must outlive the peer.

@@ -1,5 +1,5 @@
-// What is asked of each rival: the same three things, written the way its own documentation recommends, with its threads
-// kept on processors where it has a way to say so.
+// What is asked of each rival: the same three things, written the way its own documentation recommends, with its
+// threads kept on processors where it has a way to say so.
 #pragma once
 
 #include <functional>
@@ -28,13 +28,14 @@ struct Peer {
     std::function<void(const std::function<void()>&)> inside = [](const auto& batch) { batch(); };
 };
 
-Peer onetbb_peer();                 ///< oneTBB task_group, and task_arena::enqueue for the hand-off
-Peer onetbb_parallel_for_peer();    ///< oneTBB parallel_for with one iteration a task: its workers split the range themselves
-Peer openmp_peer();                 ///< OpenMP task and taskwait
-Peer openmp_depend_peer();          ///< the same with depend clauses
-Peer async_peer();                  ///< std::async, a thread a task
-Peer taskflow_peer();               ///< Taskflow, asynchronous tasks
-Peer taskflow_static_peer();        ///< Taskflow, a graph made once and run again
+Peer onetbb_peer();               ///< oneTBB task_group, and task_arena::enqueue for the hand-off
+Peer onetbb_parallel_for_peer();  ///< oneTBB parallel_for with one iteration a task: its workers split the range
+                                  ///< themselves
+Peer openmp_peer();               ///< OpenMP task and taskwait
+Peer openmp_depend_peer();        ///< the same with depend clauses
+Peer async_peer();                ///< std::async, a thread a task
+Peer taskflow_peer();             ///< Taskflow, asynchronous tasks
+Peer taskflow_static_peer();      ///< Taskflow, a graph made once and run again
 
 /// All that this program was built with; the functions of the others are declared and not defined.
 std::vector<Peer> all_peers();
