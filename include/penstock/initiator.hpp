@@ -65,6 +65,8 @@ class alignas(128) Initiator {
     ~Initiator();
     /// In the child after a fork: nothing of the parent's machines can be used here.
     static void leave_behind_in_parent() noexcept;
+    /// The calling thread is ending: it has no initiator any more.
+    static void leave_thread() noexcept { thread_machine = 0; }
     Initiator(const Initiator&) = delete;
     Initiator& operator=(const Initiator&) = delete;
 

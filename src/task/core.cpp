@@ -26,8 +26,12 @@ struct ThreadInitiators {
         bool owned_by_target;
     };
     std::vector<One> all;
+    /// Static objects are destroyed after the main thread's own: from then on this list is not looked at.
+    static inline thread_local constinit bool over = false;
 
     ~ThreadInitiators() {
+        over = true;
+        Initiator::leave_thread();
         for (auto& one : all)
             if (!one.owned_by_target)
                 if (const auto core = one.core.lock()) core->abandon(*one.initiator);
@@ -83,7 +87,13 @@ void Core::start() {
         initiators_[static_cast<std::size_t>(t)] = &targets_.back()->initiator();
     }
     initiator_count_.store(static_cast<std::uint32_t>(options_.targets), std::memory_order_release);
-    for (auto& target : targets_) target->start();
+    try {
+        for (auto& target : targets_) target->start();
+    } catch (...) {
+        // Those that run look at all initiators: they end before any of these goes.
+        for (auto& target : targets_) target->stop();
+        throw;
+    }
 }
 
 void Core::shut_down() noexcept {
@@ -123,12 +133,14 @@ bool Core::all_executed() const noexcept {
 // ---- threads ----
 
 Initiator* Initiator::of_this_thread(const Core& core) noexcept {
+    if (ThreadInitiators::over) return nullptr;
     for (const auto& one : thread_initiators.all)
         if (one.address == &core && !one.core.expired()) return one.initiator;
     return nullptr;
 }
 
 void Initiator::bind_to_this_thread() {
+    if (ThreadInitiators::over) return;  // used once more by a static object's destructor, and found anew each time
     if (of_this_thread(core_) == nullptr)
         thread_initiators.all.push_back({core_.weak_from_this(), &core_, this, target_ != any_target});
     thread_machine = core_.id();
@@ -141,7 +153,7 @@ void Initiator::leave_behind_in_parent() noexcept {
 }
 
 Initiator& Core::adopt_thread() {
-    std::erase_if(thread_initiators.all, [](const auto& one) { return one.core.expired(); });
+    if (!ThreadInitiators::over) std::erase_if(thread_initiators.all, [](const auto& one) { return one.core.expired(); });
     const std::lock_guard lock(mutex_);
     for (auto& candidate : owned_) {
         // What an ended thread left behind is taken over when nothing of it is outstanding any more.

@@ -429,7 +429,7 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
         }
     }
     if (own && !deque_idle_ && scope_ == &base_ && ring.kind() == Ring::Kind::pending)
-        deque_idle_ = base_.rings.size() == 1 && base_.rings.front()->pending().drained();
+        deque_idle_ = std::all_of(base_.rings.begin(), base_.rings.end(), [](Ring* part) { return part->pending().drained(); });
     if (deque_idle_) stream_ = nullptr;
     throw_failure_of(handle, ring);
 }

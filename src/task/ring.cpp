@@ -108,6 +108,12 @@ void Ring::after_fork_in_child() noexcept {
 
 void Ring::fail(Failure failure) {
     const std::lock_guard lock(mutex_);
+    // A program that only ever waits for handles, or cancels, must not keep all failures of its life.
+    constexpr std::size_t kept = 4096;
+    if (failed_.size() >= kept) {
+        const auto old = std::find_if(failed_.begin(), failed_.end(), [](const Failure& f) { return f.delivered || f.cancelled; });
+        if (old != failed_.end()) failed_.erase(old);
+    }
     failed_.push_back(std::move(failure));
     failures_.store(static_cast<std::uint32_t>(failed_.size()), std::memory_order_relaxed);
 }
@@ -118,17 +124,17 @@ std::optional<Failure> Ring::failure_of(std::uint64_t number) {
     if (found == failed_.end()) return std::nullopt;
     found->delivered = true;
     const Failure failure = *found;
-    // A program that only ever waits for handles must not keep all failures of its life.
-    constexpr std::size_t kept = 4096;
-    if (failed_.size() > kept) failed_.erase(std::find_if(failed_.begin(), failed_.end(), [](const Failure& f) { return f.delivered; }));
     return failure;
 }
 
 std::vector<Failure> Ring::take_failures(std::uint64_t after) {
     const std::lock_guard lock(mutex_);
-    const auto others = std::stable_partition(failed_.begin(), failed_.end(), [&](const Failure& f) { return f.number <= after; });
-    std::vector<Failure> taken(std::make_move_iterator(others), std::make_move_iterator(failed_.end()));
-    failed_.erase(others, failed_.end());
+    // What a wait has delivered, and cancellations, stay: a handle that asks again gets the same answer.
+    const auto taken_from = std::stable_partition(failed_.begin(), failed_.end(), [&](const Failure& f) {
+        return f.number <= after || f.delivered || f.cancelled;
+    });
+    std::vector<Failure> taken(std::make_move_iterator(taken_from), std::make_move_iterator(failed_.end()));
+    failed_.erase(taken_from, failed_.end());
     failures_.store(static_cast<std::uint32_t>(failed_.size()), std::memory_order_relaxed);
     return taken;
 }

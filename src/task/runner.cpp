@@ -15,14 +15,15 @@ class Runner::Inside {
     explicit Inside(Runner& runner) noexcept
         : runner_(runner),
           scope_(std::exchange(runner.self_.scope_, nullptr)),
-          stream_(std::exchange(runner.self_.stream_, nullptr)) {
+          stream_(runner.self_.stream_) {
+        if (stream_ != nullptr) runner.self_.stream_ = nullptr;  // always null where several threads share an initiator
         ++runner.depth_;
         if (runner.self_.board_.timeline.load(std::memory_order_relaxed) != 0) runner.until_sample_ = 1;
     }
     ~Inside() {
         --runner_.depth_;
         runner_.self_.scope_ = scope_;
-        runner_.self_.stream_ = stream_;
+        if (stream_ != nullptr) runner_.self_.stream_ = stream_;
     }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
@@ -43,6 +44,7 @@ inline void Runner::run_one(Ring& ring, TaskPayload& payload, Extension* extensi
     } catch (...) {
         keep_failure(ring, entry, number);
     }
+    if (ring.cancels()) [[unlikely]] ring.take_cancellation(number);  // asked for too late
     if (begin != 0) [[unlikely]] end_sample(begin, payload, extension->bytes, ring);
     if (self_.scope_ != nullptr) [[unlikely]] {
         self_.leave_scope();

@@ -55,11 +55,18 @@ void Target::serve() {
     // The first looks after a task do not even pause: on an idle machine they are what a lone task's latency consists of. Where the
     // last task came from a lane, the next one is expected there too.
     int lane_looks = 1;
+    constexpr int lane_rounds_in_a_row = 64;
+    int lane_rounds = 0;
     for (std::uint32_t misses = 0;;) {
         bool from_lane = false;
+        if (lane_rounds == lane_rounds_in_a_row) {  // a lane that never runs dry must not starve the deques
+            lane_rounds = 0;
+            claim_from_deques();
+        }
         for (int looks = 0; looks < lane_looks && !from_lane; ++looks) from_lane = serve_lanes();
         if (from_lane || claim_from_deques()) {
             lane_looks = from_lane ? most_lane_looks : 1;
+            lane_rounds = from_lane ? lane_rounds + 1 : 0;
             misses = 0;
             continue;
         }
