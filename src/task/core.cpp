@@ -118,6 +118,7 @@ void Core::shut_down() noexcept {
         // Out of memory while collecting messages: the machine still has to stop.
     }
     for (auto& target : targets_) target->stop();
+    claim_ = {};  // the memory may be kept for a while, the processors not
 }
 
 bool Core::all_executed() const noexcept {

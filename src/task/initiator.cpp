@@ -389,7 +389,7 @@ void Initiator::barrier() {
     }
     if (mine == &base_) {
         deque_idle_ = true;
-        stream_ = nullptr;
+        if (stream_ != nullptr) stream_ = nullptr;  // always null where several threads share an initiator
     }
     // Everything is free again, so start over with the smallest part, which the nearest cache holds.
     if (!mine->rings.empty()) mine->current = mine->rings.front();
@@ -430,7 +430,7 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
     }
     if (own && !deque_idle_ && scope_ == &base_ && ring.kind() == Ring::Kind::pending)
         deque_idle_ = std::all_of(base_.rings.begin(), base_.rings.end(), [](Ring* part) { return part->pending().drained(); });
-    if (deque_idle_) stream_ = nullptr;
+    if (deque_idle_ && stream_ != nullptr) stream_ = nullptr;
     throw_failure_of(handle, ring);
 }
 

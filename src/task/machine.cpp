@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -22,6 +23,17 @@ void watch_for_forks() {
     std::call_once(once, [] { pthread_atfork(&Ring::before_fork, &Ring::after_fork_in_parent, &Initiator::leave_behind_in_parent); });
 }
 
+/// Keeps the memory of a machine that ended behind one of its own tasks: the thread that issued that task may still be on its way out
+/// of the call. Goes when this many more have ended in the same way.
+void keep_for_a_while(std::shared_ptr<Core> core) {
+    constexpr std::size_t kept = 16;
+    static auto* const mutex = new std::mutex;  // outlives every thread
+    static auto* const ended = new std::deque<std::shared_ptr<Core>>;
+    const std::lock_guard lock(*mutex);
+    ended->push_back(std::move(core));
+    if (ended->size() > kept) ended->pop_front();
+}
+
 }  // namespace
 
 Machine::Machine(const MachineOptions& options) {
@@ -35,7 +47,10 @@ Machine::~Machine() {
     if (core_ == nullptr) return;
     if (in_task()) {
         // One of its own tasks destroys it. The task cannot wait for itself, so the end happens behind it.
-        std::thread([core = std::move(core_)] { core->shut_down(); }).detach();
+        std::thread([core = std::move(core_)]() mutable {
+            core->shut_down();
+            keep_for_a_while(std::move(core));
+        }).detach();
         return;
     }
     core_->shut_down();

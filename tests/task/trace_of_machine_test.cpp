@@ -73,10 +73,12 @@ TEST(MachineTrace, subtracts_to_the_tasks_of_a_phase) {
 
 TEST(MachineTrace, has_a_timeline_with_every_task_under_its_name) {
     Machine machine(with_targets(1));
-    std::vector<int> x(16), y(16);
+    std::vector<int> x(16);
+    std::vector<std::vector<int>> results(100, std::vector<int>(16));
+    auto& y = results.front();
     machine.call<named_procedure>(in(x), out(y)).wait();  // before: not in it
     machine.start_timeline();
-    for (int i = 0; i < 100; ++i) machine.call<named_procedure>(in(x), out(y));
+    for (auto& result : results) machine.call<named_procedure>(in(x), out(result));
     machine.barrier();
     machine.stop_timeline();
     machine.call<named_procedure>(in(x), out(y)).wait();  // after: not in it
