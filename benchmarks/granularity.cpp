@@ -181,36 +181,53 @@ struct Measured {
     bench::Result result;
 };
 
-/// Where the efficiency of one round falls to a half: interpolated between two sizes, both logarithmic. The smallest
-/// granularity seen when it never falls so low, infinite when it never rises so high.
-double metg_of_round(const std::vector<Measured>& sizes, const char* way, std::size_t round, double workers) {
-    double last_granularity = std::numeric_limits<double>::infinity(), last_efficiency = 0;
-    for (const auto& size : sizes) {  // the largest task first
-        const double granularity = size.result.of(way)[round] * workers;
-        const double efficiency = size.result.of("serial")[round] / granularity;
-        if (efficiency < 0.5) {
-            if (last_efficiency < 0.5) continue;  // not efficient yet: a disturbed round, or a way that never is
-            const double part = (last_efficiency - 0.5) / (last_efficiency - efficiency);
-            return std::exp(std::log(last_granularity) + part * (std::log(granularity) - std::log(last_granularity)));
-        }
-        last_granularity = granularity;
-        last_efficiency = efficiency;
+/// One size by one way over some rounds.
+struct Point {
+    double granularity;  ///< ns
+    double efficiency;
+};
+
+Point point(const Measured& size, const char* way, double workers, const std::vector<std::size_t>& rounds) {
+    std::vector<double> granularities, efficiencies;
+    for (const auto round : rounds) {
+        granularities.push_back(size.result.of(way)[round] * workers);
+        efficiencies.push_back(size.result.of("serial")[round] / granularities.back());
     }
-    return last_granularity;
+    return {bench::median(granularities), bench::median(efficiencies)};
 }
 
-std::vector<double> metg(const std::vector<Measured>& sizes, const char* way, double workers) {
-    std::vector<double> rounds;
-    for (std::size_t round = 0; round < sizes.front().result.of(way).size(); ++round)
-        rounds.push_back(metg_of_round(sizes, way, round, workers) / 1000);
-    return rounds;
+/// The smallest granularity at which half the time is work, in us: interpolated between the smallest size that reaches it and the one
+/// below, both logarithmic. The smallest seen when all reach it, infinite when none does.
+double metg(const std::vector<Measured>& sizes, const char* way, double workers, const std::vector<std::size_t>& rounds) {
+    Point below{0, 0};
+    for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {  // the smallest task first
+        const Point here = point(*size, way, workers, rounds);
+        if (here.efficiency >= 0.5) {
+            if (below.granularity == 0) return here.granularity / 1000;
+            const double part = (0.5 - below.efficiency) / (here.efficiency - below.efficiency);
+            return std::exp(std::log(below.granularity) + part * (std::log(here.granularity) - std::log(below.granularity))) / 1000;
+        }
+        below = here;
+    }
+    return std::numeric_limits<double>::infinity();
+}
+
+/// With its interval; over that of another way when one is named.
+bench::Interval metg(const std::vector<Measured>& sizes, const char* way, double workers, const char* over = nullptr) {
+    constexpr int resamplings = 300;
+    return bench::bootstrap(
+        sizes.front().result.of(way).size(),
+        [&](const std::vector<std::size_t>& rounds) {
+            return metg(sizes, way, workers, rounds) / (over == nullptr ? 1 : metg(sizes, over, workers, rounds));
+        },
+        resamplings);
 }
 
 /// Sweeps the size of the tasks downward, reports each, and gives the sizes.
 std::vector<Measured> sweep(bool stencil, int width, double workers, penstock::Machine& machine,
                             const bench::Options& options, bench::Report& report) {
     const auto grid = std::make_shared<Grid>(stencil, width);
-    const std::int32_t largest = options.quick ? 1024 : 4096;
+    constexpr std::int32_t largest = 1024;
     const double batch_nanoseconds = options.quick ? 0.5e6 : 1.5e6;
     const double most_steps = options.quick ? 100 : 1000;
     std::vector<Measured> sizes;
@@ -241,7 +258,8 @@ int main(int argc, char** argv) {
                              "the smallest task at 50 % efficiency (METG), trivial and stencil, with a barrier a step",
                              {"granularity/stencil-metg", "granularity/stencil-over-openmp"}};
     bench::Options options = bench::parse(argc, argv, about);
-    if (!options.quick) options.plan.rounds = 41;
+    if (!options.quick) options.plan.rounds = 31;
+    options.plan.attempts = 2;  // of each size: a sweep has many
     bench::Report report{about, options};
     const auto machine = bench::make_machine();
     const int workers = machine->targets() + 1;
@@ -253,15 +271,13 @@ int main(int argc, char** argv) {
                 std::string(stencil ? "stencil" : "trivial") + ", width " + std::to_string(width);
             for (const auto& way : ways) {
                 if (way.run == serially) continue;
-                const auto us = bench::bootstrap_median(metg(sizes, way.name, workers));
+                const auto us = metg(sizes, way.name, workers);
                 report.row("METG " + pattern + ": " + way.name, {{"us", us.value}, {"low", us.low}, {"high", us.high}});
             }
             if (!stencil || width != workers) continue;
-            const auto ours = metg(sizes, "penstock", workers);
-            report.goal("granularity/stencil-metg", bench::bootstrap_median(ours), Direction::at_most, 0.6);
+            report.goal("granularity/stencil-metg", metg(sizes, "penstock", workers), Direction::at_most, 0.6);
 #if defined(_OPENMP)
-            report.goal("granularity/stencil-over-openmp",
-                        bench::bootstrap_ratio(metg(sizes, "openmp-task", workers), ours), Direction::at_least, 5);
+            report.goal("granularity/stencil-over-openmp", metg(sizes, "openmp-task", workers, "penstock"), Direction::at_least, 5);
 #else
             report.missing("granularity/stencil-over-openmp", Direction::at_least, 5,
                            "OpenMP was not found when this was built");

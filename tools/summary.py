@@ -30,7 +30,8 @@ def count_runner(status: Path) -> Counter[str]:
         result = outcome(case)
         outcomes[result] += 1
         if result == "failed":
-            print(f"failed: {case.get('classname', '')} {case.get('name', '')}")
+            names = dict.fromkeys((case.get('classname', ''), case.get('name', '')))  # ctest gives one name twice
+            print("failed:", *names)
     code = int(status.read_text())
     if (code != 0 or not results.exists()) and not outcomes["failed"]:
         print(f"failed: {status.stem} itself, which ended with status {code}")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 
 namespace bench {
@@ -21,19 +22,30 @@ double percentile(std::vector<double> values, double p) {
 
 double median(const std::vector<double>& values) { return percentile(values, 0.5); }
 
-Interval bootstrap_median(const std::vector<double>& values) {
-    constexpr int resamplings = 1000;
-    const double middle = median(values);
-    if (values.size() < 2) return {middle, middle, middle};
+Interval bootstrap(std::size_t rounds, const FigureOfRounds& figure, int resamplings) {
+    std::vector<std::size_t> all(rounds);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    const double value = figure(all);
+    if (rounds < 2) return {value, value, value};
     std::mt19937 random{12345};
-    std::uniform_int_distribution<std::size_t> pick{0, values.size() - 1};
-    std::vector<double> medians, sample(values.size());
-    medians.reserve(resamplings);
+    std::uniform_int_distribution<std::size_t> pick{0, rounds - 1};
+    std::vector<double> figures;
+    std::vector<std::size_t> sample(rounds);
+    figures.reserve(static_cast<std::size_t>(resamplings));
     for (int i = 0; i < resamplings; ++i) {
-        for (double& value : sample) value = values[pick(random)];
-        medians.push_back(median(sample));
+        for (std::size_t& round : sample) round = pick(random);
+        figures.push_back(figure(sample));
     }
-    return {middle, percentile(medians, 0.025), percentile(medians, 0.975)};
+    return {value, percentile(figures, 0.025), percentile(figures, 0.975)};
+}
+
+Interval bootstrap_median(const std::vector<double>& values) {
+    std::vector<double> sample;
+    return bootstrap(values.size(), [&](const std::vector<std::size_t>& rounds) {
+        sample.clear();
+        for (const std::size_t round : rounds) sample.push_back(values[round]);
+        return median(sample);
+    });
 }
 
 Interval bootstrap_ratio(const std::vector<double>& a, const std::vector<double>& b) {

@@ -1,6 +1,8 @@
 // Medians, percentiles and the bootstrap: what every figure of the benchmarks goes through.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <vector>
 
 namespace bench {
@@ -16,6 +18,12 @@ struct Interval {
 double percentile(std::vector<double> values, double p);
 
 double median(const std::vector<double>& values);
+
+/// A figure of some of the rounds, given by their numbers.
+using FigureOfRounds = std::function<double(const std::vector<std::size_t>& rounds)>;
+
+/// A figure of all `rounds` rounds and its 95 % interval, from `resamplings` resamplings of the rounds.
+Interval bootstrap(std::size_t rounds, const FigureOfRounds& figure, int resamplings = 1000);
 
 /// The median of `values` and its 95 % interval, from 1,000 resamplings of them.
 Interval bootstrap_median(const std::vector<double>& values);

@@ -51,6 +51,11 @@ template <class T>
 inline constexpr bool is_tagged = false;
 template <Access A, class S, bool G>
 inline constexpr bool is_tagged<Tagged<A, S, G>> = true;
+/// May it lie in pieces apart from one another?
+template <class T>
+inline constexpr bool is_in_rows = false;
+template <Access A, class S, bool G>
+inline constexpr bool is_in_rows<Tagged<A, S, G>> = !is_span<S>;
 template <class T>
 inline constexpr bool is_owned = false;
 template <class T>

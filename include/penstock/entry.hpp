@@ -16,11 +16,11 @@ class LocalStore;
 
 /// One argument's memory as the prefetcher sees it: `rows` of `row_bytes`, `pitch` bytes apart.
 struct Block {
-    const std::byte* base = nullptr;
-    std::size_t rows = 0;
-    std::size_t row_bytes = 0;
-    std::ptrdiff_t pitch = 0;
-    Access access = Access::in;
+    const std::byte* base;
+    std::size_t rows;
+    std::size_t row_bytes;
+    std::ptrdiff_t pitch;
+    Access access;
 
     std::size_t bytes() const noexcept { return rows * row_bytes; }
 };
@@ -37,6 +37,7 @@ struct Entry {
     std::size_t (*describe)(const PackedArguments&, Block* blocks) noexcept;
     std::string_view name;
     bool has_blocks;  ///< false: there is nothing to prefetch, ever
+    bool has_rows;    ///< an argument may lie in pieces apart from one another
 };
 
 /// Gives `entry` a number, from 1. Called during static initialisation, in the same order in every process of one program.

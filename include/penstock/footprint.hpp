@@ -43,8 +43,9 @@ namespace footprint {
 const char* check_dimensions(std::uintptr_t base, std::size_t element, std::span<const std::size_t> extents,
                              std::span<const std::ptrdiff_t> strides, Bounds& bounds) noexcept;
 
+/// The rare cases of the next: empty, wrong, or beyond what ordinary memory looks like.
 template <class T>
-inline const char* check(std::span<T> value, Bounds& bounds) noexcept {
+[[gnu::noinline, gnu::cold]] const char* check_closely(std::span<T> value, Bounds& bounds) noexcept {
     const auto base = reinterpret_cast<std::uintptr_t>(value.data());
     if (value.empty()) return nullptr;
     if (base == 0) return "is null but has a size above zero; give it memory, or a size of zero";
@@ -54,6 +55,15 @@ inline const char* check(std::span<T> value, Bounds& bounds) noexcept {
         bounds.high > PTRDIFF_MAX)
         return "reaches beyond the address space; check its size";
     bounds.low = base;
+    return nullptr;
+}
+
+template <class T>
+inline const char* check(std::span<T> value, Bounds& bounds) noexcept {
+    const auto base = reinterpret_cast<std::uintptr_t>(value.data());
+    // One branch for what is nearly always so: an address of 48 bits that is aligned and not null, and 32 bits of length.
+    if ((base >> 48 | value.size() >> 32 | base % alignof(T)) != 0 || base == 0) [[unlikely]] return check_closely(value, bounds);
+    bounds = {base, base + value.size() * sizeof(T)};
     return nullptr;
 }
 

@@ -254,6 +254,9 @@ class alignas(128) Initiator {
     void wake_a_target(const Ring& ring) noexcept;
     Scope& scope();
     void leave_scope() noexcept;
+    void leave_behind() noexcept;
+    /// Throws MachineGone in the child after a fork.
+    void require_here() const;
     Ring* add_ring(Scope& scope, int only_target);
     void close_ring(Ring& ring) noexcept;
     bool drained(Scope& scope) noexcept;
@@ -325,6 +328,7 @@ class alignas(128) Initiator {
     mutable std::recursive_mutex sharing_;
     std::atomic<bool> waiting_{false};  ///< its thread is inside a barrier or a wait
     bool abandoned_ = false;            ///< its thread has ended (under the machine's lock)
+    bool left_behind_ = false;          ///< this is the child of a fork, and its targets stayed with the parent
     std::uint64_t started_ = 0;
     std::uint32_t track_ = 0;
     trace::Timeline timeline_;

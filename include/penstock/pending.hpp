@@ -43,6 +43,9 @@ class PendingRing {
     using CompletedType = Completed<Policy>;
     using DoneType = Done<Policy>;
 
+    /// The owner asks for a record's line this many tasks before it fills it.
+    static constexpr std::uint32_t lines_ahead = 8;
+
     /// A run of claimed records: numbers first .. first + count - 1. Empty when count is 0.
     struct Claim {
         std::uint64_t first = 0;
@@ -65,6 +68,8 @@ class PendingRing {
     /// The record to fill next, or nullptr when the slot's last task has not completed yet.
     RecordType* reserve() noexcept {
         if (tail_ == room_until_ && !find_room()) return nullptr;
+        // Taking a line back from whoever read it last takes a hundred times as long as writing it, so a few are always under way.
+        if (tail_ + lines_ahead < room_until_) prefetch_write(&slots_[static_cast<std::uint32_t>(tail_ + lines_ahead) & mask_]);
         return &slots_[static_cast<std::uint32_t>(tail_) & mask_];
     }
 

@@ -181,6 +181,7 @@ struct Call<F, Parameters<P...>, Args...> {
     using Pack = packing::Pack<F, typename Bind<P, Args>::Stored...>;  // the callable itself is the first scalar
     static constexpr std::size_t count = sizeof...(Args);
     static constexpr bool has_blocks = (tagging::is_tagged<Args> || ...);
+    static constexpr bool has_rows = (tagging::is_in_rows<Args> || ...);
 
     /// Argument I in the form in which it is stored: a scalar in its parameter's type, a tagged argument as it is.
     template <std::size_t I, class A>
@@ -192,7 +193,7 @@ struct Call<F, Parameters<P...>, Args...> {
     }
 
     /// Refuses what the contract refuses (7, 8, 9). Nothing is allocated and nothing is locked; about 1 ns an argument.
-    static void check([[maybe_unused]] std::string_view task, const Args&... arguments) {
+    [[gnu::always_inline]] static void check([[maybe_unused]] std::string_view task, const Args&... arguments) {
         if constexpr (has_blocks) {
             std::array<Bounds, count> bounds{};
             std::size_t i = 0;
@@ -334,7 +335,7 @@ struct Constant {
 
 template <class Call, class Name>
 struct Registered {
-    static constexpr Entry entry{&Call::run, &Call::discard, &Call::describe, Name::value, Call::has_blocks};
+    static constexpr Entry entry{&Call::run, &Call::discard, &Call::describe, Name::value, Call::has_blocks, Call::has_rows};
     static inline const std::uint32_t number = register_entry(entry);
 };
 

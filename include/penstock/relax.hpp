@@ -16,7 +16,11 @@ inline void relax() noexcept {
 }
 
 /// Asks for the cache line at `address` to be brought near for reading. Any address is legal; nothing is read.
-inline void prefetch_read(const void* address) noexcept { __builtin_prefetch(address, 0, 3); }
+inline void prefetch_read(const void* address) noexcept {
+    __builtin_prefetch(address, 0, 3);
+    // g++ 12 takes a function that only prefetches for one without effect and drops its calls; this says that there is one.
+    asm volatile("" : : "r"(address));
+}
 
 /// Asks for the cache line at `address` to be brought near for writing, and taken from whoever has it.
 inline void prefetch_write(const void* address) noexcept {
@@ -26,6 +30,7 @@ inline void prefetch_write(const void* address) noexcept {
     asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));
 #else
     __builtin_prefetch(address, 1, 3);
+    asm volatile("" : : "r"(address));
 #endif
 }
 

@@ -52,7 +52,8 @@ class Ring {
     /// Around a fork: no other thread may be changing the directory at that moment. In the child no handle is good any more.
     static void before_fork() noexcept;
     static void after_fork_in_parent() noexcept;
-    static void after_fork_in_child() noexcept;
+    /// Calls `visit` with each ring that was in use.
+    static void after_fork_in_child(void (*visit)(Ring&)) noexcept;
 
     std::uint32_t index() const noexcept { return index_; }
     std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
@@ -119,6 +120,7 @@ class Ring {
     std::unique_ptr<Done<>[]> done_;
     std::unique_ptr<Completed<>[]> completed_;
     std::uint32_t claimants_ = 0;
+    bool in_use_ = false;  ///< under the directory's lock
     // Written now and then, read with every task.
     std::atomic<std::uint32_t> failures_{0};
     std::atomic<std::uint32_t> cancellations_{0};

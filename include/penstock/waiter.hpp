@@ -29,6 +29,8 @@ bool process_wide_barrier() noexcept;
 void sleep_on(Doorbell& bell, std::chrono::nanoseconds longest) noexcept;
 /// Cold half of ring().
 void wake(Doorbell& bell) noexcept;
+/// Has the processor an instruction that dozes until a line is written?
+bool can_doze() noexcept;
 /// Dozes in the processor until `line` is written or about `ticks` have passed. False where the processor cannot.
 bool doze(const void* line, std::uint64_t ticks) noexcept;
 

@@ -56,13 +56,18 @@ __attribute__((target("waitpkg"))) void user_monitor_wait(const void* line, std:
 
 }  // namespace
 
-bool doze(const void* line, std::uint64_t ticks) noexcept {
+bool can_doze() noexcept {
     static const bool available = Topology::here().features().monitor_wait == MonitorWait::umwait;
-    if (!available) return false;
+    return available;
+}
+
+bool doze(const void* line, std::uint64_t ticks) noexcept {
+    if (!can_doze()) return false;
     user_monitor_wait(line, ticks);
     return true;
 }
 #else
+bool can_doze() noexcept { return false; }
 bool doze(const void*, std::uint64_t) noexcept { return false; }
 #endif
 

@@ -20,7 +20,7 @@ std::size_t describe(const PackedArguments& packed, Block* blocks) noexcept {
 }
 
 template <class F>
-constexpr Entry entry_for{&CallOf<F>::run, &CallOf<F>::discard, &describe<F>, "a compiled body", true};
+constexpr Entry entry_for{&CallOf<F>::run, &CallOf<F>::discard, &describe<F>, "a compiled body", true, true};
 
 /// The entry of the plan that this thread is issuing.
 thread_local constinit std::uint32_t entry_to_issue = 0;

@@ -150,7 +150,7 @@ void Initiator::bind_to_this_thread() {
 
 void Initiator::leave_behind_in_parent() noexcept {
     thread_machine = 0;
-    Ring::after_fork_in_child();
+    Ring::after_fork_in_child([](Ring& ring) { ring.owner().leave_behind(); });
 }
 
 Initiator& Core::adopt_thread() {

@@ -194,7 +194,19 @@ Handle Initiator::run_at_once(TaskPayload& payload, Extension& extension) {
 
 // ---- scopes ----
 
+void Initiator::leave_behind() noexcept {
+    stream_ = nullptr;
+    direct_ = false;
+    shared_ = false;  // whoever held the lock is not here
+    left_behind_ = true;
+}
+
+void Initiator::require_here() const {
+    if (left_behind_) throw MachineGone("this machine stayed behind in the parent of a fork; make a new one in the child");
+}
+
 Scope& Initiator::scope() {
+    require_here();
     if (scope_ != nullptr) return *scope_;
     if (runner_->depth() >= core_.options().nesting_limit)
         throw NestingTooDeep("tasks wait inside tasks " + std::to_string(runner_->depth()) +
@@ -364,6 +376,7 @@ void Initiator::wait_until(Poll&& poll, WaitReason reason) {
 }
 
 void Initiator::barrier() {
+    require_here();
     std::unique_lock<std::recursive_mutex> sharing;
     if (shared_) sharing = std::unique_lock{sharing_};
     Scope* const mine = scope_;

@@ -3,11 +3,13 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <deque>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "machine/fork.hpp"
 #include "penstock/clock.hpp"
 #include "penstock/error.hpp"
 #include "penstock/topology.hpp"
@@ -17,11 +19,18 @@
 namespace penstock {
 namespace {
 
-/// In a forked child there are no targets: every handle goes stale and every call is refused, instead of waiting for ever.
-void watch_for_forks() {
-    static std::once_flag once;
-    std::call_once(once, [] { pthread_atfork(&Ring::before_fork, &Ring::after_fork_in_parent, &Initiator::leave_behind_in_parent); });
+/// Has this process ever begun to make a machine?
+constinit std::atomic<bool> in_use{false};
+
+void before_fork() {
+    if (in_use.load()) settle_before_fork();
+    Ring::before_fork();
 }
+
+// In a forked child there are no targets: every handle goes stale and every call is refused, instead of waiting for ever. Registered
+// when the program is loaded: at first use, another thread might fork meanwhile.
+[[maybe_unused]] const int watches_for_forks =
+    pthread_atfork(&before_fork, &Ring::after_fork_in_parent, &Initiator::leave_behind_in_parent);
 
 /// Keeps the memory of a machine that ended behind one of its own tasks: the thread that issued that task may still be on its way out
 /// of the call. Goes when this many more have ended in the same way.
@@ -37,7 +46,7 @@ void keep_for_a_while(std::shared_ptr<Core> core) {
 }  // namespace
 
 Machine::Machine(const MachineOptions& options) {
-    watch_for_forks();
+    in_use.store(true);
     core_ = std::make_shared<Core>(options);
     core_->start();
     id_ = core_->id();

@@ -34,8 +34,7 @@ std::uint32_t shape_of(const Block* blocks, std::size_t count) noexcept {
     return static_cast<std::uint32_t>(std::bit_width(largest->rows) << 8 | std::bit_width(largest->row_bytes)) + 1;
 }
 
-/// Only rows apart from one another are fetched ahead. What lies in one piece the processor's own prefetcher brings as fast, and
-/// asking for it again cost up to a tenth (64 KiB in one piece, `./bench prefetch`).
+/// Only rows apart from one another are fetched ahead.
 bool worth_a_look(const Block* blocks, std::size_t count) noexcept {
     return std::any_of(blocks, blocks + count, [](const Block& block) {
         return block.rows >= Prefetcher::least_rows && block.row_bytes <= Prefetcher::longest_row && block.bytes() >= Prefetcher::least_bytes;

@@ -53,6 +53,7 @@ Ring& Ring::acquire(Kind kind, std::uint32_t capacity, std::uint32_t claimants, 
         ++all.count;
     }
     ring->reset(kind, claimants, owner, owner_bell, only_target);
+    ring->in_use_ = true;
     return *ring;
 }
 
@@ -88,6 +89,7 @@ void Ring::release() noexcept {
     }
     auto& all = directory();
     const std::lock_guard lock(all.mutex);
+    in_use_ = false;
     all.free.emplace(capacity_, this);
 }
 
@@ -101,9 +103,12 @@ Ring* Ring::find(std::uint32_t index) noexcept {
 void Ring::before_fork() noexcept { directory().mutex.lock(); }
 void Ring::after_fork_in_parent() noexcept { directory().mutex.unlock(); }
 
-void Ring::after_fork_in_child() noexcept {
+void Ring::after_fork_in_child(void (*visit)(Ring&)) noexcept {
     directory().mutex.unlock();
-    for (std::uint32_t index = 1; Ring* const ring = find(index); ++index) ring->generation_.fetch_add(1, std::memory_order_relaxed);
+    for (std::uint32_t index = 1; Ring* const ring = find(index); ++index) {
+        ring->generation_.fetch_add(1, std::memory_order_relaxed);
+        if (ring->in_use_) visit(*ring);
+    }
 }
 
 void Ring::fail(Failure failure) {

@@ -34,7 +34,7 @@ class Runner::Inside {
     Ring* stream_;
 };
 
-inline void Runner::run_one(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept {
+[[gnu::always_inline]] inline void Runner::run_one(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept {
     const Entry& entry = entry_of(payload.entry);
     const PackedArguments arguments{payload.line, extension->bytes, (payload.flags & TaskPayload::boxed) != 0};
     if (ring.cancels() && ring.take_cancellation(number)) [[unlikely]] return skip(ring, entry, arguments, number);
@@ -44,7 +44,6 @@ inline void Runner::run_one(Ring& ring, TaskPayload& payload, Extension* extensi
     } catch (...) {
         keep_failure(ring, entry, number);
     }
-    if (ring.cancels()) [[unlikely]] ring.take_cancellation(number);  // asked for too late
     if (begin != 0) [[unlikely]] end_sample(begin, payload, extension->bytes, ring);
     if (self_.scope_ != nullptr) [[unlikely]] {
         self_.leave_scope();
@@ -55,6 +54,7 @@ inline void Runner::run_one(Ring& ring, TaskPayload& payload, Extension* extensi
 void Runner::run(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept {
     const Inside inside(*this);
     run_one(ring, payload, extension, number);
+    if (ring.cancels()) [[unlikely]] ring.take_cancellation(number);  // asked for too late
     counters_.tasks.add_release();
 }
 
@@ -71,17 +71,19 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std:
             penstock::ring(ring.owner_bell());
         }
     }
+    if (ring.cancels()) [[unlikely]]
+        for (std::uint64_t number = claim.first; number < end; ++number) ring.take_cancellation(number);  // asked for too late
     counters_.tasks.add_release(claim.count);
     pending.complete_claim(claim, claimant);
     penstock::ring(ring.owner_bell());
 }
 
-std::uint64_t Runner::start_sample() noexcept {
+[[gnu::noinline, gnu::cold]] std::uint64_t Runner::start_sample() noexcept {
     until_sample_ = self_.board_.timeline.load(std::memory_order_relaxed) != 0 ? 1 : sample_every;
     return Clock::ticks();
 }
 
-void Runner::end_sample(std::uint64_t begin, const TaskPayload& payload, std::byte* extension, const Ring& ring) noexcept {
+[[gnu::noinline, gnu::cold]] void Runner::end_sample(std::uint64_t begin, const TaskPayload& payload, std::byte* extension, const Ring& ring) noexcept {
     const auto end = Clock::ticks();
     counters_.sampled_tasks.add();
     counters_.sampled_compute_ticks.add(end - begin);
@@ -106,12 +108,12 @@ void Runner::end_sample(std::uint64_t begin, const TaskPayload& payload, std::by
     self_.timeline_.record(event);
 }
 
-void Runner::keep_failure(Ring& ring, const Entry& entry, std::uint64_t number) noexcept {
+[[gnu::noinline, gnu::cold]] void Runner::keep_failure(Ring& ring, const Entry& entry, std::uint64_t number) noexcept {
     counters_.failed.add();
     ring.fail({number, std::string(entry.name), target_, std::current_exception(), false});
 }
 
-void Runner::skip(Ring& ring, const Entry& entry, const PackedArguments& arguments, std::uint64_t number) noexcept {
+[[gnu::noinline, gnu::cold]] void Runner::skip(Ring& ring, const Entry& entry, const PackedArguments& arguments, std::uint64_t number) noexcept {
     entry.discard(arguments);
     auto cause = std::make_exception_ptr(TaskCancelled("task " + std::string(entry.name) + " was cancelled before it started"));
     ring.fail({number, std::string(entry.name), target_, std::move(cause), true});
