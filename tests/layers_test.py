@@ -23,6 +23,10 @@ LAYERS = {
     "channel": """
         channel peer pending shared_channel
     """,
+    "store": """
+    """,
+    "message": """
+    """,
     "task": """
         argument descriptor entry footprint handle initiator landing local_store machine options pack procedure ring view
     """,
