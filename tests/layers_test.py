@@ -24,6 +24,7 @@ LAYERS = {
         channel peer pending shared_channel
     """,
     "store": """
+        rank spmd
     """,
     "message": """
     """,

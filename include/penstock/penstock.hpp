@@ -6,6 +6,8 @@
 #include "penstock/handle.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/options.hpp"
+#include "penstock/rank.hpp"
+#include "penstock/spmd.hpp"
 #include "penstock/topology.hpp"
 #include "penstock/trace.hpp"
 #include "penstock/view.hpp"

@@ -1,0 +1,312 @@
+// store layer: a rank is one member of a team that runs the same program, as a thread or as a process of its own.
+//
+// What members have of one another goes through here: memory that its owner makes, grants to named ranks, and that these accept by
+// name (contract 19); waits that end in a typed error when whoever is waited for is gone; doorbells. Regions, flags, locks and messages
+// are uses of it, and nothing above knows whether ranks are threads or processes.
+//
+// A seat is what all know of one rank. It lies in the control block of the team: ordinary memory for threads, a sealed mapping
+// for processes. Happens-before: whatever a rank stored before it left -> state.store(release) -> state.load(acquire) by a waiter
+// -> its last look at what it waits for. So a wait never reports a rank as lost whose answer had been given before.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/clock.hpp"
+#include "penstock/error.hpp"
+#include "penstock/memory.hpp"
+#include "penstock/parking.hpp"
+#include "penstock/peer.hpp"
+#include "penstock/relax.hpp"
+#include "penstock/waiter.hpp"
+
+namespace penstock {
+
+/// What a rank is: a thread of one process, or a process of its own.
+enum class Substrate : std::uint8_t { threads, processes };
+
+/// The word for it in reports.
+std::string_view name(Substrate substrate) noexcept;
+
+/// What was waited for can no longer come, because this rank is gone. Either RankDied or RankLeft.
+class RankLost : public Error {
+  public:
+    RankLost(int rank, const std::string& what) : Error(what), rank_(rank) {}
+    int rank() const noexcept { return rank_; }
+
+  private:
+    int rank_;
+};
+
+/// The process of a rank ended without a word: a signal, or an exit in the middle.
+class RankDied : public RankLost {
+  public:
+    RankDied(int rank, int pid, std::optional<int> exit_code, std::optional<int> signal);
+    int pid() const noexcept { return pid_; }
+    std::optional<int> exit_code() const noexcept { return exit_code_; }
+    std::optional<int> signal() const noexcept { return signal_; }
+
+  private:
+    int pid_;
+    std::optional<int> exit_code_;
+    std::optional<int> signal_;
+};
+
+/// A rank came to the end of its function (`failed`: by an exception) while somebody still waited for it.
+class RankLeft : public RankLost {
+  public:
+    RankLeft(int rank, bool failed);
+    bool failed() const noexcept { return failed_; }
+
+  private:
+    bool failed_;
+};
+
+/// Nobody has granted memory of this name within the time.
+class GrantMissing : public Error {
+  public:
+    GrantMissing(int owner, std::string name, std::chrono::nanoseconds waited);
+    int owner() const noexcept { return owner_; }
+    const std::string& name() const noexcept { return name_; }
+    std::chrono::nanoseconds waited() const noexcept { return waited_; }
+
+  private:
+    int owner_;
+    std::string name_;
+    std::chrono::nanoseconds waited_;
+};
+
+/// What was granted is not what was asked for (another type, another kind of object), or its description is spoilt.
+class InvalidGrant : public Error {
+  public:
+    InvalidGrant(int owner, std::string name, const std::string& what);
+    int owner() const noexcept { return owner_; }
+    const std::string& name() const noexcept { return name_; }
+
+  private:
+    int owner_;
+    std::string name_;
+};
+
+namespace team {
+
+inline constexpr int most_ranks = 256;
+inline constexpr std::size_t longest_name = 63;
+
+enum class State : std::uint32_t { starting, running, finished, failed, dead };
+
+/// What all know of one rank. `state` is written by the rank itself, or by whoever started the team when it died; `parked` by all.
+struct alignas(128) Seat {
+    std::atomic<State> state{State::starting};
+    std::atomic<std::uint32_t> fenced{0};  ///< 1: a barrier over processes reaches this rank
+    std::int32_t exit_code = -1;           ///< valid once the state says dead; -1: none
+    std::int32_t signal = 0;               ///< valid once the state says dead; 0: none
+    PeerIdentity identity;                 ///< valid once the state says running
+    Doorbell bell;
+};
+static_assert(sizeof(Seat) == 256);
+
+/// Stands behind the data of shared memory. Written by the owner, but for `accepted`.
+struct MemoryNote;
+/// How memory gets from its owner to other ranks: by descriptors over sockets, or within the process.
+class Mail;
+
+/// One rank's own view of its team.
+struct Member {
+    Seat* seats = nullptr;
+    Mail* mail = nullptr;
+    int index = 0;
+    int size = 0;
+    Substrate substrate = Substrate::threads;
+    WaitPolicy policy;
+    std::chrono::nanoseconds accept_within{};
+};
+
+/// A fence on every running thread of all ranks; false where the kernel cannot.
+bool fence_all(const Member& member) noexcept;
+
+}  // namespace team
+
+/// Memory that ranks share, as one of them sees it. Moved, not copied; whoever still has it keeps it alive.
+class RankMemory {
+  public:
+    RankMemory() noexcept = default;
+
+    std::byte* data() const noexcept { return data_; }
+    std::size_t size() const noexcept { return size_; }  ///< bytes
+    int owner() const noexcept { return owner_; }
+    const std::string& name() const noexcept { return name_; }
+    explicit operator bool() const noexcept { return data_ != nullptr; }
+
+  private:
+    friend class Rank;
+    friend class team::Mail;
+
+    std::byte* data_ = nullptr;
+    std::size_t size_ = 0;
+    int owner_ = -1;
+    bool frozen_ = false;
+    std::string name_;
+    team::MemoryNote* note_ = nullptr;
+    std::shared_ptr<LocalMemory> local_;  ///< of threads
+    SharedMemory shared_;                 ///< of processes
+};
+
+/// Whose end makes a wait hopeless.
+class Awaited {
+  public:
+    /// Only this rank can bring what is waited for: hopeless when it is dead or has left.
+    static constexpr Awaited rank(int index) noexcept { return Awaited(index); }
+    /// Any member may bring it: hopeless when one died or failed, or when all others have left.
+    static constexpr Awaited anybody() noexcept { return Awaited(any); }
+    /// All members must bring it: hopeless when one has left in any way.
+    static constexpr Awaited everybody() noexcept { return Awaited(all); }
+
+  private:
+    friend class Rank;
+    static constexpr int any = -1;
+    static constexpr int all = -2;
+    constexpr explicit Awaited(int value) noexcept : value_(value) {}
+    int value_;
+};
+
+/// One member of a team, as `spmd` gives it to the function that it runs. One word, copied freely; used by the thread (or the first
+/// thread of the process) that it stands for, and only while that function runs.
+class Rank {
+  public:
+    explicit Rank(team::Member& member) noexcept : member_(&member) {}
+
+    int index() const noexcept { return member_->index; }
+    int size() const noexcept { return member_->size; }
+    Substrate substrate() const noexcept { return member_->substrate; }
+
+    // ---- memory ----
+
+    /// New zeroed memory of `bytes` > 0, near this rank's processor, that nobody else has. `name` (1 to 63 bytes) is what others accept it
+    /// by; `kind` tells apart what must not be mistaken for one another. Throws UsageError, SystemError.
+    RankMemory make(std::string_view name, std::size_t bytes, std::uint64_t kind = 0) const;
+
+    /// Lets another rank accept this memory, once for each grant; to oneself is legal. Throws UsageError when it is not this rank's, is
+    /// frozen, or there is no such rank; RankLost when that rank is gone; SystemError when descriptors run out.
+    void grant(RankMemory& memory, int to) const;
+
+    /// No further grants, and none can be made behind this rank's back: waits until all grants were accepted, then seals the memory
+    /// against new writers. Throws GrantMissing when they were not accepted within the time, RankLost, SystemError.
+    void freeze(RankMemory& memory, std::chrono::nanoseconds within = {}) const;
+
+    /// Waits for a grant of this name by `owner` and takes it; grants of one name are taken in the order in which they were given.
+    /// `within` 0: what SpmdOptions say. Throws GrantMissing, RankLost, InvalidGrant when it has another kind, SystemError.
+    RankMemory accept(int owner, std::string_view name, std::uint64_t kind = 0, std::chrono::nanoseconds within = {}) const;
+
+    /// For all ranks together: each makes memory of `bytes`, grants it to all, and accepts everybody's. Element r is rank r's.
+    std::vector<RankMemory> exchange(std::string_view name, std::size_t bytes, std::uint64_t kind = 0) const;
+
+    // ---- the others ----
+
+    /// Has this rank's process died? One load. Throws UsageError when there is no such rank.
+    bool dead(int rank) const { return state_of(rank) == team::State::dead; }
+    /// Is this rank gone in any way: dead, failed or at the end of its function? One load.
+    bool gone(int rank) const { return state_of(rank) >= team::State::finished; }
+    /// Throws RankDied when this rank's process has died.
+    void throw_if_dead(int rank) const {
+        if (dead(rank)) throw_lost(rank);
+    }
+    /// Throws RankDied or RankLeft for a rank that is gone.
+    [[noreturn]] void throw_lost(int rank) const;
+
+    // ---- waiting ----
+
+    /// Tells this rank that something was published for it. Costs the load of one cached flag.
+    void ring(int rank) const noexcept { penstock::ring(member_->seats[rank].bell); }
+    void ring_all() const noexcept {
+        for (int rank = 0; rank < size(); ++rank)
+            if (rank != index()) ring(rank);
+    }
+
+    /// Waits until `poll()` is true: spins, then parks on this rank's doorbell. Who makes it true must ring(). Throws RankDied or
+    /// RankLeft as soon as the wait is hopeless (within about 20 ms); what came before that is seen first.
+    template <class Poll>
+    void wait(Poll&& poll, Awaited awaited) const {
+        wait_unless(poll, [this, awaited] { return lost(awaited); });
+    }
+
+    /// As wait(), with a judgement of the caller's own: `hopeless()` returns the rank whose end makes the wait hopeless, or -1. It is asked
+    /// now and then, and always before a last poll.
+    template <class Poll, class Hopeless>
+    void wait_unless(Poll&& poll, Hopeless&& hopeless) const {
+        wait_until(poll, hopeless, std::chrono::steady_clock::time_point::max());
+    }
+
+    /// As wait(), but gives up after `limit`. False when it gave up.
+    template <class Poll>
+    [[nodiscard]] bool wait_for(Poll&& poll, Awaited awaited, std::chrono::nanoseconds limit) const {
+        const auto now = std::chrono::steady_clock::now();
+        const auto forever = std::chrono::steady_clock::time_point::max();
+        return wait_until(poll, [this, awaited] { return lost(awaited); }, limit < forever - now ? now + limit : forever);
+    }
+
+  private:
+    /// Looks before anything else is thought of: about one microsecond, longer than any hand-off between two free processors.
+    static constexpr int short_spin = 64;
+
+    template <class Poll, class Hopeless>
+    bool wait_until(Poll&& poll, Hopeless&& hopeless, std::chrono::steady_clock::time_point deadline) const {
+        for (int looks = 0; looks < short_spin; ++looks) {
+            if (poll()) return true;
+            relax();
+        }
+        for (;;) {
+            const int who = hopeless();
+            if (spin(poll)) return true;
+            if (who >= 0) throw_lost(who);
+            if (std::chrono::steady_clock::now() >= deadline) return false;
+            bool fenced = false;
+            Doorbell& bell = member_->seats[index()].bell;
+            if (Parking(bell.parked)
+                    .park([&] { fenced = team::fence_all(*member_); }, poll,
+                          [&] { waiting::sleep_on(bell, sleep_limit(fenced, deadline)); }))
+                return true;
+        }
+    }
+
+    /// Looks for as long as the policy says before parking.
+    template <class Poll>
+    bool spin(Poll&& poll) const {
+        const auto begin = Clock::ticks();
+        for (std::uint32_t looks = 1;; ++looks) {
+            if (poll()) return true;
+            if (looks >= member_->policy.spins_before_yield)
+                yield();
+            else
+                relax();
+            if (looks % 16 == 0 &&
+                Clock::nanoseconds(Clock::ticks() - begin) >= static_cast<double>(member_->policy.spin.count()))
+                return false;
+        }
+    }
+
+    team::State state_of(int rank) const {
+        check(rank);
+        return member_->seats[rank].state.load(std::memory_order_acquire);
+    }
+    void check(int rank) const {
+        if (rank < 0 || rank >= size()) throw_no_such_rank(rank);
+    }
+    [[noreturn]] void throw_no_such_rank(int rank) const;
+    /// The rank whose end makes waiting for `awaited` hopeless, or -1.
+    int lost(Awaited awaited) const;
+    static void yield() noexcept;
+    static std::chrono::nanoseconds sleep_limit(bool fenced, std::chrono::steady_clock::time_point deadline) noexcept;
+
+    team::Member* member_;
+};
+
+}  // namespace penstock
