@@ -1,8 +1,8 @@
 // store layer: a rank is one member of a team that runs the same program, as a thread or as a process of its own.
 //
-// What members have of one another goes through here: memory that its owner makes, grants to named ranks, and that these accept by
-// name (contract 19); waits that end in a typed error when whoever is waited for is gone; doorbells. Regions, flags, locks and messages
-// are uses of it, and nothing above knows whether ranks are threads or processes.
+// What members have of one another goes through here: memory that its owner makes, grants to named ranks, and that these accept
+// by name (contract 19); waits that end in a typed error when whoever is waited for is gone; doorbells. Regions, flags, locks
+// and messages are uses of it, and nothing above knows whether ranks are threads or processes.
 //
 // A seat is what all know of one rank. It lies in the control block of the team: ordinary memory for threads, a sealed mapping
 // for processes. Happens-before: whatever a rank stored before it left -> state.store(release) -> state.load(acquire) by a waiter
@@ -103,7 +103,8 @@ inline constexpr std::size_t longest_name = 63;
 
 enum class State : std::uint32_t { starting, running, finished, failed, dead };
 
-/// What all know of one rank. `state` is written by the rank itself, or by whoever started the team when it died; `parked` by all.
+/// What all know of one rank. `state` is written by the rank itself, or by whoever started the team when it died; `parked` by
+/// all.
 struct alignas(128) Seat {
     std::atomic<State> state{State::starting};
     std::atomic<std::uint32_t> fenced{0};  ///< 1: a barrier over processes reaches this rank
@@ -178,8 +179,8 @@ class Awaited {
     int value_;
 };
 
-/// One member of a team, as `spmd` gives it to the function that it runs. One word, copied freely; used by the thread (or the first
-/// thread of the process) that it stands for, and only while that function runs.
+/// One member of a team, as `spmd` gives it to the function that it runs. One word, copied freely; used by the thread (or the
+/// first thread of the process) that it stands for, and only while that function runs.
 class Rank {
   public:
     explicit Rank(team::Member& member) noexcept : member_(&member) {}
@@ -190,20 +191,21 @@ class Rank {
 
     // ---- memory ----
 
-    /// New zeroed memory of `bytes` > 0, near this rank's processor, that nobody else has. `name` (1 to 63 bytes) is what others accept it
-    /// by; `kind` tells apart what must not be mistaken for one another. Throws UsageError, SystemError.
+    /// New zeroed memory of `bytes` > 0, near this rank's processor, that nobody else has. `name` (1 to 63 bytes) is what
+    /// others accept it by; `kind` tells apart what must not be mistaken for one another. Throws UsageError, SystemError.
     RankMemory make(std::string_view name, std::size_t bytes, std::uint64_t kind = 0) const;
 
-    /// Lets another rank accept this memory, once for each grant; to oneself is legal. Throws UsageError when it is not this rank's, is
-    /// frozen, or there is no such rank; RankLost when that rank is gone; SystemError when descriptors run out.
+    /// Lets another rank accept this memory, once for each grant; to oneself is legal. Throws UsageError when it is not this
+    /// rank's, is frozen, or there is no such rank; RankLost when that rank is gone; SystemError when descriptors run out.
     void grant(RankMemory& memory, int to) const;
 
-    /// No further grants, and none can be made behind this rank's back: waits until all grants were accepted, then seals the memory
-    /// against new writers. Throws GrantMissing when they were not accepted within the time, RankLost, SystemError.
+    /// No further grants, and none can be made behind this rank's back: waits until all grants were accepted, then seals the
+    /// memory against new writers. Throws GrantMissing when they were not accepted within the time, RankLost, SystemError.
     void freeze(RankMemory& memory, std::chrono::nanoseconds within = {}) const;
 
-    /// Waits for a grant of this name by `owner` and takes it; grants of one name are taken in the order in which they were given.
-    /// `within` 0: what SpmdOptions say. Throws GrantMissing, RankLost, InvalidGrant when it has another kind, SystemError.
+    /// Waits for a grant of this name by `owner` and takes it; grants of one name are taken in the order in which they were
+    /// given. `within` 0: what SpmdOptions say. Throws GrantMissing, RankLost, InvalidGrant when it has another kind,
+    /// SystemError.
     RankMemory accept(int owner, std::string_view name, std::uint64_t kind = 0, std::chrono::nanoseconds within = {}) const;
 
     /// For all ranks together: each makes memory of `bytes`, grants it to all, and accepts everybody's. Element r is rank r's.
@@ -238,8 +240,8 @@ class Rank {
         wait_unless(poll, [this, awaited] { return lost(awaited); });
     }
 
-    /// As wait(), with a judgement of the caller's own: `hopeless()` returns the rank whose end makes the wait hopeless, or -1. It is asked
-    /// now and then, and always before a last poll.
+    /// As wait(), with a judgement of the caller's own: `hopeless()` returns the rank whose end makes the wait hopeless, or -1.
+    /// It is asked now and then, and always before a last poll.
     template <class Poll, class Hopeless>
     void wait_unless(Poll&& poll, Hopeless&& hopeless) const {
         wait_until(poll, hopeless, std::chrono::steady_clock::time_point::max());

@@ -1,5 +1,6 @@
 // store layer: one function, n ranks. `spmd(4, [](Rank me) { ... })` runs it in four threads; with {.substrate =
-// Substrate::processes} in four processes. Nothing else of the program changes, as long as ranks share nothing but what they grant.
+// Substrate::processes} in four processes. Nothing else of the program changes, as long as ranks share nothing but what they
+// grant.
 #pragma once
 
 #include <chrono>
@@ -50,8 +51,8 @@ void run(int size, const Program& program, const SpmdOptions& options);
 
 /// Runs `function(rank)` in `size` ranks (1 to 256) and returns when all have come to its end.
 ///
-/// With processes, each rank is a copy of this process at this moment: it sees what the caller had, and what it writes into that stays its
-/// own. The caller must have no other thread then.
+/// With processes, each rank is a copy of this process at this moment: it sees what the caller had, and what it writes into
+/// that stays its own. The caller must have no other thread then.
 ///
 /// Throws RankDied when the process of a rank died; RankFailed with the first exception that ended a rank; UsageError.
 /// Costs about 50 us for each thread and from 200 us for each process.

@@ -1,0 +1,256 @@
+// A team of processes: forked by the caller, which watches them by pidfd and marks the seats of those that die.
+#include <linux/membarrier.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <new>
+#include <string>
+#include <thread>
+
+#include "machine/fork.hpp"
+#include "penstock/memory.hpp"
+#include "penstock/topology.hpp"
+#include "store/mail.hpp"
+#include "store/team.hpp"
+
+namespace penstock::team {
+namespace {
+
+/// How a rank failed, as its process leaves it behind. Written by that rank before its seat says so.
+struct alignas(128) Report {
+    std::int32_t order = 0;
+    std::uint32_t consequence = 0;
+    std::uint32_t length = 0;
+    std::array<char, 1012> text{};
+
+    std::string what() const { return {text.data(), std::min<std::size_t>(length, text.size())}; }
+    void write(std::string_view what) { length = static_cast<std::uint32_t>(what.copy(text.data(), text.size())); }
+};
+
+/// What all processes of the team have mapped: the seats, then the reports, then how many have failed.
+class ControlBlock {
+  public:
+    explicit ControlBlock(int size)
+        : memory_(SharedMemory::create("penstock-team", static_cast<std::size_t>(size) * (sizeof(Seat) + sizeof(Report)) +
+                                                            sizeof(std::atomic<std::int32_t>))),
+          seats_(reinterpret_cast<Seat*>(memory_.data())), reports_(reinterpret_cast<Report*>(seats_ + size)),
+          failures_(reinterpret_cast<std::atomic<std::int32_t>*>(reports_ + size)) {
+        for (int rank = 0; rank < size; ++rank) {
+            new (seats_ + rank) Seat;
+            new (reports_ + rank) Report;
+        }
+        new (failures_) std::atomic<std::int32_t>(0);
+    }
+    Seat* seats() const { return seats_; }
+    Seat& seat(int rank) const { return seats_[rank]; }
+    Report& report(int rank) const { return reports_[rank]; }
+    int next_failure() const { return failures_->fetch_add(1, std::memory_order_relaxed) + 1; }
+
+  private:
+    SharedMemory memory_;
+    Seat* seats_;
+    Report* reports_;
+    std::atomic<std::int32_t>* failures_;
+};
+
+int threads_of_this_process() {
+    const std::filesystem::directory_iterator entries("/proc/self/task");
+    return static_cast<int>(std::distance(begin(entries), end(entries)));
+}
+
+/// A thread that was joined may still be on its way out of the kernel.
+bool has_one_thread() {
+    for (int tries = 0; tries < 50; ++tries) {
+        if (threads_of_this_process() == 1) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+    return false;
+}
+
+void leave(const ControlBlock& control, int size, int rank, State state) {
+    control.seat(rank).state.store(state, std::memory_order_release);
+    for (int other = 0; other < size; ++other) ring(control.seat(other).bell);
+}
+
+/// The child: runs the program as this rank. Returns the exit code.
+int run_rank(const ControlBlock& control, Member& member, const Program& program) {
+    const int rank = member.index;
+    auto& seat = control.seat(rank);
+    bool failed = true;
+    auto& report = control.report(rank);
+    try {
+        seat.identity = PeerIdentity::of_this_process();
+        seat.fenced.store(syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 ? 1 : 0,
+                          std::memory_order_relaxed);
+        seat.state.store(State::running, std::memory_order_release);
+        program.call(program.closure, Rank(member));
+        failed = false;
+    } catch (const std::exception& error) {
+        report.consequence = dynamic_cast<const RankLost*>(&error) != nullptr;
+        report.write(error.what());
+    } catch (...) {
+        report.write("an exception that is not a std::exception");
+    }
+    if (failed) report.order = control.next_failure();
+    // What the rank printed must be out before anybody hears that it has ended.
+    std::cout.flush();
+    std::fflush(nullptr);
+    leave(control, member.size, rank, failed ? State::failed : State::finished);
+    return failed ? 1 : 0;
+}
+
+/// The ranks as the process that started them sees them. Whatever happens, none is left behind.
+class Children {
+  public:
+    explicit Children(const ControlBlock& control, int size) : control_(control), size_(size) {}
+    Children(const Children&) = delete;
+    Children& operator=(const Children&) = delete;
+    ~Children() {
+        for (const auto& child : running_) kill(child.pid, SIGKILL);
+        for (const auto& child : running_) reap(child);
+    }
+
+    void add(int rank, pid_t pid) {
+        running_.push_back({rank, pid, {}});
+        running_.back().watch = OwnedDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+        if (!running_.back().watch) throw SystemError("cannot watch the process of rank " + std::to_string(rank), errno);
+    }
+
+    /// Returns when all have ended. Marks the seats of those that died, and wakes whoever waits for them.
+    void await() {
+        while (!running_.empty()) {
+            std::vector<pollfd> entries;
+            for (const auto& child : running_) entries.push_back({child.watch.get(), POLLIN, 0});
+            if (poll(entries.data(), entries.size(), -1) < 0) {
+                if (errno == EINTR) continue;
+                throw SystemError("cannot wait for the processes of a team", errno);
+            }
+            for (std::size_t i = entries.size(); i-- > 0;)
+                if (entries[i].revents != 0) {
+                    reap(running_[i]);
+                    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
+                }
+        }
+    }
+
+    /// In a child: these are its siblings.
+    void forget() { running_.clear(); }
+
+  private:
+    struct Child {
+        int rank;
+        pid_t pid;
+        OwnedDescriptor watch;
+    };
+
+    void reap(const Child& child) {
+        int status = 0;
+        pid_t reaped;
+        do {
+            reaped = waitpid(child.pid, &status, 0);
+        } while (reaped < 0 && errno == EINTR);
+        auto& seat = control_.seat(child.rank);
+        const auto state = seat.state.load(std::memory_order_acquire);
+        if (state == State::finished || state == State::failed) return;
+        // Whoever ignores SIGCHLD never learns how its children ended.
+        if (reaped == child.pid && WIFSIGNALED(status)) seat.signal = WTERMSIG(status);
+        if (reaped == child.pid && WIFEXITED(status)) seat.exit_code = WEXITSTATUS(status);
+        seat.identity.pid = child.pid;
+        leave(control_, size_, child.rank, State::dead);
+    }
+
+    const ControlBlock& control_;
+    int size_;
+    std::vector<Child> running_;
+};
+
+struct Boxes {
+    std::vector<OwnedDescriptor> receiving;
+    std::vector<OwnedDescriptor> sending;
+
+    explicit Boxes(int size) {
+        for (int rank = 0; rank < size; ++rank) {
+            auto [in, out] = ProcessMail::box();
+            receiving.push_back(std::move(in));
+            sending.push_back(std::move(out));
+        }
+    }
+};
+
+/// The rest of the child's life. Nothing that is thrown here may reach the caller of spmd, which the child has a copy of.
+[[noreturn]] void become(Member& member, const ControlBlock& control, const Placement& placement, Boxes& boxes,
+                         const Program& program) noexcept {
+    placement.pin(member.index);
+    ProcessMail mail(std::move(boxes.receiving[static_cast<std::size_t>(member.index)]), std::move(boxes.sending));
+    boxes.receiving.clear();
+    member.mail = &mail;
+    _exit(run_rank(control, member, program));
+}
+
+Ending ending_of(const ControlBlock& control, int rank) {
+    Ending ending;
+    ending.rank = rank;
+    const auto& seat = control.seat(rank);
+    const auto& report = control.report(rank);
+    const auto state = seat.state.load(std::memory_order_acquire);
+    if (state == State::failed) {
+        ending.order = report.order;
+        ending.consequence = report.consequence != 0;
+        ending.error = std::make_exception_ptr(Error(report.what()));
+    } else if (state == State::dead) {
+        ending.died = true;
+        ending.error = std::make_exception_ptr(
+            RankDied(rank, seat.identity.pid, seat.exit_code < 0 ? std::nullopt : std::optional<int>(seat.exit_code),
+                     seat.signal == 0 ? std::nullopt : std::optional<int>(seat.signal)));
+    }
+    return ending;
+}
+
+}  // namespace
+
+void run_processes(int size, const Program& program, const SpmdOptions& options) {
+    if (!has_one_thread())
+        throw UsageError("spmd cannot fork the processes of a team while this process has several threads; call it before other "
+                         "threads are started");
+    settle_before_fork();
+    const auto placement = Placement::of(size, options.pin);
+    const ControlBlock control(size);
+    Boxes boxes(size);
+    Children children(control, size);
+    const pid_t parent = getpid();
+    std::cout.flush();
+    std::fflush(nullptr);  // or each rank would print it again
+    for (int rank = 0; rank < size; ++rank) {
+        const pid_t pid = fork();
+        if (pid < 0)
+            throw SystemError("cannot start a process for rank " + std::to_string(rank) + " of " + std::to_string(size), errno);
+        if (pid != 0) {
+            children.add(rank, pid);
+            continue;
+        }
+        // A rank never outlives whoever started it.
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(1);
+        children.forget();
+        Member member{control.seats(), nullptr, rank, size, Substrate::processes, placement.policy, options.accept_within};
+        become(member, control, placement, boxes, program);
+    }
+    boxes.receiving.clear();
+    boxes.sending.clear();
+    children.await();
+    std::vector<Ending> endings;
+    for (int rank = 0; rank < size; ++rank) endings.push_back(ending_of(control, rank));
+    conclude(endings);
+}
+
+}  // namespace penstock::team
