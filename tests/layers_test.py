@@ -27,6 +27,7 @@ LAYERS = {
         rank spmd
     """,
     "message": """
+        message message_error message_ring
     """,
     "task": """
         argument descriptor entry footprint handle initiator landing local_store machine options pack procedure ring view

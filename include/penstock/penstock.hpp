@@ -5,6 +5,7 @@
 #include "penstock/error.hpp"
 #include "penstock/handle.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/message.hpp"
 #include "penstock/options.hpp"
 #include "penstock/rank.hpp"
 #include "penstock/spmd.hpp"

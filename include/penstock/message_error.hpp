@@ -1,0 +1,63 @@
+// message layer: what can go wrong between two ranks, as types. A rank that died or left is RankDied or RankLeft
+// (rank.hpp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "penstock/error.hpp"
+#include "penstock/rank.hpp"
+
+namespace penstock {
+
+/// A message was named to, or wanted from, a rank that the team does not have.
+class NoSuchRank : public UsageError {
+  public:
+    NoSuchRank(int rank, int size);
+    int rank() const noexcept { return rank_; }
+    int size() const noexcept { return size_; }  ///< of the team: ranks are 0 to size() - 1
+
+  private:
+    int rank_;
+    int size_;
+};
+
+/// The message was longer than the memory that was given for it. Its beginning is there, the rest was dropped, and the
+/// next receive gets the next message.
+class Truncated : public Error {
+  public:
+    Truncated(int source, std::uint64_t sent, std::uint64_t room);
+    int source() const noexcept { return source_; }
+    std::uint64_t sent() const noexcept { return sent_; }  ///< bytes
+    std::uint64_t room() const noexcept { return room_; }  ///< bytes
+
+  private:
+    int source_;
+    std::uint64_t sent_;
+    std::uint64_t room_;
+};
+
+/// The other rank has destroyed its messenger: it takes nothing any more, and all that it had sent was received.
+class MessengerClosed : public RankLost {
+  public:
+    explicit MessengerClosed(int rank);
+};
+
+/// What another rank wrote into shared memory cannot be (contract 20): it was built from other sources, or something
+/// overwrote it.
+class InvalidMessage : public Error {
+  public:
+    InvalidMessage(int rank, std::string field, std::uint64_t expected, std::uint64_t actual);
+    int rank() const noexcept { return rank_; }
+    const std::string& field() const noexcept { return field_; }
+    std::uint64_t expected() const noexcept { return expected_; }
+    std::uint64_t actual() const noexcept { return actual_; }
+
+  private:
+    int rank_;
+    std::string field_;
+    std::uint64_t expected_;
+    std::uint64_t actual_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,336 @@
+#include "message/core.hpp"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace penstock::message {
+namespace {
+
+constexpr std::uint64_t ring_between_threads = 64 * 1024;
+constexpr std::uint64_t ring_between_processes = 256 * 1024;
+constexpr std::uint64_t rings_of_a_rank = 4 * 1024 * 1024;
+
+/// Options with the ring's size filled in: the same on every rank.
+MessengerOptions complete(MessengerOptions options, Rank me) {
+    if (options.ring_bytes == 0) {
+        const auto wanted = me.substrate() == Substrate::threads ? ring_between_threads : ring_between_processes;
+        const auto share = std::bit_floor(rings_of_a_rank / static_cast<unsigned>(me.size()));
+        options.ring_bytes = std::clamp(share, smallest_ring, wanted);
+    }
+    if (!std::has_single_bit(options.ring_bytes) || options.ring_bytes < smallest_ring ||
+        options.ring_bytes > largest_ring)
+        throw UsageError("ring_bytes of a messenger must be a power of two from " + std::to_string(smallest_ring) +
+                         " to " + std::to_string(largest_ring) + ", but " + std::to_string(options.ring_bytes) +
+                         " was asked for");
+    if (options.protocol > Protocol::pure_pull)
+        throw UsageError("there is no protocol of the number " +
+                         std::to_string(static_cast<unsigned>(options.protocol)));
+    return options;
+}
+
+std::exception_ptr nobody_else() {
+    return std::make_exception_ptr(WouldDeadlock(
+        "this rank waits for a message of its own that it has not sent, so it would wait for ever; send it first"));
+}
+
+void forget(std::deque<std::uint32_t>& queue, std::uint32_t index) { std::erase(queue, index); }
+
+}  // namespace
+
+Core::Core(Rank me, MessengerOptions options)
+    : me_(me),
+      options_(complete(std::move(options), me)),
+      memory_(me.make(options_.name, Mailbox::size_of(me.size(), options_.ring_bytes), mailbox_kind)),
+      box_(Mailbox::create(memory_.data(), me, options_)),
+      peers_(static_cast<unsigned>(me.size())) {
+    for (int rank = 0; rank < me.size(); ++rank) {
+        if (rank == me.index()) continue;
+        try {
+            me_.grant(memory_, rank);
+        } catch (const RankLost&) {  // whoever wants something of it will be told
+        }
+    }
+}
+
+Core::~Core() {
+    withdraw();
+    box_.header().closed.store(1, std::memory_order_release);
+    for (int rank = 0; rank < me_.size(); ++rank)
+        if (rank != me_.index()) me_.ring(rank);
+    if (!threads()) return;
+    const auto leave = [](const Mailbox& box) {
+        if (box && box.header().holders.fetch_sub(1, std::memory_order_acq_rel) == 1) box.empty();
+    };
+    leave(box_);
+    for (const Peer& peer : peers_) leave(peer.box);
+}
+
+/// Takes back what others might read from or store into memory of this rank's user, and waits where one has begun.
+void Core::withdraw() {
+    for (int rank = 0; rank < me_.size(); ++rank) {
+        Peer& peer = this->peer(rank);
+        if (!peer.attached) continue;
+        const auto until = [&](auto&& poll) {
+            me_.wait_unless([&] { return poll() || me_.gone(rank); }, [] { return -1; });
+        };
+        auto& mine = box_.lane(rank);
+        if (!peer.offered.empty()) {
+            const auto fetching = mine.outward.fetching.exchange(withdrawn, std::memory_order_acq_rel);
+            until([&] { return mine.outward.credits.completed.load(std::memory_order_acquire) >= fetching; });
+        }
+        if (peer.taking && peer.header.way == Way::push) {
+            const auto number = operations_[*peer.taking].number;
+            auto& place = peer.box.lane(me_.index()).outward.place;
+            if (place.exchange(withdrawn, std::memory_order_acq_rel) == (number | being_stored))
+                until([&] { return mine.inward.pushed.load(std::memory_order_acquire) >= number; });
+        }
+    }
+}
+
+// ---- lanes ----
+
+void Core::attach(int rank) {
+    Peer& peer = this->peer(rank);
+    peer.memory = me_.accept(rank, options_.name, mailbox_kind);
+    peer.box = Mailbox::open(peer.memory.data(), peer.memory.size(), me_, rank, options_);
+    if (threads()) peer.box.header().holders.fetch_add(1, std::memory_order_relaxed);
+    const bool headers_stay = options_.protocol == Protocol::pure_pull;
+    Lane& mine = box_.lane(rank);
+    Lane& theirs = peer.box.lane(me_.index());
+    auto* const slots_out = headers_stay ? box_.slots(rank) : peer.box.slots(me_.index());
+    auto* const slots_in = headers_stay ? peer.box.slots(me_.index()) : box_.slots(rank);
+    peer.producer = Producer<Envelope>({slots_out, &mine.outward.credits, nullptr, slots_a_lane, Initiation::push},
+                                       slots_a_lane, Completion::line);
+    peer.consumer = Consumer<Envelope>({slots_in, &theirs.outward.credits, nullptr, slots_a_lane, Initiation::push});
+    peer.writer = RingWriter<std::byte>(
+        {peer.box.ring(me_.index()), options_.ring_bytes, &theirs.inward.filled, &mine.outward.freed});
+    peer.reader =
+        RingReader<std::byte>({box_.ring(rank), options_.ring_bytes, &mine.inward.filled, &theirs.outward.freed});
+    find_out_what_may_be_copied(peer, rank);
+    peer.attached = true;
+}
+
+/// The kernel allows the memory of another process to be read and written to its parents, or to all of the same user,
+/// as it is set up.
+void Core::find_out_what_may_be_copied(Peer& peer, int rank) {
+    if (threads()) return;
+    peer.process = peer.box.header().process;
+    std::uint64_t seen = 0;
+    const iovec here{&seen, sizeof seen};
+    const iovec there{reinterpret_cast<void*>(peer.box.header().address), sizeof seen};
+    const bool allowed = peer.process > 0 && process_vm_readv(peer.process, &here, 1, &there, 1, 0) == sizeof seen &&
+                         seen == peer.box.header().size;
+    peer.stores = peer.fetches = allowed;
+    box_.lane(rank).can_fetch.store(allowed ? 1 : 0, std::memory_order_release);
+}
+
+// ---- operations ----
+
+std::uint32_t Core::make_operation() {
+    std::uint32_t index;
+    if (free_.empty()) {
+        index = static_cast<std::uint32_t>(operations_.size());
+        operations_.emplace_back();
+    } else {
+        index = free_.back();
+        free_.pop_back();
+    }
+    Operation& operation = operations_[index];
+    const auto generation = operation.generation;
+    operation = Operation{};
+    operation.generation = generation + 1 == 0 ? 1 : generation + 1;
+    ++live_;
+    return index;
+}
+
+void Core::done(Operation& operation) {
+    operation.state = Operation::State::done;
+    --live_;
+}
+
+Status Core::collect(std::uint32_t index) {
+    Operation& operation = operations_[index];
+    const Status status = operation.status;
+    const auto error = std::exchange(operation.error, nullptr);
+    operation.state = Operation::State::free;
+    free_.push_back(index);
+    if (error) std::rethrow_exception(error);
+    return status;
+}
+
+void Core::fail(std::uint32_t index, std::exception_ptr error) {
+    Operation& operation = operations_[index];
+    if (operation.peer == any_source) {
+        forget(posted_any_, index);
+    } else {
+        Peer& peer = this->peer(operation.peer);
+        for (auto* queue : {&peer.queued, &peer.offered, &peer.posted}) forget(*queue, index);
+        if (peer.taking == index) peer.taking.reset();
+    }
+    operation.error = std::move(error);
+    done(operation);
+}
+
+/// What this peer writes cannot be relied on: whatever is under way with it ends, and nothing more is begun.
+void Core::spoil(int rank, std::exception_ptr error) {
+    Peer& peer = this->peer(rank);
+    peer.spoilt = error;
+    if (peer.taking) fail(*peer.taking, error);
+    for (auto* queue : {&peer.queued, &peer.offered, &peer.posted})
+        while (!queue->empty()) fail(queue->front(), error);
+}
+
+void Core::progress_of(int rank) {
+    Peer& peer = this->peer(rank);
+    if (peer.spoilt) return;
+    try {
+        if (!peer.queued.empty() || !peer.offered.empty()) move_out(rank, peer);
+        if (rank == me_.index())
+            receive_from_self();
+        else if (peer.taking || !peer.posted.empty())
+            while (move_in(rank, peer)) {
+            }
+    } catch (const Error&) {
+        spoil(rank, std::current_exception());
+    }
+}
+
+void Core::progress() {
+    for (int rank = 0; rank < me_.size(); ++rank) progress_of(rank);
+    for (int i = 0; i < me_.size() && !posted_any_.empty();) {
+        const int rank = (next_any_ + i) % me_.size();
+        Peer& peer = this->peer(rank);
+        bool received = false;
+        try {
+            if (rank == me_.index())
+                received = receive_from_self();
+            else if (!peer.spoilt)
+                received = move_in(rank, peer);
+        } catch (const Error&) {
+            spoil(rank, std::current_exception());
+        }
+        if (received) {
+            next_any_ = (rank + 1) % me_.size();
+            i = 0;
+        } else {
+            ++i;
+        }
+    }
+}
+
+// ---- waiting ----
+
+bool Core::await(std::uint32_t index, std::chrono::nanoseconds limit) {
+    Operation& operation = operations_[index];
+    std::uint32_t looks = 0;
+    const auto poll = [&] {
+        if (operation.state == Operation::State::done) return true;
+        if (awaits_one_lane(operation))
+            progress_of(operation.peer);
+        else
+            progress();
+        if (operation.state == Operation::State::done) return true;
+        if (++looks > 64) judge(index, limit == std::chrono::nanoseconds::max());
+        return operation.state == Operation::State::done;
+    };
+    // It is judged here, not by the rank, whether the wait is hopeless: messages that lie ready are received first.
+    return me_.wait_for(poll, Awaited::rank(me_.index()), limit);
+}
+
+/// This rank takes and sends no more messages. What it sent before may still be there.
+bool Core::over(int rank) { return me_.gone(rank) || (peer(rank).attached && peer(rank).box.closed()); }
+
+std::exception_ptr Core::lost(int rank) {
+    if (!me_.gone(rank)) return std::make_exception_ptr(MessengerClosed(rank));
+    try {
+        me_.throw_lost(rank);
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
+/// Ends an operation that nobody will ever complete.
+void Core::judge(std::uint32_t index, bool forever) {
+    Operation& operation = operations_[index];
+    const int rank = operation.peer;
+    if (forever && (rank == me_.index() || me_.size() == 1)) return fail(index, nobody_else());
+    if (rank == any_source) return judge_any(index);
+    if (rank == me_.index() || !over(rank)) return;
+    progress();  // what the peer did before it went is seen now
+    if (operation.state != Operation::State::done) fail(index, lost(rank));
+}
+
+/// A receive from anybody ends once for each peer that failed, and when nobody is left.
+void Core::judge_any(std::uint32_t index) {
+    Operation& operation = operations_[index];
+    int failed = -1;  // a peer whose failure nobody was told of
+    int last = -1;    // somebody who is gone in any way
+    bool hope = false;
+    for (int rank = 0; rank < me_.size(); ++rank) {
+        const Peer& peer = this->peer(rank);
+        if (rank == me_.index()) continue;
+        if (!peer.spoilt && !over(rank)) {
+            hope = true;
+        } else {
+            last = rank;
+            if (!peer.mourned && (peer.spoilt || me_.dead(rank))) failed = rank;
+        }
+    }
+    if (hope && failed < 0) return;
+    progress();  // what they did before they went is seen now
+    if (operation.state != Operation::State::posted) return;
+    const int rank = failed >= 0 ? failed : last;
+    peer(rank).mourned = true;
+    fail(index, peer(rank).spoilt ? peer(rank).spoilt : lost(rank));
+}
+
+void Core::finish_all(std::optional<int> peer) {
+    std::exception_ptr first;
+    for (std::uint32_t index = 0; index < operations_.size(); ++index) {
+        const Operation& operation = operations_[index];
+        if (operation.state == Operation::State::free || (peer && operation.peer != *peer)) continue;
+        await(index);
+        try {
+            collect(index);
+        } catch (...) {
+            if (!first) first = std::current_exception();
+        }
+    }
+    if (first) std::rethrow_exception(first);
+}
+
+Status Core::probe(int from) {
+    if (from != any_source) check(from);
+    std::optional<Status> found;
+    std::exception_ptr error;
+    std::uint32_t looks = 0;
+    const auto poll = [&] {
+        progress();
+        if ((found = unclaimed(from))) return true;
+        if (++looks <= 64) return false;
+        int last = -1;
+        for (int rank = 0; rank < me_.size(); ++rank) {
+            if (from != any_source && rank != from) continue;
+            if (rank == me_.index()) {
+                if (from == rank || me_.size() == 1) error = nobody_else();
+                if (error) return true;
+                continue;
+            }
+            if (peer(rank).spoilt && from == rank) error = peer(rank).spoilt;
+            if (error) return true;
+            if (!over(rank)) return false;
+            last = rank;
+        }
+        if (last < 0) return false;
+        progress();
+        if (!(found = unclaimed(from))) error = lost(last);
+        return true;
+    };
+    static_cast<void>(me_.wait_for(poll, Awaited::rank(me_.index()), std::chrono::nanoseconds::max()));
+    if (error) std::rethrow_exception(error);
+    return *found;
+}
+
+}  // namespace penstock::message

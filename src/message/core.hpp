@@ -1,0 +1,206 @@
+// What stands behind a Messenger: one lane in each direction to every peer, and the sends and receives under way.
+//
+// Sends of one peer wait in `queued` until their header is out (and, through the ring, their last byte), then in
+// `offered` until the receiver has their bytes. Receives wait in `posted`, those for anybody in `posted_any_`; the
+// first message of a lane goes to whichever was posted first of the two. Since nothing is matched but the source, a
+// message that nobody wants yet stays in its lane.
+#pragma once
+
+#include <deque>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "message/mailbox.hpp"
+
+namespace penstock::message {
+
+/// No bytes may lie nowhere.
+inline void copy_bytes(void* to, const void* from, std::uint64_t bytes) {
+    if (bytes != 0) std::memcpy(to, from, bytes);
+}
+
+/// One send or receive that did not end at once.
+struct Operation {
+    enum class State : std::uint8_t { free, queued, feeding, offered, posted, taking, done };
+
+    State state = State::free;
+    bool receives = false;
+    std::uint32_t generation = 0;
+    int peer = -1;                    ///< any_source for a receive from anybody that has no message yet
+    std::uint64_t order = 0;          ///< receives: in which they were posted
+    const std::byte* from = nullptr;  ///< sends
+    std::byte* into = nullptr;        ///< receives
+    std::uint64_t bytes = 0;          ///< to be sent, or room
+    std::uint64_t moved = 0;          ///< through the ring
+    std::uint64_t number = 0;         ///< of the record with its header
+    std::uint32_t tag = 0;
+    Status status;
+    std::unique_ptr<Parcel> parcel;
+    std::exception_ptr error;
+};
+
+/// The two lanes to one peer.
+struct Peer {
+    Producer<Envelope> producer;
+    Consumer<Envelope> consumer;
+    bool attached = false;
+    bool stores = false;   ///< this process may write the peer's memory
+    bool fetches = false;  ///< this process may read the peer's memory
+    bool mourned = false;  ///< a receive from anybody has told that nothing can be expected of it
+    std::exception_ptr spoilt;
+
+    RingWriter<std::byte> writer;
+    RingReader<std::byte> reader;
+    std::deque<std::uint32_t> queued;
+    std::deque<std::uint32_t> offered;
+    std::deque<std::uint32_t> posted;
+    std::optional<std::uint32_t> taking;  ///< the receive whose message is under way
+    Envelope header{};                    ///< of that message, as it was when it was looked at first
+    std::uint64_t fetched = 0;            ///< number of the last message that was claimed for fetching
+
+    RankMemory memory;
+    Mailbox box;  ///< the peer's
+    int process = 0;
+};
+
+class Core {
+  public:
+    Core(Rank me, MessengerOptions options);
+    ~Core();
+    Core(const Core&) = delete;
+    Core& operator=(const Core&) = delete;
+
+    Rank rank() const noexcept { return me_; }
+    const MessengerOptions& options() const noexcept { return options_; }
+    bool threads() const noexcept { return me_.substrate() == Substrate::threads; }
+
+    /// Sends what fits into the header, if that can be done at once.
+    bool send_inside(int to, std::span<const std::byte> bytes, std::uint32_t tag) {
+        if (bytes.size() > bytes_inside || !known(to)) return false;
+        Peer& peer = peers_[static_cast<unsigned>(to)];
+        if (!peer.attached || !peer.queued.empty() || peer.spoilt) return false;
+        auto* record = peer.producer.reserve();
+        if (!record) return false;
+        write_inside(record->payload, bytes, tag);
+        peer.producer.publish();
+        me_.ring(to);
+        return true;
+    }
+
+    /// Receives what fits into the header, if it is the next message of `from` and comes soon.
+    std::optional<Status> receive_inside(int from, std::span<std::byte> into) {
+        if (live_ != 0 || !known(from)) return std::nullopt;
+        Peer& peer = peers_[static_cast<unsigned>(from)];
+        if (!peer.attached || peer.spoilt) return std::nullopt;
+        for (int looks = 0; looks < short_spin; ++looks) {
+            if (const auto* record = peer.consumer.front()) {
+                const auto bytes = record->payload.bytes;
+                if (record->payload.way != Way::inside || bytes > into.size() || bytes > bytes_inside)
+                    return std::nullopt;
+                const Status status{from, bytes, record->payload.tag};
+                copy_bytes(into.data(), record->payload.words.data(), bytes);
+                peer.consumer.complete();
+                me_.ring(from);
+                return status;
+            }
+            if (looks >= hot_spin) relax();
+        }
+        return std::nullopt;
+    }
+
+    /// Starts a send or receive; it may be done at once. Throws for a rank that does not exist or cannot be reached.
+    std::uint32_t start_send(int to, std::span<const std::byte> bytes, std::uint32_t tag,
+                             std::unique_ptr<Parcel> parcel = nullptr);
+    std::uint32_t start_receive(int from, std::span<std::byte> into);
+
+    Operation& operation(std::uint32_t index) { return operations_[index]; }
+    /// Is this operation still to be collected?
+    bool stands_for(std::uint32_t index, std::uint32_t generation) const noexcept {
+        return index < operations_.size() && operations_[index].generation == generation &&
+               operations_[index].state != Operation::State::free;
+    }
+    /// Waits until the operation is done. False when `limit` passed first.
+    bool await(std::uint32_t index, std::chrono::nanoseconds limit = std::chrono::nanoseconds::max());
+    /// What became of it; forgets it.
+    Status collect(std::uint32_t index);
+    /// Waits for all operations, or those of one peer, and collects them. Throws the first error when all are done.
+    void finish_all(std::optional<int> peer);
+    /// Moves on whatever can be moved on.
+    void progress();
+    /// What stands first in the lane from `from`, or from anybody, and nobody wants yet. To be asked after progress().
+    std::optional<Status> unclaimed(int from);
+    Status probe(int from);
+    std::unique_ptr<Parcel> take_parcel(int from, const std::type_info& type);
+    void check(int rank) const {
+        if (!known(rank)) throw NoSuchRank(rank, me_.size());
+    }
+
+  private:
+    struct SelfMessage {
+        std::uint32_t tag;
+        std::unique_ptr<Parcel> parcel;
+    };
+    static constexpr int short_spin = 256;
+    static constexpr int hot_spin = 64;  ///< looks without a breath: a pause may cost as much as the whole transfer
+
+    bool known(int rank) const noexcept { return static_cast<unsigned>(rank) < peers_.size(); }
+    Peer& peer(int rank) { return peers_[static_cast<unsigned>(rank)]; }
+    static void write_inside(Envelope& envelope, std::span<const std::byte> bytes, std::uint32_t tag) {
+        envelope.bytes = bytes.size();
+        envelope.tag = tag;
+        envelope.way = Way::inside;
+        copy_bytes(envelope.words.data(), bytes.data(), bytes.size());
+    }
+
+    // lanes (core.cpp)
+    void attach(int rank);
+    void find_out_what_may_be_copied(Peer& peer, int rank);
+    std::uint32_t make_operation();
+    void done(Operation& operation);
+    void fail(std::uint32_t index, std::exception_ptr error);
+    void spoil(int rank, std::exception_ptr error);
+    void judge(std::uint32_t index, bool forever);
+    void judge_any(std::uint32_t index);
+    std::exception_ptr lost(int rank);
+    bool over(int rank);
+    void progress_of(int rank);
+    bool awaits_one_lane(const Operation& operation) const noexcept { return live_ == 1 && operation.peer >= 0; }
+    void withdraw();
+
+    // sending (sending.cpp)
+    Way way_of(const Peer& peer, const Operation& operation) const;
+    bool start(int to, Peer& peer, Operation& operation);
+    bool feed(int to, Peer& peer, Operation& operation);
+    bool store(int to, Peer& peer, Operation& operation);
+    void move_out(int to, Peer& peer);
+    void send_to_self(Operation& operation);
+
+    // receiving (receiving.cpp)
+    Record<Envelope>* front(int from, Peer& peer);
+    std::optional<std::uint32_t> wanted(Peer& peer) const;
+    bool move_in(int from, Peer& peer);
+    bool take(int from, Peer& peer);
+    bool take_pieces(int from, Peer& peer, Operation& operation);
+    bool fetch(int from, Peer& peer, Operation& operation);
+    void offer_place(int from, Peer& peer, Operation& operation);
+    void finish(int from, Peer& peer, Operation& operation);
+    void deliver(int from, Operation& operation, const Envelope& header);
+    bool receive_from_self();
+
+    Rank me_;
+    MessengerOptions options_;
+    RankMemory memory_;
+    Mailbox box_;  ///< this rank's own
+    std::vector<Peer> peers_;
+    std::deque<Operation> operations_;
+    std::vector<std::uint32_t> free_;
+    std::deque<std::uint32_t> posted_any_;
+    std::deque<SelfMessage> to_self_;
+    std::uint64_t order_ = 0;
+    std::size_t live_ = 0;  ///< operations that are not done
+    int next_any_ = 0;      ///< whose turn it is with receives from anybody
+};
+
+}  // namespace penstock::message

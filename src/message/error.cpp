@@ -1,0 +1,42 @@
+#include <utility>
+
+#include "penstock/message_error.hpp"
+
+namespace penstock {
+namespace {
+
+std::string no_such_rank(int rank, int size) {
+    return "there is no rank " + std::to_string(rank) + ": the team has " + std::to_string(size) + ", numbered 0 to " +
+           std::to_string(size - 1);
+}
+
+std::string truncated(int source, std::uint64_t sent, std::uint64_t room) {
+    return "rank " + std::to_string(source) + " sent a message of " + std::to_string(sent) +
+           " bytes, but there was room for " + std::to_string(room) +
+           "; give more memory, ask probe() for the size first, or use recv_vector()";
+}
+
+}  // namespace
+
+NoSuchRank::NoSuchRank(int rank, int size) : UsageError(no_such_rank(rank, size)), rank_(rank), size_(size) {}
+
+Truncated::Truncated(int source, std::uint64_t sent, std::uint64_t room)
+    : Error(truncated(source, sent, room)), source_(source), sent_(sent), room_(room) {}
+
+MessengerClosed::MessengerClosed(int rank)
+    : RankLost(
+          rank,
+          "rank " + std::to_string(rank) +
+              " has destroyed its messenger, so no message goes to it or comes from it any more; keep it until the "
+              "others are done (a barrier at the end)") {}
+
+InvalidMessage::InvalidMessage(int rank, std::string field, std::uint64_t expected, std::uint64_t actual)
+    : Error("what rank " + std::to_string(rank) + " wrote for a message cannot be: its " + field + " is " +
+            std::to_string(actual) + " where " + std::to_string(expected) +
+            " was expected; give all ranks the same options and the same program"),
+      rank_(rank),
+      field_(std::move(field)),
+      expected_(expected),
+      actual_(actual) {}
+
+}  // namespace penstock

@@ -1,0 +1,64 @@
+#include "message/mailbox.hpp"
+
+#include <unistd.h>
+
+#include <new>
+
+namespace penstock::message {
+namespace {
+
+void expect(int rank, const char* field, std::uint64_t expected, std::uint64_t actual) {
+    if (expected != actual) throw InvalidMessage(rank, field, expected, actual);
+}
+
+}  // namespace
+
+std::size_t Mailbox::size_of(int ranks, std::uint64_t ring_bytes) {
+    return rings_at(ranks) + ring_bytes * static_cast<unsigned>(ranks);
+}
+
+Mailbox Mailbox::create(std::byte* memory, Rank owner, const MessengerOptions& options) {
+    const Mailbox box(memory, owner.size(), options.ring_bytes);
+    auto* header = new (memory) MailboxHeader;
+    header->size = size_of(owner.size(), options.ring_bytes);
+    header->ring_bytes = options.ring_bytes;
+    header->ranks = static_cast<std::uint32_t>(owner.size());
+    header->owner = static_cast<std::uint32_t>(owner.index());
+    header->protocol = options.protocol;
+    header->process = static_cast<std::int32_t>(getpid());
+    header->address = reinterpret_cast<std::uintptr_t>(header);
+    for (int peer = 0; peer < owner.size(); ++peer) {
+        new (&box.lane(peer)) Lane;
+        auto* slots = box.slots(peer);
+        for (std::uint32_t slot = 0; slot < slots_a_lane; ++slot) new (slots + slot) Record<Envelope>;
+    }
+    return box;
+}
+
+Mailbox Mailbox::open(std::byte* memory, std::size_t size, Rank me, int owner, const MessengerOptions& options) {
+    const Mailbox box(memory, me.size(), options.ring_bytes);
+    const auto needed = size_of(me.size(), options.ring_bytes);
+    if (size < needed) throw InvalidMessage(owner, "mailbox's size in bytes", needed, size);
+    const auto& header = box.header();
+    expect(owner, "mailbox's size in bytes", needed, header.size);
+    expect(owner, "option ring_bytes", options.ring_bytes, header.ring_bytes);
+    expect(owner, "option protocol", static_cast<unsigned>(options.protocol), static_cast<unsigned>(header.protocol));
+    expect(owner, "number of ranks", static_cast<unsigned>(me.size()), header.ranks);
+    expect(owner, "own number", static_cast<unsigned>(owner), header.owner);
+    expect(owner, "number of headers", slots_a_lane, header.slots);
+    return box;
+}
+
+void Mailbox::empty() const {
+    for (int peer = 0; peer < ranks_; ++peer) {
+        auto* records = slots(peer);
+        for (std::uint32_t slot = 0; slot < slots_a_lane; ++slot) {
+            auto& envelope = records[slot].payload;
+            if (envelope.way != Way::parcel) continue;
+            delete reinterpret_cast<Parcel*>(envelope.words[0]);
+            envelope.words[0] = 0;
+        }
+    }
+}
+
+}  // namespace penstock::message

@@ -1,0 +1,134 @@
+// The memory that a rank makes for its messages: who writes what stands beside each word. Standard layout, offsets
+// only, so that threads and processes share one code. Rank r's mailbox holds, for each peer p:
+//
+//   inward    how far p has got with what it sends to r                       written by p, read by r
+//   outward   how far p has got with taking what r sends to it                written by p, read by r
+//   slots     the headers of messages from p to r (with pure pull: of messages from r to p)
+//   ring      the bytes of messages from p to r
+//
+// So r, waiting for either, polls memory of its own.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "penstock/channel.hpp"
+#include "penstock/message.hpp"
+#include "penstock/message_ring.hpp"
+
+namespace penstock::message {
+
+inline constexpr std::uint64_t mailbox_kind = 0x314c49414d4e5350;  // "PSNMAIL1"
+inline constexpr std::uint32_t slots_a_lane = 64;
+inline constexpr std::uint64_t smallest_ring = 4096;
+inline constexpr std::uint64_t largest_ring = std::uint64_t{1} << 30;
+
+/// How one message travels. Its sender decides.
+enum class Way : std::uint8_t {
+    none,
+    inside,       ///< in the header
+    ring_whole,   ///< in the ring, all of it there when the header is
+    ring_pieces,  ///< in the ring, piece by piece behind the header
+    pull,         ///< the receiver fetches it from words[0]
+    push,         ///< the receiver answers where it wants it
+    parcel,       ///< words[0] is a Parcel that goes over to the receiver; threads only
+};
+
+/// The header of a message, as it stands in a record of the channel. Written by the sender.
+struct Envelope {
+    std::uint64_t bytes;  ///< of the whole message
+    std::uint32_t tag;
+    Way way;
+    std::uint8_t reserved[3];
+    std::array<std::uint64_t, 4> words;  ///< the bytes themselves; or words[0]: position in the ring, address
+};
+static_assert(sizeof(Envelope) == 48 && sizeof(Record<Envelope>) == 64);
+inline constexpr std::size_t bytes_inside = sizeof(Envelope::words);
+
+/// Written by the sender, homed at the receiver.
+struct Inward {
+    RingFilled<> filled;
+    alignas(128) std::atomic<std::uint64_t> pushed{0};  ///< number of the last pushed message whose bytes are all there
+};
+
+/// Written by the receiver, homed at the sender. Numbers are those of records in the channel.
+struct Outward {
+    Credits<> credits;
+    RingFreed<> freed;
+    /// Pull: number of the last message that the receiver began to fetch; `withdrawn` once the sender took its offers
+    /// back. Both claim it by read-modify-write, so that memory is never read after its sender has gone.
+    alignas(128) std::atomic<std::uint64_t> fetching{0};
+    /// Push: number of the message that the receiver has a place for, then that number + `being_stored` once the sender
+    /// has begun; `withdrawn` once the receiver took the place back.
+    std::atomic<std::uint64_t> place{0};
+    std::uint64_t place_address = 0;  ///< valid with `place`
+    std::uint64_t place_bytes = 0;    ///< valid with `place`
+};
+inline constexpr std::uint64_t withdrawn = ~std::uint64_t{0};
+inline constexpr std::uint64_t being_stored = std::uint64_t{1} << 63;
+
+/// What owner and peer write for each other in the owner's mailbox.
+struct Lane {
+    Inward inward;
+    Outward outward;
+    alignas(128) std::atomic<std::uint32_t> can_fetch{
+        0};  ///< owner: 1 when it can read the memory of this peer's process
+};
+
+/// What a mailbox starts with. Written by the owner before anybody else sees it, but for the two atomics.
+struct alignas(128) MailboxHeader {
+    std::uint64_t size = 0;  ///< of the whole mailbox
+    std::uint64_t ring_bytes = 0;
+    std::uint32_t ranks = 0;
+    std::uint32_t owner = 0;
+    std::uint32_t slots = slots_a_lane;
+    Protocol protocol = Protocol::automatic;
+    std::int32_t process = 0;
+    std::uint64_t address = 0;  ///< of this header in the owner's process, for finding out what may be fetched
+    alignas(128) std::atomic<std::uint32_t> closed{0};  ///< owner: 1 once its messenger is gone
+    std::atomic<std::uint32_t> holders{1};              ///< messengers that have it; the last one empties it (threads)
+};
+
+/// A mailbox as one of the ranks sees it.
+class Mailbox {
+  public:
+    Mailbox() = default;
+    /// A new one in zeroed memory.
+    static Mailbox create(std::byte* memory, Rank owner, const MessengerOptions& options);
+    /// One that `owner` made, after looking whether it can be what it claims. Throws InvalidMessage.
+    static Mailbox open(std::byte* memory, std::size_t size, Rank me, int owner, const MessengerOptions& options);
+    static std::size_t size_of(int ranks, std::uint64_t ring_bytes);
+
+    explicit operator bool() const noexcept { return memory_ != nullptr; }
+    MailboxHeader& header() const noexcept { return *reinterpret_cast<MailboxHeader*>(memory_); }
+    Lane& lane(int peer) const noexcept { return reinterpret_cast<Lane*>(memory_ + sizeof(MailboxHeader))[peer]; }
+    Record<Envelope>* slots(int peer) const noexcept {
+        return reinterpret_cast<Record<Envelope>*>(memory_ + slots_at(ranks_)) +
+               std::size_t{slots_a_lane} * static_cast<unsigned>(peer);
+    }
+    std::byte* ring(int peer) const noexcept {
+        return memory_ + rings_at(ranks_) + ring_bytes_ * static_cast<unsigned>(peer);
+    }
+    std::uint64_t ring_bytes() const noexcept { return ring_bytes_; }
+    bool closed() const noexcept { return header().closed.load(std::memory_order_acquire) != 0; }
+    /// Deletes parcels that nobody took. Only when nobody else uses the mailbox.
+    void empty() const;
+
+  private:
+    Mailbox(std::byte* memory, int ranks, std::uint64_t ring_bytes)
+        : memory_(memory), ranks_(ranks), ring_bytes_(ring_bytes) {}
+    static std::size_t slots_at(int ranks) noexcept {
+        return sizeof(MailboxHeader) + sizeof(Lane) * static_cast<unsigned>(ranks);
+    }
+    static std::size_t rings_at(int ranks) noexcept {
+        return slots_at(ranks) + sizeof(Record<Envelope>) * slots_a_lane * static_cast<unsigned>(ranks);
+    }
+
+    std::byte* memory_ = nullptr;
+    int ranks_ = 0;
+    std::uint64_t ring_bytes_ = 0;
+};
+
+}  // namespace penstock::message

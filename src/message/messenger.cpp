@@ -1,0 +1,131 @@
+#include "message/core.hpp"
+#include "penstock/message.hpp"
+
+namespace penstock {
+
+std::string_view name(Protocol protocol) noexcept {
+    switch (protocol) {
+        case Protocol::automatic:
+            return "automatic";
+        case Protocol::ring:
+            return "ring";
+        case Protocol::pull:
+            return "pull";
+        case Protocol::push:
+            return "push";
+        case Protocol::pure_pull:
+            return "pure pull";
+    }
+    return "unknown";
+}
+
+void Status::throw_not_whole(std::size_t size) const {
+    throw UsageError("the message of rank " + std::to_string(source) + " has " + std::to_string(bytes) +
+                     " bytes, which is no whole number of elements of " + std::to_string(size) +
+                     " bytes; receive it as what was sent");
+}
+
+Messenger::Messenger(Rank me, MessengerOptions options)
+    : core_(std::make_unique<message::Core>(me, std::move(options))) {}
+Messenger::~Messenger() = default;
+
+Rank Messenger::rank() const noexcept { return core_->rank(); }
+const MessengerOptions& Messenger::options() const noexcept { return core_->options(); }
+
+void Messenger::send_bytes(int to, std::span<const std::byte> bytes, std::uint32_t tag) {
+    if (core_->send_inside(to, bytes, tag)) [[likely]]
+        return;
+    const auto index = core_->start_send(to, bytes, tag);
+    core_->await(index);
+    core_->collect(index);
+}
+
+Status Messenger::recv_bytes(int from, std::span<std::byte> into) {
+    if (const auto status = core_->receive_inside(from, into)) [[likely]]
+        return *status;
+    const auto index = core_->start_receive(from, into);
+    core_->await(index);
+    return core_->collect(index);
+}
+
+Request Messenger::isend_bytes(int to, std::span<const std::byte> bytes, std::uint32_t tag) {
+    const auto index = core_->start_send(to, bytes, tag);
+    return {index, core_->operation(index).generation};
+}
+
+Request Messenger::irecv_bytes(int from, std::span<std::byte> into) {
+    const auto index = core_->start_receive(from, into);
+    return {index, core_->operation(index).generation};
+}
+
+bool Messenger::hands_over(int to) const noexcept { return core_->threads() || to == core_->rank().index(); }
+
+void Messenger::send_parcel(int to, std::unique_ptr<message::Parcel> parcel, std::uint32_t tag) {
+    const auto index = core_->start_send(to, {}, tag, std::move(parcel));
+    core_->await(index);
+    core_->collect(index);
+}
+
+std::unique_ptr<message::Parcel> Messenger::take_parcel(int from, const std::type_info& type) {
+    return core_->take_parcel(from, type);
+}
+
+Status Messenger::probe(int from) { return core_->probe(from); }
+
+std::optional<Status> Messenger::iprobe(int from) {
+    if (from != any_source) core_->check(from);
+    core_->progress();
+    return core_->unclaimed(from);
+}
+
+// ---- requests ----
+
+void Messenger::check(const Request& request) const {
+    if (core_->stands_for(request.index_, request.generation_)) return;
+    throw UsageError(
+        "this request was waited for before, through a copy of it or by a wait for all, or belongs to another "
+        "messenger");
+}
+
+Status Messenger::wait(Request& request) {
+    if (!request) return {};
+    check(request);
+    core_->await(request.index_);
+    return core_->collect(std::exchange(request, Request{}).index_);
+}
+
+std::optional<Status> Messenger::wait_for(Request& request, std::chrono::nanoseconds limit) {
+    if (!request) return Status{};
+    check(request);
+    if (!core_->await(request.index_, limit)) return std::nullopt;
+    return core_->collect(std::exchange(request, Request{}).index_);
+}
+
+std::optional<Status> Messenger::test(Request& request) {
+    if (!request) return Status{};
+    check(request);
+    core_->progress();
+    if (core_->operation(request.index_).state != message::Operation::State::done) return std::nullopt;
+    return core_->collect(std::exchange(request, Request{}).index_);
+}
+
+void Messenger::wait_all(std::span<Request> requests) {
+    std::exception_ptr first;
+    for (Request& request : requests) {
+        try {
+            wait(request);
+        } catch (...) {
+            if (!first) first = std::current_exception();
+        }
+    }
+    if (first) std::rethrow_exception(first);
+}
+
+void Messenger::wait_all_of(int peer) {
+    core_->check(peer);
+    core_->finish_all(peer);
+}
+
+void Messenger::wait_all() { core_->finish_all(std::nullopt); }
+
+}  // namespace penstock

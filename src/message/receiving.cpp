@@ -1,0 +1,248 @@
+// The receiver's half of every protocol. Nothing that another process wrote is used before it was looked at (contract
+// 20).
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "message/core.hpp"
+
+namespace penstock::message {
+
+std::uint32_t Core::start_receive(int from, std::span<std::byte> into) {
+    if (from != any_source) {
+        check(from);
+        if (peer(from).spoilt) std::rethrow_exception(peer(from).spoilt);
+    }
+    if (options_.protocol == Protocol::pure_pull) {  // the headers lie with the senders
+        for (int rank = 0; rank < me_.size(); ++rank) {
+            if ((from != any_source && from != rank) || rank == me_.index() || peer(rank).attached) continue;
+            try {
+                attach(rank);
+            } catch (const RankLost&) {
+                if (from == rank) throw;
+            }
+        }
+    }
+    const auto index = make_operation();
+    Operation& operation = operations_[index];
+    operation.state = Operation::State::posted;
+    operation.receives = true;
+    operation.peer = from;
+    operation.order = ++order_;
+    operation.into = into.data();
+    operation.bytes = into.size();
+    (from == any_source ? posted_any_ : peer(from).posted).push_back(index);
+    return index;
+}
+
+/// The next header of a lane, or null. A peer that nothing was sent to or received from yet is attached when its first
+/// one is there.
+Record<Envelope>* Core::front(int from, Peer& peer) {
+    if (!peer.attached) {
+        if (options_.protocol == Protocol::pure_pull) return nullptr;
+        if (box_.slots(from)[0].sequence.load(std::memory_order_acquire) == 0) return nullptr;
+        attach(from);
+    }
+    return peer.consumer.front();
+}
+
+/// The receive that the next message of this peer goes to: the one posted first.
+std::optional<std::uint32_t> Core::wanted(Peer& peer) const {
+    if (peer.posted.empty()) return posted_any_.empty() ? std::nullopt : std::optional(posted_any_.front());
+    if (posted_any_.empty()) return peer.posted.front();
+    const auto named = peer.posted.front();
+    const auto any = posted_any_.front();
+    return operations_[named].order < operations_[any].order ? named : any;
+}
+
+/// Takes what is there and wanted. Stops after a message that went to a receive from anybody, so that others get their
+/// turn; true then.
+bool Core::move_in(int from, Peer& peer) {
+    for (;;) {
+        if (peer.taking) {
+            if (!take(from, peer)) return false;
+            continue;
+        }
+        const auto index = wanted(peer);
+        if (!index) return false;
+        const auto* record = front(from, peer);
+        if (!record) return false;
+        peer.header = record->payload;
+        peer.taking = index;
+        Operation& operation = operations_[*index];
+        const bool any = operation.peer == any_source;
+        (any ? posted_any_ : peer.posted).pop_front();
+        operation.state = Operation::State::taking;
+        operation.peer = from;
+        operation.number = peer.consumer.next();
+        if (peer.header.way == Way::push) offer_place(from, peer, operation);
+        const bool taken = take(from, peer);
+        if (any) return true;
+        if (!taken) return false;
+    }
+}
+
+/// Goes on with the message under way. True when it is all there.
+bool Core::take(int from, Peer& peer) {
+    Operation& operation = operations_[*peer.taking];
+    const Envelope& header = peer.header;
+    const auto wanted_bytes = std::min(header.bytes, operation.bytes);
+    switch (header.way) {
+        case Way::inside:
+            if (header.bytes > bytes_inside)
+                throw InvalidMessage(from, "size in the header", bytes_inside, header.bytes);
+            copy_bytes(operation.into, header.words.data(), wanted_bytes);
+            break;
+        case Way::ring_whole:
+            if (header.bytes > peer.reader.capacity())
+                throw InvalidMessage(from, "size in the ring", peer.reader.capacity(), header.bytes);
+            [[fallthrough]];
+        case Way::ring_pieces:
+            if (!take_pieces(from, peer, operation)) return false;
+            break;
+        case Way::pull:
+            if (!fetch(from, peer, operation)) return false;
+            break;
+        case Way::push:
+            if (box_.lane(from).inward.pushed.load(std::memory_order_acquire) < operation.number) return false;
+            break;
+        case Way::parcel: {
+            if (!threads())
+                throw InvalidMessage(from, "way", static_cast<unsigned>(Way::push), static_cast<unsigned>(header.way));
+            const std::unique_ptr<Parcel> parcel(reinterpret_cast<Parcel*>(header.words[0]));
+            peer.consumer.front()->payload.words[0] = 0;
+            copy_bytes(operation.into, parcel->data, wanted_bytes);
+            break;
+        }
+        default:
+            throw InvalidMessage(from, "way", static_cast<unsigned>(Way::inside), static_cast<unsigned>(header.way));
+    }
+    finish(from, peer, operation);
+    return true;
+}
+
+void Core::finish(int from, Peer& peer, Operation& operation) {
+    peer.consumer.complete();
+    me_.ring(from);
+    peer.taking.reset();
+    deliver(from, operation, peer.header);
+}
+
+void Core::deliver(int from, Operation& operation, const Envelope& header) {
+    operation.status = {from, header.bytes, header.tag};
+    if (header.bytes > operation.bytes)
+        operation.error = std::make_exception_ptr(Truncated(from, header.bytes, operation.bytes));
+    done(operation);
+}
+
+/// Reads what has come of a message in the ring; what does not fit the receiver's memory is passed over.
+bool Core::take_pieces(int from, Peer& peer, Operation& operation) {
+    RingReader<std::byte>& reader = peer.reader;
+    const Envelope& header = peer.header;
+    if (operation.moved == 0 && header.words[0] != reader.position())
+        throw InvalidMessage(from, "position in the ring", reader.position(), header.words[0]);
+    while (operation.moved < header.bytes) {
+        const auto left = header.bytes - operation.moved;
+        const auto there = header.way == Way::ring_whole ? left : std::min(left, reader.available());
+        if (reader.broken()) throw InvalidMessage(from, "count of bytes filled", reader.position(), ~std::uint64_t{0});
+        if (there == 0) return false;
+        const auto begin = operation.moved;
+        reader.read(there, [&](const std::byte* cell, std::uint64_t offset, std::uint64_t count) {
+            const auto at = begin + offset;
+            if (at < operation.bytes) copy_bytes(operation.into + at, cell, std::min(count, operation.bytes - at));
+        });
+        operation.moved += there;
+        reader.publish_freed();
+        me_.ring(from);
+    }
+    return true;
+}
+
+/// Pull: reads the bytes where the sender has them. False when the sender has taken its offer back or has died.
+bool Core::fetch(int from, Peer& peer, Operation& operation) {
+    auto& outward = peer.box.lane(me_.index()).outward;
+    if (peer.fetched < operation.number) {
+        auto expected = peer.fetched;
+        if (!outward.fetching.compare_exchange_strong(expected, operation.number, std::memory_order_acq_rel))
+            return false;
+        peer.fetched = operation.number;
+    }
+    const auto address = peer.header.words[0];
+    const auto bytes = std::min(peer.header.bytes, operation.bytes);
+    if (threads()) {
+        copy_bytes(operation.into, reinterpret_cast<const void*>(address), bytes);
+        return true;
+    }
+    for (std::uint64_t moved = 0; moved < bytes;) {
+        const iovec here{operation.into + moved, bytes - moved};
+        const iovec there{reinterpret_cast<void*>(address + moved), bytes - moved};
+        const auto count = process_vm_readv(peer.process, &here, 1, &there, 1, 0);
+        if (count < 0 && errno == ESRCH) return false;  // it died; whoever waits will be told
+        if (count <= 0) throw InvalidMessage(from, "address to fetch from", 0, address);
+        moved += static_cast<std::uint64_t>(count);
+    }
+    return !me_.dead(from);  // its number may have had a new owner meanwhile
+}
+
+/// Push: tells the sender where the bytes should go.
+void Core::offer_place(int from, Peer& peer, Operation& operation) {
+    auto& outward = peer.box.lane(me_.index()).outward;
+    outward.place_address = reinterpret_cast<std::uintptr_t>(operation.into);
+    outward.place_bytes = operation.bytes;
+    outward.place.store(operation.number, std::memory_order_release);
+    me_.ring(from);
+}
+
+bool Core::receive_from_self() {
+    Peer& self = peer(me_.index());
+    bool received = false;
+    while (!to_self_.empty()) {
+        const auto index = wanted(self);
+        if (!index) break;
+        Operation& operation = operations_[*index];
+        (operation.peer == any_source ? posted_any_ : self.posted).pop_front();
+        SelfMessage message = std::move(to_self_.front());
+        to_self_.pop_front();
+        copy_bytes(operation.into, message.parcel->data,
+                   std::min<std::uint64_t>(message.parcel->bytes, operation.bytes));
+        deliver(me_.index(), operation, {message.parcel->bytes, message.tag, Way::inside, {}, {}});
+        received = true;
+    }
+    return received;
+}
+
+std::optional<Status> Core::unclaimed(int from) {
+    for (int i = 0; i < me_.size(); ++i) {
+        const int rank = from == any_source ? (next_any_ + i) % me_.size() : from;
+        Peer& peer = this->peer(rank);
+        if (rank == me_.index()) {
+            if (!to_self_.empty()) return Status{rank, to_self_.front().parcel->bytes, to_self_.front().tag};
+        } else if (!peer.taking && !peer.spoilt) {
+            if (const auto* record = front(rank, peer)) return Status{rank, record->payload.bytes, record->payload.tag};
+        }
+        if (from != any_source) break;
+    }
+    return std::nullopt;
+}
+
+std::unique_ptr<Parcel> Core::take_parcel(int from, const std::type_info& type) {
+    Peer& peer = this->peer(from);
+    if (from == me_.index()) {
+        if (*to_self_.front().parcel->type != type) return nullptr;
+        auto parcel = std::move(to_self_.front().parcel);
+        to_self_.pop_front();
+        return parcel;
+    }
+    auto& envelope = peer.consumer.front()->payload;
+    if (!threads() || envelope.way != Way::parcel || *reinterpret_cast<Parcel*>(envelope.words[0])->type != type)
+        return nullptr;
+    std::unique_ptr<Parcel> parcel(reinterpret_cast<Parcel*>(envelope.words[0]));
+    envelope.words[0] = 0;
+    peer.consumer.complete();
+    me_.ring(from);
+    return parcel;
+}
+
+}  // namespace penstock::message

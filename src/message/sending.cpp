@@ -1,0 +1,179 @@
+// The sender's half of every protocol.
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "message/core.hpp"
+
+namespace penstock::message {
+namespace {
+
+/// Up to here a message is copied into the receiver's ring whole and its sender goes on at once. `./bench messages`
+/// prints the two ways side by side.
+constexpr std::uint64_t longest_whole_between_threads = 8192;
+constexpr std::uint64_t longest_whole_between_processes = 4096;
+/// A long message goes through the ring in pieces of this size, so that both copies run at the same time in nearby
+/// caches.
+constexpr std::uint64_t piece_bytes = 8192;
+
+}  // namespace
+
+Way Core::way_of(const Peer& peer, const Operation& operation) const {
+    if (operation.parcel) return Way::parcel;
+    if (operation.bytes <= bytes_inside) return Way::inside;
+    const auto longest_whole =
+        std::min(threads() ? longest_whole_between_threads : longest_whole_between_processes, peer.writer.capacity());
+    const auto through_ring = operation.bytes <= longest_whole ? Way::ring_whole : Way::ring_pieces;
+    switch (options_.protocol) {
+        case Protocol::automatic:
+            return threads() && through_ring == Way::ring_pieces ? Way::pull : through_ring;
+        case Protocol::pull:
+        case Protocol::pure_pull:
+            return threads() || peer.box.lane(me_.index()).can_fetch.load(std::memory_order_acquire) == 1
+                       ? Way::pull
+                       : through_ring;
+        case Protocol::push:
+            return threads() || peer.stores ? Way::push : through_ring;
+        case Protocol::ring:
+            break;
+    }
+    return through_ring;
+}
+
+std::uint32_t Core::start_send(int to, std::span<const std::byte> bytes, std::uint32_t tag,
+                               std::unique_ptr<Parcel> parcel) {
+    check(to);
+    if (to != me_.index()) {
+        if (peer(to).spoilt) std::rethrow_exception(peer(to).spoilt);
+        if (!peer(to).attached) attach(to);
+    }
+    const auto index = make_operation();
+    Operation& operation = operations_[index];
+    operation.state = Operation::State::queued;
+    operation.receives = false;
+    operation.peer = to;
+    operation.from = bytes.data();
+    operation.bytes = parcel ? parcel->bytes : bytes.size();
+    operation.tag = tag;
+    operation.parcel = std::move(parcel);
+    operation.status = {to, operation.bytes, tag};
+    if (to == me_.index()) {
+        send_to_self(operation);
+    } else {
+        peer(to).queued.push_back(index);
+        progress_of(to);
+    }
+    return index;
+}
+
+void Core::send_to_self(Operation& operation) {
+    if (!operation.parcel)
+        operation.parcel = std::make_unique<VectorParcel<std::byte>>(
+            std::vector<std::byte>(operation.from, operation.from + operation.bytes));
+    to_self_.push_back({operation.tag, std::move(operation.parcel)});
+    done(operation);
+    receive_from_self();
+}
+
+void Core::move_out(int to, Peer& peer) {
+    while (!peer.offered.empty()) {
+        Operation& operation = operations_[peer.offered.front()];
+        if (!store(to, peer, operation) && !peer.producer.complete_through(operation.number)) break;
+        done(operation);
+        peer.offered.pop_front();
+    }
+    while (!peer.queued.empty()) {
+        const auto index = peer.queued.front();
+        Operation& operation = operations_[index];
+        if (operation.state == Operation::State::queued && !start(to, peer, operation)) break;
+        if (operation.state == Operation::State::feeding && !feed(to, peer, operation)) break;
+        peer.queued.pop_front();
+        if (operation.state == Operation::State::offered)
+            peer.offered.push_back(index);
+        else
+            done(operation);
+    }
+    if (peer.producer.outstanding() > slots_a_lane)
+        throw InvalidMessage(to, "number of messages taken", peer.producer.issued(),
+                             peer.producer.issued() - peer.producer.outstanding());
+    if (peer.writer.broken())
+        throw InvalidMessage(to, "count of bytes freed", peer.writer.position(), peer.writer.position() + 1);
+}
+
+/// Sends the header, and with it what goes along with it. False when there is no room now.
+bool Core::start(int to, Peer& peer, Operation& operation) {
+    const Way way = way_of(peer, operation);
+    if (way == Way::ring_whole && peer.writer.room(operation.bytes) < operation.bytes) return false;
+    auto* record = peer.producer.reserve();
+    if (!record) return false;
+    Envelope& envelope = record->payload;
+    operation.state = Operation::State::done;
+    if (way == Way::inside) {
+        write_inside(envelope, {operation.from, operation.bytes}, operation.tag);
+    } else {
+        envelope.bytes = operation.bytes;
+        envelope.tag = operation.tag;
+        envelope.way = way;
+        envelope.words[0] = peer.writer.position();
+        if (way == Way::ring_whole) {
+            peer.writer.write(operation.bytes, [&](std::byte* cell, std::uint64_t offset, std::uint64_t count) {
+                copy_bytes(cell, operation.from + offset, count);
+            });
+        } else if (way == Way::ring_pieces) {
+            operation.state = Operation::State::feeding;
+            peer.writer.publish_filled();  // so that the receiver does not count the short messages before
+        } else if (way == Way::parcel) {
+            envelope.words[0] = reinterpret_cast<std::uintptr_t>(operation.parcel.release());
+        } else {
+            envelope.words[0] = reinterpret_cast<std::uintptr_t>(operation.from);
+            operation.state = Operation::State::offered;
+        }
+    }
+    operation.number = peer.producer.publish().number;
+    me_.ring(to);
+    return true;
+}
+
+/// Writes as many pieces as there is room for. True when all are written.
+bool Core::feed(int to, Peer& peer, Operation& operation) {
+    while (operation.moved < operation.bytes) {
+        const auto piece = std::min(piece_bytes, operation.bytes - operation.moved);
+        const auto room = std::min(piece, peer.writer.room(piece));
+        if (room == 0) return false;
+        peer.writer.write(room, [&](std::byte* cell, std::uint64_t offset, std::uint64_t count) {
+            copy_bytes(cell, operation.from + operation.moved + offset, count);
+        });
+        operation.moved += room;
+        peer.writer.publish_filled();
+        me_.ring(to);
+    }
+    return true;
+}
+
+/// Push: stores the bytes where the receiver wants them, once it has said so. True when they are there.
+bool Core::store(int to, Peer& peer, Operation& operation) {
+    auto& outward = box_.lane(to).outward;
+    auto expected = operation.number;
+    if (outward.place.load(std::memory_order_acquire) != expected) return false;
+    const auto address = outward.place_address;
+    const auto bytes = std::min(outward.place_bytes, operation.bytes);
+    if (!outward.place.compare_exchange_strong(expected, expected | being_stored, std::memory_order_acq_rel))
+        return false;
+    if (threads()) {
+        copy_bytes(reinterpret_cast<void*>(address), operation.from, bytes);
+    } else {
+        for (std::uint64_t moved = 0; moved < bytes;) {
+            const iovec here{const_cast<std::byte*>(operation.from) + moved, bytes - moved};
+            const iovec there{reinterpret_cast<void*>(address + moved), bytes - moved};
+            const auto count = process_vm_writev(peer.process, &here, 1, &there, 1, 0);
+            if (count <= 0) throw InvalidMessage(to, "address to store to", 0, address);
+            moved += static_cast<std::uint64_t>(count);
+        }
+    }
+    peer.box.lane(me_.index()).inward.pushed.store(operation.number, std::memory_order_release);
+    me_.ring(to);
+    return true;
+}
+
+}  // namespace penstock::message
