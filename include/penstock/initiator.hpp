@@ -54,6 +54,7 @@ struct Scope {
     std::vector<std::uint64_t> last;   ///< for each lane: word of the last handle issued by this scope, 0 for none
     std::vector<std::uint64_t> before; ///< for each lane: number of the last record when the scope began
     std::uint64_t immediate_before = 0;  ///< the same for tasks that ran inside their call
+    std::uint64_t immediate_until = Ring::no_limit;  ///< the last of these, once the scope's task has ended
 };
 
 class alignas(128) Initiator {

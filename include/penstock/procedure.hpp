@@ -234,6 +234,16 @@ struct Call<F, Parameters<P...>, Args...> {
         explicit NoMark(LocalStore&) noexcept {}
     };
 
+    // Kept out of the call site, which they would make ten times as long.
+    template <class Shape>
+    [[gnu::noinline]] static bool reaches_twice(const Shape& value) {
+        return overlaps_itself(footprint::of(value));
+    }
+    template <class First, class Second>
+    [[gnu::noinline]] static bool shares_a_byte(const First& first, const Second& second) {
+        return overlap(footprint::of(first), footprint::of(second));
+    }
+
     template <class Parameter, class A>
     static void check_one(std::string_view task, const A& argument, Bounds& bounds, int number, std::size_t& i) {
         ++i;
@@ -241,7 +251,7 @@ struct Call<F, Parameters<P...>, Args...> {
             if (const char* wrong = footprint::check(argument.value, bounds)) [[unlikely]] refuse(task, number, wrong);
             if constexpr (A::access != Access::in) {
                 if (footprint::may_overlap_itself(argument.value)) [[unlikely]] {
-                    if (overlaps_itself(footprint::of(argument.value)))
+                    if (reaches_twice(argument.value))
                         refuse(task, number, "is written and reaches some bytes by more than one index; give its rows room, or make it in");
                 }
             }
@@ -262,7 +272,7 @@ struct Call<F, Parameters<P...>, Args...> {
         if constexpr (J < I && tagging::is_tagged<A> && tagging::is_tagged<B>) {
             if constexpr (A::access != Access::in || B::access != Access::in) {
                 if (bounds[I].meets(bounds[J])) [[unlikely]] {
-                    if (overlap(footprint::of(a.value), footprint::of(b.value)))
+                    if (shares_a_byte(a.value, b.value))
                         refuse(task, static_cast<int>(I) + 1, "overlaps another argument of the same call, and one of the two is written");
                 }
             }

@@ -83,8 +83,9 @@ class Ring {
     void fail(Failure failure);
     /// The failure of this task, if it has one, which counts as delivered from here on.
     std::optional<Failure> failure_of(std::uint64_t number);
-    /// Takes the failures of all tasks with a number above `after`.
-    std::vector<Failure> take_failures(std::uint64_t after = 0);
+    static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
+    /// Takes the failures of all tasks with a number above `after` and up to `until`.
+    std::vector<Failure> take_failures(std::uint64_t after = 0, std::uint64_t until = no_limit);
 
     // ---- cancellation (cold; any thread) ----
 
@@ -92,8 +93,8 @@ class Ring {
     void ask_to_cancel(std::uint64_t number);
     /// Was this task cancelled?
     bool take_cancellation(std::uint64_t number);
-    /// Forgets requests that came too late, of tasks above `after`. Only when none of these is outstanding.
-    void forget_cancellations(std::uint64_t after = 0);
+    /// Forgets requests that came too late, of tasks above `after` and up to `until`. Only when none of these is outstanding.
+    void forget_cancellations(std::uint64_t after = 0, std::uint64_t until = no_limit);
 
     /// Where the owner keeps it among its rings. The owner's.
     std::uint32_t place = 0;

@@ -1,7 +1,7 @@
 // What each initiator and each target counts while it works: one writer, any number of readers, no read-modify-write.
 //
 // Counting costs a load and a store to a line that only the writer writes. Reading the clock costs more than a small
-// task does, so durations are taken on a sample (one task in 64) and scaled by the exact counts; only what is rare
+// task does, so durations are taken on a sample (one task in `tasks_a_sample`) and scaled by the exact counts; only what is rare
 // anyway (stalls, idle periods) is timed each time. The layer knows ids and ticks; what a tick is worth, the reader
 // says.
 #pragma once
@@ -10,6 +10,9 @@
 #include <cstdint>
 
 namespace penstock::trace {
+
+/// One task in this many is timed, and one call: reading the clock twice costs more than a null task.
+inline constexpr std::uint32_t tasks_a_sample = 128;
 
 /// A number that one thread raises and any thread reads. Cost: a load and a store, both relaxed.
 class Counter {

@@ -17,6 +17,9 @@ constexpr std::uint32_t first_ring_of_task = 64;
 constexpr std::uint32_t growth = 4;
 constexpr std::uint32_t largest_ring = 1u << 18;
 
+/// The task's number in a handle's word.
+constexpr std::uint64_t number_of(std::uint64_t word) noexcept { return word >> 11; }
+
 /// Says that a thread is inside Penstock's code for the length of a wait: the machine must not go away under it.
 class Waiting {
   public:
@@ -226,6 +229,7 @@ Scope& Initiator::scope() {
 }
 
 void Initiator::leave_scope() noexcept {
+    scope_->immediate_until = immediate_runs_;
     if (drained(*scope_)) recycle(*scope_);
     else orphans_.push_back(scope_);
 }
@@ -248,6 +252,7 @@ void Initiator::recycle(Scope& scope) noexcept {
         list->clear();
     }
     scope.current = nullptr;
+    scope.immediate_until = Ring::no_limit;
     std::fill(scope.last.begin(), scope.last.end(), 0);
     const auto mine = std::find_if(scopes_in_use_.begin(), scopes_in_use_.end(), [&](const auto& s) { return s.get() == &scope; });
     free_scopes_.push_back(std::move(*mine));
@@ -303,7 +308,7 @@ bool Initiator::lane_complete(LaneEnd& lane, std::uint64_t number) noexcept {
 
 bool Initiator::drained(Scope& scope) noexcept {
     for (int t = 0; t < target_count_; ++t) {
-        const auto last = scope.last[static_cast<std::size_t>(t)] >> 11;  // the number in a handle's word
+        const auto last = number_of(scope.last[static_cast<std::size_t>(t)]);
         if (last != 0 && !lane_complete(lanes_[static_cast<std::size_t>(t)], last)) return false;
     }
     for (Ring* ring : scope.rings)
@@ -543,23 +548,23 @@ bool Initiator::clean(const Scope& scope) const noexcept {
 
 /// Adds the failures of the scope's own tasks: lanes and the immediate ring also hold those of the scopes around it.
 void Initiator::collect_failures(Scope& scope, std::vector<Failure>& failures) {
-    const auto take = [&](Ring& ring, std::uint64_t before) {
-        if (ring.cancels()) ring.forget_cancellations(before);
+    const auto take = [&](Ring& ring, std::uint64_t after, std::uint64_t until) {
+        if (ring.cancels()) ring.forget_cancellations(after, until);
         if (ring.clean()) return;
-        for (auto& failure : ring.take_failures(before)) failures.push_back(std::move(failure));
+        for (auto& failure : ring.take_failures(after, until)) failures.push_back(std::move(failure));
     };
     for (std::size_t t = 0; t < scope.last.size(); ++t)
-        if (scope.last[t] != 0) take(*lanes_[t].ring, scope.before[t]);
-    for (Ring* ring : scope.rings) take(*ring, 0);
-    for (Ring* ring : scope.named) take(*ring, 0);
-    take(*immediate_, scope.immediate_before);
+        if (scope.last[t] != 0) take(*lanes_[t].ring, scope.before[t], number_of(scope.last[t]));
+    for (Ring* ring : scope.rings) take(*ring, 0, Ring::no_limit);
+    for (Ring* ring : scope.named) take(*ring, 0, Ring::no_limit);
+    take(*immediate_, scope.immediate_before, scope.immediate_until);
     std::erase_if(failures, [](const Failure& failure) { return failure.cancelled || failure.delivered; });
 }
 
 // ---- samples ----
 
 std::uint64_t Initiator::start_sample() noexcept {
-    until_sample_.store(Runner::sample_every, std::memory_order_relaxed);
+    until_sample_.store(trace::tasks_a_sample, std::memory_order_relaxed);
     if (shared_) return 0;
     sample_spoilt_ = false;
     return Clock::ticks();

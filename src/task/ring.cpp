@@ -132,11 +132,11 @@ std::optional<Failure> Ring::failure_of(std::uint64_t number) {
     return failure;
 }
 
-std::vector<Failure> Ring::take_failures(std::uint64_t after) {
+std::vector<Failure> Ring::take_failures(std::uint64_t after, std::uint64_t until) {
     const std::lock_guard lock(mutex_);
     // What a wait has delivered, and cancellations, stay: a handle that asks again gets the same answer.
     const auto taken_from = std::stable_partition(failed_.begin(), failed_.end(), [&](const Failure& f) {
-        return f.number <= after || f.delivered || f.cancelled;
+        return f.number <= after || f.number > until || f.delivered || f.cancelled;
     });
     std::vector<Failure> taken(std::make_move_iterator(taken_from), std::make_move_iterator(failed_.end()));
     failed_.erase(taken_from, failed_.end());
@@ -157,9 +157,9 @@ bool Ring::take_cancellation(std::uint64_t number) {
     return asked;
 }
 
-void Ring::forget_cancellations(std::uint64_t after) {
+void Ring::forget_cancellations(std::uint64_t after, std::uint64_t until) {
     const std::lock_guard lock(mutex_);
-    std::erase_if(cancelled_, [&](std::uint64_t number) { return number > after; });
+    std::erase_if(cancelled_, [&](std::uint64_t number) { return number > after && number <= until; });
     cancellations_.store(static_cast<std::uint32_t>(cancelled_.size()), std::memory_order_relaxed);
 }
 

@@ -79,7 +79,7 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std:
 }
 
 [[gnu::noinline, gnu::cold]] std::uint64_t Runner::start_sample() noexcept {
-    until_sample_ = self_.board_.timeline.load(std::memory_order_relaxed) != 0 ? 1 : sample_every;
+    until_sample_ = self_.board_.timeline.load(std::memory_order_relaxed) != 0 ? 1 : trace::tasks_a_sample;
     return Clock::ticks();
 }
 
@@ -87,7 +87,7 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std:
     const auto end = Clock::ticks();
     counters_.sampled_tasks.add();
     counters_.sampled_compute_ticks.add(end - begin);
-    if (const auto staged = store_.take_staged()) counters_.staged_bytes.add(staged * sample_every);
+    if (const auto staged = store_.take_staged()) counters_.staged_bytes.add(staged * trace::tasks_a_sample);
     if (depth_ == 1 && target_ == Initiator::any_target) {
         self_.counters_.help_sampled.add();
         self_.counters_.help_ticks_sampled.add(end - begin);

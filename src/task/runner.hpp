@@ -20,8 +20,6 @@ namespace penstock {
 
 class Runner {
   public:
-    static constexpr std::uint32_t sample_every = 128;  ///< reading the clock twice costs more than a null task
-
     /// `target`: index of the target that this runs for, or Initiator::any_target for a helping thread.
     Runner(Initiator& self, int target, std::size_t store_bytes, Prefetch prefetch) noexcept
         : self_(self), target_(target), store_(store_bytes), prefetcher_(prefetch) {}
