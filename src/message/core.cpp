@@ -239,9 +239,6 @@ bool Core::await(std::uint32_t index, std::chrono::nanoseconds limit) {
     return me_.wait_for(poll, Awaited::rank(me_.index()), limit);
 }
 
-/// This rank takes and sends no more messages. What it sent before may still be there.
-bool Core::over(int rank) { return me_.gone(rank) || (peer(rank).attached && peer(rank).box.closed()); }
-
 std::exception_ptr Core::lost(int rank) {
     if (!me_.gone(rank)) return std::make_exception_ptr(MessengerClosed(rank));
     try {

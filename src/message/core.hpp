@@ -80,7 +80,7 @@ class Core {
     bool send_inside(int to, std::span<const std::byte> bytes, std::uint32_t tag) {
         if (bytes.size() > bytes_inside || !known(to)) return false;
         Peer& peer = peers_[static_cast<unsigned>(to)];
-        if (!peer.attached || !peer.queued.empty() || peer.spoilt) return false;
+        if (!peer.attached || !peer.queued.empty() || peer.spoilt || over(to)) return false;
         auto* record = peer.producer.reserve();
         if (!record) return false;
         write_inside(record->payload, bytes, tag);
@@ -164,7 +164,12 @@ class Core {
     void judge(std::uint32_t index, bool forever);
     void judge_any(std::uint32_t index);
     std::exception_ptr lost(int rank);
-    bool over(int rank);
+    /// This rank takes and sends no more messages. What it sent before may still be there. Two loads of what hardly
+    /// ever changes.
+    bool over(int rank) const {
+        const Peer& peer = peers_[static_cast<unsigned>(rank)];
+        return me_.gone(rank) || (peer.attached && peer.box.closed());
+    }
     void progress_of(int rank);
     bool awaits_one_lane(const Operation& operation) const noexcept { return live_ == 1 && operation.peer >= 0; }
     void withdraw();

@@ -2,6 +2,7 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "message/core.hpp"
@@ -47,6 +48,7 @@ std::uint32_t Core::start_send(int to, std::span<const std::byte> bytes, std::ui
     if (to != me_.index()) {
         if (peer(to).spoilt) std::rethrow_exception(peer(to).spoilt);
         if (!peer(to).attached) attach(to);
+        if (over(to)) std::rethrow_exception(lost(to));
     }
     const auto index = make_operation();
     Operation& operation = operations_[index];
@@ -167,6 +169,7 @@ bool Core::store(int to, Peer& peer, Operation& operation) {
             const iovec here{const_cast<std::byte*>(operation.from) + moved, bytes - moved};
             const iovec there{reinterpret_cast<void*>(address + moved), bytes - moved};
             const auto count = process_vm_writev(peer.process, &here, 1, &there, 1, 0);
+            if (count < 0 && errno == ESRCH) return false;  // it died; whoever waits will be told
             if (count <= 0) throw InvalidMessage(to, "address to store to", 0, address);
             moved += static_cast<std::uint64_t>(count);
         }

@@ -48,7 +48,7 @@ TEST_P(ProtocolTest, a_message_of_any_size_arrives_whole) {
         for (int turn = 0; turn < 2; ++turn) {
             for (const std::size_t bytes : sizes) {
                 if (me.index() == turn) {
-                    post.send(other, pattern(bytes, bytes), static_cast<std::uint32_t>(bytes));
+                    send_pattern(post, other, bytes, bytes, static_cast<std::uint32_t>(bytes));
                     std::uint64_t answer = 0;
                     post.recv(other, answer);
                     require(answer == bytes, "an answer comes back");
@@ -124,8 +124,8 @@ TEST_P(ProtocolTest, what_does_not_fit_is_cut_and_told_and_the_next_one_is_whole
         Messenger post(me, options());
         for (const std::size_t bytes : {2u, 32u, 300u, 5'000u, 100'000u}) {
             if (me.index() == 0) {
-                post.send(1, pattern(bytes, 1));
-                post.send(1, pattern(bytes, 2));
+                send_pattern(post, 1, bytes, 1);
+                send_pattern(post, 1, bytes, 2);
                 continue;
             }
             std::vector<std::uint8_t> into(bytes / 2);
@@ -172,7 +172,7 @@ TEST_P(ProtocolTest, a_receive_from_anybody_gets_each_message_of_each_rank_once_
         Messenger post(me, options());
         if (me.index() != 0) {
             for (std::uint32_t i = 0; i < messages; ++i)
-                post.send(0, pattern(i * 7 % 9'000, static_cast<unsigned>(me.index())), i);
+                send_pattern(post, 0, i * 7 % 9'000, static_cast<unsigned>(me.index()), i);
             return;
         }
         std::array<std::uint32_t, 4> next{};
@@ -201,12 +201,12 @@ TEST_P(MessageTest, messages_to_oneself_need_nobody_else) {
         for (const std::size_t bytes : sizes) {
             std::vector<std::uint8_t> into(bytes);
             Request early = post.irecv(0, into);
-            post.send(0, pattern(bytes, 3), 9);
+            send_pattern(post, 0, bytes, 3, 9);
             const Status status = post.wait(early);
             require(status.source == 0 && status.bytes == bytes && status.tag == 9 && is_pattern(into, 3),
                     "a posted receive gets it");
-            post.send(0, pattern(bytes, 4));
-            post.send(0, pattern(bytes, 5));
+            send_pattern(post, 0, bytes, 4);
+            send_pattern(post, 0, bytes, 5);
             require(post.iprobe(0)->bytes == bytes, "it can be looked at");
             require(is_pattern(post.recv_vector<std::uint8_t>(any_source), 4), "they wait until they are received");
             post.recv(0, into);

@@ -66,6 +66,12 @@ inline bool is_pattern(const std::vector<std::uint8_t>& data, std::uint64_t seed
     return data == pattern(data.size(), seed);
 }
 
+/// Sends a pattern from memory that stays the sender's: a temporary would be handed over.
+inline void send_pattern(Messenger& post, int to, std::size_t bytes, std::uint64_t seed, std::uint32_t tag = 0) {
+    const auto data = pattern(bytes, seed);
+    post.send(to, data, tag);
+}
+
 /// Runs a team and reports what ended one of its ranks.
 inline void run(Substrate substrate, int size, const std::function<void(Rank)>& program) {
     try {
