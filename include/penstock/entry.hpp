@@ -15,7 +15,7 @@ namespace penstock {
 class LocalStore;
 
 /// One argument's memory as the prefetcher sees it: `rows` of `row_bytes`, `pitch` bytes apart.
-struct Block {
+struct ArgumentBlock {
     const std::byte* base;
     std::size_t rows;
     std::size_t row_bytes;
@@ -34,7 +34,7 @@ struct Entry {
     /// Frees a box without calling. For tasks that are cancelled.
     void (*discard)(const PackedArguments&) noexcept;
     /// Fills `blocks` with at most max_blocks tagged arguments and returns how many.
-    std::size_t (*describe)(const PackedArguments&, Block* blocks) noexcept;
+    std::size_t (*describe)(const PackedArguments&, ArgumentBlock* blocks) noexcept;
     std::string_view name;
     bool has_blocks;  ///< false: there is nothing to prefetch, ever
     bool has_rows;    ///< an argument may lie in pieces apart from one another

@@ -214,7 +214,7 @@ struct Call<F, Parameters<P...>, Args...> {
         if (packed.boxed) delete Pack::box(packed);
     }
 
-    static std::size_t describe(const PackedArguments& packed, Block* blocks) noexcept {
+    static std::size_t describe(const PackedArguments& packed, ArgumentBlock* blocks) noexcept {
         std::size_t n = 0;
         const auto one = [&]<class S>(const S& stored) {
             if constexpr (tagging::is_tagged<S>) describe_one<S::access>(stored.value, blocks, n);
@@ -311,12 +311,12 @@ struct Call<F, Parameters<P...>, Args...> {
     }
 
     template <Access access, class T>
-    static void describe_one(std::span<T> value, Block* blocks, std::size_t& n) noexcept {
+    static void describe_one(std::span<T> value, ArgumentBlock* blocks, std::size_t& n) noexcept {
         if (n < Entry::max_blocks && !value.empty())
             blocks[n++] = {reinterpret_cast<const std::byte*>(value.data()), 1, value.size_bytes(), 0, access};
     }
     template <Access access, class T, std::size_t Rank>
-    static void describe_one(const view<T, Rank>& value, Block* blocks, std::size_t& n) noexcept {
+    static void describe_one(const view<T, Rank>& value, ArgumentBlock* blocks, std::size_t& n) noexcept {
         if (n >= Entry::max_blocks || value.empty()) return;
         constexpr auto size = static_cast<std::ptrdiff_t>(sizeof(T));
         const auto* base = reinterpret_cast<const std::byte*>(value.data());
@@ -329,7 +329,7 @@ struct Call<F, Parameters<P...>, Args...> {
         }
     }
     template <Access access, class T>
-    static void describe_one(const pieces<T>& value, Block* blocks, std::size_t& n) noexcept {
+    static void describe_one(const pieces<T>& value, ArgumentBlock* blocks, std::size_t& n) noexcept {
         for (auto piece : value) describe_one<access>(piece, blocks, n);
     }
 };

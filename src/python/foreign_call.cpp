@@ -11,7 +11,7 @@ using CallOf = procedure::Call<F, procedure::Parameters<>>;
 
 /// Blocks of a task whose closure is F.
 template <class F>
-std::size_t describe(const PackedArguments& packed, Block* blocks) noexcept {
+std::size_t describe(const PackedArguments& packed, ArgumentBlock* blocks) noexcept {
     using Pack = typename CallOf<F>::Pack;
     if constexpr (!Pack::layout.boxed) {
         if (!packed.boxed) return Pack::template load<0>(packed).describe(blocks);

@@ -21,7 +21,7 @@ struct ForeignCall {
     std::uint64_t words[capacity];
 
     void operator()() const { plan->run(words); }
-    std::size_t describe(Block* blocks) const noexcept { return plan->describe(words, blocks); }
+    std::size_t describe(ArgumentBlock* blocks) const noexcept { return plan->describe(words, blocks); }
 };
 
 /// The same on the heap, for any number of words.
@@ -30,7 +30,7 @@ struct LongForeignCall {
     std::vector<std::uint64_t> words;
 
     void operator()() const { plan->run(words.data()); }
-    std::size_t describe(Block* blocks) const noexcept { return plan->describe(words.data(), blocks); }
+    std::size_t describe(ArgumentBlock* blocks) const noexcept { return plan->describe(words.data(), blocks); }
 };
 
 inline constexpr std::size_t line_words = 4, middle_words = 11, extension_words = 23;

@@ -101,7 +101,7 @@ void Plan::assign_words(const std::vector<Parameter>& parameters) {
     }
 }
 
-std::size_t Plan::describe(const std::uint64_t* words, Block* blocks) const noexcept {
+std::size_t Plan::describe(const std::uint64_t* words, ArgumentBlock* blocks) const noexcept {
     std::size_t count = 0;
     for (const Slot& slot : slots_) {
         if (!slot.is_array() || count == Entry::max_blocks) continue;

@@ -59,7 +59,7 @@ class Plan {
     /// Runs the function at words[0] with the words behind it.
     void run(const std::uint64_t* words) const { call_c(words[0], words + 1, counts_); }
     /// The memory of each array, for the prefetcher and the trace.
-    std::size_t describe(const std::uint64_t* words, Block* blocks) const noexcept;
+    std::size_t describe(const std::uint64_t* words, ArgumentBlock* blocks) const noexcept;
 
   private:
     void assign_forms(const std::string& signature, const std::vector<Parameter>& parameters);

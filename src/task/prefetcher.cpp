@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t line = 64;  // a larger line only makes some of the requests redundant
 
-std::size_t fetch(const Block& block, std::size_t budget) noexcept {
+std::size_t fetch(const ArgumentBlock& block, std::size_t budget) noexcept {
     std::size_t bytes = 0;
     const std::byte* row = block.base;
     for (std::size_t r = 0; r < block.rows && bytes < budget; ++r, row += block.pitch) {
@@ -28,15 +28,15 @@ std::size_t fetch(const Block& block, std::size_t budget) noexcept {
 }
 
 /// Tasks of about the same shape share a decision: the powers of two of rows and bytes of the largest argument.
-std::uint32_t shape_of(const Block* blocks, std::size_t count) noexcept {
-    const auto* largest = std::max_element(blocks, blocks + count, [](const Block& a, const Block& b) { return a.bytes() < b.bytes(); });
+std::uint32_t shape_of(const ArgumentBlock* blocks, std::size_t count) noexcept {
+    const auto* largest = std::max_element(blocks, blocks + count, [](const ArgumentBlock& a, const ArgumentBlock& b) { return a.bytes() < b.bytes(); });
     if (largest == blocks + count) return 0;
     return static_cast<std::uint32_t>(std::bit_width(largest->rows) << 8 | std::bit_width(largest->row_bytes)) + 1;
 }
 
 /// Only rows apart from one another are fetched ahead.
-bool worth_a_look(const Block* blocks, std::size_t count) noexcept {
-    return std::any_of(blocks, blocks + count, [](const Block& block) {
+bool worth_a_look(const ArgumentBlock* blocks, std::size_t count) noexcept {
+    return std::any_of(blocks, blocks + count, [](const ArgumentBlock& block) {
         return block.rows >= Prefetcher::least_rows && block.row_bytes <= Prefetcher::longest_row && block.bytes() >= Prefetcher::least_bytes;
     });
 }
@@ -45,7 +45,7 @@ bool worth_a_look(const Block* blocks, std::size_t count) noexcept {
 
 std::size_t Prefetcher::consider(const Entry& entry, const TaskPayload& payload, std::byte* extension) noexcept {
     const PackedArguments arguments{const_cast<std::byte*>(payload.line), extension, (payload.flags & TaskPayload::boxed) != 0};
-    std::array<Block, Entry::max_blocks> blocks;
+    std::array<ArgumentBlock, Entry::max_blocks> blocks;
     if (mode_ == Prefetch::measured) {
         if (payload.entry != last_entry_) {
             last_entry_ = payload.entry;

@@ -22,7 +22,7 @@ class Prefetcher {
     static constexpr std::uint32_t samples = 5;          ///< windows of each way before a decision
     static constexpr std::uint32_t hold = 160;           ///< windows that a decision lasts
     static constexpr std::size_t most_bytes = 64 * 1024;  ///< fetched ahead for one task
-    static constexpr std::size_t least_bytes = 2048;     ///< smaller arguments are not worth a look
+    static constexpr std::size_t least_bytes = 512;      ///< smaller arguments are not worth a look
     static constexpr std::size_t least_rows = 4;         ///< nor are those in fewer pieces
     static constexpr std::size_t longest_row = 4096;     ///< nor are those in longer pieces
 

@@ -97,7 +97,7 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std:
     event.issuer = ring.owner().track_;
     event.target = self_.track_;
     if ((payload.flags & TaskPayload::boxed) == 0) {  // a box is gone by now
-        std::array<Block, Entry::max_blocks> blocks;
+        std::array<ArgumentBlock, Entry::max_blocks> blocks;
         const PackedArguments arguments{const_cast<std::byte*>(payload.line), extension, false};
         const auto count = entry_of(payload.entry).describe(arguments, blocks.data());
         for (std::size_t i = 0; i < count; ++i) {
