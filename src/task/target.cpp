@@ -108,24 +108,28 @@ bool Target::claim_from_deques() noexcept {
     return false;
 }
 
-bool Target::claim_from(Initiator& initiator) noexcept {
+Ring* Target::inviting(const Initiator& initiator) const noexcept {
     const auto words = initiator.ring_words_.load(std::memory_order_acquire);
     for (std::uint32_t w = 0; w < words; ++w) {
         for (auto bits = initiator.open_[w].load(std::memory_order_relaxed); bits != 0; bits &= bits - 1) {
             const auto place = w * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
             Ring* const ring = initiator.rings_[place].load(std::memory_order_acquire);
-            if (ring == nullptr || (ring->only_target() >= 0 && ring->only_target() != index_)) continue;
-            if (!ring->pending().inviting()) continue;
-            const auto share = ring->only_target() >= 0 ? 1 : core_.workers();
-            const auto claim = ring->pending().claim(most_claimed, share);
-            if (claim.count == 0) continue;
-            mark_busy();
-            runner_->counters().pulled.add(claim.count);
-            runner_->run_claimed(*ring, claim, static_cast<std::uint32_t>(index_));
-            return true;
+            if (ring != nullptr && (ring->only_target() < 0 || ring->only_target() == index_) && ring->pending().inviting()) return ring;
         }
     }
-    return false;
+    return nullptr;
+}
+
+bool Target::claim_from(Initiator& initiator) noexcept {
+    Ring* const ring = inviting(initiator);
+    if (ring == nullptr) return false;
+    const auto share = ring->only_target() >= 0 ? 1 : core_.workers();
+    const auto claim = ring->pending().claim(most_claimed, share);
+    if (claim.count == 0) return false;
+    mark_busy();
+    runner_->counters().pulled.add(claim.count);
+    runner_->run_claimed(*ring, claim, static_cast<std::uint32_t>(index_));
+    return true;
 }
 
 bool Target::something_waits() noexcept {
@@ -134,18 +138,8 @@ bool Target::something_waits() noexcept {
     for (std::uint32_t i = 0; i < lanes; ++i)
         if (lanes_[i].consumer.front() != nullptr) return true;
     const auto count = core_.initiator_count_.load(std::memory_order_acquire);
-    for (std::uint32_t i = 0; i < count; ++i) {
-        const Initiator& initiator = *core_.initiators_[i];
-        const auto words = initiator.ring_words_.load(std::memory_order_acquire);
-        for (std::uint32_t w = 0; w < words; ++w) {
-            for (auto bits = initiator.open_[w].load(std::memory_order_relaxed); bits != 0; bits &= bits - 1) {
-                const auto place = w * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
-                Ring* const ring = initiator.rings_[place].load(std::memory_order_acquire);
-                if (ring != nullptr && (ring->only_target() < 0 || ring->only_target() == index_) && ring->pending().inviting())
-                    return true;
-            }
-        }
-    }
+    for (std::uint32_t i = 0; i < count; ++i)
+        if (inviting(*core_.initiators_[i]) != nullptr) return true;
     return false;
 }
 

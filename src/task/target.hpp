@@ -57,6 +57,8 @@ class Target {
     void serve();
     bool serve_lanes() noexcept;
     bool claim_from_deques() noexcept;
+    /// The first part of this initiator's deque that has something for this target, or null.
+    Ring* inviting(const Initiator& initiator) const noexcept;
     bool claim_from(Initiator& initiator) noexcept;
     bool something_waits() noexcept;
     void pause_work() noexcept;

@@ -1,0 +1,298 @@
+// How an initiator waits: what is complete, helping, barriers, circles of targets that wait for one another, failures.
+#include <algorithm>
+#include <string>
+
+#include "penstock/clock.hpp"
+#include "penstock/error.hpp"
+#include "penstock/initiator.hpp"
+#include "task/core.hpp"
+#include "task/runner.hpp"
+
+namespace penstock {
+namespace {
+
+/// The task's number in a handle's word.
+constexpr std::uint64_t number_of(std::uint64_t word) noexcept { return word >> 11; }
+
+/// Says that a thread is inside Penstock's code for the length of a wait: the machine must not go away under it.
+class Waiting {
+  public:
+    explicit Waiting(std::atomic<bool>& flag) noexcept : flag_(flag), outer_(flag.load(std::memory_order_relaxed)) {
+        flag.store(true, std::memory_order_relaxed);
+    }
+    ~Waiting() { flag_.store(outer_, std::memory_order_release); }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+  private:
+    std::atomic<bool>& flag_;
+    bool outer_;
+};
+
+}  // namespace
+
+// ---- completion ----
+
+bool Initiator::lane_complete(LaneEnd& lane, std::uint64_t number) noexcept {
+    if (lane.producer.known_empty()) return true;
+    const bool complete = lane.producer.complete_through(number);
+    if (lane.producer.known_empty()) ++lanes_idle_;
+    return complete;
+}
+
+bool Initiator::drained(Scope& scope) noexcept {
+    for (int t = 0; t < target_count_; ++t) {
+        const auto last = number_of(scope.last[static_cast<std::size_t>(t)]);
+        if (last != 0 && !lane_complete(lanes_[static_cast<std::size_t>(t)], last)) return false;
+    }
+    for (Ring* ring : scope.rings)
+        if (!ring->pending().drained()) return false;
+    for (Ring* ring : scope.named)
+        if (!ring->pending().drained()) return false;
+    return true;
+}
+
+bool Initiator::complete(const Handle& handle, Ring& ring) noexcept {
+    if (&ring.owner() != this || shared_ || ring.kind() != Ring::Kind::lane) return handle.complete(ring);
+    LaneEnd& lane = lanes_[static_cast<std::size_t>(ring.only_target())];
+    if (lane.producer.known_empty()) return true;
+    if (!lane.producer.complete(handle.ticket())) return false;
+    if (lane.producer.known_empty()) ++lanes_idle_;
+    return true;
+}
+
+/// Each look at a lane's completion line takes it from the target, which writes it with every task: the more tasks are still
+/// outstanding there, the longer until the next look. Always false.
+bool Initiator::pace() const noexcept {
+    std::uint64_t outstanding = 0;
+    for (int t = 0; t < target_count_; ++t) outstanding += lanes_[static_cast<std::size_t>(t)].producer.outstanding();
+    for (std::uint64_t breath = std::min<std::uint64_t>(outstanding, 32); breath > 1; --breath) relax();
+    return false;
+}
+
+bool Initiator::can_help(const Scope* scope) const noexcept {
+    if (scope == nullptr) return false;
+    for (Ring* ring : scope->rings)
+        if (ring->pending().inviting()) return true;
+    for (Ring* ring : scope->named)
+        if (ring->only_target() == target_ && ring->pending().inviting()) return true;
+    return false;
+}
+
+/// Runs at most `most` waiting tasks of the scope. A barrier takes many at once, because a claim moves the line that all
+/// claimants write; a wait for one task takes one, because its task may complete meanwhile.
+bool Initiator::help(Scope* scope, std::uint32_t most) {
+    if (scope == nullptr) return false;
+    const auto claimant = target_ == any_target ? static_cast<std::uint32_t>(target_count_) : static_cast<std::uint32_t>(target_);
+    const auto help_from = [&](Ring& ring) {
+        const auto claim = ring.pending().claim(most, ring.only_target() >= 0 ? 1 : core_.workers());
+        if (claim.count == 0) return false;
+        counters_.helped.add(claim.count);
+        runner_->run_claimed(ring, claim, claimant);
+        return true;
+    };
+    for (std::size_t i = 0; i < scope->rings.size(); ++i)
+        if (help_from(*scope->rings[i])) return true;
+    for (std::size_t i = 0; i < scope->named.size(); ++i)
+        if (scope->named[i]->only_target() == target_ && help_from(*scope->named[i])) return true;
+    return false;
+}
+
+/// Waits with nothing to do, and counts the time: each wait beyond a microsecond exactly, the shorter ones as nothing.
+template <class Poll>
+void Initiator::wait_until(Poll&& poll, WaitReason reason) {
+    for (int looks = 0; looks < 64; ++looks)
+        if (poll()) return;
+    counters_.waits.add();
+    counters_.sampled_waits.add();
+    const auto begin = Clock::ticks();
+    sample_spoilt_ = true;
+    waiter_.wait(poll, reason);
+    const auto end = Clock::ticks();
+    counters_.sampled_wait_ticks.add(end - begin);
+    if (timeline_.enabled())
+        timeline_.record({.begin = begin, .end = end, .kind = trace::EventKind::wait, .issuer = track_, .target = track_});
+}
+
+void Initiator::barrier() {
+    require_here();
+    std::unique_lock<std::recursive_mutex> sharing;
+    if (shared_) sharing = std::unique_lock{sharing_};
+    Scope* const mine = scope_;
+    if (mine == nullptr) return;  // inside a task that issued nothing
+    const Waiting inside(waiting_);
+    while (!drained(*mine)) {
+        if (help(mine, Target::most_claimed)) continue;
+        if (target_ == any_target) {
+            wait_until([&] { return drained(*mine) || can_help(mine) || pace(); }, {"its tasks", 0});
+            continue;
+        }
+        int circle = any_target;
+        std::uint32_t looks = 0;
+        wait_until(
+            [&] {
+                if (drained(*mine) || can_help(mine)) return true;
+                if (++looks % 32 == 0 || waiter_.parked()) circle = in_a_circle(*mine);
+                return circle != any_target || pace();
+            },
+            {"its tasks", 0});
+        announce({});
+        if (circle != any_target) throw_would_deadlock(circle);
+    }
+    if (mine == &base_) {
+        deque_idle_ = true;
+        if (stream_ != nullptr) stream_ = nullptr;  // always null where several threads share an initiator
+    }
+    // Everything is free again, so start over with the smallest part, which the nearest cache holds.
+    if (!mine->rings.empty()) mine->current = mine->rings.front();
+    if (mine == &base_)
+        for (int t = 0; t < target_count_; ++t) lanes_[static_cast<std::size_t>(t)].overflow = nullptr;
+    std::vector<Failure> failures;
+    collect_failures(*mine, failures);
+    if (!failures.empty()) Core::throw_first(std::move(failures));
+}
+
+void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
+    const bool own = &ring.owner() == this && !shared_;
+    if (own && ring.kind() == Ring::Kind::lane && back_soon(lanes_[static_cast<std::size_t>(ring.only_target())], handle.ticket())) {
+        if (ring.clean()) [[likely]] return;
+        return throw_failure_of(handle, ring);
+    }
+    if (!complete(handle, ring)) {
+        Scope* const mine = scope_;
+        helping = (helping && own) || in_task();
+        const bool named = ring.only_target() >= 0 && target_ != any_target;
+        std::uint32_t looks = 0;
+        const auto poll = [&] {
+            if (complete(handle, ring)) return true;
+            if (named && ++looks % 32 == 0 && core_.closes_a_circle(target_, ring.only_target())) return true;
+            return helping && can_help(mine);
+        };
+        const Waiting inside(waiting_);
+        while (!complete(handle, ring)) {
+            if (helping && help(mine, 1)) continue;
+            if (named) {
+                announce(handle);
+                check_for_circle(ring.only_target());
+            }
+            if (own) wait_until(poll, {Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)});
+            else waiter_.wait_for(poll, std::chrono::microseconds(200), {Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)});
+            if (named) announce({});
+        }
+    }
+    if (own && !deque_idle_ && scope_ == &base_ && ring.kind() == Ring::Kind::pending)
+        deque_idle_ = std::all_of(base_.rings.begin(), base_.rings.end(), [](Ring* part) { return part->pending().drained(); });
+    if (deque_idle_ && stream_ != nullptr) stream_ = nullptr;
+    throw_failure_of(handle, ring);
+}
+
+/// A lone task is back before anything else could be done, so the first looks are at its line alone.
+bool Initiator::back_soon(LaneEnd& lane, Ticket ticket) noexcept {
+    constexpr int looks = 256;
+    if (lane.producer.known_empty()) return true;
+    for (int look = 0; look < looks; ++look) {
+        if (!lane.producer.complete(ticket)) continue;
+        if (lane.producer.known_empty()) ++lanes_idle_;
+        return true;
+    }
+    return false;
+}
+
+void Initiator::wait_while_helping(const std::function<bool()>& ready) {
+    Scope* const mine = scope_;
+    const Waiting inside(waiting_);
+    while (!ready()) {
+        if (help(mine, 1)) continue;
+        waiter_.wait_for([&] { return ready() || can_help(mine); }, std::chrono::microseconds(200), {"one of several tasks", 0});
+    }
+}
+
+void Initiator::throw_failure_of(const Handle& handle, Ring& ring) {
+    if (ring.clean()) [[likely]] return;
+    const auto failure = ring.failure_of(handle.ticket().number);
+    if (!failure) return;
+    if (failure->cancelled) std::rethrow_exception(failure->cause);
+    throw TaskFailed(failure->task, failure->target, failure->cause);
+}
+
+void Initiator::announce(const Handle& handle) noexcept {
+    awaited_word_.store(0, std::memory_order_seq_cst);
+    if (handle.none()) return;
+    awaited_ring_.store(std::uint64_t{handle.ring_} << 32 | handle.generation_, std::memory_order_seq_cst);
+    awaited_word_.store(handle.word_, std::memory_order_seq_cst);
+}
+
+Handle Initiator::awaited() const noexcept {
+    Handle handle;
+    const auto word = awaited_word_.load(std::memory_order_seq_cst);
+    const auto ring = awaited_ring_.load(std::memory_order_seq_cst);
+    if (word == 0 || awaited_word_.load(std::memory_order_seq_cst) != word) return handle;
+    handle.ring_ = static_cast<std::uint32_t>(ring >> 32);
+    handle.generation_ = static_cast<std::uint32_t>(ring);
+    handle.word_ = word;
+    return handle;
+}
+
+/// Announces one of the unfinished tasks of the scope that only another target may run, another one at each look, and says whether
+/// that target waits for this one: then it is returned, else any_target.
+int Initiator::in_a_circle(Scope& scope) noexcept {
+    const auto lanes = static_cast<std::uint32_t>(target_count_);
+    const auto edges = lanes + static_cast<std::uint32_t>(scope.named.size());
+    for (std::uint32_t looked = 0; looked < edges; ++looked) {
+        next_edge_ = next_edge_ + 1 >= edges ? 0 : next_edge_ + 1;
+        Handle handle;
+        Ring* ring = nullptr;
+        if (next_edge_ < lanes) {
+            if (scope.last[next_edge_] == 0) continue;
+            ring = lanes_[next_edge_].ring;
+            handle.word_ = scope.last[next_edge_];
+        } else {
+            ring = scope.named[next_edge_ - lanes];
+            if (ring->only_target() == target_) continue;
+            handle = Handle(0, 0, {ring->pending().appended(), 0, false});
+        }
+        handle.ring_ = ring->index();
+        handle.generation_ = ring->generation();
+        if (handle.complete(*ring)) continue;
+        announce(handle);
+        return core_.closes_a_circle(target_, ring->only_target()) ? ring->only_target() : any_target;
+    }
+    return any_target;
+}
+
+void Initiator::check_for_circle(int target) {
+    if (core_.closes_a_circle(target_, target)) throw_would_deadlock(target);
+}
+
+void Initiator::throw_would_deadlock(int target) {
+    announce({});
+    throw WouldDeadlock("this wait can never end: a task on target " + std::to_string(target_) + " waits for a task that only target " +
+                        std::to_string(target) + " may run, and that one waits for this one; wait outside the task\n" +
+                        core_.waiting_report());
+}
+
+/// Has no task failed (and none been cancelled) in any ring that this scope used?
+bool Initiator::clean(const Scope& scope) const noexcept {
+    const auto good = [](const Ring* ring) { return ring->clean() && !ring->cancels(); };
+    for (int t = 0; t < target_count_; ++t)
+        if (scope.last[static_cast<std::size_t>(t)] != 0 && !good(lanes_[static_cast<std::size_t>(t)].ring)) return false;
+    return std::all_of(scope.rings.begin(), scope.rings.end(), good) && std::all_of(scope.named.begin(), scope.named.end(), good) &&
+           good(immediate_);
+}
+
+/// Adds the failures of the scope's own tasks: lanes and the immediate ring also hold those of the scopes around it.
+void Initiator::collect_failures(Scope& scope, std::vector<Failure>& failures) {
+    const auto take = [&](Ring& ring, std::uint64_t after, std::uint64_t until) {
+        if (ring.cancels()) ring.forget_cancellations(after, until);
+        if (ring.clean()) return;
+        for (auto& failure : ring.take_failures(after, until)) failures.push_back(std::move(failure));
+    };
+    for (std::size_t t = 0; t < scope.last.size(); ++t)
+        if (scope.last[t] != 0) take(*lanes_[t].ring, scope.before[t], number_of(scope.last[t]));
+    for (Ring* ring : scope.rings) take(*ring, 0, Ring::no_limit);
+    for (Ring* ring : scope.named) take(*ring, 0, Ring::no_limit);
+    take(*immediate_, scope.immediate_before, scope.immediate_until);
+    std::erase_if(failures, [](const Failure& failure) { return failure.cancelled || failure.delivered; });
+}
+
+}  // namespace penstock
