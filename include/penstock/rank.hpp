@@ -215,6 +215,8 @@ class Rank {
 
     /// Has this rank's process died? One load. Throws UsageError when there is no such rank.
     bool dead(int rank) const { return state_of(rank) == team::State::dead; }
+    /// Was this rank's function ended by an exception? One load.
+    bool failed(int rank) const { return state_of(rank) == team::State::failed; }
     /// Is this rank gone in any way: dead, failed or at the end of its function? One load.
     bool gone(int rank) const { return state_of(rank) >= team::State::finished; }
     /// Throws RankDied when this rank's process has died.

@@ -20,6 +20,7 @@
 
 #include "machine/fork.hpp"
 #include "penstock/memory.hpp"
+#include "penstock/store_way.hpp"
 #include "penstock/topology.hpp"
 #include "store/mail.hpp"
 #include "store/team.hpp"
@@ -220,6 +221,7 @@ Ending ending_of(const ControlBlock& control, int rank) {
 }  // namespace
 
 void run_processes(int size, const Program& program, const SpmdOptions& options) {
+    StoreWays::here();  // measured with a thread, and once for all ranks
     if (!has_one_thread())
         throw UsageError("spmd cannot fork the processes of a team while this process has several threads; call it before other "
                          "threads are started");

@@ -137,7 +137,7 @@ RankMemory Rank::accept(int owner, std::string_view name, std::uint64_t kind, st
                   Awaited::rank(owner), within))
         throw GrantMissing(owner, key, within);
     if (letter->kind != kind)
-        throw InvalidGrant(owner, key, "it holds another kind of thing than this rank asks for; let both name the same type");
+        throw InvalidGrant(owner, key, "it holds another kind of thing than is asked for; let both name one type");
     auto memory = member_->mail->open(std::move(*letter), owner, key);
     memory.note_->accepted[index() / 64].fetch_or(std::uint64_t{1} << index() % 64, std::memory_order_release);
     ring(owner);
@@ -155,7 +155,7 @@ std::vector<RankMemory> Rank::exchange(std::string_view name, std::size_t bytes,
         auto& memory = all[static_cast<std::size_t>(owner)];
         memory = accept(owner, name, kind);
         if (memory.size() != bytes)
-            throw InvalidGrant(owner, std::string(name), "it has " + std::to_string(memory.size()) + " bytes where all must have " +
+            throw InvalidGrant(owner, std::string(name), "it has " + std::to_string(memory.size()) + " bytes where all have " +
                                                              std::to_string(bytes) + "; let all ranks give the same size");
     }
     return all;

@@ -249,7 +249,9 @@ TEST(RankLoss, the_death_of_a_rank_reaches_all_that_wait_for_it_within_a_second)
         }
         // Whoever left first would end the others' wait as well.
         for (int rank = 0; rank < 3; ++rank)
-            require(me.wait_for([&] { return seen->told[static_cast<std::size_t>(rank)] != 0; }, penstock::Awaited::rank(me.index()), 10s), "all are told");
+            require(me.wait_for([&] { return seen->told[static_cast<std::size_t>(rank)] != 0; },
+                                penstock::Awaited::rank(me.index()), 10s),
+                    "all are told");
     };
     EXPECT_THROW(penstock::spmd(4, program, {.substrate = Substrate::processes}), penstock::RankDied);
     for (int rank = 0; rank < 3; ++rank)

@@ -1,0 +1,203 @@
+// store layer: a remote is a region as a granted producer sees it: it can be stored to, and not loaded from (RSP, section 3).
+//
+// Every store is checked against the bounds, with arithmetic that cannot overflow. Elements that lie side by side travel as whole
+// lines, by the way that was measured for their number (store_way.hpp). What was stored is visible to the consumer after the
+// next publish(), or after anything else that releases: a flag, a counter, a barrier, a message.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "penstock/flag.hpp"
+#include "penstock/region.hpp"
+#include "penstock/store_way.hpp"
+
+namespace penstock {
+
+/// A rectangle of elements inside a region: `rows` of `columns`, the first at `offset`, each `pitch` elements behind the one
+/// before.
+struct Block {
+    std::size_t offset = 0;
+    std::size_t rows = 0;
+    std::size_t columns = 0;
+    std::size_t pitch = 0;  ///< at least `columns`
+};
+
+namespace region {
+
+/// Throws OutOfBounds unless the block lies in a region of `size`, UsageError when its rows overlap.
+void check(const std::string& region, const Block& block, std::size_t size);
+/// Throws UsageError unless `rows` of `columns` at this pitch lie in a source of `size` elements.
+void check_source(std::size_t rows, std::size_t columns, std::size_t pitch, std::size_t size);
+
+}  // namespace region
+
+/// Another rank's region of `T`. Moved, not copied. Used by one thread at a time.
+template <class T>
+class Remote {
+  public:
+    /// Stands for one element on the left of an assignment.
+    class Element {
+      public:
+        Element(const Element&) = delete;
+        void operator=(const T& value) const { remote_.store(index_, value); }
+        void operator=(const Element&) const = delete;   // penstock: a remote can be stored to, not loaded from
+        operator T() const = delete;                     // penstock: a remote can be stored to, not loaded from
+
+      private:
+        friend class Remote;
+        Element(const Remote& remote, std::size_t index) noexcept : remote_(remote), index_(index) {}
+        const Remote& remote_;
+        std::size_t index_;
+    };
+
+    /// Waits for the grant and takes it. Throws GrantMissing, RankLost, InvalidGrant when the region's elements have another
+    /// size.
+    static Remote accept(Rank me, int owner, std::string_view name, std::chrono::nanoseconds within = {}) {
+        auto memory = me.accept(owner, name, region::kind<T>(), within);
+        if (memory.size() % sizeof(T) != 0) throw InvalidGrant(owner, std::string(name), "it holds no whole number of elements");
+        return Remote(std::move(memory));
+    }
+
+    std::size_t size() const noexcept { return size_; }
+    int owner() const noexcept { return memory_.owner(); }
+    const std::string& name() const noexcept { return memory_.name(); }
+
+    /// The way that stores travel from now on; nothing: the one that was measured for their size.
+    void set_way(std::optional<StoreWay> way) noexcept { way_ = way; }
+
+    /// `remote[i] = value` stores; anything else does not compile.
+    Element operator[](std::size_t index) const noexcept { return {*this, index}; }
+
+    /// One element. Throws OutOfBounds, as all the others.
+    void store(std::size_t index, const T& value) const {
+        region::check(name(), index, 1, size_);
+        std::memcpy(at(index), &value, sizeof(T));
+    }
+
+    /// Elements side by side.
+    void store(std::size_t offset, std::span<const T> values) const {
+        region::check(name(), offset, values.size(), size_);
+        const auto bytes = std::as_bytes(values);
+        if (!bytes.empty()) store_bytes(at(offset), bytes.data(), bytes.size(), way(bytes.size()));
+    }
+
+    /// A rectangle from a source whose rows lie `source_pitch` elements apart. Throws UsageError when the source is too small.
+    void store_strided(const Block& block, std::span<const T> source, std::size_t source_pitch) const {
+        region::check(name(), block, size_);
+        region::check_source(block.rows, block.columns, source_pitch, source.size());
+        const auto row_bytes = block.columns * sizeof(T);
+        if (row_bytes == 0) return;
+        const auto by = way(row_bytes);
+        for (std::size_t row = 0; row < block.rows; ++row)
+            store_bytes(at(block.offset + row * block.pitch), std::as_bytes(source.subspan(row * source_pitch)).data(), row_bytes,
+                        by);
+    }
+
+    /// The transpose of a source of `block.columns` rows and `block.rows` columns. Lines are assembled from as many of the
+    /// source's rows as one line has elements, and leave whole.
+    void store_transposed(const Block& block, std::span<const T> source, std::size_t source_pitch) const {
+        region::check(name(), block, size_);
+        region::check_source(block.columns, block.rows, source_pitch, source.size());
+        constexpr std::size_t across = std::max<std::size_t>(1, line_bytes / sizeof(T));
+        std::array<T, across * across> tile{};
+        for (std::size_t row = 0; row < block.rows; row += across) {
+            const auto rows = std::min(across, block.rows - row);
+            for (std::size_t column = 0; column < block.columns; column += across) {
+                const auto columns = std::min(across, block.columns - column);
+                for (std::size_t c = 0; c < columns; ++c)
+                    for (std::size_t r = 0; r < rows; ++r)
+                        tile[r * across + c] = source[(column + c) * source_pitch + row + r];
+                for (std::size_t r = 0; r < rows; ++r)
+                    std::memcpy(at(block.offset + (row + r) * block.pitch + column), &tile[r * across], columns * sizeof(T));
+            }
+        }
+    }
+
+    /// The same value `count` times.
+    void fill(std::size_t offset, std::size_t count, const T& value) const {
+        region::check(name(), offset, count, size_);
+        constexpr std::size_t piece = std::max<std::size_t>(1, (std::size_t{4} << 10) / sizeof(T));
+        std::array<T, piece> values{};
+        values.fill(value);
+        const auto by = way(count * sizeof(T));
+        for (std::size_t done = 0; done < count;) {
+            const auto next = std::min(piece, count - done);
+            store_bytes(at(offset + done), std::as_bytes(std::span(values)).data(), next * sizeof(T), by);
+            done += next;
+        }
+    }
+
+    /// All earlier stores of this rank, into any region, are visible to whoever sees the flag set.
+    void publish(RemoteFlag& flag) const noexcept { flag.set(); }
+    /// The same for a counter, which takes this value.
+    void publish(RemoteCounter& counter, std::uint64_t value) const noexcept { counter.store(value); }
+
+  private:
+    static constexpr std::size_t line_bytes = 64;  ///< what is assembled at least; a longer line is only written in two steps
+
+    explicit Remote(RankMemory memory) noexcept : memory_(std::move(memory)), size_(memory_.size() / sizeof(T)) {}
+
+    std::byte* at(std::size_t index) const noexcept { return memory_.data() + index * sizeof(T); }
+    StoreWay way(std::size_t bytes) const {
+        if (way_) return *way_;
+        return bytes < StoreWays::sizes.front() ? StoreWay::plain : StoreWays::here().of(bytes);
+    }
+
+    RankMemory memory_;
+    std::size_t size_;
+    std::optional<StoreWay> way_;
+};
+
+/// Several remotes of equal size that get the same stores: one read of the source, a store to each.
+template <class T>
+class Multicast {
+  public:
+    /// Throws UsageError for none, and for regions of different sizes.
+    explicit Multicast(std::vector<Remote<T>> remotes) : remotes_(std::move(remotes)) {
+        if (remotes_.empty()) throw UsageError("a multicast needs at least one remote");
+        for (const auto& remote : remotes_)
+            if (remote.size() != size())
+                throw UsageError("the regions of a multicast must have the same size, but '" + remote.name() + "' of rank " +
+                                 std::to_string(remote.owner()) + " has " + std::to_string(remote.size()) +
+                                 " elements and the first has " + std::to_string(size()));
+    }
+
+    std::size_t size() const noexcept { return remotes_.front().size(); }
+    std::span<const Remote<T>> remotes() const noexcept { return remotes_; }
+
+    /// As Remote's. Out of bounds stores nowhere.
+    void store(std::size_t index, const T& value) const {
+        for (const auto& remote : remotes_) remote.store(index, value);
+    }
+    void store(std::size_t offset, std::span<const T> values) const {
+        region::check(remotes_.front().name(), offset, values.size(), size());
+        // In pieces that stay in the first cache, so that the source is read from afar only once.
+        constexpr std::size_t piece = std::max<std::size_t>(1, (std::size_t{16} << 10) / sizeof(T));
+        for (std::size_t done = 0; done < values.size(); done += piece)
+            for (const auto& remote : remotes_)
+                remote.store(offset + done, values.subspan(done, std::min(piece, values.size() - done)));
+    }
+    void fill(std::size_t offset, std::size_t count, const T& value) const {
+        for (const auto& remote : remotes_) remote.fill(offset, count, value);
+    }
+    /// Sets the flag of each consumer.
+    void publish(std::span<RemoteFlag> flags) const noexcept {
+        for (auto& flag : flags) flag.set();
+    }
+
+  private:
+    std::vector<Remote<T>> remotes_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,63 @@
+// store layer: how a store travels. Three ways to write the same bytes:
+//
+//   plain    the lines stay in the writer's cache until the reader fetches them
+//   demote   each whole line is pushed to the cache that both share, behind the store (CLDEMOTE); elsewhere the same as plain
+//   stream   whole lines go round the caches to memory (non-temporal stores)
+//
+// Which one is fastest until the reader has read the bytes depends on the processor and on their number. So it is measured once
+// in each process (a few milliseconds, two threads) and remembered. The environment may say it instead: PENSTOCK_STORES=plain,
+// demote or stream.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace penstock {
+
+enum class StoreWay : std::uint8_t { plain, demote, stream };
+
+/// The word for it in reports and in PENSTOCK_STORES.
+std::string_view name(StoreWay way) noexcept;
+/// The way of this name, if there is one.
+std::optional<StoreWay> store_way_of(std::string_view name) noexcept;
+
+/// Which way is taken for how many bytes on this processor.
+class StoreWays {
+  public:
+    /// Blocks of so many bytes and more (up to the next entry) go the way that was found best for them; smaller ones go plain.
+    static constexpr std::array<std::size_t, 3> sizes{4u << 10, 64u << 10, 512u << 10};
+
+    /// The same way for all.
+    explicit StoreWays(StoreWay way = StoreWay::plain) noexcept : ways_{way, way, way}, smaller_(way) {}
+
+    /// Measures here and now, between this thread and one that it starts on another processor. Everything goes plain where there
+    /// is only one processor, and another way must be at least 5 % faster to be chosen. Throws SystemError.
+    static StoreWays measure();
+
+    /// What the environment says, or what measure() found at the first call in this process. A forked child has what its parent
+    /// had. Throws UsageError when the environment names no way.
+    static const StoreWays& here();
+
+    StoreWay of(std::size_t bytes) const noexcept {
+        StoreWay way = smaller_;
+        for (std::size_t i = 0; i < sizes.size() && bytes >= sizes[i]; ++i) way = ways_[i];
+        return way;
+    }
+
+    /// One line for reports: "plain, stream from 64 KiB".
+    std::string description() const;
+
+  private:
+    std::array<StoreWay, 3> ways_;
+    StoreWay smaller_ = StoreWay::plain;
+};
+
+/// Copies `bytes` to memory that another core will read. When it returns, a release store of this thread publishes them,
+/// whatever the way. The two must not overlap.
+void store_bytes(std::byte* to, const std::byte* from, std::size_t bytes, StoreWay way) noexcept;
+
+}  // namespace penstock
