@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <type_traits>
@@ -37,13 +38,22 @@ class RankFailed : public Error {
     int others_;
 };
 
+/// Starts a small process from which the processes of teams are forked later, when this one has threads and much memory
+/// (contract 16). To be called on main's first line; a second call does nothing. It ends when this process ends. Throws
+/// UsageError when this process has threads already, SystemError. Costs one fork.
+void launch();
+
 namespace team {
 
 /// The program of a team: calls `call(closure, rank)` in each rank.
 struct Program {
     void (*call)(const void* closure, Rank rank) = nullptr;
     const void* closure = nullptr;
+    std::size_t bytes = 0;  ///< of the closure
+    bool sendable = false;  ///< byte by byte, to the process that launch() started
 };
+
+inline constexpr std::size_t largest_sent_closure = 192;
 
 void run(int size, const Program& program, const SpmdOptions& options);
 
@@ -52,7 +62,9 @@ void run(int size, const Program& program, const SpmdOptions& options);
 /// Runs `function(rank)` in `size` ranks (1 to 256) and returns when all have come to its end.
 ///
 /// With processes, each rank is a copy of this process at this moment: it sees what the caller had, and what it writes into
-/// that stays its own. The caller must have no other thread then.
+/// that stays its own. That takes a caller with one thread. One with more needs launch(): then each rank is a copy of the
+/// program as it was at launch(), and `function` is sent there, so it must be trivially copyable, of at most 192 bytes, and
+/// refer to nothing that was made since.
 ///
 /// Throws RankDied when the process of a rank died; RankFailed with the first exception that ended a rank; UsageError.
 /// Costs about 50 us for each thread and from 200 us for each process.
@@ -64,6 +76,9 @@ void spmd(int size, Function&& function, SpmdOptions options = {}) {
     team::Program program;
     program.call = [](const void* held, Rank rank) { std::invoke(*static_cast<const Closure*>(held), rank); };
     program.closure = &closure;
+    program.bytes = sizeof(Closure);
+    program.sendable = std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= team::largest_sent_closure &&
+                       alignof(Closure) <= 64;
     team::run(size, program, options);
 }
 

@@ -28,55 +28,35 @@
 namespace penstock::team {
 namespace {
 
-/// How a rank failed, as its process leaves it behind. Written by that rank before its seat says so.
-struct alignas(128) Report {
-    std::int32_t order = 0;
-    std::uint32_t consequence = 0;
-    std::uint32_t length = 0;
-    std::array<char, 1012> text{};
-
-    std::string what() const { return {text.data(), std::min<std::size_t>(length, text.size())}; }
-    void write(std::string_view what) { length = static_cast<std::uint32_t>(what.copy(text.data(), text.size())); }
-};
-
-/// What all processes of the team have mapped: the seats, then the reports, then how many have failed.
+/// What all processes of the team have mapped: the seats, then how each rank ended, then how many have failed.
 class ControlBlock {
   public:
     explicit ControlBlock(int size)
-        : memory_(SharedMemory::create("penstock-team", static_cast<std::size_t>(size) * (sizeof(Seat) + sizeof(Report)) +
+        : memory_(SharedMemory::create("penstock-team", static_cast<std::size_t>(size) * (sizeof(Seat) + sizeof(EndRecord)) +
                                                             sizeof(std::atomic<std::int32_t>))),
-          seats_(reinterpret_cast<Seat*>(memory_.data())), reports_(reinterpret_cast<Report*>(seats_ + size)),
+          seats_(reinterpret_cast<Seat*>(memory_.data())), reports_(reinterpret_cast<EndRecord*>(seats_ + size)),
           failures_(reinterpret_cast<std::atomic<std::int32_t>*>(reports_ + size)) {
         for (int rank = 0; rank < size; ++rank) {
             new (seats_ + rank) Seat;
-            new (reports_ + rank) Report;
+            new (reports_ + rank) EndRecord;
         }
         new (failures_) std::atomic<std::int32_t>(0);
     }
     Seat* seats() const { return seats_; }
     Seat& seat(int rank) const { return seats_[rank]; }
-    Report& report(int rank) const { return reports_[rank]; }
+    EndRecord& report(int rank) const { return reports_[rank]; }
     int next_failure() const { return failures_->fetch_add(1, std::memory_order_relaxed) + 1; }
 
   private:
     SharedMemory memory_;
     Seat* seats_;
-    Report* reports_;
+    EndRecord* reports_;
     std::atomic<std::int32_t>* failures_;
 };
 
 int threads_of_this_process() {
     const std::filesystem::directory_iterator entries("/proc/self/task");
     return static_cast<int>(std::distance(begin(entries), end(entries)));
-}
-
-/// A thread that was joined may still be on its way out of the kernel.
-bool has_one_thread() {
-    for (int tries = 0; tries < 50; ++tries) {
-        if (threads_of_this_process() == 1) return true;
-        std::this_thread::sleep_for(std::chrono::milliseconds{1});
-    }
-    return false;
 }
 
 void leave(const ControlBlock& control, int size, int rank, State state) {
@@ -128,16 +108,18 @@ class Children {
         if (!running_.back().watch) throw SystemError("cannot watch the process of rank " + std::to_string(rank), errno);
     }
 
-    /// Returns when all have ended. Marks the seats of those that died, and wakes whoever waits for them.
-    void await() {
+    /// Returns when all have ended, or the caller has. Marks the seats of those that died, and wakes whoever waits for them.
+    void await(int caller) {
         while (!running_.empty()) {
             std::vector<pollfd> entries;
             for (const auto& child : running_) entries.push_back({child.watch.get(), POLLIN, 0});
+            entries.push_back({caller, 0, 0});  // says only that it was closed; a negative one says nothing
             if (poll(entries.data(), entries.size(), -1) < 0) {
                 if (errno == EINTR) continue;
                 throw SystemError("cannot wait for the processes of a team", errno);
             }
-            for (std::size_t i = entries.size(); i-- > 0;)
+            if (entries.back().revents != 0) return;
+            for (std::size_t i = running_.size(); i-- > 0;)
                 if (entries[i].revents != 0) {
                     reap(running_[i]);
                     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -199,34 +181,46 @@ struct Boxes {
     _exit(run_rank(control, member, program));
 }
 
-Ending ending_of(const ControlBlock& control, int rank) {
-    Ending ending;
-    ending.rank = rank;
+EndRecord end_of(const ControlBlock& control, int rank) {
     const auto& seat = control.seat(rank);
-    const auto& report = control.report(rank);
-    const auto state = seat.state.load(std::memory_order_acquire);
-    if (state == State::failed) {
-        ending.order = report.order;
-        ending.consequence = report.consequence != 0;
-        ending.error = std::make_exception_ptr(Error(report.what()));
-    } else if (state == State::dead) {
-        ending.died = true;
-        ending.error = std::make_exception_ptr(
-            RankDied(rank, seat.identity.pid, seat.exit_code < 0 ? std::nullopt : std::optional<int>(seat.exit_code),
-                     seat.signal == 0 ? std::nullopt : std::optional<int>(seat.signal)));
-    }
-    return ending;
+    EndRecord record = control.report(rank);
+    record.rank = rank;
+    record.state = seat.state.load(std::memory_order_acquire);
+    record.pid = seat.identity.pid;
+    record.exit_code = seat.exit_code;
+    record.signal = seat.signal;
+    return record;
 }
 
 }  // namespace
 
-void run_processes(int size, const Program& program, const SpmdOptions& options) {
-    StoreWays::here();  // measured with a thread, and once for all ranks
-    if (!has_one_thread())
-        throw UsageError("spmd cannot fork the processes of a team while this process has several threads; call it before other "
-                         "threads are started");
+bool has_one_thread() {
+    for (int tries = 0; tries < 50; ++tries) {
+        if (threads_of_this_process() == 1) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+    return false;
+}
+
+Ending ending_of(const EndRecord& record) {
+    Ending ending;
+    ending.rank = record.rank;
+    if (record.state == State::failed) {
+        ending.order = record.order;
+        ending.consequence = record.consequence;
+        ending.error = std::make_exception_ptr(Error(std::string(record.what())));
+    } else if (record.state == State::dead) {
+        ending.died = true;
+        ending.error = std::make_exception_ptr(
+            RankDied(record.rank, record.pid, record.exit_code < 0 ? std::nullopt : std::optional<int>(record.exit_code),
+                     record.signal == 0 ? std::nullopt : std::optional<int>(record.signal)));
+    }
+    return ending;
+}
+
+std::vector<EndRecord> run_forked(int size, const Program& program, const SpmdOptions& options, const Placement& placement,
+                                  int caller) {
     settle_before_fork();
-    const auto placement = Placement::of(size, options.pin);
     const ControlBlock control(size);
     Boxes boxes(size);
     Children children(control, size);
@@ -249,9 +243,22 @@ void run_processes(int size, const Program& program, const SpmdOptions& options)
     }
     boxes.receiving.clear();
     boxes.sending.clear();
-    children.await();
+    children.await(caller);
+    std::vector<EndRecord> ends;
+    for (int rank = 0; rank < size; ++rank) ends.push_back(end_of(control, rank));
+    return ends;
+}
+
+void run_processes(int size, const Program& program, const SpmdOptions& options) {
+    StoreWays::here();  // measured with a thread, and once for all ranks
+    const bool alone = has_one_thread();
+    if (!alone && !launched())
+        throw UsageError("spmd cannot fork the processes of a team while this process has several threads; call "
+                         "penstock::launch() on main's first line, or spmd before other threads are started");
+    const auto placement = Placement::of(size, options.pin);
+    const auto ends = alone ? run_forked(size, program, options, placement, -1) : run_launched(size, program, options, placement);
     std::vector<Ending> endings;
-    for (int rank = 0; rank < size; ++rank) endings.push_back(ending_of(control, rank));
+    for (const auto& end : ends) endings.push_back(ending_of(end));
     conclude(endings);
 }
 

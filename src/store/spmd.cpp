@@ -40,13 +40,15 @@ Placement Placement::of(int size, bool pin) {
     placement.policy = WaitPolicy::for_threads(size, usable);
     if (!pin || size > usable) return placement;
     auto claim = ProcessorBudget::from_environment().claim(size, current_processor());
-    if (claim.shared() == 0 && std::ssize(claim.processors()) == size) placement.claim = std::move(claim);
+    if (claim.shared() != 0 || std::ssize(claim.processors()) != size) return placement;
+    placement.processors.assign(claim.processors().begin(), claim.processors().end());
+    placement.claim = std::move(claim);
     return placement;
 }
 
 void Placement::pin(int rank) const {
     // A refusal costs speed, not correctness.
-    if (!claim.processors().empty()) static_cast<void>(pin_this_thread(claim.processors()[static_cast<std::size_t>(rank)]));
+    if (!processors.empty()) static_cast<void>(pin_this_thread(processors[static_cast<std::size_t>(rank)]));
 }
 
 bool is_consequence(const std::exception_ptr& error) noexcept {

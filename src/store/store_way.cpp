@@ -13,6 +13,7 @@
 #include "penstock/memory.hpp"
 #include "penstock/relax.hpp"
 #include "penstock/topology.hpp"
+#include "store/team.hpp"
 
 #if defined(__x86_64__)
 #include <emmintrin.h>
@@ -210,8 +211,24 @@ StoreWays StoreWays::measure() {
     return found;
 }
 
+namespace {
+
+std::optional<StoreWays>& inherited() {
+    static std::optional<StoreWays> ways;
+    return ways;
+}
+
+}  // namespace
+
+namespace team {
+
+void inherit(const StoreWays& ways) { inherited() = ways; }
+
+}  // namespace team
+
 const StoreWays& StoreWays::here() {
     static const StoreWays ways = [] {
+        if (inherited()) return *inherited();
         const char* wish = std::getenv("PENSTOCK_STORES");
         if (wish == nullptr || *wish == '\0') return measure();
         const auto way = store_way_of(wish);

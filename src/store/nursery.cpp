@@ -1,0 +1,218 @@
+// The small early process from which teams are forked on behalf of a program that has threads by now (contract 16).
+//
+// The program sends it a request and one end of a socket for the answer. For each request it forks a leader, which forks the
+// ranks as a program without threads would do itself, watches them, and sends how they ended. All of them are forked from one
+// image, so the address of the program's function is the same in all.
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <mutex>
+#include <type_traits>
+
+#include "store/owned_descriptor.hpp"
+#include "store/team.hpp"
+
+namespace penstock {
+namespace team {
+namespace {
+
+/// All that a leader needs. Between two copies of one program, so pointers to functions mean the same.
+struct Request {
+    int size = 0;
+    void (*call)(const void*, Rank) = nullptr;
+    SpmdOptions options;
+    WaitPolicy policy;
+    StoreWays ways;
+    bool pinned = false;
+    std::array<int, most_ranks> processors{};
+    alignas(64) std::array<std::byte, largest_sent_closure> closure{};
+};
+static_assert(std::is_trivially_copyable_v<Request>);
+
+/// The state of a record that says why a leader could not run the team, and of the last one.
+constexpr std::int32_t refusal = -2;
+constexpr std::int32_t last = -1;
+
+/// This process's end of the socket to the nursery; -1: there is none.
+std::atomic<int> to_nursery{-1};
+
+union Control {
+    cmsghdr aligned;
+    char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+std::pair<OwnedDescriptor, OwnedDescriptor> socket_pair() {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        throw SystemError("cannot make a socket for the processes of a team", errno);
+    return {OwnedDescriptor(ends[0]), OwnedDescriptor(ends[1])};
+}
+
+void send_request(int socket, const Request& request, int answer) {
+    Control control{};
+    iovec text{const_cast<Request*>(&request), sizeof request};
+    msghdr message{};
+    message.msg_iov = &text;
+    message.msg_iovlen = 1;
+    message.msg_control = control.bytes;
+    message.msg_controllen = sizeof control.bytes;
+    cmsghdr* part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(part), &answer, sizeof answer);
+    ssize_t sent;
+    do {
+        sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    if (sent < 0) throw SystemError("cannot reach the process that launch() started; it may have been killed", errno);
+}
+
+/// False when the program has ended. A request without its descriptor is left with none.
+bool receive_request(int socket, Request& request, OwnedDescriptor& answer) {
+    Control control;
+    iovec text{&request, sizeof request};
+    msghdr message{};
+    message.msg_iov = &text;
+    message.msg_iovlen = 1;
+    message.msg_control = control.bytes;
+    message.msg_controllen = sizeof control.bytes;
+    ssize_t length;
+    do {
+        length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    } while (length < 0 && errno == EINTR);
+    if (length <= 0) return false;
+    answer.reset();
+    if (const cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr && part->cmsg_type == SCM_RIGHTS) {
+        int number;
+        std::memcpy(&number, CMSG_DATA(part), sizeof number);
+        answer.reset(number);
+    }
+    if (length != sizeof request) answer.reset();
+    return true;
+}
+
+void send_record(int socket, const EndRecord& record) {
+    while (send(socket, &record, sizeof record, MSG_NOSIGNAL) < 0 && errno == EINTR) {
+    }
+}
+
+/// Runs one team. Nothing that is thrown may leave: this process is a copy of the program before its main had begun.
+void lead(const Request& request, int answer) noexcept {
+    std::signal(SIGCHLD, SIG_DFL);
+    EndRecord end;
+    end.rank = last;
+    try {
+        inherit(request.ways);
+        Program program;
+        program.call = request.call;
+        program.closure = request.closure.data();
+        Placement placement;
+        placement.policy = request.policy;
+        if (request.pinned) placement.processors.assign(request.processors.begin(), request.processors.begin() + request.size);
+        for (const auto& record : run_forked(request.size, program, request.options, placement, answer))
+            send_record(answer, record);
+    } catch (const SystemError& error) {
+        end.rank = refusal;
+        end.exit_code = error.number();
+        end.write(error.what());
+    } catch (const std::exception& error) {
+        end.rank = refusal;
+        end.write(error.what());
+    }
+    send_record(answer, end);
+}
+
+/// The nursery's life.
+[[noreturn]] void serve(int socket) noexcept {
+    std::signal(SIGCHLD, SIG_IGN);  // leaders answer for themselves
+    Request request;
+    OwnedDescriptor answer;
+    while (receive_request(socket, request, answer)) {
+        if (!answer) continue;
+        const pid_t leader = fork();
+        if (leader == 0) {
+            close(socket);
+            lead(request, answer.get());
+            _exit(0);
+        }
+        answer.reset();  // where there is no leader, the program finds its end closed
+    }
+    _exit(0);
+}
+
+}  // namespace
+
+bool launched() noexcept { return to_nursery.load(std::memory_order_acquire) >= 0; }
+
+std::vector<EndRecord> run_launched(int size, const Program& program, const SpmdOptions& options, const Placement& placement) {
+    if (!program.sendable)
+        throw UsageError("the function that spmd shall run in processes cannot be sent to the process that launch() started: it "
+                         "must be trivially copyable and have at most " +
+                         std::to_string(largest_sent_closure) + " bytes; let it capture numbers only");
+    Request request;
+    request.size = size;
+    request.call = program.call;
+    request.options = options;
+    request.policy = placement.policy;
+    request.ways = StoreWays::here();
+    request.pinned = !placement.processors.empty();
+    std::copy(placement.processors.begin(), placement.processors.end(), request.processors.begin());
+    std::memcpy(request.closure.data(), program.closure, program.bytes);
+    auto [own, answer] = socket_pair();
+    send_request(to_nursery.load(std::memory_order_acquire), request, answer.get());
+    answer.reset();
+    std::vector<EndRecord> ends;
+    for (;;) {
+        EndRecord record;
+        const auto length = recv(own.get(), &record, sizeof record, 0);
+        if (length < 0 && errno == EINTR) continue;
+        if (length != sizeof record)
+            throw Error("the process that led the team ended before its ranks did; they were ended with it");
+        if (record.rank == refusal) throw SystemError(std::string(record.what()), record.exit_code);
+        if (record.rank == last) return ends;
+        ends.push_back(record);
+    }
+}
+
+}  // namespace team
+
+void launch() {
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    if (team::launched()) return;
+    if (!team::has_one_thread())
+        throw UsageError("launch() comes too late: this process has several threads already; call it on main's first line");
+    auto [own, nursery] = team::socket_pair();
+    std::cout.flush();
+    std::fflush(nullptr);
+    // Forked twice, so that it is nobody's child: a program that waits for any of its children must not wait for this one.
+    const pid_t between = fork();
+    if (between < 0) throw SystemError("cannot start the process from which teams are forked", errno);
+    if (between == 0) {
+        const pid_t pid = fork();
+        if (pid != 0) _exit(pid < 0 ? 1 : 0);
+        own.reset();
+        team::serve(nursery.get());
+    }
+    int status = 0;
+    while (waitpid(between, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        throw SystemError("cannot start the process from which teams are forked", EAGAIN);
+    team::to_nursery.store(own.take(), std::memory_order_release);
+}
+
+}  // namespace penstock
