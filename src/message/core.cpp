@@ -109,7 +109,8 @@ void Core::attach(int rank) {
     peer.reader =
         RingReader<std::byte>({box_.ring(rank), options_.ring_bytes, &mine.inward.filled, &theirs.outward.freed});
     find_out_what_may_be_copied(peer, rank);
-    peer.attached = true;
+    peer.closed = &peer.box.header().closed;
+    peer.attached = peer.quick = true;
 }
 
 /// The kernel allows the memory of another process to be read and written to its parents, or to all of the same user,
@@ -122,7 +123,7 @@ void Core::find_out_what_may_be_copied(Peer& peer, int rank) {
     const iovec there{reinterpret_cast<void*>(peer.box.header().address), sizeof seen};
     const bool allowed = peer.process > 0 && process_vm_readv(peer.process, &here, 1, &there, 1, 0) == sizeof seen &&
                          seen == peer.box.header().size;
-    peer.stores = peer.fetches = allowed;
+    peer.stores = allowed;
     box_.lane(rank).can_fetch.store(allowed ? 1 : 0, std::memory_order_release);
 }
 
@@ -177,6 +178,7 @@ void Core::fail(std::uint32_t index, std::exception_ptr error) {
 void Core::spoil(int rank, std::exception_ptr error) {
     Peer& peer = this->peer(rank);
     peer.spoilt = error;
+    peer.quick = false;
     if (peer.taking) fail(*peer.taking, error);
     for (auto* queue : {&peer.queued, &peer.offered, &peer.posted})
         while (!queue->empty()) fail(queue->front(), error);

@@ -21,6 +21,28 @@ inline void copy_bytes(void* to, const void* from, std::uint64_t bytes) {
     if (bytes != 0) std::memcpy(to, from, bytes);
 }
 
+/// The same for up to 32 bytes, without a call: the two halves overlap.
+inline void copy_inside(void* to, const void* from, std::uint64_t bytes) {
+    auto* const target = static_cast<std::byte*>(to);
+    const auto* const source = static_cast<const std::byte*>(from);
+    const auto ends = [&]<std::size_t half>(std::integral_constant<std::size_t, half>) {
+        std::byte last[half];
+        std::memcpy(last, source + bytes - half, half);
+        std::memcpy(target, source, half);
+        std::memcpy(target + bytes - half, last, half);
+    };
+    if (bytes == 8)
+        std::memcpy(target, source, 8);
+    else if (bytes >= 16)
+        ends(std::integral_constant<std::size_t, 16>{});
+    else if (bytes >= 8)
+        ends(std::integral_constant<std::size_t, 8>{});
+    else if (bytes >= 4)
+        ends(std::integral_constant<std::size_t, 4>{});
+    else
+        for (std::uint64_t i = 0; i < bytes; ++i) target[i] = source[i];
+}
+
 /// One send or receive that did not end at once.
 struct Operation {
     enum class State : std::uint8_t { free, queued, feeding, offered, posted, taking, done };
@@ -45,9 +67,10 @@ struct Operation {
 struct Peer {
     Producer<Envelope> producer;
     Consumer<Envelope> consumer;
+    const std::atomic<std::uint32_t>* closed = nullptr;  ///< of its mailbox
+    bool quick = false;                                  ///< attached and not spoilt: the short ways may be taken
     bool attached = false;
     bool stores = false;   ///< this process may write the peer's memory
-    bool fetches = false;  ///< this process may read the peer's memory
     bool mourned = false;  ///< a receive from anybody has told that nothing can be expected of it
     std::exception_ptr spoilt;
 
@@ -80,7 +103,7 @@ class Core {
     bool send_inside(int to, std::span<const std::byte> bytes, std::uint32_t tag) {
         if (bytes.size() > bytes_inside || !known(to)) return false;
         Peer& peer = peers_[static_cast<unsigned>(to)];
-        if (!peer.attached || !peer.queued.empty() || peer.spoilt || over(to)) return false;
+        if (!peer.quick || !peer.queued.empty() || over(to)) return false;
         auto* record = peer.producer.reserve();
         if (!record) return false;
         write_inside(record->payload, bytes, tag);
@@ -90,24 +113,24 @@ class Core {
     }
 
     /// Receives what fits into the header, if it is the next message of `from` and comes soon.
-    std::optional<Status> receive_inside(int from, std::span<std::byte> into) {
-        if (live_ != 0 || !known(from)) return std::nullopt;
+    bool receive_inside(int from, std::span<std::byte> into, Status& status) {
+        if (live_ != 0 || !known(from)) return false;
         Peer& peer = peers_[static_cast<unsigned>(from)];
-        if (!peer.attached || peer.spoilt) return std::nullopt;
+        if (!peer.quick) return false;
         for (int looks = 0; looks < short_spin; ++looks) {
             if (const auto* record = peer.consumer.front()) {
-                const auto bytes = record->payload.bytes;
-                if (record->payload.way != Way::inside || bytes > into.size() || bytes > bytes_inside)
-                    return std::nullopt;
-                const Status status{from, bytes, record->payload.tag};
-                copy_bytes(into.data(), record->payload.words.data(), bytes);
+                const Envelope& envelope = record->payload;
+                const auto bytes = envelope.bytes;
+                if (envelope.way != Way::inside || bytes > into.size() || bytes > bytes_inside) return false;
+                copy_inside(into.data(), envelope.words.data(), bytes);
+                status = {from, bytes, envelope.tag};
                 peer.consumer.complete();
                 me_.ring(from);
-                return status;
+                return true;
             }
             if (looks >= hot_spin) relax();
         }
-        return std::nullopt;
+        return false;
     }
 
     /// Starts a send or receive; it may be done at once. Throws for a rank that does not exist or cannot be reached.
@@ -151,7 +174,7 @@ class Core {
         envelope.bytes = bytes.size();
         envelope.tag = tag;
         envelope.way = Way::inside;
-        copy_bytes(envelope.words.data(), bytes.data(), bytes.size());
+        copy_inside(envelope.words.data(), bytes.data(), bytes.size());
     }
 
     // lanes (core.cpp)
@@ -168,7 +191,7 @@ class Core {
     /// ever changes.
     bool over(int rank) const {
         const Peer& peer = peers_[static_cast<unsigned>(rank)];
-        return me_.gone(rank) || (peer.attached && peer.box.closed());
+        return me_.gone(rank) || (peer.closed != nullptr && peer.closed->load(std::memory_order_acquire) != 0);
     }
     void progress_of(int rank);
     bool awaits_one_lane(const Operation& operation) const noexcept { return live_ == 1 && operation.peer >= 0; }

@@ -41,8 +41,9 @@ void Messenger::send_bytes(int to, std::span<const std::byte> bytes, std::uint32
 }
 
 Status Messenger::recv_bytes(int from, std::span<std::byte> into) {
-    if (const auto status = core_->receive_inside(from, into)) [[likely]]
-        return *status;
+    Status status;
+    if (core_->receive_inside(from, into, status)) [[likely]]
+        return status;
     const auto index = core_->start_receive(from, into);
     core_->await(index);
     return core_->collect(index);
