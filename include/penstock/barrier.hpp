@@ -35,7 +35,9 @@ class DisseminationBarrier {
     using Cell = BarrierCell<Policy>;
     static constexpr int most_rounds = 8;
 
-    static constexpr int rounds_of(int size) noexcept { return std::bit_width(static_cast<unsigned>(size) - 1); }
+    static constexpr int rounds_of(int size) noexcept {
+        return static_cast<int>(std::bit_width(static_cast<unsigned>(size) - 1));
+    }
     /// Who is told in this round, and who tells.
     static constexpr int behind(int index, int round, int size) noexcept { return (index + (1 << round)) % size; }
     static constexpr int before(int index, int round, int size) noexcept {

@@ -195,9 +195,9 @@ EndRecord end_of(const ControlBlock& control, int rank) {
 }  // namespace
 
 bool has_one_thread() {
-    for (int tries = 0; tries < 50; ++tries) {
+    for (int tries = 0; tries < 100; ++tries) {
         if (threads_of_this_process() == 1) return true;
-        std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        std::this_thread::sleep_for(std::chrono::microseconds{100});
     }
     return false;
 }

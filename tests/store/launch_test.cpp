@@ -132,7 +132,7 @@ TEST(Launch, a_function_that_cannot_be_sent_is_refused) {
             ++refused;
         }
         try {
-            penstock::spmd(1, [large](Rank) {}, processes);
+            penstock::spmd(1, [large](Rank) { require(large[0] == 0, "never run"); }, processes);
         } catch (const penstock::UsageError&) {
             ++refused;
         }

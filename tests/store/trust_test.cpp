@@ -60,9 +60,9 @@ TEST(Trust, a_process_of_another_user_gets_at_no_region) {
                     paths.push_back(entry.path());
             }
             require(paths.size() >= 2, "there is something to steal");
-            const int number = open(paths.front().c_str(), O_RDWR);
-            require(number >= 0, "its own user could open it");
-            close(number);
+            const int opened = open(paths.front().c_str(), O_RDWR);
+            require(opened >= 0, "its own user could open it");
+            close(opened);
             for (const auto& entry : std::filesystem::directory_iterator(own + "/map_files")) paths.push_back(entry.path());
             const pid_t stranger = fork();
             if (stranger == 0) {
