@@ -2,19 +2,41 @@
 
 #include "apps/addition/addition.hpp"
 #include "apps/conv2d/conv2d.hpp"
+#if defined(PENSTOCK_APPS_FFT2D)
+#include "apps/fft2d/fft2d.hpp"
+#endif
+#include "apps/jacobi/jacobi.hpp"
 #include "apps/lu/lu.hpp"
+#include "apps/motion/motion.hpp"
+#include "apps/radix/radix.hpp"
 #include "apps/saxpy/saxpy.hpp"
 #include "apps/sgemv/sgemv.hpp"
 
 namespace penstock::apps {
 
 std::span<const App> gallery() {
+    const std::vector<std::string> tagged{"serial", "hand", "tagged"};
     static const App apps[] = {
-        {"saxpy", "y := a x + y: contiguous parts of long vectors", saxpy::run},
-        {"sgemv", "y := alpha A x + beta y: rows of a matrix, one vector that all tasks read", sgemv::run},
-        {"addition", "sum of two matrices in strided tiles", addition::run},
-        {"conv2d", "a dense filter over an image, in strided tiles with a halo", conv2d::run},
-        {"lu", "LU factorisation in contiguous blocks: thousands of tasks of half a microsecond", lu::run},
+        {"saxpy", "y := a x + y: contiguous parts of long vectors", tagged, saxpy::run},
+        {"sgemv", "y := alpha A x + beta y: rows of a matrix, one vector that all tasks read", tagged, sgemv::run},
+        {"addition", "sum of two matrices in strided tiles", tagged, addition::run},
+        {"conv2d", "a dense filter over an image, in strided tiles with a halo", tagged, conv2d::run},
+        {"lu", "LU factorisation in contiguous blocks: thousands of tasks of half a microsecond", tagged, lu::run},
+        {"jacobi",
+         "relaxation on a line over ranks: one element from each neighbour before each sweep",
+         {"serial", "shared", "push"},
+         jacobi::run},
+        {"radix", "radix sort over ranks: all keys to all ranks, four times", {"serial", "shared", "lines", "push"}, radix::run},
+        {"motion",
+         "motion estimation over ranks: strips of each frame go out one frame ahead",
+         {"serial", "shared", "push"},
+         motion::run},
+#if defined(PENSTOCK_APPS_FFT2D)
+        {"fft2d",
+         "2-D FFT over ranks: the exchange between rows and columns in six ways",
+         {"serial", "shared", "bulk", "pencils", "push", "pull", "choice"},
+         fft2d::run},
+#endif
     };
     return apps;
 }

@@ -21,6 +21,30 @@ bool fits(const std::vector<std::size_t>& shape, const std::vector<std::size_t>&
                       [](std::size_t extent, std::size_t want) { return want == 0 || extent == want; });
 }
 
+// The word of NumPy for it.
+template <class T>
+const char* word();
+template <>
+const char* word<float>() {
+    return "float32";
+}
+template <>
+const char* word<double>() {
+    return "float64";
+}
+template <>
+const char* word<std::complex<float>>() {
+    return "complex64";
+}
+template <>
+const char* word<std::uint32_t>() {
+    return "uint32";
+}
+template <>
+const char* word<std::uint8_t>() {
+    return "uint8";
+}
+
 }  // namespace
 
 double Timing::median() const {
@@ -58,19 +82,17 @@ const std::vector<T>* given_input(const std::string& app, const Settings& settin
         if (input.name != name) continue;
         const auto* values = std::get_if<std::vector<T>>(&input.values);
         if (values == nullptr) {
-            throw SettingError(app, "input " + name,
-                               std::string("give it as ") + (sizeof(T) == 4 ? "float32" : "float64"));
+            throw SettingError(app, "input " + name, std::string("give it as ") + word<T>());
         }
         if (!fits(input.shape, shape)) {
-            throw SettingError(app, "input " + name,
-                               "its shape is " + text(input.shape) + "; give it as " + text(shape));
+            throw SettingError(app, "input " + name, "its shape is " + text(input.shape) + "; give it as " + text(shape));
         }
         std::size_t count = 1;
         for (const std::size_t extent : input.shape) count *= extent;
         if (count != values->size()) {
             throw SettingError(app, "input " + name,
-                               "its shape " + text(input.shape) + " needs " + std::to_string(count) +
-                                   " values, and it has " + std::to_string(values->size()));
+                               "its shape " + text(input.shape) + " needs " + std::to_string(count) + " values, and it has " +
+                                   std::to_string(values->size()));
         }
         return values;
     }
@@ -81,6 +103,13 @@ template const std::vector<float>* given_input<float>(const std::string&, const 
                                                       const std::vector<std::size_t>&);
 template const std::vector<double>* given_input<double>(const std::string&, const Settings&, const std::string&,
                                                         const std::vector<std::size_t>&);
+template const std::vector<std::complex<float>>* given_input<std::complex<float>>(const std::string&, const Settings&,
+                                                                                  const std::string&,
+                                                                                  const std::vector<std::size_t>&);
+template const std::vector<std::uint32_t>* given_input<std::uint32_t>(const std::string&, const Settings&, const std::string&,
+                                                                      const std::vector<std::size_t>&);
+template const std::vector<std::uint8_t>* given_input<std::uint8_t>(const std::string&, const Settings&, const std::string&,
+                                                                    const std::vector<std::size_t>&);
 
 void check_settings(const std::string& app, const Settings& settings, const std::vector<std::string>& names) {
     if (settings.repetitions < 1) throw SettingError(app, "repetitions", "ask for at least 1");

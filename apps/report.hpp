@@ -2,6 +2,7 @@
 // that a command line, a report or a test needs to know only this.
 #pragma once
 
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,7 +18,9 @@ namespace penstock::apps {
 struct Array {
     std::string name;
     std::vector<std::size_t> shape;
-    std::variant<std::vector<float>, std::vector<double>> values;
+    std::variant<std::vector<float>, std::vector<double>, std::vector<std::complex<float>>, std::vector<std::uint32_t>,
+                 std::vector<std::uint8_t>>
+        values;
 };
 
 /// What to run. 0 stands for the application's own default, which the result then states.
@@ -46,7 +49,7 @@ class SettingError : public UsageError {
     std::string setting_;
 };
 
-/// All timed runs of one way to compute the result ("serial", "hand", "tagged"), in the order in which they ran.
+/// All timed runs of one way to compute the result (App::ways), in the order in which they ran.
 struct Timing {
     std::string way;
     std::vector<double> seconds;
@@ -75,8 +78,8 @@ using Progress = std::function<void(double fraction)>;
 struct RunResult {
     std::string app;
     Settings settings;      ///< as used, defaults filled in, inputs left out
-    int workers = 0;        ///< threads of the hand-threaded and of the tagged way
-    std::size_t tasks = 0;  ///< tagged calls of one run
+    int workers = 0;        ///< threads of every way but the serial one: the workers of a machine, or ranks
+    std::size_t tasks = 0;  ///< pieces of work of one run: tagged calls, or what ranks do between two hand-overs
     std::vector<Timing> timings;
     std::vector<Check> checks;
     std::vector<Array> arrays;

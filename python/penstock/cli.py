@@ -88,9 +88,9 @@ def run(
     ] = None,
     targets: Targets = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
-    trace: Annotated[Path | None, typer.Option(help="Write the timeline of the last tagged run to this file, for ui.perfetto.dev.")] = None,
+    trace: Annotated[Path | None, typer.Option(help="Write the timeline of the last run to this file, for ui.perfetto.dev.")] = None,
 ) -> None:
-    """Runs one application serially, threaded by hand and by tagged calls, and checks it. Exits with 1 when a check fails."""
+    """Runs one application in all its ways (one thread, threads by hand, tagged calls; or ranks), and checks it. Exits with 1 when a check fails."""
     from penstock.recording import record_app
 
     settings = parse_settings(setting or [])
@@ -100,7 +100,8 @@ def run(
     result = recorded.result
     console.print(f"[bold]{name}[/]  " + ", ".join(f"{key}={value}" for key, value in result["settings"].items()), highlight=False)
     print_timings({way: recorded.seconds(way) for way in result["timings"]}, result["workers"], result["tasks"])
-    console.print(recorded.period.table(), highlight=False, markup=False)
+    if recorded.tagged:
+        console.print(recorded.period.table(), highlight=False, markup=False)
     print_checks(result["checks"])
     if trace is not None:
         trace.parent.mkdir(parents=True, exist_ok=True)

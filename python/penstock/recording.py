@@ -1,4 +1,4 @@
-"""Runs an application of the gallery and records where the time of its last tagged run went."""
+"""Runs an application of the gallery and records where the time of its last run went."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from penstock._core import Machine, Snapshot, run_app
-
-WAYS = ("serial", "hand", "tagged")  # in the order in which the gallery runs them
+from penstock._core import Machine, Snapshot, app_ways, run_app
 
 
 @dataclass
 class Recorded:
-    """What run_app returned, with the trace of the last tagged run."""
+    """What run_app returned, with the trace of the last run of the last way."""
 
     result: dict[str, Any]
     period: Snapshot
@@ -23,6 +21,16 @@ class Recorded:
     def seconds(self, way: str) -> float:
         """The median time of one way, in seconds."""
         return median(self.result["timings"][way])
+
+    @property
+    def last_way(self) -> str:
+        """The way that the application is there to show: tagged calls, or remote stores."""
+        return list(self.result["timings"])[-1]
+
+    @property
+    def tagged(self) -> bool:
+        """Whether the trace has anything to tell: ranks do not run on the machine's targets."""
+        return "tagged" in self.result["timings"]
 
     @property
     def ok(self) -> bool:
@@ -38,7 +46,7 @@ def record_app(
     progress: Callable[[float], None] | None = None,
     events: int = 1 << 15,
 ) -> Recorded:
-    """run_app with a recording of the last tagged run.
+    """run_app with a recording of the last run of the last way.
 
     events: tasks, the newest of each thread, that the timeline keeps
     progress: called with the fraction done, between timed runs
@@ -46,7 +54,7 @@ def record_app(
     Raises what run_app raises.
     """
     settings = dict(settings or {})
-    steps = len(WAYS) * (settings.get("repetitions", 5) + 1)
+    steps = len(app_ways(name)) * (settings.get("repetitions", 5) + 1)
     done = 0
     before = machine.snapshot()
     after = None

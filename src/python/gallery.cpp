@@ -5,6 +5,8 @@
 #include <nanobind/stl/string.h>
 
 #include <cmath>
+#include <complex>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -33,8 +35,9 @@ bool take(nb::handle value, apps::Array& array) {
 
 apps::Array array_of(const std::string& app, const std::string& name, nb::handle value) {
     apps::Array array{name, {}, {}};
-    if (!take<float>(value, array) && !take<double>(value, array))
-        throw apps::SettingError(app, "input " + name, "give it a contiguous array of float32 or float64");
+    const bool taken = take<float>(value, array) || take<double>(value, array) || take<std::complex<float>>(value, array) ||
+                       take<std::uint32_t>(value, array) || take<std::uint8_t>(value, array);
+    if (!taken) throw apps::SettingError(app, "input " + name, "give it a contiguous array of float32, float64, complex64, uint32 or uint8");
     return array;
 }
 
@@ -129,11 +132,17 @@ void bind_gallery(nb::module_& module) {
         for (const apps::App& app : apps::gallery()) all.append(nb::make_tuple(app.name, app.summary));
         return all;
     }, nb::sig("def gallery() -> list[tuple[str, str]]"), "Name and summary of each application.");
+    module.def("app_ways", [](const std::string& name) {
+        nb::list ways;
+        for (const std::string& way : apps::find_app(name).ways) ways.append(way);
+        return ways;
+    }, nb::arg("name"), nb::sig("def app_ways(name: str) -> list[str]"),
+       "The ways in which run_app() computes this application's result, in the order in which it takes them. Raises UsageError for a name.");
     module.def("run_app", &run, nb::arg("machine"), nb::arg("name"), nb::arg("settings") = nb::dict(), nb::arg("inputs") = nb::dict(),
                nb::arg("keep_arrays") = false, nb::arg("progress").none() = nb::none(),
                nb::sig("def run_app(machine: Machine, name: str, settings: dict[str, int] = {}, inputs: dict[str, Any] = {}, "
                        "keep_arrays: bool = False, progress: Callable[[float], None] | None = None) -> dict[str, Any]"),
-               "Computes an application's result serially, threaded by hand and by tagged calls, interleaved, and checks it. `settings`: rows,\n"
+               "Computes an application's result in each of its ways (app_ways), interleaved, and checks it. `settings`: rows,\n"
                "columns, block_rows, block_columns, seed, repetitions. `inputs`: arrays by name in place of generated ones. Returns app,\n"
                "settings, workers, tasks, timings {way: seconds}, checks, arrays and ok. Raises SettingError, UsageError for a name.");
 }

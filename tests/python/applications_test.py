@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import skimage
 from PIL import Image
-from scipy import ndimage
+from scipy import fft, ndimage
 from scipy.linalg import blas
 
 import penstock as ps
@@ -25,7 +25,8 @@ def run(machine, name, settings=None, inputs=None):
 
 
 def test_the_gallery_holds_what_the_readme_says():
-    assert [name for name, _ in ps.gallery()] == ["saxpy", "sgemv", "addition", "conv2d", "lu"]
+    needs_fftw = [name for name, _ in ps.gallery() if name == "fft2d"]  # left out where there is no FFTW
+    assert [name for name, _ in ps.gallery()] == ["saxpy", "sgemv", "addition", "conv2d", "lu", "jacobi", "radix", "motion", *needs_fftw]
 
 
 def test_lu_has_the_published_figures(machine):
@@ -95,6 +96,52 @@ def test_a_strip_of_a_large_image_agrees_with_opencv(machine):
     padded = arrays["image"][1990:2074].astype(np.float64)
     expected = cv2.filter2D(padded, cv2.CV_64F, arrays["filter"].astype(np.float64), borderType=cv2.BORDER_REFLECT_101)[10:-10]
     np.testing.assert_allclose(arrays["result"][strip], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("points", "sweeps"), [(57_344, 50), (1, 3), (1000, 1)])
+def test_jacobi_has_the_bits_of_numpy(points, sweeps, machine):
+    random = np.random.default_rng(8)
+    start, source = random.random(points + 2, np.float32), random.random(points, np.float32)
+    result = run(machine, "jacobi", {"rows": sweeps}, {"start": start, "source": source})["arrays"]["result"]
+    line = start.copy()
+    for _ in range(sweeps):
+        line[1:-1] = (line[:-2] + line[2:] + source) * np.float32(0.5)
+    assert np.array_equal(result, line)
+
+
+@pytest.mark.parametrize("keys", [1 << 20, 1, 1001])
+def test_radix_sorts_as_numpy(keys, machine):
+    given = np.random.default_rng(9).integers(0, 1 << 32, keys, np.uint32)
+    assert np.array_equal(run(machine, "radix", {}, {"keys": given})["arrays"]["result"], np.sort(given))
+
+
+def test_motion_finds_the_smallest_differences_of_numpy(machine):
+    random = np.random.default_rng(11)
+    frames = random.integers(0, 256, (2, 480, 720), np.uint8)
+    frames[1, 10:400] = np.roll(frames[0], (3, -6), (0, 1))[10:400]
+    found = run(machine, "motion", {}, {"frames": frames})["arrays"]["result"]
+    assert found.shape == (1, 30, 45) and found.dtype == np.uint32
+    before, now = frames.astype(np.int32)
+    smallest = np.full((30, 45), 1 << 30)
+    for down in range(-7, 8):
+        for right in range(-7, 8):
+            moved = np.full_like(before, 1 << 20)  # more than any block whose place lies outside the frame may have
+            rows, columns = slice(max(0, -down), 480 - max(0, down)), slice(max(0, -right), 720 - max(0, right))
+            moved[rows, columns] = np.roll(before, (-down, -right), (0, 1))[rows, columns]
+            sums = np.abs(now - moved).reshape(30, 16, 45, 16).sum((1, 3), dtype=np.int64)
+            smallest = np.minimum(smallest, sums)
+    assert np.array_equal(found[0], smallest)
+
+
+@pytest.mark.parametrize("order", [256, 1024, 60])
+def test_fft2d_agrees_with_scipy(order, machine):
+    if "fft2d" not in dict(ps.gallery()):
+        pytest.skip("built without FFTW")
+    random = np.random.default_rng(10)
+    image = (random.random((order, order)) + 1j * random.random((order, order))).astype(np.complex64)
+    result = run(machine, "fft2d", {}, {"image": image})["arrays"]["result"]
+    exact = fft.fft2(image.astype(np.complex128))
+    assert np.linalg.norm(result - exact) / np.linalg.norm(exact) <= 3e-7
 
 
 def test_settings_and_inputs_that_do_not_fit_are_refused(machine):

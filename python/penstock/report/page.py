@@ -66,12 +66,13 @@ def write_page(path: Path, title: str, sections: list[Section], machine: str) ->
 
 def _section(section: Section, number: int) -> str:
     result = section.recorded.result
-    tagged, serial = section.recorded.seconds("tagged"), section.recorded.seconds("serial")
+    recorded = section.recorded
+    best, serial = recorded.seconds(recorded.last_way), recorded.seconds("serial")
     figures = [
-        (f"{serial / tagged:.2f}×", f"the speed of one thread, on {result['workers']} workers"),
-        (duration(tagged), "by tagged calls, median"),
-        (f"{result['tasks']:,}", "tasks a run"),
-        (duration(serial / result["tasks"]), "work in a task, on average"),
+        (f"{serial / best:.2f}×", f"the speed of one thread, on {result['workers']} workers"),
+        (duration(best), f"by {WORDS[recorded.last_way]}, median"),
+        (f"{result['tasks']:,}", "tasks a run" if recorded.tagged else "pieces of work a run, all ranks"),
+        (duration(serial / result["tasks"]), "work in each, on average"),
     ]
     return "\n".join(
         [
@@ -82,17 +83,23 @@ def _section(section: Section, number: int) -> str:
             "<dl class='figures'>" + "".join(f"<div><dt>{html.escape(word)}</dt><dd>{value}</dd></div>" for value, word in figures) + "</dl>",
             "<h3>Time</h3>",
             _times(section.recorded),
-            "<h3>Where the time went</h3>",
-            "<p>The last tagged run. Compute and helping are the bodies of tasks; runtime, transfer and library are what Penstock costs.</p>",
-            f"<figure class='bars'>{_inline_svg(section.recorded.period.bars_svg(''))}</figure>",
-            "<h3>Timeline</h3>",
-            timeline_figure(section.recorded.timeline, number, result["app"]),
+            *(_where_the_time_went(section, number) if recorded.tagged else ()),
             "<h3>Checks</h3>",
             _checks(section.checks),
             *(f"<p class='note'>{html.escape(note)}</p>" for note in section.notes),
             "</section>",
         ]
     )
+
+
+def _where_the_time_went(section: Section, number: int) -> list[str]:
+    return [
+        "<h3>Where the time went</h3>",
+        "<p>The last tagged run. Compute and helping are the bodies of tasks; runtime, transfer and library are what Penstock costs.</p>",
+        f"<figure class='bars'>{_inline_svg(section.recorded.period.bars_svg(''))}</figure>",
+        "<h3>Timeline</h3>",
+        timeline_figure(section.recorded.timeline, number, section.recorded.result["app"]),
+    ]
 
 
 def _inline_svg(text: str) -> str:
@@ -110,7 +117,11 @@ def _picture(picture: Picture) -> str:
     return f"<figure><img src='{picture.data_uri()}' alt='{caption}'><figcaption>{caption}</figcaption></figure>"
 
 
-WORDS = {"serial": "one thread", "hand": "threaded by hand", "tagged": "tagged calls"}
+WORDS = {
+    "serial": "one thread", "hand": "threaded by hand", "tagged": "tagged calls",
+    "shared": "shared memory", "lines": "shared memory, whole lines", "push": "remote stores",
+    "bulk": "bulk exchange", "pencils": "bulk exchange, row by row", "pull": "tiled pull", "choice": "push or pull, as calibrated",
+}  # fmt: skip
 
 
 def _times(recorded: Recorded) -> str:

@@ -1,0 +1,43 @@
+#include "apps/fft2d/plan.hpp"
+
+#include <fftw3.h>
+
+#include <limits>
+#include <string>
+
+#include "apps/buffer.hpp"
+#include "penstock/error.hpp"
+
+namespace penstock::apps::fft2d {
+namespace {
+
+// FFTW declares that its complex numbers have the layout of these. It does not write to what FFTW_PRESERVE_INPUT covers.
+fftwf_complex* words(const Complex* row) noexcept { return reinterpret_cast<fftwf_complex*>(const_cast<Complex*>(row)); }
+
+}  // namespace
+
+Plan::Plan(std::size_t n) : n_{n} {
+    if (n == 0 || n > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+        throw UsageError("fft2d: there is no transform of " + std::to_string(n) + " elements; ask for at least 1");
+    const Buffer<Complex> from{n}, to{n};
+    const auto size = static_cast<int>(n);
+    apart_ = fftwf_plan_dft_1d(size, words(from.data()), words(to.data()), FFTW_FORWARD, FFTW_MEASURE | FFTW_PRESERVE_INPUT);
+    in_place_ = fftwf_plan_dft_1d(size, words(to.data()), words(to.data()), FFTW_FORWARD, FFTW_MEASURE);
+    if (apart_ == nullptr || in_place_ == nullptr)
+        throw UsageError("fft2d: FFTW has no plan for " + std::to_string(n) + " elements");
+}
+
+Plan::~Plan() {
+    if (apart_ != nullptr) fftwf_destroy_plan(static_cast<fftwf_plan>(apart_));
+    if (in_place_ != nullptr) fftwf_destroy_plan(static_cast<fftwf_plan>(in_place_));
+}
+
+void Plan::transform(const Complex* from, Complex* to) const noexcept {
+    fftwf_execute_dft(static_cast<fftwf_plan>(apart_), words(from), words(to));
+}
+
+void Plan::transform(Complex* row) const noexcept {
+    fftwf_execute_dft(static_cast<fftwf_plan>(in_place_), words(row), words(row));
+}
+
+}  // namespace penstock::apps::fft2d

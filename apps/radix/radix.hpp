@@ -1,0 +1,54 @@
+// Radix sort over ranks: in each round every rank counts the digits of its keys, learns the counts of all others, and sends each
+// key to its place, wherever that lies. All-to-all in small pieces: what remote stores of whole lines are for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "apps/ranks.hpp"
+#include "apps/report.hpp"
+#include "apps/shared_array.hpp"
+#include "kernels/radix.hpp"
+
+namespace penstock {
+class Machine;
+}
+
+namespace penstock::apps::radix {
+
+using kernels::radix::Key;
+
+/// Where the keys lie and how they get to their places.
+enum class Variant : std::uint8_t {
+    shared,  ///< in global arrays, key by key; everybody loads the counts of all
+    lines,   ///< in global arrays too, but keys are gathered into whole lines first: what `push` gains beside that is homing
+    push,    ///< in regions of the rank that has the place: whole lines and the counts are stored there, nobody loads from afar
+};
+
+/// The word for it in reports.
+std::string_view name(Variant variant) noexcept;
+
+/// Keys to sort; at least one and fewer than 2^32.
+struct Problem {
+    explicit Problem(std::size_t n) : keys{n}, sorted{n} {}
+
+    SharedArray<Key> keys;
+    SharedArray<Key> sorted;
+};
+
+/// Random keys over the whole range.
+void generate(std::span<Key> keys, std::uint32_t seed);
+
+/// One thread. `sorted` and `keys` have the same size and do not overlap.
+void serial(std::span<const Key> keys, std::span<Key> sorted);
+
+/// Sorts problem.keys into problem.sorted by ranks. Returns seconds. Throws as spmd().
+double parallel(const Problem& problem, Variant variant, const RankOptions& options);
+
+/// The application for the gallery. Settings: columns (keys, 2^20), seed. Input "keys" (n, uint32). Arrays kept: "keys",
+/// "result". Ranks are threads, as many as the machine has workers.
+RunResult run(Machine& machine, const Settings& settings, const Progress& progress);
+
+}  // namespace penstock::apps::radix
