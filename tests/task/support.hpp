@@ -11,7 +11,8 @@
 #include <string>
 #include <thread>
 
-#include "penstock/penstock.hpp"
+#include "penstock/machine.hpp"
+#include "penstock/topology.hpp"
 
 #if defined(__SANITIZE_THREAD__)
 #define PENSTOCK_TEST_UNDER_TSAN 1
