@@ -26,9 +26,10 @@ bench::OverRanks application(const fft2d::Problem& problem) {
     const auto bytes = problem.result.size() * sizeof(fft2d::Complex);
     const auto wanted = std::make_shared<std::vector<fft2d::Complex>>(problem.result.size());
     const auto again = std::make_shared<std::vector<fft2d::Complex>>(problem.result.size());
+    const auto scratch = std::make_shared<std::vector<fft2d::Complex>>(problem.result.size());
     fft2d::serial(problem, *wanted);
     bench::OverRanks result{"n=" + std::to_string(problem.n),
-                            [&problem, again] { return penstock::apps::seconds_of([&] { fft2d::serial(problem, *again); }); },
+                            [&problem, again, scratch] { return penstock::apps::seconds_of([&] { fft2d::serial(problem, *again, *scratch); }); },
                             {}};
     for (const auto variant : fft2d::variants)
         result.variants.push_back({std::string(fft2d::name(variant)), [&problem, variant, wanted, bytes](const auto& ranks) {

@@ -26,9 +26,9 @@ int main(int argc, char** argv) {
     bench::Report report{about, options};
     jacobi::Problem problem{points};
     jacobi::generate(problem, 1);
-    std::vector<float> wanted(points + 2), again(points + 2);
+    std::vector<float> wanted(points + 2), again(points + 2), scratch(points + 2);
     const auto serial = [&](std::vector<float>& into) {
-        return penstock::apps::seconds_of([&] { jacobi::serial(problem.start.span(), problem.source.span(), into, sweeps); });
+        return penstock::apps::seconds_of([&] { jacobi::serial(problem.start.span(), problem.source.span(), into, scratch, sweeps); });
     };
     serial(wanted);
     bench::OverRanks application{"jacobi", [&] { return serial(again); }, {}};

@@ -25,10 +25,10 @@ int main(int argc, char** argv) {
     bench::Report report{about, options};
     const radix::Problem problem{keys};
     radix::generate(problem.keys.span(), 1);
-    std::vector<radix::Key> wanted(problem.keys.span().begin(), problem.keys.span().end()), again(keys);
+    std::vector<radix::Key> wanted(problem.keys.span().begin(), problem.keys.span().end()), again(keys), scratch(keys);
     std::ranges::sort(wanted);
     bench::OverRanks application{
-        "radix", [&] { return penstock::apps::seconds_of([&] { radix::serial(problem.keys.span(), again); }); }, {}};
+        "radix", [&] { return penstock::apps::seconds_of([&] { radix::serial(problem.keys.span(), again, scratch); }); }, {}};
     for (const auto variant : {radix::Variant::shared, radix::Variant::lines, radix::Variant::push})
         application.variants.push_back({std::string(radix::name(variant)), [&, variant](const auto& ranks) {
                                             const double seconds = radix::parallel(problem, variant, ranks);

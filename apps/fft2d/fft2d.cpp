@@ -40,8 +40,11 @@ void generate(Problem& problem, std::uint32_t seed) {
 }
 
 void serial(const Problem& problem, std::span<Complex> result) {
+    serial(problem, result, Buffer<Complex>{problem.n * problem.pitch}.span());
+}
+
+void serial(const Problem& problem, std::span<Complex> result, std::span<Complex> rows) {
     const std::size_t n = problem.n, pitch = problem.pitch;
-    const Buffer<Complex> rows{n * pitch};
     for (std::size_t row = 0; row < n; ++row) problem.plan.transform(&problem.image[row * pitch], &rows[row * pitch]);
     transpose(rows.data(), pitch, result.data(), pitch, n, n);
     for (std::size_t column = 0; column < n; ++column) problem.plan.transform(&result[column * pitch]);

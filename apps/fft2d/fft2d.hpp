@@ -56,6 +56,8 @@ void generate(Problem& problem, std::uint32_t seed);
 
 /// One thread: rows, a transpose in 8 x 8 blocks, rows. Writes `result` (n rows at the problem's pitch).
 void serial(const Problem& problem, std::span<Complex> result);
+/// The same with memory for what lies between, as large as `result`: nothing is allocated, so this is what is timed.
+void serial(const Problem& problem, std::span<Complex> result, std::span<Complex> scratch);
 
 /// By ranks, into problem.result; the bits are those of serial(). Returns seconds. `choice` measures first, where this process
 /// has not yet done so for this size, number of ranks and substrate. Throws as spmd().

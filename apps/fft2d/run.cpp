@@ -50,11 +50,11 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     if (image != nullptr)
         for (std::size_t row = 0; row < n; ++row) std::copy_n(image->data() + row * n, n, &problem.image[row * problem.pitch]);
     const RankOptions options{.ranks = machine.targets() + 1};
-    std::vector<Complex> by_one(problem.result.size());
+    std::vector<Complex> by_one(problem.result.size()), scratch(by_one);
     std::vector<std::vector<Complex>> by_ranks(std::size(variants), by_one);
     static_cast<void>(chosen(problem, options));  // measured before anything is timed
 
-    std::vector<Way> ways{{"serial", [] {}, [&] { return seconds_of([&] { serial(problem, by_one); }); }}};
+    std::vector<Way> ways{{"serial", [] {}, [&] { return seconds_of([&] { serial(problem, by_one, scratch); }); }}};
     for (const Variant variant : variants)
         ways.push_back({std::string(name(variant)), [&] { std::ranges::fill(problem.result.span(), Complex{}); },
                         [&, variant] {

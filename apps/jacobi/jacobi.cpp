@@ -170,9 +170,13 @@ void generate(Problem& problem, std::uint32_t seed) {
 }
 
 void serial(std::span<const float> start, std::span<const float> source, std::span<float> result, std::size_t sweeps) {
-    Buffer<float> other{start.size()};
+    serial(start, source, result, Buffer<float>{start.size()}.span(), sweeps);
+}
+
+void serial(std::span<const float> start, std::span<const float> source, std::span<float> result, std::span<float> other,
+            std::size_t sweeps) {
     // The last sweep ends in `result`.
-    std::span<float> planes[] = {sweeps % 2 == 0 ? result : other.span(), sweeps % 2 == 0 ? other.span() : result};
+    std::span<float> planes[] = {sweeps % 2 == 0 ? result : other, sweeps % 2 == 0 ? other : result};
     for (const auto plane : planes) std::ranges::copy(start, plane.begin());
     for (std::size_t sweep = 0; sweep < sweeps; ++sweep)
         kernels::jacobi(planes[sweep % 2], source, planes[(sweep + 1) % 2].subspan(1, source.size()));

@@ -41,6 +41,9 @@ void generate(Problem& problem, std::uint32_t seed);
 
 /// One thread: `sweeps` sweeps from `start` into `result` (n + 2 elements each).
 void serial(std::span<const float> start, std::span<const float> source, std::span<float> result, std::size_t sweeps);
+/// The same with memory for what lies between, as large as `result`: nothing is allocated, so this is what is timed.
+void serial(std::span<const float> start, std::span<const float> source, std::span<float> result, std::span<float> scratch,
+            std::size_t sweeps);
 
 /// `sweeps` sweeps by ranks, into problem.result; the bits are those of serial(). Returns seconds. Throws UsageError for more
 /// ranks than points, and as spmd().

@@ -52,7 +52,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     if (source != nullptr) std::ranges::copy(*source, problem.source.data());
     const RankOptions options{.ranks =
                                   static_cast<int>(std::min<std::size_t>(n, static_cast<std::size_t>(machine.targets()) + 1))};
-    std::vector<float> by_one(n + 2), by_sharing(n + 2), by_pushing(n + 2);
+    std::vector<float> by_one(n + 2), scratch(n + 2), by_sharing(n + 2), by_pushing(n + 2);
     const auto ranks = [&](Variant variant, std::vector<float>& into) {
         const double seconds = parallel(problem, sweeps, variant, options);
         std::ranges::copy(problem.result.span(), into.begin());
@@ -61,7 +61,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const auto forget = [&] { std::ranges::fill(problem.result.span(), 0.0f); };
     const Way ways[] = {
         {"serial", [] {},
-         [&] { return seconds_of([&] { serial(problem.start.span(), problem.source.span(), by_one, sweeps); }); }},
+         [&] { return seconds_of([&] { serial(problem.start.span(), problem.source.span(), by_one, scratch, sweeps); }); }},
         {"shared", forget, [&] { return ranks(Variant::shared, by_sharing); }},
         {"push", forget, [&] { return ranks(Variant::push, by_pushing); }}};
 

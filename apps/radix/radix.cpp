@@ -151,11 +151,14 @@ void generate(std::span<Key> keys, std::uint32_t seed) {
 }
 
 void serial(std::span<const Key> keys, std::span<Key> sorted) {
-    Buffer<Key> other{keys.size()};
+    serial(keys, sorted, Buffer<Key>{keys.size()}.span());
+}
+
+void serial(std::span<const Key> keys, std::span<Key> sorted, std::span<Key> other) {
     std::ranges::copy(keys, sorted.begin());
     for (int round = 0; round < rounds; ++round) {
-        const auto from = round % 2 == 0 ? sorted : other.span();
-        const auto to = round % 2 == 0 ? other.span() : sorted;
+        const auto from = round % 2 == 0 ? sorted : other;
+        const auto to = round % 2 == 0 ? other : sorted;
         const Table counted = kernels::radix::count(from, round);
         Table next = places({&counted, 1}, 0);
         kernels::radix::scatter(from, round, next, to.data());

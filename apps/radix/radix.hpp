@@ -43,6 +43,8 @@ void generate(std::span<Key> keys, std::uint32_t seed);
 
 /// One thread. `sorted` and `keys` have the same size and do not overlap.
 void serial(std::span<const Key> keys, std::span<Key> sorted);
+/// The same with memory for what lies between, as large as `sorted`: nothing is allocated, so this is what is timed.
+void serial(std::span<const Key> keys, std::span<Key> sorted, std::span<Key> scratch);
 
 /// Sorts problem.keys into problem.sorted by ranks. Returns seconds. Throws as spmd().
 double parallel(const Problem& problem, Variant variant, const RankOptions& options);

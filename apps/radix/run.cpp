@@ -27,7 +27,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     generate(problem.keys.span(), settings.seed);
     if (keys != nullptr) std::ranges::copy(*keys, problem.keys.data());
     const RankOptions options{.ranks = machine.targets() + 1};
-    std::vector<Key> by_one(n), by_sharing(n), by_lines(n), by_pushing(n);
+    std::vector<Key> by_one(n), by_sharing(n), by_lines(n), by_pushing(n), scratch(n);
     const auto forget = [&] { std::ranges::fill(problem.sorted.span(), Key{0}); };
     const auto ranks = [&](Variant variant, std::vector<Key>& into) {
         return [&, variant] {
@@ -36,7 +36,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
             return seconds;
         };
     };
-    const Way ways[] = {{"serial", [] {}, [&] { return seconds_of([&] { serial(problem.keys.span(), by_one); }); }},
+    const Way ways[] = {{"serial", [] {}, [&] { return seconds_of([&] { serial(problem.keys.span(), by_one, scratch); }); }},
                         {"shared", forget, ranks(Variant::shared, by_sharing)},
                         {"lines", forget, ranks(Variant::lines, by_lines)},
                         {"push", forget, ranks(Variant::push, by_pushing)}};
