@@ -320,8 +320,8 @@ TEST_P(MessageTest, a_vector_of_any_length_is_received_and_one_that_is_handed_ov
                 std::uintptr_t address = 0;
                 post.recv(0, address);
                 const bool same = reinterpret_cast<std::uintptr_t>(handed.data()) == address;
-                require(length == 0 || same == (me.substrate() == Substrate::threads),
-                        "between threads without a copy");
+                // Between processes the same address means nothing: their heaps are copies of one another.
+                require(length == 0 || same || me.substrate() == Substrate::processes, "between threads without a copy");
             }
         }
     });
