@@ -120,6 +120,16 @@ struct MemoryNote;
 /// How memory gets from its owner to other ranks: by descriptors over sockets, or within the process.
 class Mail;
 
+/// Asked by a rank that waits, before it parks and each time it wakes (within about 20 ms): what look() throws ends the wait.
+/// For callers with interruptions of their own, such as an interpreter that handles signals between its steps.
+class Interruption {
+  public:
+    virtual void look() = 0;
+
+  protected:
+    ~Interruption() = default;
+};
+
 /// One rank's own view of its team.
 struct Member {
     Seat* seats = nullptr;
@@ -129,6 +139,7 @@ struct Member {
     Substrate substrate = Substrate::threads;
     WaitPolicy policy;
     std::chrono::nanoseconds accept_within{};
+    Interruption* interruption = nullptr;  ///< null: nothing interrupts this rank's waits
 };
 
 /// A fence on every running thread of all ranks; false where the kernel cannot.
@@ -146,6 +157,10 @@ class RankMemory {
     int owner() const noexcept { return owner_; }
     const std::string& name() const noexcept { return name_; }
     explicit operator bool() const noexcept { return data_ != nullptr; }
+    /// What its owner calls it (Rank::make).
+    std::uint64_t kind() const noexcept;
+    /// What its owner says of what is in it, in words of its own. Throws InvalidGrant when it is spoilt.
+    std::string description() const;
 
   private:
     friend class Rank;
@@ -192,8 +207,9 @@ class Rank {
     // ---- memory ----
 
     /// New zeroed memory of `bytes` > 0, near this rank's processor, that nobody else has. `name` (1 to 63 bytes) is what
-    /// others accept it by; `kind` tells apart what must not be mistaken for one another. Throws UsageError, SystemError.
-    RankMemory make(std::string_view name, std::size_t bytes, std::uint64_t kind = 0) const;
+    /// others accept it by; `kind` tells apart what must not be mistaken for one another; `description` (up to 1,000 bytes) is
+    /// shown to those who accept it. Throws UsageError, SystemError.
+    RankMemory make(std::string_view name, std::size_t bytes, std::uint64_t kind = 0, std::string_view description = {}) const;
 
     /// Lets another rank accept this memory, once for each grant; to oneself is legal. Throws UsageError when it is not this
     /// rank's, is frozen, or there is no such rank; RankLost when that rank is gone; SystemError when descriptors run out.
@@ -204,9 +220,10 @@ class Rank {
     void freeze(RankMemory& memory, std::chrono::nanoseconds within = {}) const;
 
     /// Waits for a grant of this name by `owner` and takes it; grants of one name are taken in the order in which they were
-    /// given. `within` 0: what SpmdOptions say. Throws GrantMissing, RankLost, InvalidGrant when it has another kind,
-    /// SystemError.
-    RankMemory accept(int owner, std::string_view name, std::uint64_t kind = 0, std::chrono::nanoseconds within = {}) const;
+    /// given. `within` 0: what SpmdOptions say. Only the bits of `kind` that `mask` has are compared. Throws GrantMissing,
+    /// RankLost, InvalidGrant when it has another kind, SystemError.
+    RankMemory accept(int owner, std::string_view name, std::uint64_t kind = 0, std::chrono::nanoseconds within = {},
+                      std::uint64_t mask = ~std::uint64_t{0}) const;
 
     /// For all ranks together: each makes memory of `bytes`, grants it to all, and accepts everybody's. Element r is rank r's.
     std::vector<RankMemory> exchange(std::string_view name, std::size_t bytes, std::uint64_t kind = 0) const;
@@ -227,6 +244,10 @@ class Rank {
     [[noreturn]] void throw_lost(int rank) const;
 
     // ---- waiting ----
+
+    /// From now on this one is asked in every wait of this rank; null: nobody. A wait that it ends leaves a barrier or a mutex in
+    /// the middle of what it did: do not use those again.
+    void set_interruption(team::Interruption* interruption) const noexcept { member_->interruption = interruption; }
 
     /// Tells this rank that something was published for it. Costs the load of one cached flag.
     void ring(int rank) const noexcept { penstock::ring(member_->seats[rank].bell); }
@@ -268,6 +289,7 @@ class Rank {
             relax();
         }
         for (;;) {
+            if (member_->interruption != nullptr) member_->interruption->look();
             const int who = hopeless();
             if (spin(poll)) return true;
             if (who >= 0) throw_lost(who);

@@ -23,10 +23,13 @@ namespace penstock::team {
 struct alignas(128) MemoryNote {
     static constexpr std::uint64_t valid = 0x3145544f4e4e5350;  // "PSNNOTE1"
     static constexpr int words = most_ranks / 64;
+    static constexpr std::uint32_t longest_description = 1000;
 
     std::uint64_t magic = valid;
     std::uint64_t bytes = 0;
     std::uint64_t kind = 0;
+    std::uint32_t described = 0;  ///< bytes of `description`
+    char description[longest_description]{};
     std::atomic<std::uint64_t> granted[words]{};   ///< a bit for each rank
     std::atomic<std::uint64_t> accepted[words]{};  ///< a bit for each rank
 

@@ -76,10 +76,24 @@ bool fence_all(const Member& member) noexcept {
 
 // ---- memory ----
 
-RankMemory Rank::make(std::string_view name, std::size_t bytes, std::uint64_t kind) const {
+std::uint64_t RankMemory::kind() const noexcept { return note_->kind; }
+
+std::string RankMemory::description() const {
+    const auto length = note_->described;  // once: others may write there
+    if (length > team::MemoryNote::longest_description)
+        throw InvalidGrant(owner_, name_, "its description is longer than there is room for");
+    return {note_->description, length};
+}
+
+RankMemory Rank::make(std::string_view name, std::size_t bytes, std::uint64_t kind, std::string_view description) const {
     check_name(name);
     if (bytes == 0) throw UsageError("memory '" + std::string(name) + "' of 0 bytes cannot be shared; ask for at least 1");
-    return member_->mail->make(*member_, name, bytes, kind);
+    if (description.size() > team::MemoryNote::longest_description)
+        throw UsageError("the description of memory '" + std::string(name) + "' has " + std::to_string(description.size()) +
+                         " bytes, but there is room for " + std::to_string(team::MemoryNote::longest_description));
+    auto memory = member_->mail->make(*member_, name, bytes, kind);
+    memory.note_->described = static_cast<std::uint32_t>(description.copy(memory.note_->description, description.size()));
+    return memory;
 }
 
 void Rank::grant(RankMemory& memory, int to) const {
@@ -127,7 +141,8 @@ void Rank::freeze(RankMemory& memory, std::chrono::nanoseconds within) const {
     memory.frozen_ = true;
 }
 
-RankMemory Rank::accept(int owner, std::string_view name, std::uint64_t kind, std::chrono::nanoseconds within) const {
+RankMemory Rank::accept(int owner, std::string_view name, std::uint64_t kind, std::chrono::nanoseconds within,
+                        std::uint64_t mask) const {
     check(owner);
     check_name(name);
     if (within.count() == 0) within = member_->accept_within;
@@ -136,7 +151,7 @@ RankMemory Rank::accept(int owner, std::string_view name, std::uint64_t kind, st
     if (!wait_for([&] { return (letter = member_->mail->collect(*member_, owner, key)).has_value(); },
                   Awaited::rank(owner), within))
         throw GrantMissing(owner, key, within);
-    if (letter->kind != kind)
+    if ((letter->kind & mask) != (kind & mask))
         throw InvalidGrant(owner, key, "it holds another kind of thing than is asked for; let both name one type");
     auto memory = member_->mail->open(std::move(*letter), owner, key);
     memory.note_->accepted[index() / 64].fetch_or(std::uint64_t{1} << index() % 64, std::memory_order_release);
