@@ -1,5 +1,6 @@
 # penstock_precompile(TARGET ...): with PENSTOCK_PRECOMPILE these targets get the public headers precompiled, which takes a third
-# off a build that has all of them in nearly every file. Off in the release build, so that each file there shows what it includes.
+# off a build that has all of them in nearly every file. Without it (an installed copy, a wheel, a build of one's own) each file
+# shows that it includes what it uses.
 option(PENSTOCK_PRECOMPILE "Precompile the public headers" OFF)
 
 function(penstock_precompile)
@@ -12,8 +13,13 @@ function(penstock_precompile)
     target_include_directories(penstock_precompiled PRIVATE ${PROJECT_SOURCE_DIR}/include)
     target_precompile_headers(penstock_precompiled PRIVATE ${PROJECT_SOURCE_DIR}/include/penstock/penstock.hpp)
     penstock_warnings(penstock_precompiled)
+    set_target_properties(penstock_precompiled PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(penstock_precompiled PRIVATE -fPIC)
   endif()
   foreach(target ${ARGN})
     target_precompile_headers(${target} REUSE_FROM penstock_precompiled)
+    # One form for libraries and programs, or the compiler refuses the precompiled headers.
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${target} PRIVATE -fPIC)
   endforeach()
 endfunction()

@@ -55,8 +55,9 @@ class Handle {
     bool complete(const Ring& ring) const noexcept;
     static Initiator* my_initiator(const Ring& ring) noexcept;
     bool none() const noexcept { return word_ == 0; }
+    static constexpr std::uint64_t number_of(std::uint64_t word) noexcept { return word >> 11; }
     Ticket ticket() const noexcept {
-        return {word_ >> 11, static_cast<std::uint32_t>(word_ >> 1 & 1023), (word_ & 1) != 0};
+        return {number_of(word_), static_cast<std::uint32_t>(word_ >> 1 & 1023), (word_ & 1) != 0};
     }
     /// The ring, or null when it has changed hands since.
     Ring* ring() const noexcept;

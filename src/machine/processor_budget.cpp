@@ -81,8 +81,8 @@ void ProcessorClaim::release() noexcept {
     if (tables.empty() || owner_ != getpid()) return;
     for (const auto& table : tables) {
         try {
-            table->update([&](std::vector<budget::Entry>& entries) {
-                std::erase_if(entries,
+            table->update([&](std::vector<budget::Entry>& all) {
+                std::erase_if(all,
                               [&](const budget::Entry& e) { return e.process.number == owner_ && e.id == id_; });
             });
         } catch (const std::exception&) {
@@ -150,8 +150,8 @@ ProcessorClaim ProcessorBudget::claim(int wanted, int near) {
 
 std::vector<BudgetMember> ProcessorBudget::members() const {
     std::vector<BudgetMember> found;
-    table_->update([&](std::vector<budget::Entry>& entries) {
-        for (const auto& entry : entries) found.push_back({entry.process.number, entry.processors});
+    table_->update([&](std::vector<budget::Entry>& all) {
+        for (const auto& entry : all) found.push_back({entry.process.number, entry.processors});
     });
     return found;
 }

@@ -11,9 +11,6 @@
 namespace penstock {
 namespace {
 
-/// The task's number in a handle's word.
-constexpr std::uint64_t number_of(std::uint64_t word) noexcept { return word >> 11; }
-
 /// Says that a thread is inside Penstock's code for the length of a wait: the machine must not go away under it.
 class Waiting {
   public:
@@ -42,7 +39,7 @@ bool Initiator::lane_complete(LaneEnd& lane, std::uint64_t number) noexcept {
 
 bool Initiator::drained(Scope& scope) noexcept {
     for (int t = 0; t < target_count_; ++t) {
-        const auto last = number_of(scope.last[static_cast<std::size_t>(t)]);
+        const auto last = Handle::number_of(scope.last[static_cast<std::size_t>(t)]);
         if (last != 0 && !lane_complete(lanes_[static_cast<std::size_t>(t)], last)) return false;
     }
     for (Ring* ring : scope.rings)
@@ -288,7 +285,7 @@ void Initiator::collect_failures(Scope& scope, std::vector<Failure>& failures) {
         for (auto& failure : ring.take_failures(after, until)) failures.push_back(std::move(failure));
     };
     for (std::size_t t = 0; t < scope.last.size(); ++t)
-        if (scope.last[t] != 0) take(*lanes_[t].ring, scope.before[t], number_of(scope.last[t]));
+        if (scope.last[t] != 0) take(*lanes_[t].ring, scope.before[t], Handle::number_of(scope.last[t]));
     for (Ring* ring : scope.rings) take(*ring, 0, Ring::no_limit);
     for (Ring* ring : scope.named) take(*ring, 0, Ring::no_limit);
     take(*immediate_, scope.immediate_before, scope.immediate_until);

@@ -29,7 +29,8 @@ std::size_t fetch(const ArgumentBlock& block, std::size_t budget) noexcept {
 
 /// Tasks of about the same shape share a decision: the powers of two of rows and bytes of the largest argument.
 std::uint32_t shape_of(const ArgumentBlock* blocks, std::size_t count) noexcept {
-    const auto* largest = std::max_element(blocks, blocks + count, [](const ArgumentBlock& a, const ArgumentBlock& b) { return a.bytes() < b.bytes(); });
+    const auto smaller = [](const ArgumentBlock& a, const ArgumentBlock& b) { return a.bytes() < b.bytes(); };
+    const auto* largest = std::max_element(blocks, blocks + count, smaller);
     if (largest == blocks + count) return 0;
     return static_cast<std::uint32_t>(std::bit_width(largest->rows) << 8 | std::bit_width(largest->row_bytes)) + 1;
 }
@@ -37,7 +38,8 @@ std::uint32_t shape_of(const ArgumentBlock* blocks, std::size_t count) noexcept 
 /// Only rows apart from one another are fetched ahead.
 bool worth_a_look(const ArgumentBlock* blocks, std::size_t count) noexcept {
     return std::any_of(blocks, blocks + count, [](const ArgumentBlock& block) {
-        return block.rows >= Prefetcher::least_rows && block.row_bytes <= Prefetcher::longest_row && block.bytes() >= Prefetcher::least_bytes;
+        return block.rows >= Prefetcher::least_rows && block.row_bytes <= Prefetcher::longest_row &&
+               block.bytes() >= Prefetcher::least_bytes;
     });
 }
 

@@ -34,7 +34,8 @@ class Runner::Inside {
     Ring* stream_;
 };
 
-[[gnu::always_inline]] inline void Runner::run_one(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept {
+[[gnu::always_inline]] inline void Runner::run_one(Ring& ring, TaskPayload& payload, Extension* extension,
+                                                   std::uint64_t number) noexcept {
     const Entry& entry = entry_of(payload.entry);
     const PackedArguments arguments{payload.line, extension->bytes, (payload.flags & TaskPayload::boxed) != 0};
     if (ring.cancels() && ring.take_cancellation(number)) [[unlikely]] return skip(ring, entry, arguments, number);
@@ -71,8 +72,7 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std:
             penstock::ring(ring.owner_bell());
         }
     }
-    if (ring.cancels()) [[unlikely]]
-        for (std::uint64_t number = claim.first; number < end; ++number) ring.take_cancellation(number);  // asked for too late
+    if (ring.cancels()) [[unlikely]] ring.forget_cancellations(claim.first - 1, end - 1);  // asked for too late
     counters_.tasks.add_release(claim.count);
     pending.complete_claim(claim, claimant);
     penstock::ring(ring.owner_bell());
@@ -83,7 +83,8 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std:
     return Clock::ticks();
 }
 
-[[gnu::noinline, gnu::cold]] void Runner::end_sample(std::uint64_t begin, const TaskPayload& payload, std::byte* extension, const Ring& ring) noexcept {
+[[gnu::noinline, gnu::cold]] void Runner::end_sample(std::uint64_t begin, const TaskPayload& payload, std::byte* extension,
+                                                     const Ring& ring) noexcept {
     const auto end = Clock::ticks();
     counters_.sampled_tasks.add();
     counters_.sampled_compute_ticks.add(end - begin);
@@ -113,7 +114,8 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std:
     ring.fail({number, std::string(entry.name), target_, std::current_exception(), false});
 }
 
-[[gnu::noinline, gnu::cold]] void Runner::skip(Ring& ring, const Entry& entry, const PackedArguments& arguments, std::uint64_t number) noexcept {
+[[gnu::noinline, gnu::cold]] void Runner::skip(Ring& ring, const Entry& entry, const PackedArguments& arguments,
+                                               std::uint64_t number) noexcept {
     entry.discard(arguments);
     auto cause = std::make_exception_ptr(TaskCancelled("task " + std::string(entry.name) + " was cancelled before it started"));
     ring.fail({number, std::string(entry.name), target_, std::move(cause), true});

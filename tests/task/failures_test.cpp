@@ -156,4 +156,28 @@ TEST_P(Failures, of_ten_thousand_waits_in_a_row_do_not_pile_up) {
     EXPECT_NO_THROW(machine.finish());
 }
 
+// A lane holds the tasks of every scope that issued into it, so what one scope collects must end where that scope ended.
+TEST(FailuresOfATaskThatDidNotWait, are_not_mixed_with_those_of_the_next_task_on_its_target) {
+    Machine machine(with_targets(2));
+    Gate gate;
+    machine.on(0).call(boxed([&] {
+        machine.on(1).call(boxed([&] {
+            gate.wait();
+            throw std::logic_error("of the one that did not wait");
+        }));
+    }));
+    std::string next;
+    machine.on(0).call(boxed([&] {
+        const auto failing = machine.on(1).call(boxed([] { throw std::logic_error("of the next"); }));
+        gate.open();
+        ASSERT_TRUE(eventually([&] { return failing.ready(); })) << "both have failed by now";
+        // Runs inside the barrier; its own child makes the target look through what earlier tasks left.
+        machine.on(0).call(boxed([&] { machine.call([] {}).wait(); }));
+        next = message_of<TaskFailed>([&] { machine.barrier(); });
+    }));
+    const auto first = message_of<TaskFailed>([&] { machine.finish(); });
+    EXPECT_NE(next.find("of the next"), std::string::npos) << next;
+    EXPECT_NE(first.find("of the one that did not wait"), std::string::npos) << first;
+}
+
 }  // namespace
