@@ -46,6 +46,21 @@ struct Letter {
     bool descriptor_lost = false;        ///< this process had no descriptor left when it arrived
 };
 
+/// Letters that wait to be accepted, in the order in which they arrived.
+template <class Key>
+using Letters = std::map<Key, std::deque<Letter>>;
+
+/// The oldest letter of this key, if any.
+template <class Key>
+std::optional<Letter> take_first(Letters<Key>& letters, const Key& key) {
+    const auto found = letters.find(key);
+    if (found == letters.end()) return std::nullopt;
+    Letter letter = std::move(found->second.front());
+    found->second.pop_front();
+    if (found->second.empty()) letters.erase(found);
+    return letter;
+}
+
 class Mail {
   public:
     virtual ~Mail() = default;
@@ -79,7 +94,7 @@ class ThreadMail final : public Mail {
 
   private:
     std::mutex mutex_;
-    std::map<std::tuple<int, int, std::string>, std::deque<Letter>> letters_;  ///< by receiver, owner, name
+    Letters<std::tuple<int, int, std::string>> letters_;  ///< by receiver, owner, name
 };
 
 /// Grants between processes: descriptors over one datagram socket for each rank, to which all may send and from which it alone
@@ -104,7 +119,7 @@ class ProcessMail final : public Mail {
 
     OwnedDescriptor inbox_;
     std::vector<OwnedDescriptor> outboxes_;
-    std::map<std::pair<int, std::string>, std::deque<Letter>> letters_;  ///< by owner, name
+    Letters<std::pair<int, std::string>> letters_;  ///< by owner, name
 };
 
 }  // namespace penstock::team

@@ -5,7 +5,6 @@
 // image, so the address of the program's function is the same in all.
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,9 +18,11 @@
 #include <cstring>
 #include <iostream>
 #include <mutex>
+#include <span>
 #include <type_traits>
+#include <utility>
 
-#include "store/owned_descriptor.hpp"
+#include "store/descriptor_message.hpp"
 #include "store/team.hpp"
 
 namespace penstock {
@@ -48,11 +49,6 @@ constexpr std::int32_t last = -1;
 /// This process's end of the socket to the nursery; -1: there is none.
 std::atomic<int> to_nursery{-1};
 
-union Control {
-    cmsghdr aligned;
-    char bytes[CMSG_SPACE(sizeof(int))];
-};
-
 std::pair<OwnedDescriptor, OwnedDescriptor> socket_pair() {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
@@ -61,46 +57,17 @@ std::pair<OwnedDescriptor, OwnedDescriptor> socket_pair() {
 }
 
 void send_request(int socket, const Request& request, int answer) {
-    Control control{};
-    iovec text{const_cast<Request*>(&request), sizeof request};
-    msghdr message{};
-    message.msg_iov = &text;
-    message.msg_iovlen = 1;
-    message.msg_control = control.bytes;
-    message.msg_controllen = sizeof control.bytes;
-    cmsghdr* part = CMSG_FIRSTHDR(&message);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(part), &answer, sizeof answer);
-    ssize_t sent;
-    do {
-        sent = sendmsg(socket, &message, MSG_NOSIGNAL);
-    } while (sent < 0 && errno == EINTR);
-    if (sent < 0) throw SystemError("cannot reach the process that launch() started; it may have been killed", errno);
+    if (send_with_descriptor(socket, std::as_bytes(std::span(&request, 1)), answer, 0) < 0)
+        throw SystemError("cannot reach the process that launch() started; it may have been killed", errno);
 }
 
 /// False when the program has ended. A request without its descriptor is left with none.
 bool receive_request(int socket, Request& request, OwnedDescriptor& answer) {
-    Control control;
-    iovec text{&request, sizeof request};
-    msghdr message{};
-    message.msg_iov = &text;
-    message.msg_iovlen = 1;
-    message.msg_control = control.bytes;
-    message.msg_controllen = sizeof control.bytes;
-    ssize_t length;
-    do {
-        length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-    } while (length < 0 && errno == EINTR);
+    Arrived arrived;
+    const auto length = receive_with_descriptors(socket, std::as_writable_bytes(std::span(&request, 1)), 0, arrived);
     if (length <= 0) return false;
     answer.reset();
-    if (const cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr && part->cmsg_type == SCM_RIGHTS) {
-        int number;
-        std::memcpy(&number, CMSG_DATA(part), sizeof number);
-        answer.reset(number);
-    }
-    if (length != sizeof request) answer.reset();
+    if (length == sizeof request && arrived.descriptors.size() == 1) answer = std::move(arrived.descriptors.front());
     return true;
 }
 

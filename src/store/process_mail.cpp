@@ -1,12 +1,11 @@
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <new>
+#include <span>
 
+#include "store/descriptor_message.hpp"
 #include "store/mail.hpp"
 
 namespace penstock::team {
@@ -23,57 +22,22 @@ struct Envelope {
     char name[longest_name + 1]{};
 };
 
-constexpr int most_descriptors = 8;  // more than one is an offence, and all that come must be closed
-
-union Control {
-    cmsghdr aligned;
-    char bytes[CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(sizeof(int) * most_descriptors)];
-};
-
 struct Arrival {
     Envelope envelope;
-    bool whole = false;       ///< of the right length, not cut
-    bool cut_control = false;
-    ucred sender{};
-    std::vector<OwnedDescriptor> descriptors;
+    bool whole = false;  ///< of the right length, not cut
+    Arrived with;
 };
-
-/// Unpacks what the kernel put beside a message. Every descriptor is owned at once.
-void unpack(msghdr& message, Arrival& arrival) {
-    for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
-        if (part->cmsg_level != SOL_SOCKET) continue;
-        if (part->cmsg_type == SCM_CREDENTIALS) std::memcpy(&arrival.sender, CMSG_DATA(part), sizeof arrival.sender);
-        if (part->cmsg_type != SCM_RIGHTS) continue;
-        const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (std::size_t i = 0; i < count; ++i) {
-            int number;
-            std::memcpy(&number, CMSG_DATA(part) + i * sizeof number, sizeof number);
-            arrival.descriptors.emplace_back(number);
-        }
-    }
-    arrival.cut_control = (message.msg_flags & MSG_CTRUNC) != 0;
-}
 
 /// Nothing when no message is there.
 std::optional<Arrival> receive(int socket) {
     Arrival arrival;
-    Control control;
-    iovec text{&arrival.envelope, sizeof arrival.envelope};
-    msghdr message{};
-    message.msg_iov = &text;
-    message.msg_iovlen = 1;
-    message.msg_control = control.bytes;
-    message.msg_controllen = sizeof control.bytes;
-    ssize_t length;
-    do {
-        length = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    } while (length < 0 && errno == EINTR);
+    const auto length =
+        receive_with_descriptors(socket, std::as_writable_bytes(std::span(&arrival.envelope, 1)), MSG_DONTWAIT, arrival.with);
     if (length < 0) {
         if (errno == EAGAIN || errno == EWOULDBLOCK) return std::nullopt;
         throw SystemError("cannot receive a grant of memory", errno);
     }
-    unpack(message, arrival);
-    arrival.whole = length == sizeof arrival.envelope && (message.msg_flags & MSG_TRUNC) == 0;
+    arrival.whole = length == sizeof arrival.envelope && !arrival.with.text_cut;
     return arrival;
 }
 
@@ -84,8 +48,8 @@ bool genuine(const Arrival& arrival, const Member& member) {
     if (envelope.owner < 0 || envelope.owner >= member.size) return false;
     if (envelope.name_length == 0 || envelope.name_length > longest_name) return false;
     const Seat& seat = member.seats[envelope.owner];
-    return seat.state.load(std::memory_order_acquire) != State::starting && arrival.sender.uid == geteuid() &&
-           arrival.sender.pid == seat.identity.pid;
+    return seat.state.load(std::memory_order_acquire) != State::starting && arrival.with.sender.uid == geteuid() &&
+           arrival.with.sender.pid == seat.identity.pid;
 }
 
 }  // namespace
@@ -119,23 +83,8 @@ bool ProcessMail::try_send(const Member& member, const RankMemory& memory, int t
     envelope.kind = note(memory).kind;
     envelope.owner = member.index;
     envelope.name_length = static_cast<std::uint32_t>(memory.name().copy(envelope.name, longest_name));
-    Control control{};
-    iovec text{&envelope, sizeof envelope};
-    msghdr message{};
-    message.msg_iov = &text;
-    message.msg_iovlen = 1;
-    message.msg_control = control.bytes;
-    message.msg_controllen = CMSG_SPACE(sizeof(int));
-    cmsghdr* part = CMSG_FIRSTHDR(&message);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(sizeof(int));
-    const int number = shared(memory).descriptor();
-    std::memcpy(CMSG_DATA(part), &number, sizeof number);
-    ssize_t sent;
-    do {
-        sent = sendmsg(outboxes_[static_cast<std::size_t>(to)].get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    } while (sent < 0 && errno == EINTR);
+    const auto sent = send_with_descriptor(outboxes_[static_cast<std::size_t>(to)].get(), std::as_bytes(std::span(&envelope, 1)),
+                                           shared(memory).descriptor(), MSG_DONTWAIT);
     if (sent >= 0) return true;
     // Full, too many descriptors under way, or the receiver has closed its end, which its seat will tell.
     for (const int passing : {EAGAIN, ENOBUFS, ETOOMANYREFS, EPIPE, ECONNREFUSED, ECONNRESET, ENOTCONN})
@@ -152,8 +101,9 @@ bool ProcessMail::receive_one(const Member& member) {
     Letter letter;
     letter.bytes = envelope.bytes;
     letter.kind = envelope.kind;
-    letter.descriptor_lost = arrival->descriptors.empty() && arrival->cut_control;
-    if (arrival->descriptors.size() == 1) letter.descriptor = std::move(arrival->descriptors.front());
+    auto& descriptors = arrival->with.descriptors;
+    letter.descriptor_lost = descriptors.empty() && arrival->with.control_cut;
+    if (descriptors.size() == 1) letter.descriptor = std::move(descriptors.front());
     letters_[{envelope.owner, std::string(envelope.name, envelope.name_length)}].push_back(std::move(letter));
     return true;
 }
@@ -165,12 +115,7 @@ void ProcessMail::take_in(const Member& member) {
 
 std::optional<Letter> ProcessMail::collect(const Member& member, int owner, const std::string& name) {
     take_in(member);
-    const auto found = letters_.find({owner, name});
-    if (found == letters_.end()) return std::nullopt;
-    Letter letter = std::move(found->second.front());
-    found->second.pop_front();
-    if (found->second.empty()) letters_.erase(found);
-    return letter;
+    return take_first(letters_, {owner, name});
 }
 
 RankMemory ProcessMail::open(Letter letter, int owner, const std::string& name) {

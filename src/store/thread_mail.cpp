@@ -45,12 +45,7 @@ bool ThreadMail::try_send(const Member& member, const RankMemory& memory, int to
 
 std::optional<Letter> ThreadMail::collect(const Member& member, int owner, const std::string& name) {
     const std::lock_guard lock(mutex_);
-    const auto found = letters_.find({member.index, owner, name});
-    if (found == letters_.end()) return std::nullopt;
-    Letter letter = std::move(found->second.front());
-    found->second.pop_front();
-    if (found->second.empty()) letters_.erase(found);
-    return letter;
+    return take_first(letters_, {member.index, owner, name});
 }
 
 RankMemory ThreadMail::open(Letter letter, int owner, const std::string& name) {
