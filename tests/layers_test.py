@@ -24,7 +24,7 @@ LAYERS = {
         channel peer pending shared_channel
     """,
     "store": """
-        barrier condition flag mutex queue_lock rank region remote shared_mutex spmd store_way
+        barrier condition flag join mutex queue_lock rank region remote shared_mutex spmd store_way
     """,
     "message": """
         message message_error message_ring

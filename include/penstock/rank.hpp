@@ -103,14 +103,15 @@ inline constexpr std::size_t longest_name = 63;
 
 enum class State : std::uint32_t { starting, running, finished, failed, dead };
 
-/// What all know of one rank. `state` is written by the rank itself, or by whoever started the team when it died; `parked` by
-/// all.
+/// What all know of one rank. `state` is written by the rank itself, and when it died by whoever noticed: the process that started
+/// the team, or any member that watches; `parked` by all.
 struct alignas(128) Seat {
     std::atomic<State> state{State::starting};
-    std::atomic<std::uint32_t> fenced{0};  ///< 1: a barrier over processes reaches this rank
-    std::int32_t exit_code = -1;           ///< valid once the state says dead; -1: none
-    std::int32_t signal = 0;               ///< valid once the state says dead; 0: none
-    PeerIdentity identity;                 ///< valid once the state says running
+    std::atomic<std::uint32_t> fenced{0};     ///< 1: a barrier over processes reaches this rank
+    std::atomic<std::int32_t> exit_code{-1};  ///< valid once the state says dead; -1: none, or nobody was told
+    std::atomic<std::int32_t> signal{0};      ///< valid once the state says dead; 0: none, or nobody was told
+    PeerIdentity identity;                    ///< valid once the state says running
+    std::uint32_t user = 0;                   ///< whose process it is; valid once the state says running
     Doorbell bell;
 };
 static_assert(sizeof(Seat) == 256);

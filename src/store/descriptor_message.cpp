@@ -8,8 +8,6 @@
 namespace penstock::team {
 namespace {
 
-constexpr std::size_t most_descriptors = 8;  // more than one is an offence, and all that come must be closed
-
 union Control {
     cmsghdr aligned;
     char bytes[CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(sizeof(int) * most_descriptors)];
@@ -17,19 +15,21 @@ union Control {
 
 }  // namespace
 
-ssize_t send_with_descriptor(int socket, std::span<const std::byte> text, int descriptor, int flags) noexcept {
+ssize_t send_with_descriptors(int socket, std::span<const std::byte> text, std::span<const int> descriptors, int flags) noexcept {
     Control control{};
     iovec piece{const_cast<std::byte*>(text.data()), text.size()};
     msghdr message{};
     message.msg_iov = &piece;
     message.msg_iovlen = 1;
-    message.msg_control = control.bytes;
-    message.msg_controllen = CMSG_SPACE(sizeof descriptor);
-    cmsghdr* const part = CMSG_FIRSTHDR(&message);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(sizeof descriptor);
-    std::memcpy(CMSG_DATA(part), &descriptor, sizeof descriptor);
+    if (!descriptors.empty()) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+        cmsghdr* const part = CMSG_FIRSTHDR(&message);
+        part->cmsg_level = SOL_SOCKET;
+        part->cmsg_type = SCM_RIGHTS;
+        part->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+        std::memcpy(CMSG_DATA(part), descriptors.data(), descriptors.size_bytes());
+    }
     ssize_t sent = 0;
     do {
         sent = sendmsg(socket, &message, flags | MSG_NOSIGNAL);

@@ -12,8 +12,14 @@
 
 namespace penstock::team {
 
-/// Sends `text` with one descriptor beside it. As sendmsg: -1 and errno when it cannot, but never EINTR.
-ssize_t send_with_descriptor(int socket, std::span<const std::byte> text, int descriptor, int flags) noexcept;
+/// As many as one message can carry here; the kernel's own limit is 253.
+inline constexpr std::size_t most_descriptors = 64;
+
+/// Sends `text` with up to `most_descriptors` beside it. As sendmsg: -1 and errno when it cannot, but never EINTR.
+ssize_t send_with_descriptors(int socket, std::span<const std::byte> text, std::span<const int> descriptors, int flags) noexcept;
+inline ssize_t send_with_descriptor(int socket, std::span<const std::byte> text, int descriptor, int flags) noexcept {
+    return send_with_descriptors(socket, text, {&descriptor, 1}, flags);
+}
 
 /// What came with a text.
 struct Arrived {

@@ -1,6 +1,4 @@
 #include <sys/socket.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <new>
 #include <span>
@@ -48,7 +46,7 @@ bool genuine(const Arrival& arrival, const Member& member) {
     if (envelope.owner < 0 || envelope.owner >= member.size) return false;
     if (envelope.name_length == 0 || envelope.name_length > longest_name) return false;
     const Seat& seat = member.seats[envelope.owner];
-    return seat.state.load(std::memory_order_acquire) != State::starting && arrival.with.sender.uid == geteuid() &&
+    return seat.state.load(std::memory_order_acquire) != State::starting && arrival.with.sender.uid == seat.user &&
            arrival.with.sender.pid == seat.identity.pid;
 }
 

@@ -14,54 +14,22 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
-#include <new>
 #include <string>
 #include <thread>
 
 #include "machine/fork.hpp"
-#include "penstock/memory.hpp"
 #include "penstock/store_way.hpp"
 #include "penstock/topology.hpp"
+#include "store/control_block.hpp"
 #include "store/mail.hpp"
 #include "store/team.hpp"
 
 namespace penstock::team {
 namespace {
 
-/// What all processes of the team have mapped: the seats, then how each rank ended, then how many have failed.
-class ControlBlock {
-  public:
-    explicit ControlBlock(int size)
-        : memory_(SharedMemory::create("penstock-team", static_cast<std::size_t>(size) * (sizeof(Seat) + sizeof(EndRecord)) +
-                                                            sizeof(std::atomic<std::int32_t>))),
-          seats_(reinterpret_cast<Seat*>(memory_.data())), reports_(reinterpret_cast<EndRecord*>(seats_ + size)),
-          failures_(reinterpret_cast<std::atomic<std::int32_t>*>(reports_ + size)) {
-        for (int rank = 0; rank < size; ++rank) {
-            new (seats_ + rank) Seat;
-            new (reports_ + rank) EndRecord;
-        }
-        new (failures_) std::atomic<std::int32_t>(0);
-    }
-    Seat* seats() const { return seats_; }
-    Seat& seat(int rank) const { return seats_[rank]; }
-    EndRecord& report(int rank) const { return reports_[rank]; }
-    int next_failure() const { return failures_->fetch_add(1, std::memory_order_relaxed) + 1; }
-
-  private:
-    SharedMemory memory_;
-    Seat* seats_;
-    EndRecord* reports_;
-    std::atomic<std::int32_t>* failures_;
-};
-
 int threads_of_this_process() {
     const std::filesystem::directory_iterator entries("/proc/self/task");
     return static_cast<int>(std::distance(begin(entries), end(entries)));
-}
-
-void leave(const ControlBlock& control, int size, int rank, State state) {
-    control.seat(rank).state.store(state, std::memory_order_release);
-    for (int other = 0; other < size; ++other) ring(control.seat(other).bell);
 }
 
 /// The child: runs the program as this rank. Returns the exit code.
@@ -72,6 +40,7 @@ int run_rank(const ControlBlock& control, Member& member, const Program& program
     auto& report = control.report(rank);
     try {
         seat.identity = PeerIdentity::of_this_process();
+        seat.user = getuid();
         seat.fenced.store(syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 ? 1 : 0,
                           std::memory_order_relaxed);
         seat.state.store(State::running, std::memory_order_release);
@@ -87,14 +56,14 @@ int run_rank(const ControlBlock& control, Member& member, const Program& program
     // What the rank printed must be out before anybody hears that it has ended.
     std::cout.flush();
     std::fflush(nullptr);
-    leave(control, member.size, rank, failed ? State::failed : State::finished);
+    control.end(rank, failed ? State::failed : State::finished);
     return failed ? 1 : 0;
 }
 
 /// The ranks as the process that started them sees them. Whatever happens, none is left behind.
 class Children {
   public:
-    explicit Children(const ControlBlock& control, int size) : control_(control), size_(size) {}
+    explicit Children(const ControlBlock& control) : control_(control) {}
     Children(const Children&) = delete;
     Children& operator=(const Children&) = delete;
     ~Children() {
@@ -144,17 +113,15 @@ class Children {
             reaped = waitpid(child.pid, &status, 0);
         } while (reaped < 0 && errno == EINTR);
         auto& seat = control_.seat(child.rank);
-        const auto state = seat.state.load(std::memory_order_acquire);
-        if (state == State::finished || state == State::failed) return;
+        if (control_.state(child.rank) >= State::finished) return;
         // Whoever ignores SIGCHLD never learns how its children ended.
         if (reaped == child.pid && WIFSIGNALED(status)) seat.signal = WTERMSIG(status);
         if (reaped == child.pid && WIFEXITED(status)) seat.exit_code = WEXITSTATUS(status);
         seat.identity.pid = child.pid;
-        leave(control_, size_, child.rank, State::dead);
+        control_.end(child.rank, State::dead);
     }
 
     const ControlBlock& control_;
-    int size_;
     std::vector<Child> running_;
 };
 
@@ -179,17 +146,6 @@ struct Boxes {
     boxes.receiving.clear();
     member.mail = &mail;
     _exit(run_rank(control, member, program));
-}
-
-EndRecord end_of(const ControlBlock& control, int rank) {
-    const auto& seat = control.seat(rank);
-    EndRecord record = control.report(rank);
-    record.rank = rank;
-    record.state = seat.state.load(std::memory_order_acquire);
-    record.pid = seat.identity.pid;
-    record.exit_code = seat.exit_code;
-    record.signal = seat.signal;
-    return record;
 }
 
 }  // namespace
@@ -223,7 +179,7 @@ std::vector<EndRecord> run_forked(int size, const Program& program, const SpmdOp
     settle_before_fork();
     const ControlBlock control(size);
     Boxes boxes(size);
-    Children children(control, size);
+    Children children(control);
     const pid_t parent = getpid();
     std::cout.flush();
     std::fflush(nullptr);  // or each rank would print it again
@@ -245,7 +201,7 @@ std::vector<EndRecord> run_forked(int size, const Program& program, const SpmdOp
     boxes.sending.clear();
     children.await(caller);
     std::vector<EndRecord> ends;
-    for (int rank = 0; rank < size; ++rank) ends.push_back(end_of(control, rank));
+    for (int rank = 0; rank < size; ++rank) ends.push_back(control.ending(rank));
     return ends;
 }
 

@@ -186,8 +186,10 @@ void Rank::throw_lost(int rank) const {
     const auto& seat = member_->seats[rank];
     const auto state = state_of(rank);
     if (state != team::State::dead) throw RankLeft(rank, state == team::State::failed);
-    throw RankDied(rank, seat.identity.pid, seat.exit_code < 0 ? std::nullopt : std::optional<int>(seat.exit_code),
-                   seat.signal == 0 ? std::nullopt : std::optional<int>(seat.signal));
+    const int exit_code = seat.exit_code.load(std::memory_order_relaxed);
+    const int signal = seat.signal.load(std::memory_order_relaxed);
+    throw RankDied(rank, seat.identity.pid, exit_code < 0 ? std::nullopt : std::optional<int>(exit_code),
+                   signal == 0 ? std::nullopt : std::optional<int>(signal));
 }
 
 int Rank::lost(Awaited awaited) const {
