@@ -24,10 +24,10 @@ LAYERS = {
         channel peer pending shared_channel
     """,
     "store": """
-        barrier condition flag join mutex queue_lock rank region remote shared_mutex spmd store_way
+        barrier condition flag join mutex queue_lock rank region remote shared_mutex spmd store_way transpose
     """,
     "message": """
-        message message_error message_ring
+        message message_answer message_error message_ring
     """,
     "task": """
         argument descriptor entry footprint handle initiator landing local_store machine options pack procedure ring view

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "apps/fft2d/fft2d.hpp"
+#include "penstock/transpose.hpp"
 
 namespace penstock::apps::fft2d {
 
@@ -20,25 +21,17 @@ struct Layout {
     std::size_t ranks;
 };
 
-/// to[c][r] = from[r][c] for rows x columns elements, in blocks of 8 x 8: whole lines on both sides.
+/// to[c][r] = from[r][c] for rows x columns elements, whole lines on both sides: the same code as that of remote stores.
 inline void transpose(const Complex* from, std::size_t from_pitch, Complex* to, std::size_t to_pitch, std::size_t rows,
                       std::size_t columns) noexcept {
-    constexpr std::size_t block = Problem::line;
-    for (std::size_t row = 0; row < rows; row += block) {
-        const std::size_t high = std::min(block, rows - row);
-        for (std::size_t column = 0; column < columns; column += block) {
-            const std::size_t wide = std::min(block, columns - column);
-            const Complex* const source = from + row * from_pitch + column;
-            Complex* const target = to + column * to_pitch + row;
-            if (high == block && wide == block) {
-                for (std::size_t c = 0; c < block; ++c)
-                    for (std::size_t r = 0; r < block; ++r) target[c * to_pitch + r] = source[r * from_pitch + c];
-            } else {
-                for (std::size_t c = 0; c < wide; ++c)
-                    for (std::size_t r = 0; r < high; ++r) target[c * to_pitch + r] = source[r * from_pitch + c];
-            }
-        }
-    }
+    store_transposed({.to = reinterpret_cast<std::byte*>(to),
+                      .from = reinterpret_cast<const std::byte*>(from),
+                      .rows = columns,
+                      .columns = rows,
+                      .to_pitch = to_pitch,
+                      .from_pitch = from_pitch,
+                      .element = sizeof(Complex)},
+                     StoreWay::plain);
 }
 
 }  // namespace penstock::apps::fft2d

@@ -20,4 +20,5 @@
 #include "penstock/store_way.hpp"
 #include "penstock/topology.hpp"
 #include "penstock/trace.hpp"
+#include "penstock/transpose.hpp"
 #include "penstock/view.hpp"

@@ -21,6 +21,7 @@
 #include "penstock/flag.hpp"
 #include "penstock/region.hpp"
 #include "penstock/store_way.hpp"
+#include "penstock/transpose.hpp"
 
 namespace penstock {
 
@@ -104,24 +105,19 @@ class Remote {
                         by);
     }
 
-    /// The transpose of a source of `block.columns` rows and `block.rows` columns. Lines are assembled from as many of the
-    /// source's rows as one line has elements, and leave whole.
+    /// The transpose of a source of `block.columns` rows and `block.rows` columns, by whole lines (transpose.hpp).
     void store_transposed(const Block& block, std::span<const T> source, std::size_t source_pitch) const {
         region::check(name(), block, size_);
         region::check_source(block.columns, block.rows, source_pitch, source.size());
-        constexpr std::size_t across = std::max<std::size_t>(1, line_bytes / sizeof(T));
-        std::array<T, across * across> tile{};
-        for (std::size_t row = 0; row < block.rows; row += across) {
-            const auto rows = std::min(across, block.rows - row);
-            for (std::size_t column = 0; column < block.columns; column += across) {
-                const auto columns = std::min(across, block.columns - column);
-                for (std::size_t c = 0; c < columns; ++c)
-                    for (std::size_t r = 0; r < rows; ++r)
-                        tile[r * across + c] = source[(column + c) * source_pitch + row + r];
-                for (std::size_t r = 0; r < rows; ++r)
-                    std::memcpy(at(block.offset + (row + r) * block.pitch + column), &tile[r * across], columns * sizeof(T));
-            }
-        }
+        if (block.rows == 0 || block.columns == 0) return;
+        penstock::store_transposed({.to = at(block.offset),
+                                    .from = std::as_bytes(source).data(),
+                                    .rows = block.rows,
+                                    .columns = block.columns,
+                                    .to_pitch = block.pitch,
+                                    .from_pitch = source_pitch,
+                                    .element = sizeof(T)},
+                                   way(block.rows * block.columns * sizeof(T)));
     }
 
     /// The same value `count` times.
@@ -144,8 +140,6 @@ class Remote {
     void publish(RemoteCounter& counter, std::uint64_t value) const noexcept { counter.store(value); }
 
   private:
-    static constexpr std::size_t line_bytes = 64;  ///< what is assembled at least; a longer line is only written in two steps
-
     explicit Remote(RankMemory memory) noexcept : memory_(std::move(memory)), size_(memory_.size() / sizeof(T)) {}
 
     std::byte* at(std::size_t index) const noexcept { return memory_.data() + index * sizeof(T); }

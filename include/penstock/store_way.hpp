@@ -4,9 +4,11 @@
 //   demote   each whole line is pushed to the cache that both share, behind the store (CLDEMOTE); elsewhere the same as plain
 //   stream   whole lines go round the caches to memory (non-temporal stores)
 //
-// Which one is fastest until the reader has read the bytes depends on the processor and on their number. So it is measured once
-// in each process (a few milliseconds, two threads) and remembered. The environment may say it instead: PENSTOCK_STORES=plain,
-// demote or stream.
+// Which one is fastest until the reader has read the bytes depends on the processor and on their number. So it is measured (a
+// few milliseconds, two threads) and remembered: in the process, and for later ones in a file of the user's,
+// $XDG_CACHE_HOME/penstock/stores-<model> (~/.cache where that is not set), for each model of processor and what it can do. A
+// file that cannot be used is measured anew, without a word. The environment may say it instead: PENSTOCK_STORES=plain, demote
+// or stream; or measure, which does so again and renews the file.
 #pragma once
 
 #include <array>
@@ -38,8 +40,8 @@ class StoreWays {
     /// is only one processor, and another way must be at least 5 % faster to be chosen. Throws SystemError.
     static StoreWays measure();
 
-    /// What the environment says, or what measure() found at the first call in this process. A forked child has what its parent
-    /// had. Throws UsageError when the environment names no way.
+    /// What the environment says, or what measure() found once for this processor: by this user, in this or another process. A
+    /// forked child has what its parent had. Throws UsageError when the environment names no way.
     static const StoreWays& here();
 
     StoreWay of(std::size_t bytes) const noexcept {
@@ -51,7 +53,11 @@ class StoreWays {
     /// One line for reports: "plain, stream from 64 KiB".
     std::string description() const;
 
+    bool operator==(const StoreWays&) const noexcept = default;
+
   private:
+    friend class StoreWayFile;
+
     std::array<StoreWay, 3> ways_;
     StoreWay smaller_ = StoreWay::plain;
 };

@@ -1,0 +1,35 @@
+// What was measured, kept for later processes of this user. Nothing depends on it: whatever goes wrong, the answer is measured.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "penstock/store_way.hpp"
+
+namespace penstock {
+
+/// One file, for one kind of machine.
+class StoreWayFile {
+  public:
+    /// The file of this user for this machine. None where there is nothing to measure, or no folder for it.
+    static std::optional<StoreWayFile> here();
+    /// `machine` stands in the file, in one line: another machine's file is not taken.
+    StoreWayFile(std::filesystem::path path, std::string machine) : path_(std::move(path)), machine_(std::move(machine)) {}
+
+    const std::filesystem::path& path() const noexcept { return path_; }
+
+    /// What the file says; nothing unless it is a plain file of this user that others cannot write, for this machine, and
+    /// whole.
+    std::optional<StoreWays> load() const;
+    /// Replaces the file at one stroke, and makes its folder. False when that could not be done.
+    bool save(const StoreWays& ways) const;
+
+  private:
+    std::string header() const;
+
+    std::filesystem::path path_;
+    std::string machine_;
+};
+
+}  // namespace penstock

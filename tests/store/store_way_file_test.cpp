@@ -1,0 +1,215 @@
+// What was measured is kept for later processes, and never believed when it could be wrong.
+#include "store/store_way_file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "penstock/error.hpp"
+#include "penstock/topology.hpp"
+#include "store/support.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using penstock::StoreWay;
+using penstock::StoreWayFile;
+using penstock::StoreWays;
+
+class StoreWayFileTest : public ::testing::Test {
+  protected:
+    StoreWayFileTest() {
+        std::string name = (fs::temp_directory_path() / "penstock-ways-XXXXXX").string();
+        folder_ = mkdtemp(name.data());
+    }
+    ~StoreWayFileTest() override { fs::remove_all(folder_); }
+
+    StoreWayFile file() const { return {folder_ / "below" / "stores", machine}; }
+    std::string text() const {
+        std::ostringstream text;
+        text << std::ifstream(file().path()).rdbuf();
+        return text.str();
+    }
+    void write(const std::string& text) const { std::ofstream(file().path(), std::ios::trunc) << text; }
+
+    static constexpr const char* machine = "a processor, 2 cores";
+    fs::path folder_;
+};
+
+TEST_F(StoreWayFileTest, what_was_saved_is_loaded) {
+    EXPECT_FALSE(file().load());
+    for (const auto way : {StoreWay::plain, StoreWay::demote, StoreWay::stream}) {
+        ASSERT_TRUE(file().save(StoreWays(way)));
+        ASSERT_TRUE(file().load());
+        EXPECT_EQ(*file().load(), StoreWays(way));
+    }
+    const auto measured = StoreWays::measure();
+    ASSERT_TRUE(file().save(measured));
+    EXPECT_EQ(file().load(), measured);
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "below"), {}), 1) << "no temporary file stays";
+}
+
+TEST_F(StoreWayFileTest, another_machines_file_is_not_taken) {
+    ASSERT_TRUE(file().save(StoreWays(StoreWay::stream)));
+    EXPECT_FALSE((StoreWayFile{file().path(), "another processor"}.load()));
+    EXPECT_FALSE((StoreWayFile{file().path(), "a processor"}.load())) << "nor one whose name only begins alike";
+}
+
+TEST_F(StoreWayFileTest, a_spoilt_file_is_not_taken) {
+    ASSERT_TRUE(file().save(StoreWays(StoreWay::stream)));
+    const std::string whole = text();
+    for (std::size_t length = 0; length + 1 < whole.size(); ++length) {
+        write(whole.substr(0, length));
+        ASSERT_FALSE(file().load()) << "cut after " << length << " bytes";
+    }
+    for (std::size_t i = 0; i + 1 < whole.size(); ++i) {
+        std::string spoilt = whole;
+        spoilt[i] = spoilt[i] == 'x' ? 'y' : 'x';
+        write(spoilt);
+        ASSERT_FALSE(file().load()) << "another letter at " << i;
+    }
+    write(whole + "more");
+    EXPECT_FALSE(file().load());
+    write(whole + std::string(10'000, ' '));
+    EXPECT_FALSE(file().load());
+    write(whole);
+    EXPECT_EQ(file().load(), StoreWays(StoreWay::stream));
+}
+
+TEST_F(StoreWayFileTest, what_others_could_have_written_is_not_taken) {
+    ASSERT_TRUE(file().save(StoreWays(StoreWay::stream)));
+    const fs::path path = file().path(), aside = folder_ / "aside";
+    for (const mode_t open : {S_IWGRP, S_IWOTH}) {
+        ASSERT_EQ(chmod(path.c_str(), S_IRUSR | S_IWUSR | open), 0);
+        EXPECT_FALSE(file().load());
+    }
+    ASSERT_EQ(chmod(path.c_str(), S_IRUSR | S_IWUSR), 0);
+    EXPECT_TRUE(file().load());
+    fs::rename(path, aside);
+    fs::create_symlink(aside, path);
+    EXPECT_FALSE(file().load()) << "a link";
+    fs::remove(path);
+    ASSERT_EQ(mkfifo(path.c_str(), S_IRUSR | S_IWUSR), 0);
+    EXPECT_FALSE(file().load()) << "a pipe, without waiting for a writer";
+    fs::remove(path);
+    fs::create_directory(path);
+    EXPECT_FALSE(file().load()) << "a folder";
+}
+
+TEST_F(StoreWayFileTest, a_folder_that_cannot_be_made_does_no_harm) {
+    std::ofstream(folder_ / "below") << "a file where the folder should be";
+    EXPECT_FALSE(file().save(StoreWays(StoreWay::plain)));
+    EXPECT_FALSE(file().load());
+}
+
+/// The environment as it was, at the end.
+class Environment {
+  public:
+    Environment(std::string name, const char* value) : name_(std::move(name)) {
+        if (const char* before = getenv(name_.c_str())) before_ = before;
+        value != nullptr ? setenv(name_.c_str(), value, 1) : unsetenv(name_.c_str());
+    }
+    ~Environment() { before_ ? setenv(name_.c_str(), before_->c_str(), 1) : unsetenv(name_.c_str()); }
+    Environment(const Environment&) = delete;
+    Environment& operator=(const Environment&) = delete;
+
+  private:
+    std::string name_;
+    std::optional<std::string> before_;
+};
+
+TEST_F(StoreWayFileTest, the_file_lies_in_the_users_cache_folder) {
+    if (penstock::Topology::here().usable() < 2) GTEST_SKIP() << "nothing is measured on one processor";
+    {
+        const Environment cache("XDG_CACHE_HOME", folder_.c_str());
+        ASSERT_TRUE(StoreWayFile::here());
+        EXPECT_EQ(StoreWayFile::here()->path().parent_path(), folder_ / "penstock");
+    }
+    const Environment home("HOME", folder_.c_str());
+    for (const char* unusable : {static_cast<const char*>(nullptr), "", "relative/path"}) {
+        const Environment cache("XDG_CACHE_HOME", unusable);
+        ASSERT_TRUE(StoreWayFile::here());
+        EXPECT_EQ(StoreWayFile::here()->path().parent_path(), folder_ / ".cache" / "penstock");
+    }
+    const Environment cache("XDG_CACHE_HOME", nullptr), no_home("HOME", nullptr);
+    EXPECT_FALSE(StoreWayFile::here());
+}
+
+/// What a fresh process takes, as the exit code of one: 0 for `wanted`.
+class FreshProcess : public StoreWayFileTest {
+  protected:
+    FreshProcess() : cache_("XDG_CACHE_HOME", folder_.c_str()) { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+    void SetUp() override {
+        if (store_tests::thread_sanitizer) GTEST_SKIP() << "starts a process";
+        if (penstock::Topology::here().usable() < 2) GTEST_SKIP() << "nothing is measured on one processor";
+    }
+    [[noreturn]] void leave(bool good) const {
+        fs::remove_all(folder_);
+        _exit(good ? 0 : 1);
+    }
+
+    Environment cache_;
+};
+
+// Measured ways go plain below 4 KiB, so these can only come from the file.
+TEST_F(FreshProcess, takes_what_an_earlier_one_saved) {
+    EXPECT_EXIT(
+        {
+            const Environment wish("PENSTOCK_STORES", nullptr);
+            StoreWayFile::here()->save(StoreWays(StoreWay::stream));
+            leave(StoreWays::here() == StoreWays(StoreWay::stream));
+        },
+        ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(FreshProcess, measures_again_when_asked) {
+    EXPECT_EXIT(
+        {
+            const Environment wish("PENSTOCK_STORES", "measure");
+            StoreWayFile::here()->save(StoreWays(StoreWay::stream));
+            leave(StoreWays::here().of(1) == StoreWay::plain);
+        },
+        ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(FreshProcess, measures_where_the_file_is_spoilt_and_says_nothing) {
+    EXPECT_EXIT(
+        {
+            const Environment wish("PENSTOCK_STORES", nullptr);
+            StoreWayFile::here()->save(StoreWays(StoreWay::stream));
+            std::ofstream(StoreWayFile::here()->path(), std::ios::app) << "and more";
+            leave(StoreWays::here().of(1) == StoreWay::plain);
+        },
+        ::testing::ExitedWithCode(0), "^$");
+}
+
+TEST_F(FreshProcess, takes_the_environments_word_over_the_file) {
+    EXPECT_EXIT(
+        {
+            const Environment wish("PENSTOCK_STORES", "demote");
+            StoreWayFile::here()->save(StoreWays(StoreWay::stream));
+            leave(StoreWays::here() == StoreWays(StoreWay::demote));
+        },
+        ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(FreshProcess, refuses_a_word_that_is_no_way) {
+    EXPECT_EXIT(
+        {
+            const Environment wish("PENSTOCK_STORES", "sideways");
+            try {
+                StoreWays::here();
+            } catch (const penstock::UsageError& error) {
+                leave(std::string(error.what()).find("sideways") != std::string::npos);
+            }
+            leave(false);
+        },
+        ::testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
