@@ -11,8 +11,9 @@ void print_usage(std::FILE* where, const About& about) {
                  "%s: %s\n\n"
                  "  --quick        few rounds: shows that it works, the figures mean little\n"
                  "  --json FILE    write the figures to FILE as JSON too\n"
+                 "%s"
                  "  --list         say what is measured and which goals are judged\n",
-                 about.name.c_str(), about.summary.c_str());
+                 about.name.c_str(), about.summary.c_str(), about.draws ? "  --plot FILE    draw them into FILE as SVG too\n" : "");
 }
 
 }  // namespace
@@ -25,6 +26,8 @@ Options parse(int argc, char** argv, const About& about) {
             options.quick = true;
         } else if (argument == "--json" && i + 1 < argc) {
             options.json = argv[++i];
+        } else if (argument == "--plot" && about.draws && i + 1 < argc) {
+            options.plot = argv[++i];
         } else if (argument == "--list") {
             std::printf("%s: %s\n", about.name.c_str(), about.summary.c_str());
             for (const auto& goal : about.goals) std::printf("  %s\n", goal.c_str());
@@ -34,7 +37,7 @@ Options parse(int argc, char** argv, const About& about) {
             std::exit(0);
         } else {
             std::fprintf(stderr, "%s: cannot use the argument '%s'%s\n", about.name.c_str(), argument.c_str(),
-                         argument == "--json" ? ": give the file to write after it" : "");
+                         argument == "--json" || (argument == "--plot" && about.draws) ? ": give the file to write after it" : "");
             print_usage(stderr, about);
             std::exit(2);
         }

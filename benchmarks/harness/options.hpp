@@ -13,11 +13,13 @@ struct About {
     std::string name;                ///< as ./bench knows it: "null-task"
     std::string summary;             ///< one sentence
     std::vector<std::string> goals;  ///< the names of the goals that it judges
+    bool draws = false;              ///< takes --plot
 };
 
 struct Options {
     bool quick = false;  ///< fewer rounds and sizes: shows that it works, not what is true
     std::string json;    ///< the file to write the figures to; none when empty
+    std::string plot;    ///< the file to draw a picture into, as SVG; none when empty
     Plan plan = {};      ///< full rounds, or the quick ones
 };
 

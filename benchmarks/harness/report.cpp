@@ -59,12 +59,11 @@ void Report::missing(std::string name, Direction direction, double goal, std::st
     goals_.push_back({std::move(name), std::nullopt, direction, goal, false, std::move(why)});
 }
 
-void Report::conditions(const Result& result) {
-    const Interval noise = result.noise();
+void Report::conditions(const Conditions& found) {
     const auto width = [](const Interval& i) { return std::max(std::fabs(i.low - 1), std::fabs(i.high - 1)); };
-    if (width(noise) >= width(noise_)) noise_ = noise;
-    moved_ = std::max(moved_, result.floor_moved());
-    voided_ += result.voided;
+    if (width(found.noise) >= width(conditions_.noise)) conditions_.noise = found.noise;
+    conditions_.moved = std::max(conditions_.moved, found.moved);
+    conditions_.voided += found.voided;
 }
 
 int Report::finish() const {
@@ -97,9 +96,10 @@ void Report::print() const {
             std::printf(" %*s", std::max(9, static_cast<int>(name.size())), shown(figure).c_str());
         std::printf("\n");
     }
-    std::printf("\nnoise (A/A) %s [%s, %s]; the floor moved by %.0f %%; runs thrown away: %d%s\n",
-                shown(noise_.value).c_str(), shown(noise_.low).c_str(), shown(noise_.high).c_str(), 100 * moved_,
-                voided_, moved_ > options_.plan.largest_move ? "; VOID: no run was quiet enough, run it again" : "");
+    const auto& [noise, moved, voided] = conditions_;
+    std::printf("\nnoise (A/A) %s [%s, %s]; the floor moved by %.0f %%; runs thrown away: %d%s\n", shown(noise.value).c_str(),
+                shown(noise.low).c_str(), shown(noise.high).c_str(), 100 * moved, voided,
+                moved > options_.plan.largest_move ? "; VOID: no run was quiet enough, run it again" : "");
     for (const auto& note : notes_) std::printf("note: %s\n", note.c_str());
     for (const auto& goal : goals_) {
         if (goal.measured) {
@@ -122,12 +122,12 @@ std::string Report::json() const {
     out.close();
     out.value("quick", options_.quick);
     out.open("noise", '{');
-    out.value("value", noise_.value);
-    out.value("low", noise_.low);
-    out.value("high", noise_.high);
-    out.value("floor_moved", moved_);
-    out.value("runs_thrown_away", static_cast<double>(voided_));
-    out.value("void", moved_ > options_.plan.largest_move);
+    out.value("value", conditions_.noise.value);
+    out.value("low", conditions_.noise.low);
+    out.value("high", conditions_.noise.high);
+    out.value("floor_moved", conditions_.moved);
+    out.value("runs_thrown_away", static_cast<double>(conditions_.voided));
+    out.value("void", conditions_.moved > options_.plan.largest_move);
     out.close();
     out.open("rows", '[');
     for (const auto& row : rows_) {

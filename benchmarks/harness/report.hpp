@@ -33,8 +33,15 @@ class Report {
     void goal(std::string name, Interval measured, Direction direction, double goal, Judged judged = Judged::by_value);
     /// A goal that could not be measured here, and why: reported as not met.
     void missing(std::string name, Direction direction, double goal, std::string why);
+    /// Under which conditions something was measured.
+    struct Conditions {
+        Interval noise{1, 1, 1};
+        double moved = 0;
+        int voided = 0;
+    };
     /// Takes the noise and the drift of a run into the report; the widest noise is shown.
-    void conditions(const Result& result);
+    void conditions(const Result& result) { conditions({result.noise(), result.floor_moved(), result.voided}); }
+    void conditions(const Conditions& conditions);
     /// A sentence that the reader of the figures needs.
     void note(std::string text) { notes_.push_back(std::move(text)); }
 
@@ -64,9 +71,7 @@ class Report {
     std::vector<Row> rows_;
     std::vector<Goal> goals_;
     std::vector<std::string> notes_;
-    Interval noise_{1, 1, 1};
-    double moved_ = 0;
-    int voided_ = 0;
+    Conditions conditions_;
 };
 
 }  // namespace bench
