@@ -102,7 +102,7 @@ void Core::attach(int rank) {
     auto* const slots_out = headers_stay ? box_.slots(rank) : peer.box.slots(me_.index());
     auto* const slots_in = headers_stay ? peer.box.slots(me_.index()) : box_.slots(rank);
     peer.producer = Producer<Envelope>({slots_out, &mine.outward.credits, nullptr, slots_a_lane, Initiation::push},
-                                       slots_a_lane, Completion::line);
+                                       slots_a_lane, headers_stay ? Completion::line : Completion::automatic);
     peer.consumer = Consumer<Envelope>({slots_in, &theirs.outward.credits, nullptr, slots_a_lane, Initiation::push});
     peer.writer = RingWriter<std::byte>(
         {peer.box.ring(me_.index()), options_.ring_bytes, &theirs.inward.filled, &mine.outward.freed});
@@ -110,6 +110,7 @@ void Core::attach(int rank) {
         RingReader<std::byte>({box_.ring(rank), options_.ring_bytes, &mine.inward.filled, &theirs.outward.freed});
     find_out_what_may_be_copied(peer, rank);
     peer.closed = &peer.box.header().closed;
+    peer.answers = !headers_stay;
     peer.attached = peer.quick = true;
 }
 

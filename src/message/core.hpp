@@ -67,9 +67,12 @@ struct Operation {
 struct Peer {
     Producer<Envelope> producer;
     Consumer<Envelope> consumer;
+    AnswerSought<Envelope> sought;  ///< the answer to what this rank sent
+    AnswerOwed<Envelope> owed;      ///< a message of the peer that the next one to it may answer
     const std::atomic<std::uint32_t>* closed = nullptr;  ///< of its mailbox
     bool quick = false;                                  ///< attached and not spoilt: the short ways may be taken
     bool attached = false;
+    bool answers = false;  ///< short messages to it may be answered in their own header
     bool stores = false;   ///< this process may write the peer's memory
     bool mourned = false;  ///< a receive from anybody has told that nothing can be expected of it
     std::exception_ptr spoilt;
@@ -81,6 +84,7 @@ struct Peer {
     std::deque<std::uint32_t> posted;
     std::optional<std::uint32_t> taking;  ///< the receive whose message is under way
     Envelope header{};                    ///< of that message, as it was when it was looked at first
+    bool takes_answer = false;            ///< that message is an answer
     std::uint64_t fetched = 0;            ///< number of the last message that was claimed for fetching
 
     RankMemory memory;
@@ -104,10 +108,7 @@ class Core {
         if (bytes.size() > bytes_inside || !known(to)) return false;
         Peer& peer = peers_[static_cast<unsigned>(to)];
         if (!peer.quick || !peer.queued.empty() || over(to)) return false;
-        auto* record = peer.producer.reserve();
-        if (!record) return false;
-        write_inside(record->payload, bytes, tag);
-        peer.producer.publish();
+        if (!put_inside(peer, bytes, tag)) return false;
         me_.ring(to);
         return true;
     }
@@ -117,15 +118,17 @@ class Core {
         if (live_ != 0 || !known(from)) return false;
         Peer& peer = peers_[static_cast<unsigned>(from)];
         if (!peer.quick) return false;
+        peer.owed.complete(peer.consumer);
         for (int looks = 0; looks < short_spin; ++looks) {
-            if (const auto* record = peer.consumer.front()) {
-                const Envelope& envelope = record->payload;
-                const auto bytes = envelope.bytes;
-                if (envelope.way != Way::inside || bytes > into.size() || bytes > bytes_inside) return false;
-                copy_inside(into.data(), envelope.words.data(), bytes);
-                status = {from, bytes, envelope.tag};
-                peer.consumer.complete();
-                me_.ring(from);
+            if (const Envelope* answer = peer.sought.look()) {
+                if (to_take_before(*answer, peer) != 0 || !copy_out(from, *answer, into, status)) return false;
+                peer.sought.taken(peer.producer);
+                return true;
+            }
+            if (auto* record = peer.consumer.front()) {
+                if (peer.sought.look()) continue;  // it may be the older of the two
+                if (!is_inside(record->payload.way) || !copy_out(from, record->payload, into, status)) return false;
+                took(from, peer, *record);
                 return true;
             }
             if (looks >= hot_spin) relax();
@@ -170,11 +173,46 @@ class Core {
 
     bool known(int rank) const noexcept { return static_cast<unsigned>(rank) < peers_.size(); }
     Peer& peer(int rank) { return peers_[static_cast<unsigned>(rank)]; }
-    static void write_inside(Envelope& envelope, std::span<const std::byte> bytes, std::uint32_t tag) {
+    static bool is_inside(Way way) noexcept { return way == Way::inside || way == Way::asking; }
+    static void write_inside(Envelope& envelope, Way way, std::span<const std::byte> bytes, std::uint32_t tag) {
         envelope.bytes = bytes.size();
         envelope.tag = tag;
-        envelope.way = Way::inside;
+        envelope.way = way;
         copy_inside(envelope.words.data(), bytes.data(), bytes.size());
+    }
+    /// Sends in a header of its own, or in the one that waits for an answer. False when there is no room.
+    static bool put_inside(Peer& peer, std::span<const std::byte> bytes, std::uint32_t tag) {
+        if (peer.owed.holds()) {
+            write_inside(peer.owed.payload(), Way::answer, bytes, tag);
+            peer.owed.payload().before = static_cast<std::uint16_t>(peer.producer.issued());
+            peer.owed.complete(peer.consumer);
+            return true;
+        }
+        auto* record = peer.producer.reserve();
+        if (!record) return false;
+        const bool asks = peer.sought.may_ask(*record, peer.answers && peer.producer.known_empty());
+        write_inside(record->payload, asks ? Way::asking : Way::inside, bytes, tag);
+        const auto ticket = peer.producer.publish();
+        if (asks) peer.sought.asked(*record, ticket);
+        return true;
+    }
+    /// How many messages that its sender sent before an answer have not been taken yet.
+    static std::uint16_t to_take_before(const Envelope& answer, const Peer& peer) noexcept {
+        return static_cast<std::uint16_t>(answer.before - (peer.consumer.next() - 1));
+    }
+    /// Copies what came in a header, if it is what fits there and into the receiver's memory.
+    static bool copy_out(int from, const Envelope& envelope, std::span<std::byte> into, Status& status) {
+        const auto bytes = envelope.bytes;
+        if (bytes > into.size() || bytes > bytes_inside) return false;
+        copy_inside(into.data(), envelope.words.data(), bytes);
+        status = {from, bytes, envelope.tag};
+        return true;
+    }
+    /// The front of this peer's channel was taken: it completes now, or with the answer to it.
+    void took(int from, Peer& peer, Record<Envelope>& front) {
+        if (front.payload.way == Way::asking) return peer.owed.hold(front);
+        peer.consumer.complete();
+        me_.ring(from);
     }
 
     // lanes (core.cpp)
@@ -206,7 +244,12 @@ class Core {
     void send_to_self(Operation& operation);
 
     // receiving (receiving.cpp)
-    Record<Envelope>* front(int from, Peer& peer);
+    struct Incoming {
+        const Envelope* envelope = nullptr;
+        bool is_answer = false;
+        explicit operator bool() const noexcept { return envelope != nullptr; }
+    };
+    Incoming first(int from, Peer& peer);
     std::optional<std::uint32_t> wanted(Peer& peer) const;
     bool move_in(int from, Peer& peer);
     bool take(int from, Peer& peer);

@@ -16,6 +16,7 @@
 
 #include "penstock/channel.hpp"
 #include "penstock/message.hpp"
+#include "penstock/message_answer.hpp"
 #include "penstock/message_ring.hpp"
 
 namespace penstock::message {
@@ -34,15 +35,21 @@ enum class Way : std::uint8_t {
     pull,         ///< the receiver fetches it from words[0]
     push,         ///< the receiver answers where it wants it
     parcel,       ///< words[0] is a Parcel that goes over to the receiver; threads only
+    asking,       ///< as inside; its receiver may answer in this header (message_answer.hpp)
+    answer,       ///< written by the receiver over a header that was `asking`: a message that goes the other way
 };
 
-/// The header of a message, as it stands in a record of the channel. Written by the sender.
+/// The header of a message, as it stands in a record of the channel. Written by the sender, and over it, where that was
+/// invited, the receiver's answer.
 struct Envelope {
     std::uint64_t bytes;  ///< of the whole message
     std::uint32_t tag;
     Way way;
-    std::uint8_t reserved[3];
+    std::uint8_t reserved;
+    std::uint16_t before;  ///< answers: how many messages their sender had sent through its channel, modulo 2^16
     std::array<std::uint64_t, 4> words;  ///< the bytes themselves; or words[0]: position in the ring, address
+
+    bool is_answer() const noexcept { return way == Way::answer; }
 };
 static_assert(sizeof(Envelope) == 48 && sizeof(Record<Envelope>) == 64);
 inline constexpr std::size_t bytes_inside = sizeof(Envelope::words);

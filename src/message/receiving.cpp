@@ -37,15 +37,24 @@ std::uint32_t Core::start_receive(int from, std::span<std::byte> into) {
     return index;
 }
 
-/// The next header of a lane, or null. A peer that nothing was sent to or received from yet is attached when its first
+/// The next message of a peer, or none. A peer that nothing was sent to or received from yet is attached when its first
 /// one is there.
-Record<Envelope>* Core::front(int from, Peer& peer) {
+Core::Incoming Core::first(int from, Peer& peer) {
     if (!peer.attached) {
-        if (options_.protocol == Protocol::pure_pull) return nullptr;
-        if (box_.slots(from)[0].sequence.load(std::memory_order_acquire) == 0) return nullptr;
+        if (options_.protocol == Protocol::pure_pull) return {};
+        if (box_.slots(from)[0].sequence.load(std::memory_order_acquire) == 0) return {};
         attach(from);
     }
-    return peer.consumer.front();
+    peer.owed.complete(peer.consumer);
+    const auto* record = peer.consumer.front();
+    if (const Envelope* answer = peer.sought.look()) {
+        const auto before = to_take_before(*answer, peer);
+        if (before == 0) return {answer, true};
+        if (!record) record = peer.consumer.front();  // they were sent before the answer, so they are there
+        if (!record || before > slots_a_lane)
+            throw InvalidMessage(from, "number of messages before an answer", 0, before);
+    }
+    return record ? Incoming{&record->payload, false} : Incoming{};
 }
 
 /// The receive that the next message of this peer goes to: the one posted first.
@@ -67,9 +76,10 @@ bool Core::move_in(int from, Peer& peer) {
         }
         const auto index = wanted(peer);
         if (!index) return false;
-        const auto* record = front(from, peer);
-        if (!record) return false;
-        peer.header = record->payload;
+        const auto incoming = first(from, peer);
+        if (!incoming) return false;
+        peer.header = *incoming.envelope;
+        peer.takes_answer = incoming.is_answer;
         peer.taking = index;
         Operation& operation = operations_[*index];
         const bool any = operation.peer == any_source;
@@ -89,8 +99,12 @@ bool Core::take(int from, Peer& peer) {
     Operation& operation = operations_[*peer.taking];
     const Envelope& header = peer.header;
     const auto wanted_bytes = std::min(header.bytes, operation.bytes);
+    if ((header.way == Way::answer) != peer.takes_answer)
+        throw InvalidMessage(from, "way", static_cast<unsigned>(Way::inside), static_cast<unsigned>(header.way));
     switch (header.way) {
         case Way::inside:
+        case Way::asking:
+        case Way::answer:
             if (header.bytes > bytes_inside)
                 throw InvalidMessage(from, "size in the header", bytes_inside, header.bytes);
             copy_bytes(operation.into, header.words.data(), wanted_bytes);
@@ -124,8 +138,10 @@ bool Core::take(int from, Peer& peer) {
 }
 
 void Core::finish(int from, Peer& peer, Operation& operation) {
-    peer.consumer.complete();
-    me_.ring(from);
+    if (peer.takes_answer)
+        peer.sought.taken(peer.producer);
+    else
+        took(from, peer, *peer.consumer.front());
     peer.taking.reset();
     deliver(from, operation, peer.header);
 }
@@ -207,7 +223,7 @@ bool Core::receive_from_self() {
         to_self_.pop_front();
         copy_bytes(operation.into, message.parcel->data,
                    std::min<std::uint64_t>(message.parcel->bytes, operation.bytes));
-        deliver(me_.index(), operation, {message.parcel->bytes, message.tag, Way::inside, {}, {}});
+        deliver(me_.index(), operation, {message.parcel->bytes, message.tag, Way::inside, {}, {}, {}});
         received = true;
     }
     return received;
@@ -220,7 +236,8 @@ std::optional<Status> Core::unclaimed(int from) {
         if (rank == me_.index()) {
             if (!to_self_.empty()) return Status{rank, to_self_.front().parcel->bytes, to_self_.front().tag};
         } else if (!peer.taking && !peer.spoilt) {
-            if (const auto* record = front(rank, peer)) return Status{rank, record->payload.bytes, record->payload.tag};
+            if (const auto incoming = first(rank, peer))
+                return Status{rank, incoming.envelope->bytes, incoming.envelope->tag};
         }
         if (from != any_source) break;
     }
@@ -235,8 +252,9 @@ std::unique_ptr<Parcel> Core::take_parcel(int from, const std::type_info& type) 
         to_self_.pop_front();
         return parcel;
     }
+    if (!threads() || first(from, peer).is_answer) return nullptr;
     auto& envelope = peer.consumer.front()->payload;
-    if (!threads() || envelope.way != Way::parcel || *reinterpret_cast<Parcel*>(envelope.words[0])->type != type)
+    if (envelope.way != Way::parcel || *reinterpret_cast<Parcel*>(envelope.words[0])->type != type)
         return nullptr;
     std::unique_ptr<Parcel> parcel(reinterpret_cast<Parcel*>(envelope.words[0]));
     envelope.words[0] = 0;

@@ -106,31 +106,34 @@ void Core::move_out(int to, Peer& peer) {
 /// Sends the header, and with it what goes along with it. False when there is no room now.
 bool Core::start(int to, Peer& peer, Operation& operation) {
     const Way way = way_of(peer, operation);
+    if (way == Way::inside) {
+        if (!put_inside(peer, {operation.from, operation.bytes}, operation.tag)) return false;
+        operation.state = Operation::State::done;
+        me_.ring(to);
+        return true;
+    }
     if (way == Way::ring_whole && peer.writer.room(operation.bytes) < operation.bytes) return false;
     auto* record = peer.producer.reserve();
     if (!record) return false;
+    peer.sought.may_ask(*record, false);  // an answer that stands there is set aside
     Envelope& envelope = record->payload;
     operation.state = Operation::State::done;
-    if (way == Way::inside) {
-        write_inside(envelope, {operation.from, operation.bytes}, operation.tag);
+    envelope.bytes = operation.bytes;
+    envelope.tag = operation.tag;
+    envelope.way = way;
+    envelope.words[0] = peer.writer.position();
+    if (way == Way::ring_whole) {
+        peer.writer.write(operation.bytes, [&](std::byte* cell, std::uint64_t offset, std::uint64_t count) {
+            copy_bytes(cell, operation.from + offset, count);
+        });
+    } else if (way == Way::ring_pieces) {
+        operation.state = Operation::State::feeding;
+        peer.writer.publish_filled();  // so that the receiver does not count the short messages before
+    } else if (way == Way::parcel) {
+        envelope.words[0] = reinterpret_cast<std::uintptr_t>(operation.parcel.release());
     } else {
-        envelope.bytes = operation.bytes;
-        envelope.tag = operation.tag;
-        envelope.way = way;
-        envelope.words[0] = peer.writer.position();
-        if (way == Way::ring_whole) {
-            peer.writer.write(operation.bytes, [&](std::byte* cell, std::uint64_t offset, std::uint64_t count) {
-                copy_bytes(cell, operation.from + offset, count);
-            });
-        } else if (way == Way::ring_pieces) {
-            operation.state = Operation::State::feeding;
-            peer.writer.publish_filled();  // so that the receiver does not count the short messages before
-        } else if (way == Way::parcel) {
-            envelope.words[0] = reinterpret_cast<std::uintptr_t>(operation.parcel.release());
-        } else {
-            envelope.words[0] = reinterpret_cast<std::uintptr_t>(operation.from);
-            operation.state = Operation::State::offered;
-        }
+        envelope.words[0] = reinterpret_cast<std::uintptr_t>(operation.from);
+        operation.state = Operation::State::offered;
     }
     operation.number = peer.producer.publish().number;
     me_.ring(to);

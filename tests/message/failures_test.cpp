@@ -205,7 +205,7 @@ void expect_refused(Substrate substrate, const std::string& field, std::function
 
 TEST_P(MessageFailureTest, headers_that_cannot_be_are_refused) {
     const auto envelope = [](std::uint64_t bytes, Way way, std::uint64_t word) {
-        return Envelope{bytes, 0, way, {}, {word, 0, 0, 0}};
+        return Envelope{bytes, 0, way, {}, {}, {word, 0, 0, 0}};
     };
     const auto forged = [&](const std::string& field, Envelope header) {
         expect_refused(GetParam(), field, [header](Forger& forger) { forger.send(header); });
@@ -226,7 +226,7 @@ TEST_P(MessageFailureTest, headers_that_cannot_be_are_refused) {
 TEST_P(MessageFailureTest, counters_that_cannot_be_are_refused) {
     expect_refused(GetParam(), "count of bytes filled", [](Forger& forger) {
         forger.his_box.lane(1).inward.filled.filled.store(1'000'000);
-        forger.send({100, 0, Way::ring_pieces, {}, {0, 0, 0, 0}});
+        forger.send({100, 0, Way::ring_pieces, {}, {}, {0, 0, 0, 0}});
     });
     for (const bool bytes : {false, true}) {
         message_tests::run(GetParam(), 2, [&](Rank me) {
