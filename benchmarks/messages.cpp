@@ -1,243 +1,122 @@
-// Messages between two ranks: half a round trip and bandwidth over sizes, protocols and substrates, beside F2 and a
-// bare memcpy.
+// Messages between ranks: half round trips and bandwidth over sizes, protocols and substrates, from one to several and
+// in several pairs, beside Open MPI, F2 and a bare memcpy.
 #include <algorithm>
-#include <array>
-#include <atomic>
-#include <cstring>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "harness/floors.hpp"
 #include "harness/processors.hpp"
 #include "harness/report.hpp"
-#include "penstock/message.hpp"
+#include "messages/order.hpp"
+#include "messages/side.hpp"
+#include "messages/tape.hpp"
+#include "peers/openmpi.hpp"
 #include "penstock/spmd.hpp"
 
 namespace {
 
+using namespace messages;
 using bench::Contestant;
 using bench::Direction;
-using penstock::Messenger;
-using penstock::Protocol;
+using bench::Interval;
 using penstock::Rank;
 using penstock::Substrate;
 
-constexpr Protocol protocols[] = {Protocol::automatic, Protocol::ring, Protocol::pull, Protocol::push,
-                                  Protocol::pure_pull};
-constexpr std::size_t latency_bytes = 8;
-constexpr std::size_t bandwidth_bytes = std::size_t{1} << 20;
-constexpr std::size_t largest_bytes = std::size_t{16} << 20;
+constexpr std::size_t figures_on_tape = std::size_t{4} << 20;
 
-/// What rank 0 asks rank 1 to do next, by a message. The work itself is symmetric: both call the same function.
-struct Order {
-    enum Work : std::uint32_t { stop, ping_pong, stream, bare_copy };
-    Work work = stop;
-    Protocol protocol = Protocol::automatic;
-    std::uint32_t times = 0;
-    std::uint64_t bytes = 0;
-};
+bool has_singles(const Stage& stage, const Order& order) {
+    return stage.judged && stage.kind == Stage::latency && order.work == Work::round_trips;
+}
 
-/// A flag of each rank and the memory that the bare copy reads: shared with threads and processes alike.
-struct Shared {
-    alignas(128) std::atomic<std::uint64_t> asked{0};
-    alignas(128) std::atomic<std::uint64_t> copied{0};
-};
-
-/// One rank's side of every exchange.
-class Side {
-  public:
-    explicit Side(Rank me) : me_(me), orders_(me, {.name = "orders"}), own_(largest_bytes, std::byte{1}) {
-        for (const Protocol protocol : protocols)
-            posts_.push_back(std::make_unique<Messenger>(
-                me, penstock::MessengerOptions{.protocol = protocol, .name = std::string(penstock::name(protocol))}));
-        if (me.index() == 0) {
-            memory_ = me.make("bare copy", sizeof(Shared) + bandwidth_bytes);
-            new (memory_.data()) Shared;
-            me.grant(memory_, 1);
-        } else {
-            memory_ = me.accept(0, "bare copy");
+Contestant live(const Stage& stage, const Entry& entry, Side& side, bench::Floors& floors, bench::OpenMpi& rival) {
+    const Order order = entry.order;
+    const int width = static_cast<int>(order.width);
+    switch (order.work) {
+        case Work::two_lines:
+            return floors.two_lines();
+        case Work::rival_trips:
+            return rival.pairs(order.bytes, order.times, width);
+        case Work::rival_fan:
+            return rival.fan(order.bytes, order.times, width);
+        default: {
+            const double share = order.work == Work::round_trips ? 0.5 : 1;
+            Contestant ours{entry.name, [&side, order, share] { return side.timed(order) * share; }};
+            if (has_singles(stage, order))
+                ours.singles = [&side, order](std::vector<double>& times) { side.singles(order, times); };
+            return ours;
         }
     }
+}
 
-    /// Rank 1: does what it is asked until it is told to stop.
-    void serve() {
-        for (;;) {
-            Order order;
-            orders_.recv(0, order);
-            if (order.work == Order::stop) return;
-            work(order);
-        }
+/// In the team: rank 0 measures, the others do as it says.
+void measure(const Team& team, Rank me, Tape& tape, bench::OpenMpi& rival) {
+    const auto& processors = bench::allowed_processors();
+    bench::pin_this_thread(processors[static_cast<std::size_t>(me.index()) % processors.size()]);
+    Side side(me);
+    if (me.index() != 0) return side.serve();
+    bench::Floors floors{processors.front(), processors[processors.size() > 1 ? 1 : 0]};
+    for (const Stage& stage : team.stages) {
+        std::vector<Contestant> contestants;
+        for (const Entry& entry : stage.entries)
+            contestants.push_back(tape.recording(live(stage, entry, side, floors, rival)));
+        bench::measure(contestants, stage.plan);
     }
-    void stop() { orders_.send(1, Order{}); }
+    side.stop();
+}
 
-    /// Rank 0: nanoseconds of one of `times`, after a quarter as many to warm up.
-    double timed(Order order) {
-        Order warm = order;
-        warm.times = order.times / 4 + 1;
-        orders_.send(1, warm);
-        work(warm);
-        orders_.send(1, order);
-        const auto start = bench::Clock::now();
-        work(order);
-        return bench::nanoseconds_since(start) / order.times;
-    }
+/// In the program: what rank 0 found.
+bench::Result played(const Stage& stage, Tape& tape) {
+    std::vector<Contestant> contestants;
+    for (const Entry& entry : stage.entries)
+        contestants.push_back(tape.playing(entry.name, has_singles(stage, entry.order)));
+    bench::Plan plan = stage.plan;
+    plan.settle_ms = 0;
+    return bench::measure(contestants, plan);
+}
 
-  private:
-    void work(const Order& order) {
-        Messenger& post = *posts_[static_cast<std::size_t>(order.protocol)];
-        const auto bytes = std::span(own_).first(order.bytes);
-        switch (order.work) {
-            case Order::ping_pong:
-                return ping_pong(post, bytes, order.times);
-            case Order::stream:
-                return stream(post, bytes, order.times);
-            case Order::bare_copy:
-                return bare_copy(order.bytes, order.times);
-            case Order::stop:
-                break;
-        }
-    }
-
-    void ping_pong(Messenger& post, std::span<std::byte> bytes, std::uint32_t times) {
-        for (std::uint32_t i = 0; i < times; ++i) {
-            if (me_.index() == 0) {
-                post.send(1, bytes);
-                post.recv(1, bytes);
-            } else {
-                post.recv(0, bytes);
-                post.send(0, bytes);
-            }
-        }
-    }
-
-    /// One way; the last message is answered.
-    void stream(Messenger& post, std::span<std::byte> bytes, std::uint32_t times) {
-        std::uint32_t end = 0;
-        for (std::uint32_t i = 0; i < times; ++i) {
-            if (me_.index() == 0)
-                post.send(1, bytes);
-            else
-                post.recv(0, bytes);
-        }
-        if (me_.index() == 0)
-            post.recv(1, end);
+void report_rows(bench::Report& report, const Stage& stage, const bench::Result& result) {
+    const std::string& first = result.names().front();
+    if (stage.kind == Stage::latency && stage.judged) return report.rows(stage.title, result);
+    if (stage.judged) report.conditions(result);
+    for (const auto& name : result.names()) {
+        const double nanoseconds = result.median(name);
+        const bool latency = stage.kind == Stage::latency;
+        const Interval over = latency ? result.ratio(name, first) : result.ratio(first, name);
+        const auto order = std::find_if(stage.entries.begin(), stage.entries.end(),
+                                        [&](const Entry& entry) { return entry.name == name; })->order;
+        const double bytes = static_cast<double>(stage.bytes * order.width);
+        if (latency)
+            report.row(stage.title + name, {{"median_ns", nanoseconds},
+                                            {"over_" + first, over.value},
+                                            {"low", over.low},
+                                            {"high", over.high}});
         else
-            post.send(0, end);
-    }
-
-    /// The same with two flags in place of messages: rank 1 copies from memory of rank 0.
-    void bare_copy(std::size_t bytes, std::uint32_t times) {
-        auto& shared = *reinterpret_cast<Shared*>(memory_.data());
-        for (std::uint32_t i = 0; i < times; ++i) {
-            ++copies_;
-            if (me_.index() == 0) {
-                shared.asked.store(copies_, std::memory_order_release);
-                while (shared.copied.load(std::memory_order_acquire) != copies_) {
-                }
-            } else {
-                while (shared.asked.load(std::memory_order_acquire) != copies_) {
-                }
-                std::memcpy(own_.data(), memory_.data() + sizeof(Shared), bytes);
-                shared.copied.store(copies_, std::memory_order_release);
-            }
-        }
-    }
-
-    Rank me_;
-    Messenger orders_;
-    std::vector<std::unique_ptr<Messenger>> posts_;
-    std::vector<std::byte> own_;
-    penstock::RankMemory memory_;
-    std::uint64_t copies_ = 0;
-};
-
-std::string words(std::size_t bytes) {
-    if (bytes >= std::size_t{1} << 20) return std::to_string(bytes >> 20) + " MiB";
-    if (bytes >= 1024) return std::to_string(bytes >> 10) + " KiB";
-    return std::to_string(bytes) + " B";
-}
-
-std::uint32_t times_for(std::size_t bytes, bool quick) {
-    const std::size_t most = quick ? 200 : 2000;
-    return static_cast<std::uint32_t>(std::max<std::size_t>(4, std::min(most, (std::size_t{32} << 20) / (bytes + 1))));
-}
-
-/// Half a round trip.
-Contestant latency(Side& side, Protocol protocol, std::size_t bytes, bool quick) {
-    const Order order{Order::ping_pong, protocol, times_for(16 * bytes, quick), bytes};
-    return {std::string(penstock::name(protocol)), [&side, order] { return side.timed(order) / 2; }};
-}
-
-Contestant bandwidth(Side& side, Protocol protocol, std::size_t bytes, bool quick) {
-    const Order order{Order::stream, protocol, times_for(16 * bytes, quick), bytes};
-    return {std::string(penstock::name(protocol)), [&side, order] { return side.timed(order); }};
-}
-
-Contestant copied(Side& side, std::size_t bytes, bool quick) {
-    const Order order{Order::bare_copy, Protocol::automatic, times_for(16 * bytes, quick), bytes};
-    return {"memcpy", [&side, order] { return side.timed(order); }};
-}
-
-/// What rank 0 found, in memory that the program has too: with processes rank 0 is a process of its own.
-struct Found {
-    struct Row {
-        std::array<char, 96> name;
-        std::array<double, 4> figures;
-        bool latency;
-    };
-    struct Substrate {
-        bench::Interval latency, bandwidth;
-    };
-    std::array<Substrate, 2> of;
-    std::size_t rows;
-    std::array<Row, 512> row;
-
-    void add(const std::string& name, bool latency, std::array<double, 4> figures) {
-        Row& next = row.at(rows++);
-        next = {{}, figures, latency};
-        name.copy(next.name.data(), next.name.size() - 1);
-    }
-};
-
-void measure(Found& found, const bench::Options& options, Side& side, bench::Floors& floors, Substrate substrate) {
-    const std::string ranks = std::string(penstock::name(substrate)) + ", ";
-    auto& goals = found.of.at(static_cast<std::size_t>(substrate));
-    for (const std::size_t bytes :
-         {std::size_t{1}, latency_bytes, std::size_t{64}, std::size_t{1024}, std::size_t{4096}, std::size_t{16384},
-          std::size_t{65536}, bandwidth_bytes, largest_bytes}) {
-        if (options.quick && bytes > bandwidth_bytes) continue;
-        std::vector<Contestant> contestants{floors.two_lines()};
-        for (const Protocol protocol : protocols) contestants.push_back(latency(side, protocol, bytes, options.quick));
-        const auto result = bench::measure(contestants, options.plan);
-        for (const auto& name : result.names()) {
-            const auto over = result.ratio(name, "F2");
-            found.add("half a round trip of " + words(bytes) + ", " + ranks + name, true,
-                      {result.median(name), over.value, over.low, over.high});
-        }
-        const auto noise = result.noise();
-        found.add("half a round trip of " + words(bytes) + ", " + ranks + "F2 over itself", true,
-                  {result.median("F2"), noise.value, noise.low, noise.high});
-        if (bytes == latency_bytes) goals.latency = result.ratio("automatic", "F2");
-    }
-    for (const std::size_t bytes : {std::size_t{4096}, std::size_t{65536}, bandwidth_bytes}) {
-        std::vector<Contestant> contestants{copied(side, bytes, options.quick)};
-        for (const Protocol protocol : protocols)
-            contestants.push_back(bandwidth(side, protocol, bytes, options.quick));
-        const auto result = bench::measure(contestants, options.plan);
-        for (const auto& name : result.names()) {
-            const auto of = result.ratio("memcpy", name);
-            found.add("stream of " + words(bytes) + ", " + ranks + name, false,
-                      {static_cast<double>(bytes) / result.median(name), of.value, of.low, of.high});
-        }
-        if (bytes == bandwidth_bytes) goals.bandwidth = result.ratio("memcpy", "automatic");
+            report.row(stage.title + name, {{"us", nanoseconds / 1000},
+                                            {"GB_a_second", bytes / nanoseconds},
+                                            {"times_" + first, over.value},
+                                            {"low", over.low},
+                                            {"high", over.high}});
     }
 }
 
 /// The worse of threads and processes is what a user can rely on.
-bench::Interval worse(const bench::Interval& a, const bench::Interval& b, bool larger_is_worse) {
-    return (a.value > b.value) == larger_is_worse ? a : b;
-}
+class Worst {
+  public:
+    void add(const Interval& figure, bool larger_is_worse) {
+        if (!any_ || (figure.value > worst_.value) == larger_is_worse) worst_ = figure;
+        any_ = true;
+    }
+    void judge(bench::Report& report, const char* name, Direction direction, double goal, const std::string& why) const {
+        if (any_)
+            report.goal(name, worst_, direction, goal, bench::Judged::by_interval);
+        else
+            report.missing(name, direction, goal, why);
+    }
+
+  private:
+    Interval worst_;
+    bool any_ = false;
+};
 
 }  // namespace
 
@@ -248,38 +127,40 @@ int main(int argc, char** argv) {
                               "messages/bandwidth-over-openmpi"}};
     const bench::Options options = bench::parse(argc, argv, about);
     bench::Report report{about, options};
-    const auto& processors = bench::allowed_processors();
-    const auto memory = penstock::SharedMemory::create("figures", sizeof(Found));
-    auto& found = *new (memory.data()) Found{};
+    const int processors = static_cast<int>(bench::allowed_processors().size());
+    const int rivals = std::min(processors, 16);
+    bench::OpenMpi rival(std::max(rivals, 2));
+    Tape tape(figures_on_tape);
 
-    for (const Substrate substrate : {Substrate::processes, Substrate::threads}) {
-        const auto program = [&](Rank me) {
-            bench::pin_this_thread(processors[static_cast<std::size_t>(me.index()) % processors.size()]);
-            Side side(me);
-            if (me.index() == 1) return side.serve();
-            bench::Floors floors{processors.front(), processors[processors.size() > 1 ? 1 : 0]};
-            measure(found, options, side, floors, substrate);
-            side.stop();
-        };
-        penstock::spmd(2, program, {.substrate = substrate, .pin = false});
+    Worst latency, bandwidth, latency_over_rival, bandwidth_over_rival;
+    for (const Team& team : teams(options, processors, rival.available() ? rivals : 0)) {
+        tape.rewind();
+        penstock::spmd(
+            team.ranks, [&](Rank me) { measure(team, me, tape, rival); }, {.substrate = team.substrate, .pin = false});
+        tape.rewind();
+        for (const Stage& stage : team.stages) {
+            const auto result = played(stage, tape);
+            report_rows(report, stage, result);
+            if (!stage.judged) continue;
+            const bool trips = stage.kind == Stage::latency;
+            if (trips)
+                latency.add(result.ratio("automatic", "F2"), true);
+            else
+                bandwidth.add(result.ratio("memcpy", "automatic"), false);
+            if (rival.available())
+                (trips ? latency_over_rival : bandwidth_over_rival).add(result.ratio("Open MPI", "automatic"), false);
+        }
     }
+    latency.judge(report, "messages/latency-8", Direction::at_most, 0.75, "");
+    latency_over_rival.judge(report, "messages/latency-over-openmpi", Direction::at_least, 1, rival.why());
+    bandwidth.judge(report, "messages/bandwidth", Direction::at_least, 0.9, "");
+    bandwidth_over_rival.judge(report, "messages/bandwidth-over-openmpi", Direction::at_least, 1, rival.why());
 
-    for (std::size_t i = 0; i < found.rows; ++i) {
-        const auto& [name, figures, latency] = found.row[i];
-        report.row(name.data(), {{latency ? "median_ns" : "GB_a_second", figures[0]},
-                                 {latency ? "over_F2" : "of_memcpy", figures[1]},
-                                 {"low", figures[2]},
-                                 {"high", figures[3]}});
-    }
-    report.goal("messages/latency-8", worse(found.of[0].latency, found.of[1].latency, true), Direction::at_most, 0.75,
-                bench::Judged::by_interval);
-    report.goal("messages/bandwidth", worse(found.of[0].bandwidth, found.of[1].bandwidth, false), Direction::at_least,
-                0.9, bench::Judged::by_interval);
-    const std::string why = "no comparison with Open MPI has been written yet";
-    report.missing("messages/latency-over-openmpi", Direction::at_least, 1, why);
-    report.missing("messages/bandwidth-over-openmpi", Direction::at_least, 1, why);
-    report.note("each goal is judged by the worse of threads and processes; the rows F2 over itself are the noise");
+    report.note("each goal is judged by the worse of threads and processes; 99.9th percentiles are of single messages");
     report.note("memcpy: the receiver copies from memory of the sender, told by a flag and answering by one");
-    if (processors.size() < 2) report.note("one processor: both ranks share it, so the figures are those of switching");
+    report.note(rival.available() ? rival.version() + " between processes, over shared memory (--mca pml ob1 --mca btl "
+                                                      "self,vader), each rank bound to a core"
+                                  : rival.why());
+    if (processors < 2) report.note("one processor: both ranks share it, so the figures are those of switching");
     return report.finish();
 }

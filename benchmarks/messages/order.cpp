@@ -1,0 +1,122 @@
+#include "messages/order.hpp"
+
+#include <algorithm>
+
+namespace messages {
+namespace {
+
+using penstock::Protocol;
+using penstock::Substrate;
+
+constexpr Protocol protocols[] = {Protocol::automatic, Protocol::ring, Protocol::pull, Protocol::push,
+                                  Protocol::pure_pull};
+
+std::string words(std::size_t bytes) {
+    if (bytes >= std::size_t{1} << 20) return std::to_string(bytes >> 20) + " MiB";
+    if (bytes >= 1024) return std::to_string(bytes >> 10) + " KiB";
+    return std::to_string(bytes) + " B";
+}
+
+/// So many that a batch takes a few milliseconds, by rough figures for one.
+std::uint32_t times_for(std::size_t bytes, bool quick) {
+    const double one = 300 + static_cast<double>(bytes) / 5;
+    const double wanted = quick ? 1e6 : 2.5e6;
+    return static_cast<std::uint32_t>(std::clamp(wanted / one, 3.0, 4000.0));
+}
+
+bench::Plan plan_for(const bench::Options& options, bool judged, std::size_t bytes) {
+    bench::Plan plan = options.plan;
+    if (options.quick || judged) return plan;
+    plan.rounds = bytes > bandwidth_bytes ? 11 : 31;
+    plan.attempts = 1;
+    return plan;
+}
+
+std::string of(Substrate substrate) { return ", " + std::string(penstock::name(substrate)) + ", "; }
+
+void add_ours(Stage& stage, Order order) {
+    for (const Protocol protocol : protocols) {
+        order.protocol = protocol;
+        stage.entries.push_back({std::string(penstock::name(protocol)), order});
+    }
+}
+
+Stage latency(const bench::Options& options, Substrate substrate, std::size_t bytes, bool rival) {
+    Stage stage{"half a round trip of " + words(bytes) + of(substrate), Stage::latency, {}, {}, bytes};
+    stage.judged = bytes == latency_bytes;
+    stage.plan = plan_for(options, stage.judged, bytes);
+    stage.entries.push_back({"F2", {.work = Work::two_lines}});
+    Order order{.work = Work::round_trips, .times = times_for(bytes, options.quick), .bytes = bytes};
+    add_ours(stage, order);
+    order.work = Work::rival_trips;
+    if (rival) stage.entries.push_back({"Open MPI", order});
+    return stage;
+}
+
+Stage bandwidth(const bench::Options& options, Substrate substrate, std::size_t bytes, bool rival) {
+    Stage stage{"stream of " + words(bytes) + of(substrate), Stage::bandwidth, {}, {}, bytes};
+    stage.judged = bytes == bandwidth_bytes;
+    stage.plan = plan_for(options, stage.judged, bytes);
+    Order order{.work = Work::bare_copy, .times = times_for(bytes, options.quick), .bytes = bytes};
+    stage.entries.push_back({"memcpy", order});
+    order.work = Work::fan;
+    add_ours(stage, order);
+    order.work = Work::rival_fan;
+    if (rival) stage.entries.push_back({"Open MPI", order});
+    return stage;
+}
+
+/// One source and several destinations, or several pairs.
+Stage several(const bench::Options& options, Substrate substrate, Work work, int width, int ranks, int processors,
+              std::size_t bytes, int rivals) {
+    const bool fan = work == Work::fan;
+    Stage stage{(fan ? "from one to " + std::to_string(width) : std::to_string(width) + " pairs") + ", " + words(bytes) +
+                    (ranks > processors ? ", more ranks than processors" : "") + of(substrate),
+                Stage::several,
+                {},
+                plan_for(options, false, bytes),
+                bytes};
+    Order order{.work = work, .times = times_for(bytes * static_cast<unsigned>(width), options.quick), .bytes = bytes};
+    order.width = static_cast<std::uint32_t>(width);
+    add_ours(stage, order);
+    order.work = fan ? Work::rival_fan : Work::rival_trips;
+    if (ranks <= rivals) stage.entries.push_back({"Open MPI", order});
+    return stage;
+}
+
+/// 1, 2, 4 ... and the most that have processors of their own; at least 2, so that there is something to see.
+std::vector<int> widths(int most) {
+    std::vector<int> all;
+    for (int width = 1; width < most; width *= 2) all.push_back(width);
+    all.push_back(most);
+    return all;
+}
+
+}  // namespace
+
+std::vector<Team> teams(const bench::Options& options, int processors, int rivals) {
+    std::vector<Team> all;
+    const auto sizes = options.quick ? std::vector<std::size_t>{latency_bytes, 4096, 65536, bandwidth_bytes}
+                                     : std::vector<std::size_t>{1, latency_bytes, 32, 64, 256, 1024, 4096, 8192, 16384, 65536,
+                                                                262144, bandwidth_bytes, 4 * bandwidth_bytes, largest_bytes};
+    const auto few = options.quick ? std::vector<std::size_t>{latency_bytes, 65536}
+                                   : std::vector<std::size_t>{latency_bytes, 65536, bandwidth_bytes};
+    for (const Substrate substrate : {Substrate::processes, Substrate::threads}) {
+        Team two{substrate, 2, {}};
+        for (const auto bytes : sizes) two.stages.push_back(latency(options, substrate, bytes, rivals >= 2));
+        for (const auto bytes : sizes)
+            if (bytes >= 1024) two.stages.push_back(bandwidth(options, substrate, bytes, rivals >= 2));
+        all.push_back(std::move(two));
+        const auto one_team = [&](Work work, int width, int ranks) {
+            Team team{substrate, ranks, {}};
+            for (const auto bytes : few)
+                team.stages.push_back(several(options, substrate, work, width, ranks, processors, bytes, rivals));
+            all.push_back(std::move(team));
+        };
+        for (const int width : widths(std::clamp(processors - 1, 2, 16))) one_team(Work::fan, width, width + 1);
+        for (const int width : widths(std::clamp(processors / 2, 2, 8))) one_team(Work::round_trips, width, 2 * width);
+    }
+    return all;
+}
+
+}  // namespace messages
