@@ -46,6 +46,7 @@ def machine() -> None:
         ("clock", f"{here['clock']}, {here['nanoseconds_per_tick']:.4g} ns a tick (calibrated)"),
         ("waits by", "spinning, then sleeping" if here["monitor_wait"] == "none" else f"spinning, {here['monitor_wait']}, then sleeping"),
         ("demotes lines (CLDEMOTE)", "yes" if here["cldemote"] else "no"),
+        ("stores travel", f"{_core.store_ways()} (calibrated)"),
         ("targets by default", f"{count}, and the caller while it waits"),
         ("placement", description.rsplit("; ", 1)[-1]),
         ("prefetching", "measured while tasks run, for each procedure and shape"),
