@@ -18,6 +18,7 @@ def invoke(*arguments):
 def test_machine_tells_processors_and_targets():
     result = invoke("machine")
     assert result.exit_code == 0 and "targets by default" in result.output and "calibrated" in result.output
+    assert any(f"stores travel {way}" in " ".join(result.output.replace("│", " ").split()) for way in ("plain", "demote", "stream"))
 
 
 def test_gallery_lists_the_applications():
