@@ -9,6 +9,10 @@
 
 namespace penstock {
 
+/// What memory is to be made of. Huge pages (2 MiB on x86) are a wish: where the kernel has none to give, or the memory is
+/// smaller than one, ordinary ones do; huge_bytes() tells what was got.
+enum class Pages { ordinary, huge };
+
 /// Zeroed, page-aligned memory of this process, present from the start (no page faults later) and near one NUMA node.
 /// From the size of a huge page on it is aligned to one and asks for them. Moved, not copied; freed at destruction.
 class LocalMemory {
@@ -35,6 +39,9 @@ class LocalMemory {
 
     /// Whether the kernel took the wish for huge pages (it may still give small ones).
     bool asks_for_huge_pages() const noexcept { return huge_; }
+
+    /// Bytes that are made of huge pages now, as the kernel counts them. Reads /proc: about a millisecond.
+    std::size_t huge_bytes() const;
 
   private:
     std::byte* data_ = nullptr;
@@ -65,9 +72,10 @@ class SharedMemory {
 
     SharedMemory() noexcept = default;
 
-    /// New zeroed memory of `bytes` > 0. `name` is for /proc/PID/maps only, cut after 200 bytes.
-    /// Throws SystemError when memory or descriptors are short, UsageError for 0 bytes.
-    static SharedMemory create(std::string_view name, std::size_t bytes);
+    /// New zeroed memory of `bytes` > 0, near the processor that makes it. `name` is for /proc/PID/maps only, cut after
+    /// 200 bytes. With huge pages it costs about 0.2 ms more for each MiB. Throws SystemError when memory or descriptors are
+    /// short, UsageError for 0 bytes.
+    static SharedMemory create(std::string_view name, std::size_t bytes, Pages pages = Pages::ordinary);
 
     /// Maps memory from a descriptor that another process sent. Takes the descriptor over in every case: it is closed
     /// on failure too. `bytes` is what the memory must be at least (0: any size). Throws InvalidSharedMemory when it is
@@ -82,6 +90,10 @@ class SharedMemory {
     std::byte* data() const noexcept { return data_; }
     std::size_t size() const noexcept { return size_; }
     std::span<std::byte> bytes() const noexcept { return {data_, size_}; }
+
+    /// Bytes that this process has mapped by huge pages now, as the kernel counts them. A process that adopted the memory gets
+    /// there page by page as it uses it. Reads /proc: about a millisecond.
+    std::size_t huge_bytes() const;
 
     /// The descriptor, to be sent to other processes; stays owned by this object.
     int descriptor() const noexcept { return descriptor_; }

@@ -103,8 +103,8 @@ inline constexpr std::size_t longest_name = 63;
 
 enum class State : std::uint32_t { starting, running, finished, failed, dead };
 
-/// What all know of one rank. `state` is written by the rank itself, and when it died by whoever noticed: the process that started
-/// the team, or any member that watches; `parked` by all.
+/// What all know of one rank. `state` is written by the rank itself, and when it died by whoever noticed: the process that
+/// started the team, or any member that watches; `parked` by all.
 struct alignas(128) Seat {
     std::atomic<State> state{State::starting};
     std::atomic<std::uint32_t> fenced{0};     ///< 1: a barrier over processes reaches this rank
@@ -158,6 +158,8 @@ class RankMemory {
     int owner() const noexcept { return owner_; }
     const std::string& name() const noexcept { return name_; }
     explicit operator bool() const noexcept { return data_ != nullptr; }
+    /// Bytes that this rank has by huge pages now. Reads /proc.
+    std::size_t huge_bytes() const { return local_ ? local_->huge_bytes() : shared_.huge_bytes(); }
     /// What its owner calls it (Rank::make).
     std::uint64_t kind() const noexcept;
     /// What its owner says of what is in it, in words of its own. Throws InvalidGrant when it is spoilt.
@@ -209,8 +211,9 @@ class Rank {
 
     /// New zeroed memory of `bytes` > 0, near this rank's processor, that nobody else has. `name` (1 to 63 bytes) is what
     /// others accept it by; `kind` tells apart what must not be mistaken for one another; `description` (up to 1,000 bytes) is
-    /// shown to those who accept it. Throws UsageError, SystemError.
-    RankMemory make(std::string_view name, std::size_t bytes, std::uint64_t kind = 0, std::string_view description = {}) const;
+    /// shown to those who accept it; `pages` is a wish. Throws UsageError, SystemError.
+    RankMemory make(std::string_view name, std::size_t bytes, std::uint64_t kind = 0, std::string_view description = {},
+                    Pages pages = Pages::ordinary) const;
 
     /// Lets another rank accept this memory, once for each grant; to oneself is legal. Throws UsageError when it is not this
     /// rank's, is frozen, or there is no such rank; RankLost when that rank is gone; SystemError when descriptors run out.

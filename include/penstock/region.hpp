@@ -32,6 +32,11 @@ class OutOfBounds : public UsageError {
     std::size_t size_;
 };
 
+struct RegionOptions {
+    /// Huge pages, for regions of many MiB that are stored to all over the place: a wish, see Region::huge_bytes().
+    Pages pages = Pages::ordinary;
+};
+
 namespace region {
 
 /// Tells regions apart from everything else that is granted, and those of elements of one size from another.
@@ -63,8 +68,9 @@ class Region {
 
   public:
     /// `size` > 0 elements, homed at this rank and private. Throws UsageError, SystemError when there is not that much memory.
-    Region(Rank me, std::string_view name, std::size_t size)
-        : me_(me), memory_(me.make(name, region::bytes_of(name, size, sizeof(T)), region::kind<T>())), size_(size) {}
+    Region(Rank me, std::string_view name, std::size_t size, RegionOptions options = {})
+        : me_(me), memory_(me.make(name, region::bytes_of(name, size, sizeof(T)), region::kind<T>(), {}, options.pages)),
+          size_(size) {}
 
     std::size_t size() const noexcept { return size_; }
     const std::string& name() const noexcept { return memory_.name(); }
@@ -79,6 +85,9 @@ class Region {
         region::check(name(), index, 1, size_);
         return data()[index];
     }
+
+    /// Bytes of it that its owner has by huge pages now. Reads /proc.
+    std::size_t huge_bytes() const { return memory_.huge_bytes(); }
 
     /// Lets this rank store here, once it has accepted. Throws UsageError after freeze() and for a second grant; RankLost.
     void grant(int rank) { me_.grant(memory_, rank); }

@@ -20,19 +20,6 @@ namespace {
 constexpr int policy_preferred = 1;        // MPOL_PREFERRED
 constexpr int advice_populate_write = 23;  // MADV_POPULATE_WRITE, Linux 5.14
 
-// A mapping that starts at a multiple of `alignment`: maps too much and gives back both ends.
-std::byte* map_aligned(std::size_t length, std::size_t alignment) {
-    const std::size_t spare = alignment > pages::small() ? alignment : 0;
-    void* mapped = mmap(nullptr, length + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped == MAP_FAILED) return nullptr;
-    auto* start = static_cast<std::byte*>(mapped);
-    const std::size_t before =
-        spare == 0 ? 0 : (alignment - reinterpret_cast<std::uintptr_t>(start) % alignment) % alignment;
-    if (before != 0) munmap(start, before);
-    if (spare != before) munmap(start + before + length, spare - before);
-    return start + before;
-}
-
 bool prefer_node(std::byte* start, std::size_t length, int node) {
 #ifdef SYS_mbind
     constexpr std::size_t bits = sizeof(unsigned long) * CHAR_BIT;
@@ -68,7 +55,7 @@ LocalMemory::LocalMemory(std::size_t bytes, int node) {
     // A huge page too many would not be given back, so the end is rounded to a small one.
     const std::size_t length = pages::rounded_up(bytes, pages::small());
     if (length < bytes || length > pages::available()) refuse(bytes, ENOMEM);
-    std::byte* start = map_aligned(length, large ? pages::huge() : pages::small());
+    std::byte* start = pages::map_aligned(length, large ? pages::huge() : pages::small(), PROT_READ | PROT_WRITE);
     if (start == nullptr) refuse(bytes, errno);
     huge_ = large && madvise(start, length, MADV_HUGEPAGE) == 0;
     if (node != nearest_node && prefer_node(start, length, node)) node_ = node;
@@ -84,6 +71,8 @@ LocalMemory::LocalMemory(std::size_t bytes, int node) {
 LocalMemory::~LocalMemory() {
     if (data_ != nullptr) munmap(data_, mapped_);
 }
+
+std::size_t LocalMemory::huge_bytes() const { return pages::mapped_by_huge(data_, size_); }
 
 LocalMemory::LocalMemory(LocalMemory&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),

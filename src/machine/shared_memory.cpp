@@ -15,6 +15,7 @@ namespace {
 
 constexpr int seals_against_changes_of_size = F_SEAL_SHRINK | F_SEAL_GROW;
 constexpr int seal_future_write = 0x0010;  // F_SEAL_FUTURE_WRITE, Linux 5.1
+constexpr int advice_collapse = 25;            // MADV_COLLAPSE, Linux 6.1
 constexpr std::size_t longest_name = 200;
 
 // Closes a descriptor unless it was taken on.
@@ -44,10 +45,15 @@ int allocate(int descriptor, std::size_t bytes) {
 
 std::byte* map(int descriptor, std::size_t bytes, SharedMemory::Access access) {
     const int protection = access == SharedMemory::Access::read_write ? PROT_READ | PROT_WRITE : PROT_READ;
-    void* start = mmap(nullptr, bytes, protection, MAP_SHARED, descriptor, 0);
-    if (start == MAP_FAILED)
-        throw SystemError(errno == EPERM ? "shared memory is frozen; map it read-only" : "cannot map shared memory",
-                          errno);
+    // Huge pages can only be mapped where one could begin, by whoever asks for them and by whoever adopts the memory.
+    const std::size_t length = pages::rounded_up(bytes, pages::small());
+    std::byte* const place = bytes >= pages::huge() ? pages::map_aligned(length, pages::huge(), PROT_NONE) : nullptr;
+    void* start = mmap(place, bytes, protection, MAP_SHARED | (place != nullptr ? MAP_FIXED : 0), descriptor, 0);
+    if (start == MAP_FAILED) {
+        const int number = errno;
+        if (place != nullptr) munmap(place, length);
+        throw SystemError(number == EPERM ? "shared memory is frozen; map it read-only" : "cannot map shared memory", number);
+    }
     return static_cast<std::byte*>(start);
 }
 
@@ -61,7 +67,7 @@ InvalidSharedMemory::InvalidSharedMemory(const std::string& what, std::size_t ex
 SharedMemory::SharedMemory(int descriptor, std::size_t bytes, Access access)
     : data_(map(descriptor, bytes, access)), size_(bytes), descriptor_(descriptor) {}
 
-SharedMemory SharedMemory::create(std::string_view name, std::size_t bytes) {
+SharedMemory SharedMemory::create(std::string_view name, std::size_t bytes, Pages pages) {
     if (bytes == 0)
         throw UsageError("SharedMemory::create: shared memory of 0 bytes cannot be mapped; ask for at least 1");
     const std::string failure =
@@ -76,6 +82,11 @@ SharedMemory SharedMemory::create(std::string_view name, std::size_t bytes) {
         throw SystemError("cannot seal shared memory against changes of its size", errno);
     SharedMemory memory(descriptor.get(), bytes, Access::read_write);
     descriptor.take();
+    if (pages == Pages::huge && bytes >= pages::huge()) {
+        // Most systems give shared memory huge pages only when it is made of them afterwards. A refusal costs speed only.
+        static_cast<void>(madvise(memory.data_, bytes, MADV_HUGEPAGE));
+        static_cast<void>(madvise(memory.data_, bytes, advice_collapse));
+    }
     return memory;
 }
 
@@ -113,6 +124,8 @@ SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
     std::swap(descriptor_, taken.descriptor_);
     return *this;
 }
+
+std::size_t SharedMemory::huge_bytes() const { return pages::mapped_by_huge(data_, size_); }
 
 int SharedMemory::duplicate_descriptor() const {
     const int copy = fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);

@@ -64,7 +64,7 @@ std::optional<Letter> take_first(Letters<Key>& letters, const Key& key) {
 class Mail {
   public:
     virtual ~Mail() = default;
-    virtual RankMemory make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind) = 0;
+    virtual RankMemory make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind, Pages pages) = 0;
     /// Sends a grant. False when the receiver's box is full just now or its end is gone.
     virtual bool try_send(const Member& member, const RankMemory& memory, int to) = 0;
     /// The oldest grant of this name by this owner that has arrived, if any.
@@ -86,7 +86,7 @@ class Mail {
 /// Grants between threads: a table that all members have. Safe from any thread.
 class ThreadMail final : public Mail {
   public:
-    RankMemory make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind) override;
+    RankMemory make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind, Pages pages) override;
     bool try_send(const Member& member, const RankMemory& memory, int to) override;
     std::optional<Letter> collect(const Member& member, int owner, const std::string& name) override;
     void take_in(const Member&) override {}
@@ -108,7 +108,7 @@ class ProcessMail final : public Mail {
     /// The two ends of one box: receiving, sending. Throws SystemError.
     static std::pair<OwnedDescriptor, OwnedDescriptor> box();
 
-    RankMemory make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind) override;
+    RankMemory make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind, Pages pages) override;
     bool try_send(const Member& member, const RankMemory& memory, int to) override;
     std::optional<Letter> collect(const Member& member, int owner, const std::string& name) override;
     void take_in(const Member& member) override;

@@ -63,10 +63,10 @@ std::pair<OwnedDescriptor, OwnedDescriptor> ProcessMail::box() {
     return both;
 }
 
-RankMemory ProcessMail::make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind) {
+RankMemory ProcessMail::make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind, Pages pages) {
     const auto offset = MemoryNote::offset(bytes);
     if (!offset) throw SystemError("cannot get " + std::to_string(bytes) + " bytes of memory; ask for less", ENOMEM);
-    auto shared = SharedMemory::create("penstock-" + std::string(name), *offset + sizeof(MemoryNote));
+    auto shared = SharedMemory::create("penstock-" + std::string(name), *offset + sizeof(MemoryNote), pages);
     auto* note = new (shared.data() + *offset) MemoryNote;
     note->bytes = bytes;
     note->kind = kind;

@@ -85,13 +85,14 @@ std::string RankMemory::description() const {
     return {note_->description, length};
 }
 
-RankMemory Rank::make(std::string_view name, std::size_t bytes, std::uint64_t kind, std::string_view description) const {
+RankMemory Rank::make(std::string_view name, std::size_t bytes, std::uint64_t kind, std::string_view description,
+                      Pages pages) const {
     check_name(name);
     if (bytes == 0) throw UsageError("memory '" + std::string(name) + "' of 0 bytes cannot be shared; ask for at least 1");
     if (description.size() > team::MemoryNote::longest_description)
         throw UsageError("the description of memory '" + std::string(name) + "' has " + std::to_string(description.size()) +
                          " bytes, but there is room for " + std::to_string(team::MemoryNote::longest_description));
-    auto memory = member_->mail->make(*member_, name, bytes, kind);
+    auto memory = member_->mail->make(*member_, name, bytes, kind, pages);
     memory.note_->described = static_cast<std::uint32_t>(description.copy(memory.note_->description, description.size()));
     return memory;
 }

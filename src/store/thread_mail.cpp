@@ -21,7 +21,8 @@ RankMemory Mail::assemble(std::byte* data, std::size_t bytes, int owner, std::st
     return memory;
 }
 
-RankMemory ThreadMail::make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind) {
+/// Memory of this process asks for huge pages whenever it is large enough.
+RankMemory ThreadMail::make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind, Pages) {
     const auto offset = MemoryNote::offset(bytes);
     if (!offset) throw SystemError("cannot get " + std::to_string(bytes) + " bytes of memory; ask for less", ENOMEM);
     auto local = std::make_shared<LocalMemory>(*offset + sizeof(MemoryNote));

@@ -109,6 +109,23 @@ TEST(SharedMemory, is_zeroed_and_allocated_for_real_at_creation) {
     EXPECT_GE(static_cast<std::size_t>(status.st_blocks) * 512, mib + 3);
 }
 
+TEST(SharedMemory, comes_by_huge_pages_when_asked_or_says_that_it_did_not) {
+    const auto small = SharedMemory::create("small", mib, Pages::huge);
+    EXPECT_EQ(small.huge_bytes(), 0u);
+    const auto plain = SharedMemory::create("plain", 8 * mib);
+    const auto memory = SharedMemory::create("huge", 8 * mib + 5, Pages::huge);
+    EXPECT_TRUE(all_zero(memory.bytes()));
+    EXPECT_LE(memory.huge_bytes(), 8 * mib);
+    EXPECT_GE(memory.huge_bytes(), plain.huge_bytes());
+    RecordProperty("huge_bytes", static_cast<int>(memory.huge_bytes()));
+    // Somebody else can map it in the same way.
+    const auto peer = SharedMemory::adopt(memory.duplicate_descriptor());
+    EXPECT_EQ(address(peer.data()) % (2 * mib), address(memory.data()) % (2 * mib));
+    memory.bytes().back() = std::byte{3};
+    EXPECT_EQ(peer.bytes().back(), std::byte{3});
+    EXPECT_EQ(ftruncate(memory.descriptor(), 4096), -1);
+}
+
 TEST(SharedMemory, can_neither_shrink_nor_grow) {
     const auto memory = SharedMemory::create("test", 8192);
     EXPECT_EQ(ftruncate(memory.descriptor(), 4096), -1);

@@ -249,6 +249,21 @@ TEST_P(RegionTest, rows_that_overlap_and_sources_that_are_too_small_are_refused)
     });
 }
 
+TEST_P(RegionTest, a_region_of_huge_pages_is_a_region_like_all_others) {
+    run(2, [](Rank me) {
+        constexpr std::size_t size = std::size_t{5} << 20;
+        Region<unsigned char> region(me, "large", size, {.pages = penstock::Pages::huge});
+        require(region.huge_bytes() <= size + 4096 && region.huge_bytes() % 4096 == 0, "it says what it came by");
+        region.grant(1 - me.index());
+        auto remote = Remote<unsigned char>::accept(me, 1 - me.index(), "large");
+        Barrier end(me, "end");
+        remote.fill(0, size, 7);
+        end.arrive_and_wait();
+        require(std::ranges::count(region, 7) == static_cast<std::ptrdiff_t>(size), "everything arrives");
+        end.arrive_and_wait();
+    });
+}
+
 TEST_P(RegionTest, no_region_is_empty_or_larger_than_memory) {
     run(1, [](Rank me) {
         try {
