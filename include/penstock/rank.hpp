@@ -197,8 +197,8 @@ class Awaited {
     int value_;
 };
 
-/// One member of a team, as `spmd` gives it to the function that it runs. One word, copied freely; used by the thread (or the
-/// first thread of the process) that it stands for, and only while that function runs.
+/// One member of a team, as `spmd` and `join` give it to the function that they run. One word, copied freely; used by the
+/// thread (or the first thread of the process) that it stands for, and only while that function runs.
 class Rank {
   public:
     explicit Rank(team::Member& member) noexcept : member_(&member) {}

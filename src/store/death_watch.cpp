@@ -73,11 +73,6 @@ void mark_dead(const ControlBlock& control, std::span<const Watched> ended) {
     for (const auto& one : died) control.end(one.rank, State::dead);
 }
 
-bool has_ended(int process) noexcept {
-    pollfd entry{process, POLLIN, 0};
-    return poll(&entry, 1, 0) == 1;
-}
-
 DeathWatch::DeathWatch(const ControlBlock& control, int own, std::vector<OwnedDescriptor> processes)
     : control_(control), processes_(std::move(processes)), stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!stop_) throw SystemError("cannot watch the members of a team", errno);

@@ -30,9 +30,6 @@ bool learn_ends(const ControlBlock& control, std::span<const Watched> ended);
 /// to tell how they ended.
 void mark_dead(const ControlBlock& control, std::span<const Watched> ended);
 
-/// Has this process ended? Not whether it was reaped.
-bool has_ended(int process) noexcept;
-
 /// A thread that marks the seats of members that die.
 class DeathWatch {
   public:

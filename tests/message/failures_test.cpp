@@ -5,8 +5,6 @@
 
 #include <atomic>
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
 #include <random>
 #include <thread>
 
@@ -261,16 +259,9 @@ TEST_P(MessageFailureTest, counters_that_cannot_be_are_refused) {
 class MessageDeathTest : public testing::Test {
   protected:
     void SetUp() override {
-#ifdef PENSTOCK_TSAN
-        GTEST_SKIP() << "the thread sanitizer does not follow forked processes";
-#endif
+        SKIP_UNDER_THREAD_SANITIZER();
     }
 };
-
-std::size_t open_descriptors() {
-    const std::filesystem::directory_iterator entries("/proc/self/fd");
-    return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
-}
 
 TEST_F(MessageDeathTest, a_receive_from_anybody_tells_of_each_death_once_and_goes_on) {
     const auto program = [](Rank me) {
@@ -358,14 +349,7 @@ void kill_one(std::mt19937_64& random, bool kill_the_sender) {
 }
 
 void kill_many(bool kill_the_sender) {
-    const auto before = open_descriptors();
-    const unsigned kills = std::getenv("PENSTOCK_LONG") != nullptr ? 1'000 : 100;
-    for (unsigned seed = 1; seed <= kills && !testing::Test::HasFailure(); ++seed) {
-        SCOPED_TRACE("seed " + std::to_string(seed));
-        std::mt19937_64 random(seed);
-        kill_one(random, kill_the_sender);
-    }
-    EXPECT_EQ(open_descriptors(), before) << "a descriptor was left behind";
+    penstock_tests::kill_many([&](std::mt19937_64& random) { kill_one(random, kill_the_sender); });
 }
 
 TEST_F(MessageDeathTest, a_sender_killed_at_any_moment_leaves_whole_messages_and_is_reported) { kill_many(true); }

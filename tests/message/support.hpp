@@ -13,14 +13,7 @@
 
 #include "penstock/message.hpp"
 #include "penstock/spmd.hpp"
-
-#if defined(__SANITIZE_THREAD__)
-#define PENSTOCK_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define PENSTOCK_TSAN 1
-#endif
-#endif
+#include "tests/teams.hpp"
 
 namespace message_tests {
 
@@ -81,20 +74,14 @@ inline void run(Substrate substrate, int size, const std::function<void(Rank)>& 
     }
 }
 
-#ifdef PENSTOCK_TSAN
-inline const auto substrates = testing::Values(Substrate::threads);  // forked children do not run under this sanitizer
-#else
 inline const auto substrates = testing::Values(Substrate::threads, Substrate::processes);
-#endif
 
 /// Every substrate.
-class TeamTest : public testing::TestWithParam<Substrate> {
+class TeamTest : public penstock_tests::SubstrateTest {
   protected:
     void run(int size, const std::function<void(Rank)>& program) { message_tests::run(GetParam(), size, program); }
 };
 
-inline std::string name_of(const testing::TestParamInfo<Substrate>& info) {
-    return std::string(penstock::name(info.param));
-}
+using penstock_tests::name_of;
 
 }  // namespace message_tests

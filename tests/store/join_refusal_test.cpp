@@ -1,5 +1,4 @@
 // Who does not get into a team, and why; nothing hangs, nothing is left behind, and nobody holds up the others.
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -319,18 +318,6 @@ TEST(JoinRefusal, users_whom_the_host_admits_are_members_like_all) {
 }
 
 // ---- descriptors ----
-
-/// Runs `body` with room for `more` descriptors beyond those that are open, in a process of its own. Its code.
-template <class Body>
-int with_few_descriptors(std::size_t more, Body body) {
-    return Program([&] {
-               const auto limit = open_descriptors() + more;
-               const rlimit few{limit, limit};
-               if (setrlimit(RLIMIT_NOFILE, &few) != 0) throw std::runtime_error("cannot limit descriptors");
-               body();
-           })
-        .code();
-}
 
 template <class Body>
 bool throws_emfile(Body body) {

@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <csignal>
-#include <cstdio>
 #include <functional>
 #include <mutex>
 #include <random>
@@ -86,14 +85,7 @@ void kill_one(std::mt19937_64& random, int size, int victim, const std::function
 
 void kill_many(int size, int victim, const std::function<void(Rank, Scene&)>& work) {
     penstock::spmd(1, [](Rank) {}, {.substrate = Substrate::processes});  // what is opened once is open now
-    const auto before = open_descriptors();
-    for (std::uint64_t seed = 1; seed <= kills() && !testing::Test::HasFailure(); ++seed) {
-        SCOPED_TRACE("seed " + std::to_string(seed));
-        std::mt19937_64 random(seed);
-        kill_one(random, size, victim, work);
-    }
-    EXPECT_EQ(open_descriptors(), before) << "a descriptor was left behind";
-    EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a process was left behind";
+    penstock_tests::kill_many([&](std::mt19937_64& random) { kill_one(random, size, victim, work); });
 }
 
 // ---- producer and consumer ----
@@ -272,16 +264,8 @@ TEST(Kill, ranks_do_not_outlive_whoever_started_them) {
     EXPECT_EQ(waitpid(starter, nullptr, 0), starter);
     const auto deadline = steady_clock::now() + 10s;
     for (const auto& number : *numbers) {
-        while (kill(number, 0) == 0 && steady_clock::now() < deadline) std::this_thread::sleep_for(1ms);
-        // Orphans are reaped by init, where there is one that does.
-        const auto stat = "/proc/" + std::to_string(number) + "/stat";
-        std::string text;
-        if (FILE* file = std::fopen(stat.c_str(), "r")) {
-            char line[256]{};
-            if (std::fgets(line, sizeof line, file)) text = line;
-            std::fclose(file);
-        }
-        EXPECT_TRUE(text.empty() || text.find(") Z ") != std::string::npos) << text;
+        while (!has_ended(number) && steady_clock::now() < deadline) std::this_thread::sleep_for(1ms);
+        EXPECT_TRUE(has_ended(number)) << number;
     }
 }
 

@@ -54,22 +54,10 @@ struct Seen {
     std::array<std::atomic<int>, 3> process;
 };
 
-/// Is it gone, or dead and not reaped yet?
-bool ended(int process) {
-    if (kill(process, 0) != 0) return true;
-    char line[256]{};
-    if (FILE* file = std::fopen(("/proc/" + std::to_string(process) + "/stat").c_str(), "r")) {
-        const bool read = std::fgets(line, sizeof line, file) != nullptr;
-        std::fclose(file);
-        return read && std::string(line).find(") Z ") != std::string::npos;
-    }
-    return true;
-}
-
 bool all_end(const Seen& seen) {
     const auto deadline = steady_clock::now() + 10s;
     for (const auto& process : seen.process)
-        while (!ended(process))
+        while (!has_ended(process))
             if (steady_clock::now() > deadline) return false;
     return true;
 }

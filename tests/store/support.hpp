@@ -1,4 +1,4 @@
-// What the tests of teams share: both substrates, memory in which forked ranks leave what they saw, kills.
+// What the tests of this layer share: teams of both substrates, memory in which forked ranks leave what they saw.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,31 +7,22 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <iterator>
+#include <fstream>
 #include <new>
+#include <stdexcept>
 #include <string>
 
 #include "penstock/spmd.hpp"
+#include "tests/teams.hpp"
 
 namespace store_tests {
 
 using namespace std::chrono_literals;
 using penstock::Rank;
 using penstock::Substrate;
-
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool thread_sanitizer = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-inline constexpr bool thread_sanitizer = true;
-#else
-inline constexpr bool thread_sanitizer = false;
-#endif
-#else
-inline constexpr bool thread_sanitizer = false;
-#endif
+using penstock_tests::kills;
+using penstock_tests::open_descriptors;
+using penstock_tests::thread_sanitizer;
 
 /// One object that the test and all ranks see, whether they are threads or forked processes.
 template <class T>
@@ -52,39 +43,23 @@ class Blackboard {
     T* object_;
 };
 
-inline std::size_t open_descriptors() {
-    const std::filesystem::directory_iterator entries("/proc/self/fd");
-    return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
+/// Has this process gone, or is it dead and not reaped yet? Orphans are reaped by init, where there is one that does.
+inline bool has_ended(int process) {
+    if (kill(process, 0) != 0) return true;
+    std::string text;
+    std::getline(std::ifstream("/proc/" + std::to_string(process) + "/stat"), text);
+    return text.empty() || text.find(") Z ") != std::string::npos;
 }
 
-/// How often a test kills: often enough to find, or very often when PENSTOCK_LONG is set.
-inline unsigned kills() { return std::getenv("PENSTOCK_LONG") != nullptr ? 1'000 : 100; }
-
 /// A test for each substrate.
-class TeamTest : public testing::TestWithParam<Substrate> {
+class TeamTest : public penstock_tests::SubstrateTest {
   protected:
-    void SetUp() override {
-        if (thread_sanitizer && GetParam() == Substrate::processes)
-            GTEST_SKIP() << "the thread sanitizer does not follow forked processes";
-    }
     template <class Function>
     void run(int size, Function function, std::chrono::nanoseconds accept_within = 20s) {
         penstock::spmd(size, function, {.substrate = GetParam(), .accept_within = accept_within});
     }
     static bool processes() { return GetParam() == Substrate::processes; }
 };
-
-/// For tests that only make sense with processes.
-#define SKIP_UNDER_THREAD_SANITIZER() \
-    if (store_tests::thread_sanitizer) GTEST_SKIP() << "the thread sanitizer does not follow forked processes"
-
-inline std::string name_of(const testing::TestParamInfo<Substrate>& info) {
-    return std::string(penstock::name(info.param));
-}
-
-#define INSTANTIATE_FOR_BOTH_SUBSTRATES(Suite)                                                                       \
-    INSTANTIATE_TEST_SUITE_P(Both, Suite, testing::Values(penstock::Substrate::threads, penstock::Substrate::processes), \
-                             store_tests::name_of)
 
 /// What a rank checks itself: a failure must reach the test from another process too.
 inline void require(bool holds, const char* promise) {

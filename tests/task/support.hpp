@@ -13,34 +13,12 @@
 
 #include "penstock/machine.hpp"
 #include "penstock/topology.hpp"
-
-#if defined(__SANITIZE_THREAD__)
-#define PENSTOCK_TEST_UNDER_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define PENSTOCK_TEST_UNDER_TSAN 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define PENSTOCK_TEST_UNDER_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define PENSTOCK_TEST_UNDER_ASAN 1
-#endif
-#endif
+#include "tests/sanitizers.hpp"
 
 namespace task_tests {
 
-#if defined(PENSTOCK_TEST_UNDER_TSAN)
-inline constexpr bool under_tsan = true;
-#else
-inline constexpr bool under_tsan = false;
-#endif
-#if defined(PENSTOCK_TEST_UNDER_ASAN)
-inline constexpr bool under_asan = true;
-#else
-inline constexpr bool under_asan = false;
-#endif
+inline constexpr bool under_tsan = penstock_tests::thread_sanitizer;
+inline constexpr bool under_asan = penstock_tests::address_sanitizer;
 
 /// Work that shrinks under a sanitizer, which makes every hand-off many times slower.
 constexpr int scaled(int plain, int sanitized) { return under_tsan || under_asan ? sanitized : plain; }
