@@ -62,6 +62,17 @@ class Carried {
         return std::nullopt;
     }
 
+    /// A sign on the row of this name.
+    void mark(const std::string& name) {
+        for (std::size_t i = 0; i < content_->row_count; ++i)
+            if (name == content_->rows[i].name.data()) content_->rows[i].marked = true;
+    }
+    bool marked(const std::string& name) const {
+        for (std::size_t i = 0; i < content_->row_count; ++i)
+            if (name == content_->rows[i].name.data()) return content_->rows[i].marked;
+        return false;
+    }
+
     /// Everything but the goals, in the order in which it was measured.
     void hand_over(Report& report) const {
         for (std::size_t i = 0; i < content_->row_count; ++i) {
@@ -81,6 +92,7 @@ class Carried {
     struct Row {
         std::array<char, 104> name;
         std::size_t count;
+        bool marked;
         std::array<Figure, 6> figures;
     };
     struct Goal {

@@ -134,6 +134,31 @@ class Remote {
         }
     }
 
+    /// Many stores that are published together, in lines that the caller has assembled: as when a sort scatters its keys. They
+    /// travel by the way that suits all of them, not each, and are ordered once, when this ends; nothing that was stored through
+    /// it may be published before. Lives no longer than its remote.
+    class Batch {
+      public:
+        Batch(Batch&&) = default;
+        Batch& operator=(Batch&&) = delete;
+        ~Batch() { order_stores(way_); }
+
+        /// Elements side by side. Throws OutOfBounds.
+        void store(std::size_t offset, std::span<const T> values) const {
+            region::check(remote_.name(), offset, values.size(), remote_.size());
+            store_bytes_unordered(remote_.at(offset), std::as_bytes(values).data(), values.size_bytes(), way_);
+        }
+
+      private:
+        friend class Remote;
+        Batch(const Remote& remote, StoreWay way) noexcept : remote_(remote), way_(way) {}
+        const Remote& remote_;
+        StoreWay way_;
+    };
+
+    /// `count`: about how many elements will be stored through it.
+    Batch batch(std::size_t count) const { return {*this, way(count * sizeof(T))}; }
+
     /// All earlier stores of this rank, into any region, are visible to whoever sees the flag set.
     void publish(RemoteFlag& flag) const noexcept { flag.set(); }
     /// The same for a counter, which takes this value.

@@ -6,8 +6,8 @@
 //
 // Which one is fastest until the reader has read the bytes depends on the processor and on their number. So it is measured (a
 // few milliseconds, two threads) and remembered: in the process, and for later ones in a file of the user's,
-// $XDG_CACHE_HOME/penstock/stores-<model> (~/.cache where that is not set), for each model of processor and what it can do. A
-// file that cannot be used is measured anew, without a word. The environment may say it instead: PENSTOCK_STORES=plain, demote
+// $XDG_CACHE_HOME/penstock/stores-<number> (~/.cache where that is not set), for each model of processor, what it can do, and how
+// long a line took to the reader. Where the file cannot be used, the answer is measured anew, without a word. The environment may say it instead: PENSTOCK_STORES=plain, demote
 // or stream; or measure, which does so again and renews the file.
 #pragma once
 
@@ -65,5 +65,10 @@ class StoreWays {
 /// Copies `bytes` to memory that another core will read. When it returns, a release store of this thread publishes them,
 /// whatever the way. The two must not overlap.
 void store_bytes(std::byte* to, const std::byte* from, std::size_t bytes, StoreWay way) noexcept;
+
+/// As store_bytes(), for many stores that are published together: order_stores() must come before whatever publishes them.
+void store_bytes_unordered(std::byte* to, const std::byte* from, std::size_t bytes, StoreWay way) noexcept;
+/// Orders what was stored this way before a release store of this thread. Costs nothing for the plain way.
+void order_stores(StoreWay way) noexcept;
 
 }  // namespace penstock

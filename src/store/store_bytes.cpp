@@ -8,10 +8,13 @@
 #endif
 
 namespace penstock {
-namespace ways {
 namespace {
 
 #if defined(__x86_64__)
+using ways::demote_line;
+using ways::line;
+using ways::to_line;
+
 void copy_demoting(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
     const std::size_t head = std::min(bytes, to_line(to));
     std::memcpy(to, from, head);
@@ -40,7 +43,7 @@ void copy_streaming(std::byte* to, const std::byte* from, std::size_t bytes) noe
 
 }  // namespace
 
-void copy(std::byte* to, const std::byte* from, std::size_t bytes, StoreWay way) noexcept {
+void store_bytes_unordered(std::byte* to, const std::byte* from, std::size_t bytes, StoreWay way) noexcept {
     switch (way) {
         case StoreWay::demote:
             return copy_demoting(to, from, bytes);
@@ -51,7 +54,7 @@ void copy(std::byte* to, const std::byte* from, std::size_t bytes, StoreWay way)
     }
 }
 
-void order(StoreWay way) noexcept {
+void order_stores(StoreWay way) noexcept {
 #if defined(__x86_64__)
     if (way == StoreWay::stream) _mm_sfence();  // such stores are not ordered by a release store
 #else
@@ -59,11 +62,9 @@ void order(StoreWay way) noexcept {
 #endif
 }
 
-}  // namespace ways
-
 void store_bytes(std::byte* to, const std::byte* from, std::size_t bytes, StoreWay way) noexcept {
-    ways::copy(to, from, bytes, way);
-    ways::order(way);
+    store_bytes_unordered(to, from, bytes, way);
+    order_stores(way);
 }
 
 }  // namespace penstock

@@ -4,6 +4,7 @@
 
 #include "penstock/error.hpp"
 #include "store/store_way_file.hpp"
+#include "store/store_way_measure.hpp"
 #include "store/team.hpp"
 
 namespace penstock {
@@ -35,12 +36,13 @@ std::optional<StoreWays>& inherited() {
 /// From the user's file, or measured and written there.
 StoreWays remembered(bool again) {
     const auto file = StoreWayFile::here();
-    if (!file) return StoreWays::measure();
+    const auto round_trip = file ? measure_round_trip() : std::nullopt;
+    if (!round_trip) return StoreWays::measure();
     if (!again)
-        if (const auto known = file->load()) return *known;
+        if (const auto known = file->load(*round_trip)) return *known;
     const auto found = StoreWays::measure();
     // A busy moment must not last: only what is found twice is kept for later processes.
-    if (StoreWays::measure() == found) file->save(found);
+    if (StoreWays::measure() == found) file->save(found, *round_trip);
     return found;
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +19,7 @@ namespace penstock {
 namespace {
 
 constexpr std::size_t longest = 4096;  // bytes; a longer file is not ours
+constexpr double largest_move = 1.5;   // of the round trip to the reader; behind another cache it is 3 times or more
 
 /// $XDG_CACHE_HOME, or ~/.cache; a relative path counts as none.
 std::optional<std::filesystem::path> cache_folder() {
@@ -90,7 +92,7 @@ std::optional<StoreWayFile> StoreWayFile::here() {
 
 std::string StoreWayFile::header() const { return "penstock: ways of storing, 1\n" + machine_ + "\n"; }
 
-std::optional<StoreWays> StoreWayFile::load() const {
+std::optional<StoreWays> StoreWayFile::load(double round_trip) const {
     const auto content = content_of(path_);
     if (!content || !content->starts_with(header())) return std::nullopt;
     std::istringstream rest(content->substr(header().size()));
@@ -99,6 +101,11 @@ std::optional<StoreWays> StoreWayFile::load() const {
         if (!(rest >> word)) return std::nullopt;
         return store_way_of(word);
     };
+    std::string word, unit;
+    long then = 0;
+    if (!(rest >> word >> then >> unit) || word != "reader" || unit != "ns") return std::nullopt;
+    const double moved = round_trip / static_cast<double>(then);
+    if (!(moved < largest_move && moved > 1 / largest_move)) return std::nullopt;
     StoreWays ways;
     const auto smaller = next_way();
     if (!smaller) return std::nullopt;
@@ -115,11 +122,12 @@ std::optional<StoreWays> StoreWayFile::load() const {
     return ways;
 }
 
-bool StoreWayFile::save(const StoreWays& ways) const {
+bool StoreWayFile::save(const StoreWays& ways, double round_trip) const {
     std::error_code error;
     std::filesystem::create_directories(path_.parent_path(), error);
     if (error) return false;
-    std::string text = header() + std::string(name(ways.smaller_)) + "\n";
+    std::string text = header() + "reader " + std::to_string(std::lround(round_trip)) + " ns\n";
+    text += std::string(name(ways.smaller_)) + "\n";
     for (std::size_t i = 0; i < StoreWays::sizes.size(); ++i)
         text += std::to_string(StoreWays::sizes[i]) + " " + std::string(name(ways.ways_[i])) + "\n";
     text += "end\n";

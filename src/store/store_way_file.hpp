@@ -19,11 +19,11 @@ class StoreWayFile {
 
     const std::filesystem::path& path() const noexcept { return path_; }
 
-    /// What the file says; nothing unless it is a plain file of this user that others cannot write, for this machine, and
-    /// whole.
-    std::optional<StoreWays> load() const;
+    /// What the file says; nothing unless it is a plain file of this user that others cannot write, for this machine, whole,
+    /// and was measured when a round trip to the reader took about as long as now (nanoseconds; within a factor of 1.5).
+    std::optional<StoreWays> load(double round_trip) const;
     /// Replaces the file at one stroke, and makes its folder. False when that could not be done.
-    bool save(const StoreWays& ways) const;
+    bool save(const StoreWays& ways, double round_trip) const;
 
   private:
     std::string header() const;

@@ -13,6 +13,7 @@
 #include "penstock/store_way.hpp"
 #include "penstock/topology.hpp"
 #include "store/reader_processor.hpp"
+#include "store/store_way_measure.hpp"
 
 namespace penstock {
 namespace {
@@ -78,6 +79,24 @@ double median(std::vector<double> values) {
 }
 
 }  // namespace
+
+std::optional<double> measure_round_trip() {
+    const auto processor = reader_processor();
+    if (!processor) return std::nullopt;
+    constexpr int round_trips = 201;
+    try {
+        Reader reader(nullptr, *processor);
+        std::vector<double> times;
+        for (int i = -round_trips / 4; i < round_trips; ++i) {
+            const auto begin = Clock::ticks();
+            reader.take(0);
+            if (i >= 0) times.push_back(Clock::nanoseconds(Clock::ticks() - begin));
+        }
+        return median(std::move(times));
+    } catch (const std::system_error&) {
+        return std::nullopt;  // no thread to measure with
+    }
+}
 
 StoreWays StoreWays::measure() {
     StoreWays found;

@@ -30,7 +30,7 @@ void copy_part(const Transposition& block, const Part& part, std::size_t element
                 for (std::size_t r = 0; r < rows; ++r)
                     copy_element(&tile[r][c * element], from + (c * block.from_pitch + r) * element);
             for (std::size_t r = 0; r < rows; ++r)
-                ways::copy(block.to + ((row + r) * block.to_pitch + column) * element, tile[r], columns * element, way);
+                store_bytes_unordered(block.to + ((row + r) * block.to_pitch + column) * element, tile[r], columns * element, way);
         }
     }
 }
@@ -56,8 +56,8 @@ void copy_part(const Transposition& block, const Part& part, StoreWay way) noexc
     // Larger than a line, or no power of two: one by one.
     for (std::size_t r = part.row; r < part.row + part.rows; ++r)
         for (std::size_t c = part.column; c < part.column + part.columns; ++c)
-            ways::copy(block.to + (r * block.to_pitch + c) * block.element,
-                       block.from + (c * block.from_pitch + r) * block.element, block.element, way);
+            store_bytes_unordered(block.to + (r * block.to_pitch + c) * block.element,
+                                  block.from + (c * block.from_pitch + r) * block.element, block.element, way);
 }
 
 /// Columns before the first whole line of every row. All of them where rows do not begin alike.
@@ -94,7 +94,7 @@ void store_transposed(const Transposition& block, StoreWay way) noexcept {
         copy_part(block, {lines.rows, block.rows - lines.rows, lines.column, lines.columns}, way);
         copy_part(block, {0, block.rows, behind, block.columns - behind}, way);
     }
-    ways::order(way);
+    order_stores(way);
 }
 
 }  // namespace penstock

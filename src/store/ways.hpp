@@ -25,9 +25,4 @@ inline void demote_line(const std::byte* address) noexcept {
 #endif
 }
 
-/// As store_bytes(), but a store that goes round the caches is not ordered before a release store yet.
-void copy(std::byte* to, const std::byte* from, std::size_t bytes, StoreWay way) noexcept;
-/// Orders all that was stored this way before a release store.
-void order(StoreWay way) noexcept;
-
 }  // namespace penstock::ways
