@@ -27,7 +27,7 @@ LAYERS = {
         barrier condition flag join mutex queue_lock rank region remote shared_mutex spmd store_way transpose
     """,
     "message": """
-        message message_answer message_error message_ring
+        message message_answer message_claim message_error message_memory message_ring
     """,
     "task": """
         argument descriptor entry footprint handle initiator landing local_store machine options pack procedure ring view

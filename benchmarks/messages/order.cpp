@@ -61,6 +61,11 @@ Stage bandwidth(const bench::Options& options, Substrate substrate, std::size_t 
     stage.entries.push_back({"memcpy", order});
     order.work = Work::fan;
     add_ours(stage, order);
+    if (substrate == Substrate::processes) {
+        order.protocol = Protocol::automatic;
+        order.memory = Memory::allotted;
+        stage.entries.push_back({"automatic, from allocate()", order});
+    }
     order.work = Work::rival_fan;
     if (rival) stage.entries.push_back({"Open MPI", order});
     return stage;

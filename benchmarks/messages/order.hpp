@@ -22,8 +22,8 @@ enum class Work : std::uint32_t {
     rival_fan,
 };
 
-/// Where the bytes lie that are sent.
-enum class Memory : std::uint32_t { ordinary, shared };
+/// Where the bytes lie that are sent: anywhere, or where Messenger::allocate puts them.
+enum class Memory : std::uint32_t { ordinary, allotted };
 
 /// One batch. Rank 0 sends it to the others, then all do their part.
 struct Order {

@@ -91,7 +91,8 @@ void Side::round_trips(Messenger& post, const Order& order, std::vector<double>*
 }
 
 void Side::fan(Messenger& post, const Order& order) {
-    const auto bytes = std::span(own_).first(order.bytes);
+    if (order.memory == Memory::allotted && allotted_.empty()) allotted_ = post.allocate<std::byte>(largest_bytes);
+    const auto bytes = (order.memory == Memory::allotted ? allotted_.elements() : std::span(own_)).first(order.bytes);
     const int width = static_cast<int>(order.width);
     std::uint32_t end = 0;
     if (me_.index() == 0) {

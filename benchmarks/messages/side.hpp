@@ -35,6 +35,7 @@ class Side {
     penstock::Messenger orders_;
     std::vector<std::unique_ptr<penstock::Messenger>> posts_;  ///< one for each protocol
     std::vector<std::byte> own_;
+    penstock::MessageMemory<std::byte> allotted_;
     penstock::RankMemory memory_;  ///< rank 0's: two flags, and what the bare copy reads
     std::uint64_t copies_ = 0;
 };

@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <optional>
 #include <ranges>
 #include <span>
@@ -33,6 +34,7 @@
 #include <vector>
 
 #include "penstock/message_error.hpp"
+#include "penstock/message_memory.hpp"
 #include "penstock/rank.hpp"
 
 namespace penstock {
@@ -61,6 +63,7 @@ struct MessengerOptions {
     std::uint64_t ring_bytes =
         0;  ///< of each ring, a power of two from 4 KiB on; 0: 64 to 256 KiB, less for many ranks
     std::string name = "messages";  ///< tells apart several messengers of one rank
+    std::uint64_t longest_vector = 0;  ///< bytes for which recv_vector allots memory; 0: half of the machine's memory
 };
 
 /// What is known of a message.
@@ -208,7 +211,8 @@ class Messenger {
         return recv_bytes(from, std::as_writable_bytes(std::span(&into, 1)));
     }
     /// Receives a message of any length. A vector that a thread handed over arrives as it is. Throws UsageError when
-    /// the message is no whole number of T; it stays where it is then.
+    /// the message is no whole number of T, MessageTooLong when there is no memory for as much as was announced; it
+    /// stays where it is then.
     template <message::Plain T>
     std::vector<T> recv_vector(int from, Status* status = nullptr) {
         const Status coming = probe(from);
@@ -217,7 +221,12 @@ class Messenger {
         if (auto parcel = take_parcel(coming.source, typeid(T)))
             elements = std::move(static_cast<message::VectorParcel<T>&>(*parcel).vector);
         else {
-            elements.resize(count);
+            check_vector(coming);
+            try {
+                elements.resize(count);
+            } catch (const std::bad_alloc&) {
+                throw_too_long(coming);
+            }
             recv_bytes(coming.source, std::as_writable_bytes(std::span(elements)));
         }
         if (status) *status = coming;
@@ -265,6 +274,15 @@ class Messenger {
     void wait_all_of(int peer);
     void wait_all();
 
+    // ---- memory ----
+
+    /// Memory for `count` > 0 elements, zero at first, from which other processes copy long messages by themselves
+    /// (message_memory.hpp). Between threads any memory is as good. Throws UsageError, SystemError.
+    template <message::Plain T>
+    MessageMemory<T> allocate(std::size_t count) {
+        return MessageMemory<T>(allocate_bytes(count, sizeof(T)));
+    }
+
     // ---- looking ----
 
     /// Waits for a message that no receive under way takes, and tells of it. It stays where it is.
@@ -281,7 +299,10 @@ class Messenger {
 
   private:
     void check(const Request& request) const;
+    void check_vector(const Status& coming) const;
+    [[noreturn]] void throw_too_long(const Status& coming) const;
     bool hands_over(int to) const noexcept;
+    message::SegmentPart allocate_bytes(std::size_t count, std::size_t size);
     void send_parcel(int to, std::unique_ptr<message::Parcel> parcel, std::uint32_t tag);
     std::unique_ptr<message::Parcel> take_parcel(int from, const std::type_info& type);
 

@@ -25,6 +25,7 @@
 #include <cstdint>
 
 #include "penstock/channel.hpp"
+#include "penstock/relax.hpp"
 
 namespace penstock {
 
@@ -44,14 +45,15 @@ class AnswerSought {
     /// That record was published, and may be answered.
     void asked(RecordType& record, Ticket ticket) noexcept {
         record_ = &record;
-        ticket_ = ticket;
+        number_ = ticket.number;  // one by one: a ticket in one piece would be put together in memory
+        slot_ = ticket.slot;
     }
     bool asking() const noexcept { return record_ != nullptr || aside_; }
 
     /// The answer, or null when there is none yet. Between processes it is still in memory that the peer may write.
     const Payload* look() noexcept {
         if (aside_) return &set_aside_;
-        if (record_ == nullptr || record_->done.load(std::memory_order_acquire) < ticket_.number) return nullptr;
+        if (record_ == nullptr || record_->done.load(std::memory_order_acquire) < number_) return nullptr;
         if (record_->payload.is_answer()) return &record_->payload;
         record_ = nullptr;  // completed without one
         return nullptr;
@@ -63,7 +65,8 @@ class AnswerSought {
             aside_ = false;
             return;
         }
-        producer.complete(ticket_);
+        prefetch_write(record_);  // the next message goes there
+        producer.complete({number_, slot_, true});
         record_ = nullptr;
     }
 
@@ -84,7 +87,8 @@ class AnswerSought {
     }
 
     RecordType* record_ = nullptr;  ///< whose answer may come
-    Ticket ticket_{};
+    std::uint64_t number_ = 0;
+    std::uint32_t slot_ = 0;
     bool aside_ = false;
     Payload set_aside_{};
 };
@@ -96,7 +100,10 @@ class AnswerOwed {
     using RecordType = Record<Payload, Policy>;
 
     /// The front of the channel was taken; it stays there until complete().
-    void hold(RecordType& front) noexcept { record_ = &front; }
+    void hold(RecordType& front) noexcept {
+        record_ = &front;
+        prefetch_write(record_);  // the answer goes there
+    }
     bool holds() const noexcept { return record_ != nullptr; }
     /// Where the answer goes, after holds(). Fill it so that is_answer() holds, then complete().
     Payload& payload() noexcept { return record_->payload; }

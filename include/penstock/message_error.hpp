@@ -37,6 +37,21 @@ class Truncated : public Error {
     std::uint64_t room_;
 };
 
+/// A message announces more bytes than recv_vector() may or can allot. It stays where it is: recv() takes what fits into
+/// memory of the caller's.
+class MessageTooLong : public Error {
+  public:
+    MessageTooLong(int source, std::uint64_t announced, std::uint64_t limit);
+    int source() const noexcept { return source_; }
+    std::uint64_t announced() const noexcept { return announced_; }  ///< bytes
+    std::uint64_t limit() const noexcept { return limit_; }          ///< bytes
+
+  private:
+    int source_;
+    std::uint64_t announced_;
+    std::uint64_t limit_;
+};
+
 /// The other rank has destroyed its messenger: it takes nothing any more, and all that it had sent was received.
 class MessengerClosed : public RankLost {
   public:

@@ -1,6 +1,7 @@
 #include "message/core.hpp"
 
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -24,6 +25,9 @@ MessengerOptions complete(MessengerOptions options, Rank me) {
         throw UsageError("ring_bytes of a messenger must be a power of two from " + std::to_string(smallest_ring) +
                          " to " + std::to_string(largest_ring) + ", but " + std::to_string(options.ring_bytes) +
                          " was asked for");
+    if (options.longest_vector == 0)
+        options.longest_vector = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) / 2 *
+                                 static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     if (options.protocol > Protocol::pure_pull)
         throw UsageError("there is no protocol of the number " +
                          std::to_string(static_cast<unsigned>(options.protocol)));
@@ -44,7 +48,8 @@ Core::Core(Rank me, MessengerOptions options)
       options_(complete(std::move(options), me)),
       memory_(me.make(options_.name, Mailbox::size_of(me.size(), options_.ring_bytes), mailbox_kind)),
       box_(Mailbox::create(memory_.data(), me, options_)),
-      peers_(static_cast<unsigned>(me.size())) {
+      peers_(static_cast<unsigned>(me.size())),
+      standstill_(me, box_.header().standstill, [this](int rank) { return standstill_of(rank); }) {
     for (int rank = 0; rank < me.size(); ++rank) {
         if (rank == me.index()) continue;
         try {
@@ -67,33 +72,37 @@ Core::~Core() {
     for (const Peer& peer : peers_) leave(peer.box);
 }
 
-/// Takes back what others might read from or store into memory of this rank's user, and waits where one has begun.
 void Core::withdraw() {
-    for (int rank = 0; rank < me_.size(); ++rank) {
-        Peer& peer = this->peer(rank);
-        if (!peer.attached) continue;
-        const auto until = [&](auto&& poll) {
-            me_.wait_unless([&] { return poll() || me_.gone(rank); }, [] { return -1; });
-        };
-        auto& mine = box_.lane(rank);
-        if (!peer.offered.empty()) {
-            const auto fetching = mine.outward.fetching.exchange(withdrawn, std::memory_order_acq_rel);
-            until([&] { return mine.outward.credits.completed.load(std::memory_order_acquire) >= fetching; });
-        }
-        if (peer.taking && peer.header.way == Way::push) {
-            const auto number = operations_[*peer.taking].number;
-            auto& place = peer.box.lane(me_.index()).outward.place;
-            if (place.exchange(withdrawn, std::memory_order_acq_rel) == (number | being_stored))
-                until([&] { return mine.inward.pushed.load(std::memory_order_acquire) >= number; });
-        }
+    for (int rank = 0; rank < me_.size(); ++rank) withdraw_from(rank);
+}
+
+/// Takes back what this peer might read from or store into memory of this rank's user, and waits where it has begun.
+void Core::withdraw_from(int rank) {
+    Peer& peer = this->peer(rank);
+    if (!peer.attached) return;
+    const auto until = [&](auto&& poll) {
+        me_.wait_unless([&] { return poll() || me_.gone(rank); }, [] { return -1; });
+    };
+    auto& mine = box_.lane(rank);
+    if (!peer.offered.empty()) {
+        const auto begun = mine.outward.fetch.take_back();
+        for (const auto index : peer.offered)
+            if (const auto ticket = operations_[index].ticket; ticket.number <= begun && begun != message_claim::taken_back)
+                until([&] { return peer.producer.complete(ticket); });
+    }
+    if (peer.taking && peer.header.way == Way::push) {
+        const auto number = operations_[*peer.taking].number;
+        if (peer.box.lane(me_.index()).outward.place.take_back(number))
+            until([&] { return mine.inward.pushed.load(std::memory_order_acquire) >= number; });
     }
 }
 
 // ---- lanes ----
 
-void Core::attach(int rank) {
+/// `within`: how long to wait for its mailbox; 0: as long as the team's options say.
+void Core::attach(int rank, std::chrono::nanoseconds within) {
     Peer& peer = this->peer(rank);
-    peer.memory = me_.accept(rank, options_.name, mailbox_kind);
+    peer.memory = me_.accept(rank, options_.name, mailbox_kind, within);
     peer.box = Mailbox::open(peer.memory.data(), peer.memory.size(), me_, rank, options_);
     if (threads()) peer.box.header().holders.fetch_add(1, std::memory_order_relaxed);
     const bool headers_stay = options_.protocol == Protocol::pure_pull;
@@ -128,6 +137,17 @@ void Core::find_out_what_may_be_copied(Peer& peer, int rank) {
     box_.lane(rank).can_fetch.store(allowed ? 1 : 0, std::memory_order_release);
 }
 
+/// Null while the mailbox of this rank is not there.
+StandstillWords* Core::standstill_of(int rank) {
+    Peer& peer = this->peer(rank);
+    try {
+        if (!peer.attached) attach(rank, std::chrono::nanoseconds{1});
+    } catch (const Error&) {
+        return nullptr;
+    }
+    return &peer.box.header().standstill;
+}
+
 // ---- operations ----
 
 std::uint32_t Core::make_operation() {
@@ -149,6 +169,7 @@ std::uint32_t Core::make_operation() {
 
 void Core::done(Operation& operation) {
     operation.state = Operation::State::done;
+    ++moved_;
     --live_;
 }
 
@@ -183,6 +204,17 @@ void Core::spoil(int rank, std::exception_ptr error) {
     if (peer.taking) fail(*peer.taking, error);
     for (auto* queue : {&peer.queued, &peer.offered, &peer.posted})
         while (!queue->empty()) fail(queue->front(), error);
+}
+
+/// Ends an operation of a rank that is still there. One that has begun leaves a gap in what its two ranks exchange, so
+/// nothing more goes between them.
+void Core::give_up(std::uint32_t index, std::exception_ptr error) {
+    const Operation& operation = operations_[index];
+    if (operation.state == Operation::State::posted || operation.state == Operation::State::queued)
+        return fail(index, std::move(error));
+    const int rank = operation.peer;
+    withdraw_from(rank);
+    spoil(rank, std::move(error));
 }
 
 void Core::progress_of(int rank) {
@@ -227,6 +259,7 @@ void Core::progress() {
 
 bool Core::await(std::uint32_t index, std::chrono::nanoseconds limit) {
     Operation& operation = operations_[index];
+    const bool forever = limit == std::chrono::nanoseconds::max();
     std::uint32_t looks = 0;
     const auto poll = [&] {
         if (operation.state == Operation::State::done) return true;
@@ -235,11 +268,17 @@ bool Core::await(std::uint32_t index, std::chrono::nanoseconds limit) {
         else
             progress();
         if (operation.state == Operation::State::done) return true;
-        if (++looks > 64) judge(index, limit == std::chrono::nanoseconds::max());
+        if (++looks > 64) judge(index, forever);
+        if (looks > 64 && forever && operation.state != Operation::State::done)
+            if (const auto who = standstill_.look(moved_); !who.empty())
+                give_up(index, std::make_exception_ptr(WouldDeadlock(who)));
         return operation.state == Operation::State::done;
     };
     // It is judged here, not by the rank, whether the wait is hopeless: messages that lie ready are received first.
-    return me_.wait_for(poll, Awaited::rank(me_.index()), limit);
+    standstill_.begin(operation.peer, !operation.receives);
+    const bool done = me_.wait_for(poll, Awaited::rank(me_.index()), limit);
+    standstill_.end();
+    return done;
 }
 
 std::exception_ptr Core::lost(int rank) {
@@ -310,6 +349,10 @@ Status Core::probe(int from) {
         progress();
         if ((found = unclaimed(from))) return true;
         if (++looks <= 64) return false;
+        if (const auto who = standstill_.look(moved_); !who.empty()) {
+            error = std::make_exception_ptr(WouldDeadlock(who));
+            return true;
+        }
         int last = -1;
         for (int rank = 0; rank < me_.size(); ++rank) {
             if (from != any_source && rank != from) continue;
@@ -328,7 +371,9 @@ Status Core::probe(int from) {
         if (!(found = unclaimed(from))) error = lost(last);
         return true;
     };
+    standstill_.begin(from, false);
     static_cast<void>(me_.wait_for(poll, Awaited::rank(me_.index()), std::chrono::nanoseconds::max()));
+    standstill_.end();
     if (error) std::rethrow_exception(error);
     return *found;
 }

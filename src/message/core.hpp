@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "message/mailbox.hpp"
+#include "message/segments.hpp"
+#include "message/standstill.hpp"
 
 namespace penstock::message {
 
@@ -49,6 +51,8 @@ struct Operation {
 
     State state = State::free;
     bool receives = false;
+    bool in_segment = false;  ///< sends: the bytes lie in one of this rank's segments
+    bool pushes = false;      ///< sends: waits for a place to store to
     std::uint32_t generation = 0;
     int peer = -1;                    ///< any_source for a receive from anybody that has no message yet
     std::uint64_t order = 0;          ///< receives: in which they were posted
@@ -57,6 +61,7 @@ struct Operation {
     std::uint64_t bytes = 0;          ///< to be sent, or room
     std::uint64_t moved = 0;          ///< through the ring
     std::uint64_t number = 0;         ///< of the record with its header
+    Ticket ticket{};                  ///< sends: of that record
     std::uint32_t tag = 0;
     Status status;
     std::unique_ptr<Parcel> parcel;
@@ -89,6 +94,7 @@ struct Peer {
 
     RankMemory memory;
     Mailbox box;  ///< the peer's
+    std::map<std::uint64_t, RankMemory> segments;  ///< the peer's, those that were accepted
     int process = 0;
 };
 
@@ -141,6 +147,12 @@ class Core {
                              std::unique_ptr<Parcel> parcel = nullptr);
     std::uint32_t start_receive(int from, std::span<std::byte> into);
 
+    /// Made when it is first asked for.
+    const std::shared_ptr<Segments>& segments() {
+        if (!segments_) segments_ = std::make_shared<Segments>(me_, options_.name);
+        return segments_;
+    }
+
     Operation& operation(std::uint32_t index) { return operations_[index]; }
     /// Is this operation still to be collected?
     bool stands_for(std::uint32_t index, std::uint32_t generation) const noexcept {
@@ -168,8 +180,8 @@ class Core {
         std::uint32_t tag;
         std::unique_ptr<Parcel> parcel;
     };
-    static constexpr int short_spin = 256;
-    static constexpr int hot_spin = 64;  ///< looks without a breath: a pause may cost as much as the whole transfer
+    static constexpr int short_spin = 512;
+    static constexpr int hot_spin = 256;  ///< looks without a breath: a pause may cost as much as the whole transfer
 
     bool known(int rank) const noexcept { return static_cast<unsigned>(rank) < peers_.size(); }
     Peer& peer(int rank) { return peers_[static_cast<unsigned>(rank)]; }
@@ -216,7 +228,8 @@ class Core {
     }
 
     // lanes (core.cpp)
-    void attach(int rank);
+    void attach(int rank, std::chrono::nanoseconds within = {});
+    StandstillWords* standstill_of(int rank);
     void find_out_what_may_be_copied(Peer& peer, int rank);
     std::uint32_t make_operation();
     void done(Operation& operation);
@@ -234,6 +247,8 @@ class Core {
     void progress_of(int rank);
     bool awaits_one_lane(const Operation& operation) const noexcept { return live_ == 1 && operation.peer >= 0; }
     void withdraw();
+    void withdraw_from(int rank);
+    void give_up(std::uint32_t index, std::exception_ptr error);
 
     // sending (sending.cpp)
     Way way_of(const Peer& peer, const Operation& operation) const;
@@ -250,11 +265,13 @@ class Core {
         explicit operator bool() const noexcept { return envelope != nullptr; }
     };
     Incoming first(int from, Peer& peer);
+    static void check_size(int from, const Peer& peer, const Envelope& header);
     std::optional<std::uint32_t> wanted(Peer& peer) const;
     bool move_in(int from, Peer& peer);
     bool take(int from, Peer& peer);
     bool take_pieces(int from, Peer& peer, Operation& operation);
     bool fetch(int from, Peer& peer, Operation& operation);
+    const std::byte* in_segment(int from, Peer& peer, const Envelope& header);
     void offer_place(int from, Peer& peer, Operation& operation);
     void finish(int from, Peer& peer, Operation& operation);
     void deliver(int from, Operation& operation, const Envelope& header);
@@ -264,11 +281,14 @@ class Core {
     MessengerOptions options_;
     RankMemory memory_;
     Mailbox box_;  ///< this rank's own
+    std::shared_ptr<Segments> segments_;  ///< shared with what was allotted from them
     std::vector<Peer> peers_;
     std::deque<Operation> operations_;
     std::vector<std::uint32_t> free_;
     std::deque<std::uint32_t> posted_any_;
     std::deque<SelfMessage> to_self_;
+    Standstill standstill_;
+    std::uint64_t moved_ = 0;  ///< counts all that was sent or received, in whole or in part
     std::uint64_t order_ = 0;
     std::size_t live_ = 0;  ///< operations that are not done
     int next_any_ = 0;      ///< whose turn it is with receives from anybody

@@ -23,6 +23,14 @@ NoSuchRank::NoSuchRank(int rank, int size) : UsageError(no_such_rank(rank, size)
 Truncated::Truncated(int source, std::uint64_t sent, std::uint64_t room)
     : Error(truncated(source, sent, room)), source_(source), sent_(sent), room_(room) {}
 
+MessageTooLong::MessageTooLong(int source, std::uint64_t announced, std::uint64_t limit)
+    : Error("rank " + std::to_string(source) + " announces a message of " + std::to_string(announced) +
+            " bytes, but recv_vector() may allot " + std::to_string(limit) +
+            " at most; raise MessengerOptions::longest_vector, or take the beginning by recv() into memory of your own"),
+      source_(source),
+      announced_(announced),
+      limit_(limit) {}
+
 MessengerClosed::MessengerClosed(int rank)
     : RankLost(
           rank,

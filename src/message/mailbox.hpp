@@ -17,6 +17,7 @@
 #include "penstock/channel.hpp"
 #include "penstock/message.hpp"
 #include "penstock/message_answer.hpp"
+#include "penstock/message_claim.hpp"
 #include "penstock/message_ring.hpp"
 
 namespace penstock::message {
@@ -33,6 +34,7 @@ enum class Way : std::uint8_t {
     ring_whole,   ///< in the ring, all of it there when the header is
     ring_pieces,  ///< in the ring, piece by piece behind the header
     pull,         ///< the receiver fetches it from words[0]
+    segment,      ///< the receiver copies it from segment words[0], byte words[1] on (segments.hpp); processes only
     push,         ///< the receiver answers where it wants it
     parcel,       ///< words[0] is a Parcel that goes over to the receiver; threads only
     asking,       ///< as inside; its receiver may answer in this header (message_answer.hpp)
@@ -64,17 +66,9 @@ struct Inward {
 struct Outward {
     Credits<> credits;
     RingFreed<> freed;
-    /// Pull: number of the last message that the receiver began to fetch; `withdrawn` once the sender took its offers
-    /// back. Both claim it by read-modify-write, so that memory is never read after its sender has gone.
-    alignas(128) std::atomic<std::uint64_t> fetching{0};
-    /// Push: number of the message that the receiver has a place for, then that number + `being_stored` once the sender
-    /// has begun; `withdrawn` once the receiver took the place back.
-    std::atomic<std::uint64_t> place{0};
-    std::uint64_t place_address = 0;  ///< valid with `place`
-    std::uint64_t place_bytes = 0;    ///< valid with `place`
+    alignas(128) FetchClaim<> fetch;  ///< written by both
+    PlaceClaim<> place;               ///< written by both
 };
-inline constexpr std::uint64_t withdrawn = ~std::uint64_t{0};
-inline constexpr std::uint64_t being_stored = std::uint64_t{1} << 63;
 
 /// What owner and peer write for each other in the owner's mailbox.
 struct Lane {
@@ -82,6 +76,13 @@ struct Lane {
     Outward outward;
     alignas(128) std::atomic<std::uint32_t> can_fetch{
         0};  ///< owner: 1 when it can read the memory of this peer's process
+};
+
+/// Whom the owner has waited for for long (standstill.hpp). One line that is written only while it waits.
+struct alignas(128) StandstillWords {
+    std::atomic<std::uint64_t> waits{0};     ///< owner: whom it waits for, and since which movement; 0: nobody
+    std::atomic<std::uint64_t> asked{0};     ///< others: counts questions whether it really finds nothing
+    std::atomic<std::uint64_t> answered{0};  ///< owner: the questions that were there before a look that found nothing
 };
 
 /// What a mailbox starts with. Written by the owner before anybody else sees it, but for the two atomics.
@@ -96,6 +97,7 @@ struct alignas(128) MailboxHeader {
     std::uint64_t address = 0;  ///< of this header in the owner's process, for finding out what may be fetched
     alignas(128) std::atomic<std::uint32_t> closed{0};  ///< owner: 1 once its messenger is gone
     std::atomic<std::uint32_t> holders{1};              ///< messengers that have it; the last one empties it (threads)
+    StandstillWords standstill;
 };
 
 /// A mailbox as one of the ranks sees it.

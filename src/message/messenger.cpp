@@ -46,7 +46,8 @@ Status Messenger::recv_bytes(int from, std::span<std::byte> into) {
         return status;
     const auto index = core_->start_receive(from, into);
     core_->await(index);
-    return core_->collect(index);
+    status = core_->collect(index);
+    return status;  // one variable on all ways, so that it is made where the caller wants it
 }
 
 Request Messenger::isend_bytes(int to, std::span<const std::byte> bytes, std::uint32_t tag) {
@@ -61,10 +62,28 @@ Request Messenger::irecv_bytes(int from, std::span<std::byte> into) {
 
 bool Messenger::hands_over(int to) const noexcept { return core_->threads() || to == core_->rank().index(); }
 
+void Messenger::check_vector(const Status& coming) const {
+    if (coming.bytes > options().longest_vector) throw_too_long(coming);
+}
+
+void Messenger::throw_too_long(const Status& coming) const {
+    throw MessageTooLong(coming.source, coming.bytes, options().longest_vector);
+}
+
 void Messenger::send_parcel(int to, std::unique_ptr<message::Parcel> parcel, std::uint32_t tag) {
     const auto index = core_->start_send(to, {}, tag, std::move(parcel));
     core_->await(index);
     core_->collect(index);
+}
+
+message::SegmentPart Messenger::allocate_bytes(std::size_t count, std::size_t size) {
+    if (count == 0 || count > std::size_t(-1) / 2 / size)
+        throw UsageError("memory for " + std::to_string(count) + " elements of " + std::to_string(size) +
+                         " bytes cannot be had; ask for at least one, and for less than there is");
+    auto& segments = core_->segments();
+    auto* const data = segments->take(count * size);
+    std::memset(data, 0, count * size);  // it may have been used before
+    return {segments, data, count * size};
 }
 
 std::unique_ptr<message::Parcel> Messenger::take_parcel(int from, const std::type_info& type) {

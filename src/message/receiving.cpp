@@ -57,6 +57,15 @@ Core::Incoming Core::first(int from, Peer& peer) {
     return record ? Incoming{&record->payload, false} : Incoming{};
 }
 
+/// Can a message that travels in this way have this size?
+void Core::check_size(int from, const Peer& peer, const Envelope& header) {
+    const bool inside = is_inside(header.way) || header.is_answer();
+    if (inside && header.bytes > bytes_inside)
+        throw InvalidMessage(from, "size in the header", bytes_inside, header.bytes);
+    if (header.way == Way::ring_whole && header.bytes > peer.reader.capacity())
+        throw InvalidMessage(from, "size in the ring", peer.reader.capacity(), header.bytes);
+}
+
 /// The receive that the next message of this peer goes to: the one posted first.
 std::optional<std::uint32_t> Core::wanted(Peer& peer) const {
     if (peer.posted.empty()) return posted_any_.empty() ? std::nullopt : std::optional(posted_any_.front());
@@ -86,6 +95,7 @@ bool Core::move_in(int from, Peer& peer) {
         (any ? posted_any_ : peer.posted).pop_front();
         operation.state = Operation::State::taking;
         operation.peer = from;
+        ++moved_;
         operation.number = peer.consumer.next();
         if (peer.header.way == Way::push) offer_place(from, peer, operation);
         const bool taken = take(from, peer);
@@ -101,22 +111,19 @@ bool Core::take(int from, Peer& peer) {
     const auto wanted_bytes = std::min(header.bytes, operation.bytes);
     if ((header.way == Way::answer) != peer.takes_answer)
         throw InvalidMessage(from, "way", static_cast<unsigned>(Way::inside), static_cast<unsigned>(header.way));
+    check_size(from, peer, header);
     switch (header.way) {
         case Way::inside:
         case Way::asking:
         case Way::answer:
-            if (header.bytes > bytes_inside)
-                throw InvalidMessage(from, "size in the header", bytes_inside, header.bytes);
             copy_bytes(operation.into, header.words.data(), wanted_bytes);
             break;
         case Way::ring_whole:
-            if (header.bytes > peer.reader.capacity())
-                throw InvalidMessage(from, "size in the ring", peer.reader.capacity(), header.bytes);
-            [[fallthrough]];
         case Way::ring_pieces:
             if (!take_pieces(from, peer, operation)) return false;
             break;
         case Way::pull:
+        case Way::segment:
             if (!fetch(from, peer, operation)) return false;
             break;
         case Way::push:
@@ -170,6 +177,7 @@ bool Core::take_pieces(int from, Peer& peer, Operation& operation) {
             if (at < operation.bytes) copy_bytes(operation.into + at, cell, std::min(count, operation.bytes - at));
         });
         operation.moved += there;
+        ++moved_;
         reader.publish_freed();
         me_.ring(from);
     }
@@ -180,13 +188,15 @@ bool Core::take_pieces(int from, Peer& peer, Operation& operation) {
 bool Core::fetch(int from, Peer& peer, Operation& operation) {
     auto& outward = peer.box.lane(me_.index()).outward;
     if (peer.fetched < operation.number) {
-        auto expected = peer.fetched;
-        if (!outward.fetching.compare_exchange_strong(expected, operation.number, std::memory_order_acq_rel))
-            return false;
+        if (!outward.fetch.begin(peer.fetched, operation.number)) return false;
         peer.fetched = operation.number;
     }
     const auto address = peer.header.words[0];
     const auto bytes = std::min(peer.header.bytes, operation.bytes);
+    if (peer.header.way == Way::segment) {
+        copy_bytes(operation.into, in_segment(from, peer, peer.header), bytes);
+        return true;
+    }
     if (threads()) {
         copy_bytes(operation.into, reinterpret_cast<const void*>(address), bytes);
         return true;
@@ -202,12 +212,24 @@ bool Core::fetch(int from, Peer& peer, Operation& operation) {
     return !me_.dead(from);  // its number may have had a new owner meanwhile
 }
 
+/// The bytes of a message that lies in a segment of its sender. The first one of each segment accepts it.
+const std::byte* Core::in_segment(int from, Peer& peer, const Envelope& header) {
+    const auto number = header.words[0], offset = header.words[1];
+    if (threads() || number >= most_segments)
+        throw InvalidMessage(from, "number of a segment", threads() ? 0 : most_segments - 1, number);
+    RankMemory& segment = peer.segments[number];
+    if (!segment) segment = me_.accept(from, segment_name(options_.name, number), segment_kind);
+    if (offset > segment.size() || header.bytes > segment.size() - offset)
+        throw InvalidMessage(from, "place in a segment", segment.size(), offset + header.bytes);
+    return segment.data() + offset;
+}
+
 /// Push: tells the sender where the bytes should go.
 void Core::offer_place(int from, Peer& peer, Operation& operation) {
-    auto& outward = peer.box.lane(me_.index()).outward;
-    outward.place_address = reinterpret_cast<std::uintptr_t>(operation.into);
-    outward.place_bytes = operation.bytes;
-    outward.place.store(operation.number, std::memory_order_release);
+    auto& place = peer.box.lane(me_.index()).outward.place;
+    place.address = reinterpret_cast<std::uintptr_t>(operation.into);
+    place.bytes = operation.bytes;
+    place.offer(operation.number);
     me_.ring(from);
 }
 
@@ -236,8 +258,11 @@ std::optional<Status> Core::unclaimed(int from) {
         if (rank == me_.index()) {
             if (!to_self_.empty()) return Status{rank, to_self_.front().parcel->bytes, to_self_.front().tag};
         } else if (!peer.taking && !peer.spoilt) {
-            if (const auto incoming = first(rank, peer))
-                return Status{rank, incoming.envelope->bytes, incoming.envelope->tag};
+            if (const auto incoming = first(rank, peer)) {
+                const Envelope header = *incoming.envelope;
+                check_size(rank, peer, header);
+                return Status{rank, header.bytes, header.tag};
+            }
         }
         if (from != any_source) break;
     }

@@ -14,6 +14,8 @@ namespace {
 /// prints the two ways side by side.
 constexpr std::uint64_t longest_whole_between_threads = 8192;
 constexpr std::uint64_t longest_whole_between_processes = 4096;
+/// Up to here two copies through the ring are faster than one through the kernel, which looks up every page.
+constexpr std::uint64_t longest_through_ring_between_processes = 16384;
 /// A long message goes through the ring in pieces of this size, so that both copies run at the same time in nearby
 /// caches.
 constexpr std::uint64_t piece_bytes = 8192;
@@ -26,16 +28,21 @@ Way Core::way_of(const Peer& peer, const Operation& operation) const {
     const auto longest_whole =
         std::min(threads() ? longest_whole_between_threads : longest_whole_between_processes, peer.writer.capacity());
     const auto through_ring = operation.bytes <= longest_whole ? Way::ring_whole : Way::ring_pieces;
+    const bool fetches = threads() || peer.box.lane(me_.index()).can_fetch.load(std::memory_order_acquire) == 1;
     switch (options_.protocol) {
         case Protocol::automatic:
-            return threads() && through_ring == Way::ring_pieces ? Way::pull : through_ring;
+            if (through_ring == Way::ring_whole) break;
+            if (operation.in_segment) return Way::segment;
+            if (threads() || (fetches && operation.bytes > longest_through_ring_between_processes)) return Way::pull;
+            break;
         case Protocol::pull:
         case Protocol::pure_pull:
-            return threads() || peer.box.lane(me_.index()).can_fetch.load(std::memory_order_acquire) == 1
-                       ? Way::pull
-                       : through_ring;
+            if (operation.in_segment) return Way::segment;
+            if (fetches) return Way::pull;
+            break;
         case Protocol::push:
-            return threads() || peer.stores ? Way::push : through_ring;
+            if (threads() || peer.stores) return Way::push;
+            break;
         case Protocol::ring:
             break;
     }
@@ -59,6 +66,7 @@ std::uint32_t Core::start_send(int to, std::span<const std::byte> bytes, std::ui
     operation.bytes = parcel ? parcel->bytes : bytes.size();
     operation.tag = tag;
     operation.parcel = std::move(parcel);
+    operation.in_segment = !threads() && segments_ && segments_->find(operation.from, operation.bytes).has_value();
     operation.status = {to, operation.bytes, tag};
     if (to == me_.index()) {
         send_to_self(operation);
@@ -81,7 +89,7 @@ void Core::send_to_self(Operation& operation) {
 void Core::move_out(int to, Peer& peer) {
     while (!peer.offered.empty()) {
         Operation& operation = operations_[peer.offered.front()];
-        if (!store(to, peer, operation) && !peer.producer.complete_through(operation.number)) break;
+        if (!(operation.pushes && store(to, peer, operation)) && !peer.producer.complete(operation.ticket)) break;
         done(operation);
         peer.offered.pop_front();
     }
@@ -112,6 +120,7 @@ bool Core::start(int to, Peer& peer, Operation& operation) {
         me_.ring(to);
         return true;
     }
+    if (way == Way::segment) segments_->grant(segments_->find(operation.from, operation.bytes)->number, to);
     if (way == Way::ring_whole && peer.writer.room(operation.bytes) < operation.bytes) return false;
     auto* record = peer.producer.reserve();
     if (!record) return false;
@@ -131,11 +140,18 @@ bool Core::start(int to, Peer& peer, Operation& operation) {
         peer.writer.publish_filled();  // so that the receiver does not count the short messages before
     } else if (way == Way::parcel) {
         envelope.words[0] = reinterpret_cast<std::uintptr_t>(operation.parcel.release());
+    } else if (way == Way::segment) {
+        const auto place = *segments_->find(operation.from, operation.bytes);
+        envelope.words = {place.number, place.offset};
+        operation.state = Operation::State::offered;
     } else {
         envelope.words[0] = reinterpret_cast<std::uintptr_t>(operation.from);
         operation.state = Operation::State::offered;
+        operation.pushes = way == Way::push;
     }
-    operation.number = peer.producer.publish().number;
+    operation.ticket = peer.producer.publish();
+    operation.number = operation.ticket.number;
+    ++moved_;
     me_.ring(to);
     return true;
 }
@@ -150,6 +166,7 @@ bool Core::feed(int to, Peer& peer, Operation& operation) {
             copy_bytes(cell, operation.from + operation.moved + offset, count);
         });
         operation.moved += room;
+        ++moved_;
         peer.writer.publish_filled();
         me_.ring(to);
     }
@@ -158,13 +175,11 @@ bool Core::feed(int to, Peer& peer, Operation& operation) {
 
 /// Push: stores the bytes where the receiver wants them, once it has said so. True when they are there.
 bool Core::store(int to, Peer& peer, Operation& operation) {
-    auto& outward = box_.lane(to).outward;
-    auto expected = operation.number;
-    if (outward.place.load(std::memory_order_acquire) != expected) return false;
-    const auto address = outward.place_address;
-    const auto bytes = std::min(outward.place_bytes, operation.bytes);
-    if (!outward.place.compare_exchange_strong(expected, expected | being_stored, std::memory_order_acq_rel))
-        return false;
+    auto& place = box_.lane(to).outward.place;
+    if (!place.offered(operation.number)) return false;
+    const auto address = place.address;
+    const auto bytes = std::min(place.bytes, operation.bytes);
+    if (!place.begin(operation.number)) return false;
     if (threads()) {
         copy_bytes(reinterpret_cast<void*>(address), operation.from, bytes);
     } else {

@@ -5,10 +5,13 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <random>
 #include <thread>
 
 #include "message/mailbox.hpp"
+#include "message/segments.hpp"
 #include "penstock/message.hpp"
 #include "tests/message/support.hpp"
 
@@ -150,6 +153,13 @@ TEST_P(MessageFailureTest, memory_of_a_send_that_was_given_up_is_not_read_any_mo
     }
 }
 
+class MessageDeathTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        SKIP_UNDER_THREAD_SANITIZER();
+    }
+};
+
 // ---- nonsense ----
 
 /// A rank that writes what it likes into rank 0's mailbox, by the layout that both know.
@@ -254,14 +264,202 @@ TEST_P(MessageFailureTest, counters_that_cannot_be_are_refused) {
     }
 }
 
-// ---- death ----
+TEST_P(MessageFailureTest, answers_that_cannot_be_are_refused) {
+    const auto answered = [&](const std::string& field, std::uint16_t before, std::uint64_t bytes) {
+        message_tests::run(GetParam(), 2, [&](Rank me) {
+            const MessengerOptions options{.protocol = Protocol::ring, .ring_bytes = 4096};
+            if (me.index() == 1) {
+                Forger forger(me, options);
+                auto& record = forger.own_box.slots(0)[0];  // where rank 0's question arrives
+                while (record.sequence.load(std::memory_order_acquire) == 0) std::this_thread::yield();
+                record.payload = Envelope{bytes, 0, Way::answer, {}, before, {}};
+                record.done.store(1, std::memory_order_release);
+                try {
+                    me.accept(0, "end");
+                } catch (const RankLost&) {
+                }
+                return;
+            }
+            Messenger post(me, options);
+            int value = 1;
+            post.send(1, value);
+            try {
+                post.recv(1, value);
+                require(false, field + " was believed");
+            } catch (const InvalidMessage& invalid) {
+                require(invalid.field() == field, field + ", but it says: " + invalid.what());
+            }
+        });
+    };
+    answered("number of messages before an answer", 1, 4);
+    answered("number of messages before an answer", 60'000, 4);
+    answered("size in the header", 0, 33);
+    expect_refused(GetParam(), "way",
+                   [](Forger& forger) { forger.send(Envelope{4, 0, Way::answer, {}, {}, {}}); });
+}
 
-class MessageDeathTest : public testing::Test {
-  protected:
-    void SetUp() override {
-        SKIP_UNDER_THREAD_SANITIZER();
+TEST_P(MessageFailureTest, a_vector_for_which_there_is_no_memory_is_refused_and_its_message_stays) {
+    message_tests::run(GetParam(), 2, [&](Rank me) {
+        const MessengerOptions options{.protocol = Protocol::ring, .ring_bytes = 4096};
+        if (me.index() == 1) {
+            Forger forger(me, options);
+            forger.send(Envelope{std::uint64_t{1} << 62, 0, Way::ring_pieces, {}, {}, {}});
+            try {
+                me.accept(0, "end");
+            } catch (const RankLost&) {
+            }
+            return;
+        }
+        Messenger post(me, options);
+        for (int i = 0; i < 2; ++i) {
+            try {
+                post.recv_vector<std::uint64_t>(1);
+                require(false, "nobody has so much memory");
+            } catch (const penstock::MessageTooLong& error) {
+                require(error.source() == 1 && error.announced() == std::uint64_t{1} << 62 &&
+                            error.limit() < error.announced(),
+                        "with the facts");
+            }
+        }
+    });
+    run(2, [](Rank me) {
+        Messenger post(me, {.longest_vector = 1'000});
+        if (me.index() == 0) {
+            send_pattern(post, 1, 1'001, 1);
+            send_pattern(post, 1, 1'000, 2);
+            return;
+        }
+        require_throws<penstock::MessageTooLong>([&] { post.recv_vector<std::uint8_t>(0); }, "longer than was allowed");
+        std::vector<std::uint8_t> into(1'001);
+        post.recv(0, into);
+        require(is_pattern(into, 1), "it can still be received");
+        require(is_pattern(post.recv_vector<std::uint8_t>(any_source), 2), "and one of that length is no trouble");
+    });
+}
+
+TEST_F(MessageDeathTest, segments_that_cannot_be_are_refused) {
+    const auto forged = [&](const std::string& field, std::uint64_t bytes, std::uint64_t number, std::uint64_t offset) {
+        message_tests::run(Substrate::processes, 2, [&](Rank me) {
+            const MessengerOptions options{.protocol = Protocol::ring, .ring_bytes = 4096};
+            if (me.index() == 1) {
+                Forger forger(me, options);
+                auto segment = me.make(penstock::message::segment_name(options.name, 0), 4096,
+                                       penstock::message::segment_kind);
+                me.grant(segment, 0);
+                forger.send(Envelope{bytes, 0, Way::segment, {}, {}, {number, offset, 0, 0}});
+                try {
+                    me.accept(0, "end");
+                } catch (const RankLost&) {
+                }
+                return;
+            }
+            Messenger post(me, options);
+            std::vector<std::uint8_t> into(100);
+            try {
+                post.recv(1, into);
+                require(false, field + " was believed");
+            } catch (const InvalidMessage& invalid) {
+                require(invalid.field() == field, field + ", but it says: " + invalid.what());
+            }
+        });
+    };
+    forged("number of a segment", 100, penstock::message::most_segments, 0);
+    forged("place in a segment", 100, 0, 4000);
+    forged("place in a segment", 100, 0, ~0ull - 50);
+    forged("place in a segment", ~0ull, 0, 8);
+}
+
+// ---- standstill ----
+
+/// Runs the team and expects of each rank that is named that it is told of ranks that wait for one another.
+void expect_standstill(Substrate substrate, int size, const std::string& words, std::function<void(Messenger&, int)> waits) {
+    message_tests::run(substrate, size, [&](Rank me) {
+        Messenger post(me, {.name = "waiting"}), other(me, {.name = "other"});
+        std::string told;
+        try {
+            waits(post, me.index());
+        } catch (const penstock::WouldDeadlock& error) {
+            told = error.what();
+        } catch (const RankLost&) {  // another one was told first, and left
+            told = words;
+        }
+        require(told.find(words) != std::string::npos, "rank " + std::to_string(me.index()) + " was told '" + told + "'");
+    });
+}
+
+TEST_P(MessageFailureTest, ranks_that_receive_from_one_another_in_a_circle_are_told) {
+    for (const int size : {2, 4})
+        expect_standstill(GetParam(), size, "rank 0 for a message of rank 1", [size](Messenger& post, int me) {
+            int value = 0;
+            post.recv((me + 1) % size, value);
+        });
+}
+
+TEST_P(MessageFailureTest, ranks_that_send_to_one_another_at_once_are_told_and_their_memory_is_theirs_again) {
+    for (const Protocol protocol : {Protocol::automatic, Protocol::push, Protocol::ring}) {
+        message_tests::run(GetParam(), 2, [&](Rank me) {
+            Messenger post(me, {.protocol = protocol});
+            auto data = std::make_unique<std::vector<std::uint8_t>>(pattern(1'000'000, 1));
+            try {
+                post.send(1 - me.index(), *data);
+                require(false, "nobody takes it");
+            } catch (const penstock::WouldDeadlock& error) {
+                const std::string what = error.what();
+                require(what.find("rank 0 until rank 1 takes its message") != std::string::npos, what);
+            } catch (const RankLost&) {
+            }
+            data.reset();
+        });
     }
-};
+}
+
+TEST_P(MessageFailureTest, a_receive_from_anybody_that_all_others_wait_for_is_told) {
+    expect_standstill(GetParam(), 3, "for a message of anybody", [](Messenger& post, int me) {
+        int value = 0;
+        if (me == 1)
+            post.recv(any_source, value);
+        else if (me == 0)
+            post.probe(1);
+        else
+            post.recv(1, value);
+    });
+}
+
+TEST_P(MessageFailureTest, ranks_that_wait_long_for_one_that_works_are_left_in_peace) {
+    run(3, [](Rank me) {
+        Messenger post(me);
+        int value = me.index();
+        if (me.index() == 2) {  // works for a while, then sends
+            std::this_thread::sleep_for(150ms);
+            post.send(0, value);
+            return;
+        }
+        if (me.index() == 0) {
+            post.recv(2, value);
+            post.send(1, value);
+        } else {
+            post.recv(0, value);
+        }
+        require(value == 2, "it comes in the end");
+    });
+    run(2, [](Rank me) {  // each waits for the other, and each wait ends
+        Messenger post(me);
+        auto data = pattern(20'000'000, 1);
+        std::vector<std::uint8_t> into(data.size());
+        for (int i = 0; i < 3; ++i) {
+            Request request = post.irecv(1 - me.index(), into);
+            post.send(1 - me.index(), data);
+            post.wait(request);
+        }
+        int value = 0;
+        Request request = post.irecv(1 - me.index(), value);
+        const bool early = post.wait_for(request, 100ms).has_value();  // when the other gave up first
+        post.send(1 - me.index(), 1);
+        if (!early) post.wait(request);
+    });
+}
+
+// ---- death ----
 
 TEST_F(MessageDeathTest, a_receive_from_anybody_tells_of_each_death_once_and_goes_on) {
     const auto program = [](Rank me) {

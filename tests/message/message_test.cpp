@@ -146,6 +146,60 @@ TEST_P(ProtocolTest, what_does_not_fit_is_cut_and_told_and_the_next_one_is_whole
     });
 }
 
+TEST_P(ProtocolTest, a_send_is_complete_when_it_was_taken_though_later_ones_were_not) {
+    run(2, [](Rank me) {
+        Messenger post(me, options()), other(me, {.name = "other"});
+        for (int turn = 0; turn < 3; ++turn) {
+            auto large = pattern(100'000, 1);
+            int small = turn, go = 0;
+            if (me.index() == 0) {
+                Request request = post.isend(1, large);
+                post.isend(1, small);
+                post.wait(request);
+                other.send(1, go);
+                other.recv(1, go);
+            } else {
+                post.recv(0, large);
+                other.recv(0, go);
+                post.recv(0, small);
+                require(small == turn, "it was there all the time");
+                other.send(0, go);
+            }
+        }
+    });
+}
+
+TEST_P(ProtocolTest, answers_come_in_their_turn_among_other_messages) {
+    run(2, [](Rank me) {
+        // What both do is drawn from the same numbers: so many messages of one, so many of the other, of any size.
+        Messenger post(me, options());
+        std::mt19937_64 random(11), own(static_cast<unsigned>(me.index()));
+        const bool buffered = options().protocol == Protocol::automatic || options().protocol == Protocol::ring;
+        std::array<std::uint64_t, 2> sent{}, received{};
+        std::vector<std::uint8_t> into(50'000);
+        for (int turn = 0; turn < 2'000; ++turn) {
+            const auto sender = static_cast<int>(random() % 2);
+            const auto messages = random() % 8 == 0 ? random() % 50 : random() % 3;
+            for (std::uint64_t i = 0; i < messages; ++i) {
+                const std::size_t bytes = random() % 16 == 0 && buffered ? random() % 300 : random() % 33;
+                auto& number = sent[static_cast<unsigned>(sender)];
+                if (me.index() == sender) send_pattern(post, 1 - sender, bytes, number, static_cast<std::uint32_t>(bytes));
+                ++number;
+            }
+            // Some are left lying for a while, so that answers and later messages meet.
+            for (unsigned from : {0u, 1u}) {
+                const auto lying = random() % 4 == 0 ? std::uint64_t{0} : random() % 3;
+                for (auto& number = received[from]; number + lying < sent[from]; ++number) {
+                    if (me.index() == static_cast<int>(from)) continue;
+                    const Status status = post.recv(own() % 2 == 0 ? static_cast<int>(from) : any_source, into);
+                    std::vector<std::uint8_t> got(into.begin(), into.begin() + static_cast<std::ptrdiff_t>(status.bytes));
+                    require(status.tag == status.bytes && is_pattern(got, number), "each is the one that was sent as such");
+                }
+            }
+        }
+    });
+}
+
 TEST_P(ProtocolTest, everybody_sends_to_everybody_at_once) {
     run(5, [](Rank me) {
         Messenger post(me, options());
@@ -324,6 +378,37 @@ TEST_P(MessageTest, a_vector_of_any_length_is_received_and_one_that_is_handed_ov
                 require(length == 0 || same || me.substrate() == Substrate::processes, "between threads without a copy");
             }
         }
+    });
+}
+
+TEST_P(MessageTest, memory_of_the_messenger_is_sent_and_received_as_any_other_and_used_again) {
+    run(3, [](Rank me) {
+        Messenger post(me);
+        const double* before = nullptr;
+        for (int round = 0; round < 3; ++round) {
+            for (const std::size_t count : {std::size_t{1}, std::size_t{4'000}, std::size_t{100'000}}) {
+                auto numbers = post.allocate<double>(count);
+                require(numbers.size() == count && numbers[count - 1] == 0, "it is zero at first");
+                if (count == 100'000 && round > 0) require(numbers.data() == before, "what was let go of is used again");
+                if (count == 100'000) before = numbers.data();
+                if (me.index() == 0) {
+                    std::iota(numbers.begin(), numbers.end(), round);
+                    for (int to : {1, 2}) post.send(to, numbers);
+                    for (int to : {1, 2}) post.send(to, numbers.elements().last(count / 2));  // from any place in it
+                } else {
+                    post.recv(0, numbers);
+                    require(numbers[0] == round && numbers[count - 1] == round + static_cast<double>(count) - 1, "all of it");
+                    const auto half = post.recv_vector<double>(0);
+                    require(half.size() == count / 2 && (half.empty() || half.back() == numbers[count - 1]), "a part of it");
+                }
+            }
+        }
+        require_throws<penstock::UsageError>([&] { post.allocate<int>(0); }, "nothing");
+        require_throws<penstock::Error>([&] { post.allocate<int>(std::size_t(-1) / 3); }, "more than there is");
+        auto kept = post.allocate<int>(10);
+        auto moved = std::move(kept);
+        kept = std::move(moved);
+        require(kept.size() == 10 && kept.data() != nullptr && moved.empty(), "it can be moved");
     });
 }
 

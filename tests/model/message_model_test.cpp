@@ -2,6 +2,8 @@
 // order.
 #include "model.hpp"
 #include "penstock/channel.hpp"
+#include "penstock/message_answer.hpp"
+#include "penstock/message_claim.hpp"
 #include "penstock/message_ring.hpp"
 
 namespace {
@@ -145,6 +147,215 @@ TEST(MessageRingModel, freeing_without_release_is_found) {
 }
 TEST(MessageRingModel, looking_for_room_without_acquire_is_found) {
     model::expect_finds<Weakened<"e", "::look_for_room(">>(rl::test_result_data_race);
+}
+
+// ---- answers ----
+
+/// A short message, or, written over one, the answer to it.
+struct Letter {
+    model::Plain<int> number;
+    model::Plain<std::uint64_t> before;
+    model::Plain<bool> asking;
+    model::Plain<bool> answers;
+
+    bool is_answer() const { return answers.read(); }
+    void write(int value, bool asks, bool answer, std::uint64_t sent_before) {
+        number.write(value);
+        before.write(sent_before);
+        asking.write(asks);
+        answers.write(answer);
+    }
+    Letter& operator=(const Letter& other) {
+        write(other.number.read(), other.asking.read(), other.answers.read(), other.before.read());
+        return *this;
+    }
+};
+
+/// Two ranks with a channel in each direction, as the message layer has them. Each follows its script: 's' sends the next
+/// number, in the header that waits for an answer if there is one, 'r' receives one, which must be the next.
+template <Script first, Script second, class Weakening = model::AsShipped>
+struct AnswerModel : rl::test_suite<AnswerModel<first, second, Weakening>, 2> {
+    using Policy = model::Atomics<Weakening>;
+    static constexpr std::uint32_t records = 2;
+
+    struct Half {
+        penstock::Record<Letter, Policy> slots[records];
+        penstock::Credits<Policy> credits;
+        penstock::AnswerSought<Letter, Policy> sought;  ///< used by the sender alone
+    };
+    Half of[2];
+
+    penstock::ChannelParts<Letter, Policy> parts(unsigned sender) {
+        return {of[sender].slots, &of[sender].credits, nullptr, records, penstock::Initiation::push};
+    }
+
+    void thread(unsigned index) {
+        penstock::Producer<Letter, Policy> producer(parts(index), records, penstock::Completion::automatic);
+        penstock::Consumer<Letter, Policy> consumer(parts(1 - index));
+        penstock::AnswerOwed<Letter, Policy> owed;
+        auto& sought = of[index].sought;
+        int sent = 0, received = 0;
+        for (const char* step = index == 0 ? first.steps : second.steps; *step; ++step) {
+            if (*step == 's')
+                send(producer, consumer, owed, sought, ++sent);
+            else
+                receive(producer, consumer, owed, sought, ++received);
+        }
+        owed.complete(consumer);
+    }
+
+    template <class Producer, class Consumer, class Owed, class Sought>
+    static void send(Producer& producer, Consumer& consumer, Owed& owed, Sought& sought, int number) {
+        if (owed.holds()) {
+            owed.payload().write(number, false, true, producer.issued());
+            owed.complete(consumer);
+            return;
+        }
+        auto* record = producer.reserve();
+        for (; !record; record = producer.reserve()) model::idle();
+        const bool asks = sought.may_ask(*record, producer.known_empty());
+        record->payload.write(number, asks, false, 0);
+        const auto ticket = producer.publish();
+        if (asks) sought.asked(*record, ticket);
+    }
+
+    template <class Producer, class Consumer, class Owed, class Sought>
+    static void receive(Producer& producer, Consumer& consumer, Owed& owed, Sought& sought, int number) {
+        owed.complete(consumer);
+        for (;; model::idle()) {
+            auto* record = consumer.front();
+            if (const auto* answer = sought.look()) {
+                const auto before = answer->before.read() - (consumer.next() - 1);
+                model::require(before <= records, "an answer tells of messages that were sent");
+                if (before == 0) {
+                    model::require(answer->number.read() == number, "answers come in their turn");
+                    return sought.taken(producer);
+                }
+                if (!record) record = consumer.front();
+                model::require(record != nullptr, "what was sent before an answer is there with it");
+            }
+            if (!record) continue;
+            model::require(record->payload.number.read() == number, "messages come in their turn");
+            if (record->payload.asking.read())
+                owed.hold(*record);
+            else
+                consumer.complete();
+            return;
+        }
+    }
+};
+
+template <Script first, Script second>
+void expect_answers_hold() {
+    model::expect_holds<AnswerModel<first, second>>(Search::few_switches, 2);
+    model::expect_holds<AnswerModel<first, second>>(Search::random_schedules, 20'000);
+}
+
+TEST(AnswerModel, in_turn) { expect_answers_hold<"srsrsr", "rsrsrs">(); }
+TEST(AnswerModel, both_begin) { expect_answers_hold<"srsrsr", "srsrsr">(); }
+TEST(AnswerModel, more_than_one_answer) { expect_answers_hold<"srrsrr", "rssrss">(); }
+TEST(AnswerModel, an_answer_that_lies_while_its_asker_goes_on) { expect_answers_hold<"ssssrrr", "rsrsrrs">(); }
+TEST(AnswerModel, no_answer_at_all) { expect_answers_hold<"sssssr", "rrrrrs">(); }
+
+template <model::Name function>
+using WeakAnswer = AnswerModel<"srsrsr", "rsrsrs", model::Relaxing<function>>;
+
+TEST(AnswerModel, looking_without_acquire_is_found) {
+    model::expect_finds<WeakAnswer<"::look(">>(rl::test_result_data_race);
+}
+TEST(AnswerModel, answering_without_release_is_found) {
+    model::expect_finds<WeakAnswer<"::complete(">>(rl::test_result_data_race);
+}
+
+// ---- claims ----
+
+/// A sender offers a message and takes the offer back at any moment; its memory is its own again then.
+template <class Weakening = model::AsShipped>
+struct FetchModel : rl::test_suite<FetchModel<Weakening>, 2> {
+    penstock::FetchClaim<model::Atomics<Weakening>> claim;
+    model::Atomic<std::uint64_t, model::AsShipped> offered{0}, completed{0};
+    Cell memory;
+
+    void thread(unsigned index) {
+        if (index == 0) {
+            memory.write(1);
+            offered.store(1, std::memory_order_release);
+            const auto begun = claim.take_back();
+            while (completed.load(std::memory_order_acquire) < begun) model::idle();
+            memory.write(2);
+        } else {
+            if (offered.load(std::memory_order_acquire) != 1 || !claim.begin(0, 1)) return;
+            model::require(memory.read() == 1, "what is fetched is what was offered");
+            completed.store(1, std::memory_order_release);
+        }
+    }
+};
+
+/// A receiver offers a place and takes it back at any moment; its memory is its own again then.
+template <class Weakening = model::AsShipped>
+struct PlaceModel : rl::test_suite<PlaceModel<Weakening>, 2> {
+    penstock::PlaceClaim<model::Atomics<Weakening>, model::Plain<std::uint64_t>> claim;
+    model::Atomic<std::uint64_t, model::AsShipped> pushed{0};
+    Cell memory;
+
+    void thread(unsigned index) {
+        if (index == 0) {
+            memory.write(1);
+            claim.address.write(7);
+            claim.bytes.write(8);
+            claim.offer(1);
+            if (claim.take_back(1)) {
+                while (pushed.load(std::memory_order_acquire) != 1) model::idle();
+                model::require(memory.read() == 2, "a store that had begun is waited for");
+            }
+            memory.write(3);
+        } else {
+            if (!claim.offered(1)) return;
+            model::require(claim.address.read() == 7 && claim.bytes.read() == 8, "the place is the one that was meant");
+            if (!claim.begin(1)) return;
+            memory.write(2);
+            pushed.store(1, std::memory_order_release);
+        }
+    }
+};
+
+/// The other side's read-modify-write, as somebody might write it who thinks that a look is enough.
+template <class Claim>
+struct CarelessClaim : Claim {
+    bool begin(std::uint64_t before, std::uint64_t number) {
+        if (this->fetching.load(std::memory_order_acquire) != before) return false;
+        this->fetching.store(number, std::memory_order_release);
+        return true;
+    }
+};
+struct CarelessFetch : rl::test_suite<CarelessFetch, 2> {
+    CarelessClaim<penstock::FetchClaim<model::Atomics<>>> claim;
+    model::Atomic<std::uint64_t, model::AsShipped> offered{0};
+    Cell memory;
+
+    void thread(unsigned index) {
+        if (index == 0) {
+            memory.write(1);
+            offered.store(1, std::memory_order_release);
+            if (claim.take_back() == 0) memory.write(2);
+        } else if (offered.load(std::memory_order_acquire) == 1 && claim.begin(0, 1)) {
+            model::require(memory.read() == 1, "what is fetched is what was offered");
+        }
+    }
+};
+
+TEST(ClaimModel, memory_is_not_fetched_once_it_was_taken_back) { model::expect_holds<FetchModel<>>(Search::every_schedule); }
+TEST(ClaimModel, a_place_is_not_stored_to_once_it_was_taken_back) {
+    model::expect_holds<PlaceModel<>>(Search::every_schedule);
+}
+TEST(ClaimModel, a_claim_by_looking_and_storing_is_found) {
+    model::expect_finds<CarelessFetch>(rl::test_result_data_race);
+}
+TEST(ClaimModel, offering_a_place_without_release_is_found) {
+    model::expect_finds<PlaceModel<model::Relaxing<"::offer(">>>(rl::test_result_data_race);
+}
+TEST(ClaimModel, looking_for_a_place_without_acquire_is_found) {
+    model::expect_finds<PlaceModel<model::Relaxing<"::offered(">>>(rl::test_result_data_race);
 }
 
 }  // namespace
