@@ -35,7 +35,7 @@ bool Condition::notify(int rank) {
 }
 
 void Condition::notify_one() {
-    for (int step = 1; step < me_.size(); ++step) {
+    for (int step = 0; step < me_.size(); ++step) {
         turn_ = (turn_ + 1) % me_.size();
         if (turn_ != me_.index() && !me_.gone(turn_) && notify(turn_)) return;
     }
