@@ -298,6 +298,8 @@ class Messenger {
     Request irecv_bytes(int from, std::span<std::byte> into);
 
   private:
+    [[gnu::noinline]] void send_slowly(int to, std::span<const std::byte> bytes, std::uint32_t tag);
+    [[gnu::noinline]] void recv_slowly(int from, std::span<std::byte> into, Status& status);
     void check(const Request& request) const;
     void check_vector(const Status& coming) const;
     [[noreturn]] void throw_too_long(const Status& coming) const;

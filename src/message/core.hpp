@@ -183,7 +183,7 @@ class Core {
     static constexpr int short_spin = 512;
     static constexpr int hot_spin = 256;  ///< looks without a breath: a pause may cost as much as the whole transfer
 
-    bool known(int rank) const noexcept { return static_cast<unsigned>(rank) < peers_.size(); }
+    bool known(int rank) const noexcept { return static_cast<unsigned>(rank) < static_cast<unsigned>(me_.size()); }
     Peer& peer(int rank) { return peers_[static_cast<unsigned>(rank)]; }
     static bool is_inside(Way way) noexcept { return way == Way::inside || way == Way::asking; }
     static void write_inside(Envelope& envelope, Way way, std::span<const std::byte> bytes, std::uint32_t tag) {
