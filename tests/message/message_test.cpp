@@ -19,6 +19,9 @@ using namespace message_tests;
 
 class ProtocolTest : public testing::TestWithParam<std::tuple<Substrate, Protocol>> {
   protected:
+    void SetUp() override {
+        if (std::get<0>(GetParam()) == Substrate::processes) SKIP_UNDER_THREAD_SANITIZER();
+    }
     static MessengerOptions options() { return {.protocol = std::get<1>(GetParam()), .ring_bytes = 16 * 1024}; }
     void run(int size, const std::function<void(Rank)>& program) {
         message_tests::run(std::get<0>(GetParam()), size, program);
