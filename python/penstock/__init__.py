@@ -12,30 +12,91 @@
         done.wait()                                            # this one, or
         machine.barrier()                                      # all that this thread issued
 
-Bodies are compiled functions; arrays are used in place. `penstock.errors` lists what is raised.
+Bodies are compiled functions; arrays are used in place. `spmd` runs one Python function in several ranks, threads or processes,
+which store into one another's memory (Region, Remote), wait for flags and barriers, and exchange messages of arrays.
+`penstock.errors` lists what is raised.
 """
 
-from penstock._core import Body, Handle, In, InOut, Machine, Out, Snapshot, Target, distance, gallery, run_app, topology, wait_all, wait_any
+from penstock._core import (
+    Barrier,
+    Body,
+    Condition,
+    Counter,
+    Flag,
+    Handle,
+    In,
+    InOut,
+    Machine,
+    Membership,
+    Messenger,
+    Multicast,
+    Mutex,
+    Out,
+    Rank,
+    Region,
+    Remote,
+    RemoteCounter,
+    RemoteFlag,
+    Request,
+    SharedMutex,
+    Snapshot,
+    Status,
+    Target,
+    TeamHost,
+    any_source,
+    distance,
+    gallery,
+    join,
+    run_app,
+    topology,
+    wait_all,
+    wait_any,
+)
 from penstock.body import compiled
 from penstock.errors import (
     ArgumentError,
     BodyError,
+    ElementError,
     Error,
+    GrantMissing,
+    HostMissing,
+    InvalidGrant,
+    InvalidMessage,
+    JoinRefused,
     MachineGone,
+    MembersMissing,
+    MessengerClosed,
     NestingTooDeep,
+    NoSuchRank,
+    OutOfBounds,
     QueueFull,
+    RankDied,
+    RankEnded,
+    RankFailed,
+    RankLeft,
+    RankLost,
     SettingError,
     SystemError,  # noqa: A004 - the name of its counterpart in C++
     TaskCancelled,
     TaskFailed,
+    TeamNameTaken,
+    Truncated,
+    UnreadableRemote,
     UsageError,
     WouldDeadlock,
+    WrongHost,
 )
+from penstock.team import spmd
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentError", "Body", "BodyError", "Error", "Handle", "In", "InOut", "Machine", "MachineGone", "NestingTooDeep", "Out", "QueueFull",
-    "SettingError", "Snapshot", "SystemError", "Target", "TaskCancelled", "TaskFailed", "UsageError", "WouldDeadlock", "compiled",
-    "distance", "gallery", "run_app", "topology", "wait_all", "wait_any",
+    "ArgumentError", "Barrier", "Body", "BodyError", "Condition", "Counter", "ElementError", "Error", "Flag", "GrantMissing",
+    "Handle", "HostMissing", "In", "InOut", "InvalidGrant", "InvalidMessage", "JoinRefused", "Machine", "MachineGone",
+    "MembersMissing", "Membership", "Messenger", "MessengerClosed", "Multicast", "Mutex", "NestingTooDeep", "NoSuchRank",
+    "Out", "OutOfBounds", "QueueFull", "Rank", "RankDied", "RankEnded", "RankFailed", "RankLeft", "RankLost", "Region",
+    "Remote", "RemoteCounter", "RemoteFlag", "Request", "SettingError", "SharedMutex", "Snapshot", "Status", "SystemError",
+    "Target", "TaskCancelled", "TaskFailed", "TeamHost", "TeamNameTaken", "Truncated", "UnreadableRemote", "UsageError",
+    "WouldDeadlock", "WrongHost", "any_source", "compiled", "distance", "gallery", "join", "run_app", "spmd", "topology",
+    "wait_all", "wait_any",
 ]  # fmt: skip

@@ -71,6 +71,184 @@ class MachineGone(UsageError):
     """The machine behind a handle or a call no longer exists, or stayed behind in the parent of a fork."""
 
 
+class RankFailed(Error):
+    """A rank ended by an exception; `__cause__` is that exception.
+
+    rank: which one
+    others: how many more ranks failed or died
+    """
+
+    rank: int = -1
+    others: int = 0
+
+
+class RankLost(Error):
+    """What was waited for can no longer come, because this rank is gone.
+
+    rank: which one
+    """
+
+    rank: int = -1
+
+
+class RankDied(RankLost):
+    """The process of a rank ended without a word.
+
+    pid: its process
+    exit_code, signal: how it ended, None where that is not how or not known
+    """
+
+    pid: int = 0
+    exit_code: int | None = None
+    signal: int | None = None
+
+
+class RankLeft(RankLost):
+    """A rank came to the end of its function while somebody still waited for it.
+
+    failed: whether an exception ended it
+    """
+
+    failed: bool = False
+
+
+class MessengerClosed(RankLost):
+    """The other rank has closed its messenger: it takes nothing any more, and all that it had sent was received."""
+
+
+class RankEnded(UsageError):
+    """A rank, or what it made, was used after its function had ended."""
+
+
+class TeamNameTaken(Error):
+    """Another host of this user stands under the name.
+
+    team: the name
+    """
+
+    team: str = ""
+
+
+class HostMissing(Error):
+    """Nobody stood host for a team within the time, or the host went away before the team was complete.
+
+    team: its name
+    """
+
+    team: str = ""
+
+
+class WrongHost(Error):
+    """The process that stands under the name of a team belongs to another user than was expected.
+
+    team: its name
+    expected, actual: numbers of the users
+    """
+
+    team: str = ""
+    expected: int = -1
+    actual: int = -1
+
+
+class JoinRefused(Error):
+    """The host does not take this process into the team.
+
+    team: its name
+    reason: 'user', 'rank_taken', 'no_such_rank', 'size', 'complete', 'version', 'namespaces', 'resources' or 'nonsense'
+    """
+
+    team: str = ""
+    reason: str = ""
+
+
+class MembersMissing(Error):
+    """Some members did not come within the time. The host is told, and all who came.
+
+    team: its name
+    missing: their ranks
+    size: of the team
+    """
+
+    team: str = ""
+    missing: list[int] = []  # noqa: RUF012 - each error gets its own
+    size: int = 0
+
+
+class GrantMissing(Error):
+    """Nobody has granted memory of this name within the time.
+
+    owner: the rank that should have
+    name: of the memory
+    waited: seconds
+    """
+
+    owner: int = -1
+    name: str = ""
+    waited: float = 0.0
+
+
+class InvalidGrant(Error):
+    """What was granted is not what was asked for: another element size, another kind of object.
+
+    owner: the rank that granted it
+    name: of the memory
+    """
+
+    owner: int = -1
+    name: str = ""
+
+
+class OutOfBounds(UsageError, IndexError):
+    """A store reaches beyond the end of a region.
+
+    region: its name
+    """
+
+    region: str = ""
+
+
+class ElementError(UsageError, TypeError):
+    """Elements that cannot be: Python objects, or none of fixed size; or memory that cannot be used for them."""
+
+
+class UnreadableRemote(UsageError, TypeError):
+    """A remote was read; it can be stored to only."""
+
+
+class NoSuchRank(UsageError):
+    """A message was named to, or wanted from, a rank that the team does not have.
+
+    rank: the one that was named
+    size: of the team
+    """
+
+    rank: int = -1
+    size: int = 0
+
+
+class Truncated(Error):
+    """A message was longer than the memory that was given for it; the beginning is there, the rest was dropped.
+
+    source: the rank that sent it
+    sent, room: bytes
+    """
+
+    source: int = -1
+    sent: int = 0
+    room: int = 0
+
+
+class InvalidMessage(Error):
+    """What another rank wrote for a message cannot be: it has other options, or something overwrote it.
+
+    rank: which one
+    field: of the message
+    """
+
+    rank: int = -1
+    field: str = ""
+
+
 class SystemError(Error):  # noqa: A001 - the name of its counterpart in C++
     """The operating system refused something that Penstock needs.
 

@@ -1,12 +1,19 @@
 // Exceptions of C++ as the classes of penstock.errors, with their facts as attributes.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <exception>
 #include <new>
 
 #include "apps/report.hpp"
 #include "penstock/error.hpp"
+#include "penstock/join.hpp"
+#include "penstock/message_error.hpp"
+#include "penstock/region.hpp"
+#include "penstock/spmd.hpp"
 #include "python_machine.hpp"
+#include "rank_session.hpp"
 
 namespace penstock::python {
 namespace {
@@ -17,10 +24,10 @@ nb::object make(const char* name, const std::exception& error) {
 
 void raise(const nb::object& error) { PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr()); }
 
-/// The exception that ended the task, as Python would have it.
-nb::object cause_of(const TaskFailed& failed) {
+/// The exception that ended a task or a rank, as Python would have it.
+nb::object cause_of(const std::exception_ptr& exception) {
     try {
-        std::rethrow_exception(failed.cause());
+        std::rethrow_exception(exception);
     } catch (const Error& cause) {
         return make("Error", cause);
     } catch (const std::bad_alloc&) {
@@ -30,6 +37,46 @@ nb::object cause_of(const TaskFailed& failed) {
     } catch (...) {
         return nb::borrow(PyExc_RuntimeError)("an exception that is not a std::exception");
     }
+}
+
+template <class TeamError>
+nb::object of_team(const char* name, const TeamError& error) {
+    nb::object made = make(name, error);
+    made.attr("team") = error.team();
+    return made;
+}
+
+const char* reason_of(JoinRefused::Reason reason) {
+    switch (reason) {
+        case JoinRefused::Reason::user: return "user";
+        case JoinRefused::Reason::rank_taken: return "rank_taken";
+        case JoinRefused::Reason::no_such_rank: return "no_such_rank";
+        case JoinRefused::Reason::size: return "size";
+        case JoinRefused::Reason::complete: return "complete";
+        case JoinRefused::Reason::version: return "version";
+        case JoinRefused::Reason::namespaces: return "namespaces";
+        case JoinRefused::Reason::resources: return "resources";
+        case JoinRefused::Reason::nonsense: break;
+    }
+    return "nonsense";
+}
+
+/// RankDied, RankLeft or MessengerClosed.
+nb::object lost(const RankLost& error) {
+    nb::object made;
+    if (const auto* died = dynamic_cast<const RankDied*>(&error)) {
+        made = make("RankDied", error);
+        made.attr("pid") = died->pid();
+        made.attr("exit_code") = died->exit_code();
+        made.attr("signal") = died->signal();
+    } else if (const auto* left = dynamic_cast<const RankLeft*>(&error)) {
+        made = make("RankLeft", error);
+        made.attr("failed") = left->failed();
+    } else {
+        made = make(dynamic_cast<const MessengerClosed*>(&error) != nullptr ? "MessengerClosed" : "RankLost", error);
+    }
+    made.attr("rank") = error.rank();
+    return made;
 }
 
 void translate(const std::exception_ptr& exception, void*) {
@@ -50,12 +97,77 @@ void translate(const std::exception_ptr& exception, void*) {
         made.attr("task") = error.task();
         made.attr("target") = error.target();
         made.attr("others") = error.others();
-        made.attr("__cause__") = cause_of(error);
+        made.attr("__cause__") = cause_of(error.cause());
         raise(made);
     } catch (const SystemError& error) {
         nb::object made = make("SystemError", error);
         made.attr("number") = error.number();
         raise(made);
+    } catch (const RankLost& error) {
+        raise(lost(error));
+    } catch (const RankFailed& error) {
+        nb::object made = make("RankFailed", error);
+        made.attr("rank") = error.rank();
+        made.attr("others") = error.others();
+        made.attr("__cause__") = cause_of(error.cause());
+        raise(made);
+    } catch (const OutOfBounds& error) {
+        nb::object made = make("OutOfBounds", error);
+        made.attr("region") = error.region();
+        raise(made);
+    } catch (const GrantMissing& error) {
+        nb::object made = make("GrantMissing", error);
+        made.attr("owner") = error.owner();
+        made.attr("name") = error.name();
+        made.attr("waited") = std::chrono::duration<double>(error.waited()).count();
+        raise(made);
+    } catch (const InvalidGrant& error) {
+        nb::object made = make("InvalidGrant", error);
+        made.attr("owner") = error.owner();
+        made.attr("name") = error.name();
+        raise(made);
+    } catch (const NoSuchRank& error) {
+        nb::object made = make("NoSuchRank", error);
+        made.attr("rank") = error.rank();
+        made.attr("size") = error.size();
+        raise(made);
+    } catch (const Truncated& error) {
+        nb::object made = make("Truncated", error);
+        made.attr("source") = error.source();
+        made.attr("sent") = error.sent();
+        made.attr("room") = error.room();
+        raise(made);
+    } catch (const InvalidMessage& error) {
+        nb::object made = make("InvalidMessage", error);
+        made.attr("rank") = error.rank();
+        made.attr("field") = error.field();
+        raise(made);
+    } catch (const TeamNameTaken& error) {
+        raise(of_team("TeamNameTaken", error));
+    } catch (const HostMissing& error) {
+        raise(of_team("HostMissing", error));
+    } catch (const WrongHost& error) {
+        nb::object made = of_team("WrongHost", error);
+        made.attr("expected") = error.expected();
+        made.attr("actual") = error.actual();
+        raise(made);
+    } catch (const JoinRefused& error) {
+        nb::object made = of_team("JoinRefused", error);
+        made.attr("reason") = reason_of(error.reason());
+        raise(made);
+    } catch (const MembersMissing& error) {
+        nb::object made = of_team("MembersMissing", error);
+        made.attr("missing") = error.missing();
+        made.attr("size") = error.size();
+        raise(made);
+    } catch (const RankEnded& error) {
+        raise(make("RankEnded", error));
+    } catch (const ElementError& error) {
+        raise(make("ElementError", error));
+    } catch (const UnreadableRemote& error) {
+        raise(make("UnreadableRemote", error));
+    } catch (const Interrupted&) {
+        PyErr_SetNone(PyExc_KeyboardInterrupt);
     } catch (const TaskCancelled& error) {
         raise(make("TaskCancelled", error));
     } catch (const QueueFull& error) {

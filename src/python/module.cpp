@@ -4,6 +4,7 @@
 #include "array_argument.hpp"
 #include "body.hpp"
 #include "python_machine.hpp"
+#include "rank_session.hpp"
 
 NB_MODULE(_core, module) {
     using namespace penstock::python;
@@ -16,4 +17,10 @@ NB_MODULE(_core, module) {
     bind_machine(module);
     bind_topology(module);
     bind_gallery(module);
+    bind_rank(module);
+    bind_team(module);
+    bind_region(module);
+    bind_synchronisation(module);
+    bind_messenger(module);
+    bind_join(module);
 }

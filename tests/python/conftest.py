@@ -3,11 +3,15 @@
 import ctypes
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import penstock as ps
+
+# Worker processes import the programs of ranks (rank_programs.py) by name, with the paths of this process.
+sys.path.append(str(Path(__file__).resolve().parent))
 
 NATIVE = r"""
 #include <cstdint>

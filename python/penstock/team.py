@@ -1,0 +1,37 @@
+"""spmd: one function, n ranks, as threads of this process or as processes of their own."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from penstock import _core
+from penstock.errors import UsageError
+
+
+def spmd(
+    size: int,
+    function: Callable[..., Any],
+    *arguments: Any,
+    substrate: Literal["threads", "processes"] = "threads",
+    accept_within: float = 10.0,
+    pin: bool = True,
+) -> list[Any]:
+    """Runs `function(rank, *arguments)` in `size` ranks (1 to 256); returns what they returned, in their order, when all ended.
+
+    substrate: threads of this interpreter, which take turns with Python code and run at the same time in NumPy, in compiled code
+        and while they wait; or worker processes, each an interpreter of its own. Those get function and arguments by pickle (by
+        cloudpickle, where it is installed), so the function stands at the top of a module, and a script starts its team under
+        `if __name__ == "__main__"`; results come back by pickle.
+    accept_within: how many seconds accept() waits for a grant unless it is told otherwise.
+    pin: each rank to a processor of its own, where there are enough of them.
+
+    Raises RankFailed, with the exception of the rank as its cause; RankDied when a worker process died; UsageError; on Ctrl-C
+    KeyboardInterrupt, which ends the waits of all ranks within about 0.1 s (a rank that does not wait gets it in its code).
+    Costs about 0.1 ms for each thread, and the start of an interpreter that imports NumPy for each process.
+    """
+    if substrate == "threads":
+        return _core.spmd_threads(size, function, arguments, accept_within, pin)
+    if substrate == "processes":
+        from penstock.workers import run  # what it imports is not needed otherwise
+
+        return run(size, function, arguments, accept_within, pin)
+    raise UsageError(f"substrate is 'threads' or 'processes', not {substrate!r}")

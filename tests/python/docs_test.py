@@ -1,0 +1,31 @@
+"""The examples of docs/python.md run as they stand."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+
+def start(folder, name, source):
+    script = folder / name
+    script.write_text(source)
+    return subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
+
+
+def test_the_first_example_prints_what_arrived_from_both_substrates(tmp_path):
+    example = start(tmp_path, "example.py", EXAMPLES[0])
+    output, errors = example.communicate(timeout=100)
+    total = 1.0 + sum(range(16)) + len(range(100, 1024, 7)) * 0.5
+    assert [line.replace("np.float32(", "").replace(")", "") for line in output.splitlines()] == [f"[{total}, None]"] * 2, errors
+
+
+def test_programs_that_are_started_apart_meet_by_name(tmp_path):
+    name = f"radio-{tmp_path.name}"
+    sources = [source.replace("radio", name) for source in (EXAMPLES[1], EXAMPLES[2], EXAMPLES[2].replace("rank=1", "rank=0"))]
+    programs = [start(tmp_path, f"program{i}.py", source) for i, source in enumerate(sources)]
+    for program in programs:
+        _, errors = program.communicate(timeout=60)
+        assert program.returncode == 0, errors
