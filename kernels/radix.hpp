@@ -29,15 +29,16 @@ Table count(std::span<const Key> keys, int round) noexcept;
 void scatter(std::span<const Key> keys, int round, Table& next, Key* to) noexcept;
 
 /// As scatter(), but keys of one digit are gathered until they fill a line, so that no line is written more than once (but for
-/// the first and last of each digit). `store(first, keys)` puts `keys` at the places from `first` on; it gets at most `line`
-/// keys, which never reach over a multiple of `line`.
+/// the first and last of each digit). `store(first, keys)` puts `keys` at the places from `first` on. It gets whole lines as
+/// std::span<const Key, line>, so that copying one needs no loop, and what begins or ends a digit as std::span<const Key>, which
+/// never reaches over a multiple of `line`.
 inline constexpr std::size_t line = 64 / sizeof(Key);
 
 template <class Store>
 void scatter_lines(std::span<const Key> keys, int round, Table& next, Store&& store) {
     alignas(64) std::array<std::array<Key, line>, digits> lines{};
     const Table begin = next;
-    const auto flush = [&](std::size_t d, std::size_t end) {
+    const auto flush_part = [&](std::size_t d, std::size_t end) {
         const std::size_t first = std::max<std::size_t>(begin[d], (end - 1) / line * line);
         store(first, std::span<const Key>{&lines[d][first % line], end - first});
     };
@@ -45,10 +46,15 @@ void scatter_lines(std::span<const Key> keys, int round, Table& next, Store&& st
         const std::size_t d = digit(key, round);
         const std::size_t place = next[d]++;
         lines[d][place % line] = key;
-        if (place % line == line - 1) flush(d, place + 1);
+        if (place % line == line - 1) [[unlikely]] {
+            if (const std::size_t first = place - (line - 1); first >= begin[d]) [[likely]]
+                store(first, std::span<const Key, line>{lines[d]});
+            else
+                flush_part(d, place + 1);
+        }
     }
     for (std::size_t d = 0; d < digits; ++d)
-        if (next[d] != begin[d] && next[d] % line != 0) flush(d, next[d]);
+        if (next[d] != begin[d] && next[d] % line != 0) flush_part(d, next[d]);
 }
 
 }  // namespace penstock::kernels::radix

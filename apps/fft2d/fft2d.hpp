@@ -27,7 +27,7 @@ enum class Variant : std::uint8_t {
     pencils,  ///< the same in pieces: when a row is done, one part of it goes to each other rank
     push,     ///< remote stores: 8 rows at a time, transposed in 8 x 8 blocks, to their final place at the rank that needs them
     pull,     ///< rows stay where they were made; who needs them fetches and transposes them in 8 x 8 blocks
-    choice,   ///< push or pull, whichever was measured to be faster for this size and these ranks
+    choice,   ///< push or pull, whichever has lately been faster for this size and these ranks
 };
 
 inline constexpr Variant variants[] = {Variant::shared, Variant::bulk, Variant::pencils,
@@ -59,11 +59,12 @@ void serial(const Problem& problem, std::span<Complex> result);
 /// The same with memory for what lies between, as large as `result`: nothing is allocated, so this is what is timed.
 void serial(const Problem& problem, std::span<Complex> result, std::span<Complex> scratch);
 
-/// By ranks, into problem.result; the bits are those of serial(). Returns seconds. `choice` measures first, where this process
-/// has not yet done so for this size, number of ranks and substrate. Throws as spmd().
+/// By ranks, into problem.result; the bits are those of serial(). Returns seconds. `choice` tries both a few times,
+/// where this process has not yet done so for this size, number of ranks and substrate, and the other one now and then. Throws as
+/// spmd().
 double parallel(const Problem& problem, Variant variant, const RankOptions& options);
 
-/// What `choice` stands for: push or pull. Measured at the first call for a size, a number of ranks and a substrate.
+/// What `choice` stands for just now: push or pull. Measured at the first call for a size, a number of ranks and a substrate.
 Variant chosen(const Problem& problem, const RankOptions& options);
 
 /// The largest error of about `samples` coefficients against their definition in double precision, relative to the root of the

@@ -55,7 +55,9 @@ class RowsPart {
 class SharedPart : public RowsPart {
   public:
     SharedPart(Rank me, const Problem& problem, const SharedArray<Complex>& transposed)
-        : RowsPart{me, problem}, transposed_{transposed}, row_{pitch_} {}
+        : RowsPart{me, problem}, transposed_{transposed}, row_{pitch_} {
+        std::fill_n(columns(), count() * pitch_, Complex{});  // homed at the rank that reads them
+    }
 
     void run() {
         for (std::size_t row = mine_.begin; row < mine_.end; ++row) {
@@ -130,8 +132,11 @@ class PushPart : public RowsPart {
             for_each_rank([&](std::size_t rank) {
                 const std::size_t wide = layout_.count(rank);
                 if (wide == 0) return;
+                const std::size_t first = layout_.of(rank).begin;
+                if (rank == me_)  // what stays is read here soon, and stays in the cache
+                    return transpose(rows_.data() + first, pitch_, columns_.mine().data() + row, pitch_, high, wide);
                 columns_.of(rank).store_transposed({.offset = row, .rows = wide, .columns = high, .pitch = pitch_},
-                                                   rows_.span().subspan(layout_.of(rank).begin), pitch_);
+                                                   rows_.span().subspan(first), pitch_);
             });
         }
         barrier_.arrive_and_wait();
@@ -147,7 +152,9 @@ class PushPart : public RowsPart {
 class PullPart : public RowsPart {
   public:
     PullPart(Rank me, const Problem& problem, const SharedArray<Complex>& rows)
-        : RowsPart{me, problem}, rows_{rows}, columns_{std::max<std::size_t>(1, count()) * pitch_} {}
+        : RowsPart{me, problem}, rows_{rows}, columns_{std::max<std::size_t>(1, count()) * pitch_} {
+        std::fill_n(rows_.data() + mine_.begin * pitch_, count() * pitch_, Complex{});  // homed at the rank that makes them
+    }
 
     void run() {
         for (std::size_t row = mine_.begin; row < mine_.end; ++row) transform(row, rows_.data() + row * pitch_);
@@ -166,35 +173,72 @@ class PullPart : public RowsPart {
     Buffer<Complex> columns_;
 };
 
-Variant measured(const Problem& problem, const RankOptions& options) {
-    constexpr int rounds = 7;
-    std::vector<double> push, pull;
-    for (int round = 0; round < rounds; ++round) {
-        push.push_back(parallel(problem, Variant::push, options));
-        pull.push_back(parallel(problem, Variant::pull, options));
+/// Push or pull, whichever has lately been faster for one size, number of ranks and substrate. What is faster changes while a
+/// program runs (virtual processors move, others use the caches), and a verdict of once was seen to be wrong by 1.5 times
+/// minutes later. So every run's time counts, and now and then a run tries the other way.
+class Choice {
+  public:
+    Variant best() const { return median(push_) <= median(pull_) ? Variant::push : Variant::pull; }
+    /// What to run next.
+    Variant next() {
+        if (push_.size() < enough || pull_.size() < enough) return push_.size() <= pull_.size() ? Variant::push : Variant::pull;
+        const Variant now = best();
+        if (++runs_ % runs_a_try != 0) return now;
+        return now == Variant::push ? Variant::pull : Variant::push;
     }
-    std::ranges::nth_element(push, push.begin() + rounds / 2);
-    std::ranges::nth_element(pull, pull.begin() + rounds / 2);
-    return push[rounds / 2] <= pull[rounds / 2] ? Variant::push : Variant::pull;
+    void took(Variant variant, double seconds) {
+        auto& times = variant == Variant::push ? push_ : pull_;
+        times.push_back(seconds);
+        if (times.size() > kept) times.erase(times.begin());
+    }
+    bool known() const { return push_.size() >= enough && pull_.size() >= enough; }
+
+  private:
+    static constexpr std::size_t enough = 5, kept = 5;
+    static constexpr int runs_a_try = 12;  ///< when the other way takes half as long again, trying it costs 4 %
+
+    static double median(std::vector<double> times) {
+        std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2));
+        return times[times.size() / 2];
+    }
+
+    std::vector<double> push_, pull_;
+    int runs_ = 0;
+};
+
+/// The choices of this process, one caller at a time.
+struct Choices {
+    std::mutex mutex;
+    std::map<std::tuple<std::size_t, int, Substrate>, Choice> of;
+
+    static Choices& here() {
+        static Choices choices;
+        return choices;
+    }
+};
+
+double run_choice(Choice& choice, const Problem& problem, const RankOptions& options) {
+    const Variant variant = choice.next();
+    const double seconds = parallel(problem, variant, options);
+    choice.took(variant, seconds);
+    return seconds;
 }
 
 }  // namespace
 
 Variant chosen(const Problem& problem, const RankOptions& options) {
-    static std::mutex mutex;
-    static std::map<std::tuple<std::size_t, int, Substrate>, Variant> known;
-    const std::lock_guard lock{mutex};
-    const std::tuple key{problem.n, options.ranks, options.substrate};
-    auto found = known.find(key);
-    if (found == known.end()) found = known.emplace(key, measured(problem, options)).first;
-    return found->second;
+    auto& choices = Choices::here();
+    const std::lock_guard lock{choices.mutex};
+    auto& choice = choices.of[{problem.n, options.ranks, options.substrate}];
+    while (!choice.known()) run_choice(choice, problem, options);
+    return choice.best();
 }
 
 double parallel(const Problem& problem, Variant variant, const RankOptions& options) {
     StoreWays::here();  // measured here, once, and not by each rank
     switch (variant) {
         case Variant::shared: {
-            const SharedArray<Complex> transposed{problem.n * problem.pitch};
+            const SharedArray<Complex> transposed{problem.n * problem.pitch, Home::first_touch};
             return seconds_of_ranks(options, [&](Rank me) { return SharedPart{me, problem, transposed}; });
         }
         case Variant::bulk:
@@ -204,11 +248,15 @@ double parallel(const Problem& problem, Variant variant, const RankOptions& opti
         case Variant::push:
             return seconds_of_ranks(options, [&](Rank me) { return PushPart{me, problem}; });
         case Variant::pull: {
-            const SharedArray<Complex> rows{problem.n * problem.pitch};
+            const SharedArray<Complex> rows{problem.n * problem.pitch, Home::first_touch};
             return seconds_of_ranks(options, [&](Rank me) { return PullPart{me, problem, rows}; });
         }
-        case Variant::choice:
-            return parallel(problem, chosen(problem, options), options);
+        case Variant::choice: {
+            chosen(problem, options);  // has tried both
+            auto& choices = Choices::here();
+            const std::lock_guard lock{choices.mutex};
+            return run_choice(choices.of[{problem.n, options.ranks, options.substrate}], problem, options);
+        }
     }
     throw UsageError("fft2d: there is no such variant");
 }

@@ -21,9 +21,10 @@ void copy_part(std::span<const float> from, std::span<float> to, const Range& po
     std::ranges::copy(from.subspan(first, last - first), to.subspan(first).begin());
 }
 
-/// The global array: two planes that sweeps read and write in turn.
+/// The global array: two planes that sweeps read and write in turn. prepare() touches each part first, where it is used.
 struct GlobalLine {
-    explicit GlobalLine(std::size_t size) : planes{SharedArray<float>{size}, SharedArray<float>{size}} {}
+    explicit GlobalLine(std::size_t size)
+        : planes{SharedArray<float>{size, Home::first_touch}, SharedArray<float>{size, Home::first_touch}} {}
     SharedArray<float> planes[2];
 };
 

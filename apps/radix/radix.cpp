@@ -1,11 +1,13 @@
 #include "apps/radix/radix.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "apps/buffer.hpp"
 #include "apps/compare.hpp"
 #include "apps/exchange.hpp"
 #include "apps/random.hpp"
+#include "penstock/store_way.hpp"
 
 namespace penstock::apps::radix {
 namespace {
@@ -46,7 +48,8 @@ Table places(std::span<const Table> counts, int rank) {
 /// The global arrays: two for the keys, read and written in turn, and the counts of all ranks.
 struct GlobalKeys {
     GlobalKeys(std::size_t n, int ranks)
-        : keys{SharedArray<Key>{n}, SharedArray<Key>{n}}, counts{static_cast<std::size_t>(ranks)} {}
+        : keys{SharedArray<Key>{n, Home::first_touch}, SharedArray<Key>{n, Home::first_touch}},
+          counts{static_cast<std::size_t>(ranks)} {}
     SharedArray<Key> keys[2];
     SharedArray<Table> counts;
 };
@@ -59,7 +62,9 @@ class SharedPart {
           global_{global},
           whole_lines_{whole_lines},
           mine_{Layout{problem.keys.size(), me.size()}.of(me.index())},
-          barrier_{me, "round"} {}
+          barrier_{me, "round"} {
+        std::ranges::fill(part(global_.keys[1].span(), mine_), Key{});  // homed here; prepare() does it for the other one
+    }
 
     void prepare() const { std::ranges::copy(part(problem_.keys.span(), mine_), part(global_.keys[0].span(), mine_).begin()); }
     void run() {
@@ -71,7 +76,7 @@ class SharedPart {
             barrier_.arrive_and_wait();
             Table next = places(global_.counts.span(), me_.index());
             if (whole_lines_)
-                kernels::radix::scatter_lines(keys, round, next, [to](std::size_t first, std::span<const Key> gathered) {
+                kernels::radix::scatter_lines(keys, round, next, [to](std::size_t first, auto gathered) {
                     std::ranges::copy(gathered, to + first);
                 });
             else
@@ -112,9 +117,7 @@ class PushPart {
                 counts_.of(static_cast<std::size_t>(rank)).store(static_cast<std::size_t>(me_.index()), counted);
             barrier_.arrive_and_wait();
             Table next = places(counts_.mine(), me_.index());
-            kernels::radix::scatter_lines(keys, round, next, [&](std::size_t first, std::span<const Key> gathered) {
-                to.of(first / layout_.keys_each).store(first % layout_.keys_each, gathered);
-            });
+            scatter(keys, round, next, to);
         }
     }
     void collect() const {
@@ -122,6 +125,25 @@ class PushPart {
     }
 
   private:
+    /// Whole lines to their places. Others' travel by the way that suits all that goes there in this round; what stays is read
+    /// here soon, and stays in the cache.
+    void scatter(std::span<const Key> keys, int round, Table& next, const Exchange<Key>& to) const {
+        std::vector<Remote<Key>::Batch> batches;
+        for (int rank = 0; rank < me_.size(); ++rank)
+            batches.push_back(to.of(static_cast<std::size_t>(rank)).batch(keys.size() / static_cast<std::size_t>(me_.size())));
+        // Dividing 32 bits is quicker. One rank alone has all places.
+        const auto each = me_.size() == 1 ? ~std::uint32_t{0} : static_cast<std::uint32_t>(layout_.keys_each);
+        const auto mine = static_cast<std::uint32_t>(me_.index());
+        Key* const here = to.mine().data();
+        kernels::radix::scatter_lines(keys, round, next, [&](std::size_t first, auto gathered) {
+            const auto place = static_cast<std::uint32_t>(first), rank = place / each, offset = place % each;
+            if (rank == mine)
+                std::ranges::copy(gathered, here + offset);
+            else
+                batches[rank].store(offset, gathered);
+        });
+    }
+
     Rank me_;
     const Problem& problem_;
     Layout layout_;
@@ -166,6 +188,7 @@ void serial(std::span<const Key> keys, std::span<Key> sorted, std::span<Key> oth
 }
 
 double parallel(const Problem& problem, Variant variant, const RankOptions& options) {
+    StoreWays::here();  // measured here, once, and not by each rank
     if (variant == Variant::push) return seconds_of_ranks(options, [&](Rank me) { return PushPart{me, problem}; });
     const GlobalKeys global{problem.keys.size(), options.ranks};
     return seconds_of_ranks(options, [&](Rank me) { return SharedPart{me, problem, global, variant == Variant::lines}; });
