@@ -24,7 +24,7 @@ LAYERS = {
         channel peer pending shared_channel
     """,
     "store": """
-        barrier condition flag join mutex queue_lock rank region remote shared_mutex spmd store_way transpose
+        barrier condition flag join mutex queue_lock rank reader_gate region remote shared_mutex spmd store_way transpose
     """,
     "message": """
         message message_answer message_claim message_error message_memory message_ring

@@ -1,14 +1,11 @@
 // store layer: a lock for many readers or one writer, in which a reader touches only its own memory.
 //
-// Each rank has two words at home: `reading`, which it sets while it reads, and `writer`, which a writer sets at every rank
-// before it writes. A writer, after it has won the mutex of the writers, sets `writer` everywhere and waits for those that
-// read; each of them answers into the writer's own memory when it stops, so that the writer too spins at home.
+// Each rank has a gate at home (reader_gate.hpp), through which it goes to read. A writer, after it has won the mutex of the
+// writers, closes all gates and waits for those that read; each of them answers into the writer's own memory when it stops, so
+// that the writer too spins at home.
 //
-// Happens-before. Reader: reading.store(1), writer.load(). Writer: writer.store(ticket), reading.load(). All four are
-// sequentially consistent, so at least one of the two sees the other: either the reader steps back, or the writer waits for its
-// answer. Section of a reader -> reading.store(0) -> reading.load() by the writer, or -> answer.store(release) ->
-// answer.load(acquire). Section of a writer -> writer.store(0) -> writer.load() by readers; to the next writer through the
-// mutex.
+// Happens-before. Section of a reader -> its gate's reading.store(0) -> reading.load() by the writer, or -> answer.store(release)
+// -> answer.load(acquire). Section of a writer to readers through their gates; to the next writer through the mutex.
 #pragma once
 
 #include <atomic>
@@ -18,12 +15,13 @@
 
 #include "penstock/mutex.hpp"
 #include "penstock/rank.hpp"
+#include "penstock/reader_gate.hpp"
 
 namespace penstock {
 
 /// A reader-writer lock of all ranks of a team. Made by all of them together, under one name; used by one thread of each rank;
 /// `std::shared_lock` and `std::unique_lock` take it. A read costs two stores at home; a write visits every rank. A writer
-/// goes before readers that come later; readers may starve while writers follow one another without a pause.
+/// goes before readers that come later, and lets in those that wait when it has done, so a reader waits for two writes at most.
 ///
 /// A rank that dies while it reads harms nobody, for it has changed nothing. When one dies while it writes, or waits to write,
 /// the lock is broken as a Mutex is: writers get RankDied, and readers where they would have to wait for the dead one.
@@ -47,14 +45,13 @@ class SharedMutex {
     };
     /// Each rank's part, homed there.
     struct Part {
-        Word reading;                    ///< own rank: 1 while it reads or tries to
-        Word writer;                     ///< the writer: its ticket (episode x 256 + rank), or 0
+        ReaderGate<> gate;               ///< a writer's ticket is episode x 256 + rank
         Word answers[team::most_ranks];  ///< while this rank writes: reader r's answer, the ticket that it made way for
     };
     enum class Held { nothing, reading, writing };
 
     Part& own() const noexcept { return *parts_[static_cast<std::size_t>(me_.index())]; }
-    void make_way();
+    void answer(std::uint64_t ticket) const;
     void await_reader(int rank, std::uint64_t ticket);
     void refuse_unless(Held expected, const char* action) const;
 

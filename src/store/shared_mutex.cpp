@@ -25,31 +25,29 @@ void SharedMutex::refuse_unless(Held expected, const char* action) const {
 
 void SharedMutex::lock_shared() {
     refuse_unless(Held::nothing, "read: it reads or writes already, and waiting for itself would never end");
-    auto& part = own();
-    for (;;) {
-        part.reading.value.store(1, std::memory_order_seq_cst);
-        if (part.writer.value.load(std::memory_order_seq_cst) == 0) break;
-        make_way();
-        std::uint64_t ticket = 0;
-        me_.wait_unless(
-            [&] { return (ticket = part.writer.value.load(std::memory_order_seq_cst)) == 0; },
-            [&] { return ticket != 0 && me_.gone(rank_of(ticket)) ? rank_of(ticket) : -1; });
-    }
+    auto& gate = own().gate;
+    gate.enter(
+        [&](auto&& poll) {
+            std::uint64_t ticket = 0;
+            me_.wait_unless(
+                [&] {
+                    ticket = gate.writer();
+                    return poll();
+                },
+                [&] { return ticket != 0 && me_.gone(rank_of(ticket)) ? rank_of(ticket) : -1; });
+        },
+        [this](std::uint64_t ticket) { answer(ticket); });
     held_ = Held::reading;
 }
 
 void SharedMutex::unlock_shared() {
     refuse_unless(Held::reading, "stop reading: it does not read");
     held_ = Held::nothing;
-    make_way();
+    own().gate.leave([this](std::uint64_t ticket) { answer(ticket); });
 }
 
-/// Reads no more, and says so to a writer that may wait for it.
-void SharedMutex::make_way() {
-    auto& part = own();
-    part.reading.value.store(0, std::memory_order_seq_cst);
-    const auto ticket = part.writer.value.load(std::memory_order_seq_cst);
-    if (ticket == 0) return;
+/// Tells the writer of this ticket, who may wait for it, that this rank does not read.
+void SharedMutex::answer(std::uint64_t ticket) const {
     const int writer = rank_of(ticket);
     parts_[static_cast<std::size_t>(writer)]->answers[me_.index()].value.store(ticket, std::memory_order_release);
     me_.ring(writer);
@@ -61,7 +59,7 @@ void SharedMutex::lock() {
     refuse_unless(Held::nothing, "write: it reads or writes already, and waiting for itself would never end");
     writers_.lock();
     const auto ticket = ++episode_ * team::most_ranks + static_cast<std::uint64_t>(me_.index());
-    for (auto* part : parts_) part->writer.value.store(ticket, std::memory_order_seq_cst);
+    for (auto* part : parts_) part->gate.close(ticket);
     for (int rank = 0; rank < me_.size(); ++rank)
         if (rank != me_.index()) await_reader(rank, ticket);
     held_ = Held::writing;
@@ -69,7 +67,7 @@ void SharedMutex::lock() {
 
 /// A reader that is gone has changed nothing, wherever it was.
 void SharedMutex::await_reader(int rank, std::uint64_t ticket) {
-    if (parts_[static_cast<std::size_t>(rank)]->reading.value.load(std::memory_order_seq_cst) == 0) return;
+    if (!parts_[static_cast<std::size_t>(rank)]->gate.occupied()) return;
     const auto& answer = own().answers[rank].value;
     bool gone = false;
     me_.wait_unless([&] { return gone || answer.load(std::memory_order_acquire) == ticket; },
@@ -83,7 +81,7 @@ void SharedMutex::unlock() {
     refuse_unless(Held::writing, "stop writing: it does not write");
     held_ = Held::nothing;
     for (int rank = 0; rank < me_.size(); ++rank) {
-        parts_[static_cast<std::size_t>(rank)]->writer.value.store(0, std::memory_order_seq_cst);
+        parts_[static_cast<std::size_t>(rank)]->gate.open();
         if (rank != me_.index()) me_.ring(rank);
     }
     writers_.unlock();
