@@ -238,6 +238,18 @@ class Truncated(Error):
     room: int = 0
 
 
+class MessageTooLong(Error):
+    """A message announces more bytes than recv_array() may or can allot. It stays where it is.
+
+    source: the rank that sent it
+    announced, limit: bytes
+    """
+
+    source: int = -1
+    announced: int = 0
+    limit: int = 0
+
+
 class InvalidMessage(Error):
     """What another rank wrote for a message cannot be: it has other options, or something overwrote it.
 

@@ -137,6 +137,12 @@ void translate(const std::exception_ptr& exception, void*) {
         made.attr("sent") = error.sent();
         made.attr("room") = error.room();
         raise(made);
+    } catch (const MessageTooLong& error) {
+        nb::object made = make("MessageTooLong", error);
+        made.attr("source") = error.source();
+        made.attr("announced") = error.announced();
+        made.attr("limit") = error.limit();
+        raise(made);
     } catch (const InvalidMessage& error) {
         nb::object made = make("InvalidMessage", error);
         made.attr("rank") = error.rank();

@@ -1,6 +1,7 @@
 // Messenger, Request and Status, as Python sees them.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdint>
@@ -57,6 +58,18 @@ Status receive(HeldMessenger& self, int from, nb::object into) {
     return *self.held->finish(*transfer, forever);
 }
 
+/// For a message of which only its sender says how long it is.
+nb::object new_array(const Status& coming, std::uint64_t count, const nb::object& type) {
+    const auto limit = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) / 2;
+    if (coming.bytes > limit) throw MessageTooLong(coming.source, coming.bytes, limit);
+    try {
+        return nb::module_::import_("numpy").attr("empty")(count, type);
+    } catch (nb::python_error& error) {
+        if (!error.matches(PyExc_MemoryError)) throw;
+        throw MessageTooLong(coming.source, coming.bytes, limit);
+    }
+}
+
 nb::tuple receive_array(HeldMessenger& self, int from, nb::handle dtype) {
     const nb::object type = nb::module_::import_("penstock.elements").attr("element_type")(dtype);
     const Status coming = self.held->probe(from);
@@ -65,7 +78,7 @@ nb::tuple receive_array(HeldMessenger& self, int from, nb::handle dtype) {
         throw UsageError("the message of rank " + std::to_string(coming.source) + " has " + std::to_string(coming.bytes) +
                          " bytes, which is no whole number of elements of " + std::to_string(item) +
                          " bytes; receive it as what was sent");
-    nb::object array = nb::module_::import_("numpy").attr("empty")(coming.bytes / item, type);
+    const nb::object array = new_array(coming, coming.bytes / item, type);
     const Status status = receive(self, coming.source, array);
     return nb::make_tuple(array, status);
 }
@@ -151,7 +164,7 @@ void bind_messenger(nb::module_& module) {
              nb::sig("def recv_array(self, source: int, dtype: Any = 'uint8') -> tuple[Any, Status]"),
              "Receives a message of any length as a new one-dimensional array of this type. Raises UsageError when the message "
              "is no whole number of\n"
-             "elements; it stays where it is then.")
+             "elements, MessageTooLong when it announces more than half of the machine's memory; it stays where it is then.")
         .def(
             "isend",
             [](HeldMessenger& self, int to, nb::object array, std::uint32_t tag) {

@@ -155,6 +155,12 @@ def test_a_rank_that_waits_for_its_own_unsent_message_is_told():
     ps.spmd(2, program)
 
 
+def test_ranks_that_wait_for_one_another_are_told():
+    with pytest.raises(ps.RankFailed) as caught:
+        ps.spmd(2, lambda me: ps.Messenger(me).recv(1 - me.index, np.zeros(1)))
+    assert isinstance(caught.value.__cause__, ps.WouldDeadlock)
+
+
 def test_ranks_that_are_gone_or_have_closed_are_told_of():
     def program(me):
         post = ps.Messenger(me)
