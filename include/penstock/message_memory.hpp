@@ -5,8 +5,8 @@
 //     fill(rows.elements());
 //     post.send(1, rows);                             // rank 1 copies straight from here
 //
-// Memory of the process's own can be reached by other processes through the kernel only, at a half to a third of that
-// speed (`./bench messages` prints both).
+// Memory of the process's own takes two copies that overlap, or one by the kernel, at a half or less of that speed
+// (`./bench messages` prints all three).
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,9 @@ class SegmentPart {
         : segments_(std::move(segments)), data_(data), bytes_(bytes) {}
     ~SegmentPart() { release(); }
     SegmentPart(SegmentPart&& other) noexcept
-        : segments_(std::move(other.segments_)), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+        : segments_(std::move(other.segments_)),
+          data_(std::exchange(other.data_, nullptr)),
+          bytes_(std::exchange(other.bytes_, 0)) {}
     SegmentPart& operator=(SegmentPart&& other) noexcept {
         if (this != &other) {
             release();

@@ -14,8 +14,6 @@ namespace {
 /// prints the two ways side by side.
 constexpr std::uint64_t longest_whole_between_threads = 8192;
 constexpr std::uint64_t longest_whole_between_processes = 4096;
-/// Up to here two copies through the ring are faster than one through the kernel, which looks up every page.
-constexpr std::uint64_t longest_through_ring_between_processes = 16384;
 /// A long message goes through the ring in pieces of this size, so that both copies run at the same time in nearby
 /// caches.
 constexpr std::uint64_t piece_bytes = 8192;
@@ -28,17 +26,16 @@ Way Core::way_of(const Peer& peer, const Operation& operation) const {
     const auto longest_whole =
         std::min(threads() ? longest_whole_between_threads : longest_whole_between_processes, peer.writer.capacity());
     const auto through_ring = operation.bytes <= longest_whole ? Way::ring_whole : Way::ring_pieces;
-    const bool fetches = threads() || peer.box.lane(me_.index()).can_fetch.load(std::memory_order_acquire) == 1;
     switch (options_.protocol) {
-        case Protocol::automatic:
+        case Protocol::automatic:  // two copies that overlap are faster than one by the kernel, which looks up every page
             if (through_ring == Way::ring_whole) break;
             if (operation.in_segment) return Way::segment;
-            if (threads() || (fetches && operation.bytes > longest_through_ring_between_processes)) return Way::pull;
+            if (threads()) return Way::pull;
             break;
         case Protocol::pull:
         case Protocol::pure_pull:
             if (operation.in_segment) return Way::segment;
-            if (fetches) return Way::pull;
+            if (threads() || peer.box.lane(me_.index()).can_fetch.load(std::memory_order_acquire) == 1) return Way::pull;
             break;
         case Protocol::push:
             if (threads() || peer.stores) return Way::push;

@@ -1,0 +1,105 @@
+// Ranks that wait for one another are told so (contract 17), and those that only wait long are not.
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "penstock/message.hpp"
+#include "tests/message/support.hpp"
+
+namespace {
+
+using namespace message_tests;
+using penstock::RankLost;
+
+class StandstillTest : public TeamTest {};
+INSTANTIATE_TEST_SUITE_P(All, StandstillTest, substrates, name_of);
+
+/// Runs the team and expects of each rank that is named that it is told of ranks that wait for one another.
+void expect_standstill(Substrate substrate, int size, const std::string& words, std::function<void(Messenger&, int)> waits) {
+    message_tests::run(substrate, size, [&](Rank me) {
+        Messenger post(me, {.name = "waiting"}), other(me, {.name = "other"});
+        std::string told;
+        try {
+            waits(post, me.index());
+        } catch (const penstock::WouldDeadlock& error) {
+            told = error.what();
+        } catch (const RankLost&) {  // another one was told first, and left
+            told = words;
+        }
+        require(told.find(words) != std::string::npos, "rank " + std::to_string(me.index()) + " was told '" + told + "'");
+    });
+}
+
+TEST_P(StandstillTest, ranks_that_receive_from_one_another_in_a_circle_are_told) {
+    for (const int size : {2, 4})
+        expect_standstill(GetParam(), size, "rank 0 for a message of rank 1", [size](Messenger& post, int me) {
+            int value = 0;
+            post.recv((me + 1) % size, value);
+        });
+}
+
+TEST_P(StandstillTest, ranks_that_send_to_one_another_at_once_are_told_and_their_memory_is_theirs_again) {
+    for (const Protocol protocol : {Protocol::automatic, Protocol::push, Protocol::ring}) {
+        message_tests::run(GetParam(), 2, [&](Rank me) {
+            Messenger post(me, {.protocol = protocol});
+            auto data = std::make_unique<std::vector<std::uint8_t>>(pattern(1'000'000, 1));
+            try {
+                post.send(1 - me.index(), *data);
+                require(false, "nobody takes it");
+            } catch (const penstock::WouldDeadlock& error) {
+                const std::string what = error.what();
+                require(what.find("rank 0 until rank 1 takes its message") != std::string::npos, what);
+            } catch (const RankLost&) {
+            }
+            data.reset();
+        });
+    }
+}
+
+TEST_P(StandstillTest, a_receive_from_anybody_that_all_others_wait_for_is_told) {
+    expect_standstill(GetParam(), 3, "for a message of anybody", [](Messenger& post, int me) {
+        int value = 0;
+        if (me == 1)
+            post.recv(any_source, value);
+        else if (me == 0)
+            post.probe(1);
+        else
+            post.recv(1, value);
+    });
+}
+
+TEST_P(StandstillTest, ranks_that_wait_long_for_one_that_works_are_left_in_peace) {
+    run(3, [](Rank me) {
+        Messenger post(me);
+        int value = me.index();
+        if (me.index() == 2) {  // works for a while, then sends
+            std::this_thread::sleep_for(150ms);
+            post.send(0, value);
+            return;
+        }
+        if (me.index() == 0) {
+            post.recv(2, value);
+            post.send(1, value);
+        } else {
+            post.recv(0, value);
+        }
+        require(value == 2, "it comes in the end");
+    });
+    run(2, [](Rank me) {  // each waits for the other, and each wait ends
+        Messenger post(me);
+        auto data = pattern(20'000'000, 1);
+        std::vector<std::uint8_t> into(data.size());
+        for (int i = 0; i < 3; ++i) {
+            Request request = post.irecv(1 - me.index(), into);
+            post.send(1 - me.index(), data);
+            post.wait(request);
+        }
+        int value = 0;
+        Request request = post.irecv(1 - me.index(), value);
+        const bool early = post.wait_for(request, 100ms).has_value();  // when the other gave up first
+        post.send(1 - me.index(), 1);
+        if (!early) post.wait(request);
+    });
+}
+
+}  // namespace

@@ -1,0 +1,100 @@
+// The shipped claims on memory of the other rank's user, in a model of the C++ memory order.
+#include "model.hpp"
+#include "penstock/message_claim.hpp"
+
+namespace {
+
+using model::Search;
+
+using Cell = model::Plain<int>;
+
+/// A sender offers a message and takes the offer back at any moment; its memory is its own again then.
+template <class Weakening = model::AsShipped>
+struct FetchModel : rl::test_suite<FetchModel<Weakening>, 2> {
+    penstock::FetchClaim<model::Atomics<Weakening>> claim;
+    model::Atomic<std::uint64_t, model::AsShipped> offered{0}, completed{0};
+    Cell memory;
+
+    void thread(unsigned index) {
+        if (index == 0) {
+            memory.write(1);
+            offered.store(1, std::memory_order_release);
+            const auto begun = claim.take_back();
+            while (completed.load(std::memory_order_acquire) < begun) model::idle();
+            memory.write(2);
+        } else {
+            if (offered.load(std::memory_order_acquire) != 1 || !claim.begin(0, 1)) return;
+            model::require(memory.read() == 1, "what is fetched is what was offered");
+            completed.store(1, std::memory_order_release);
+        }
+    }
+};
+
+/// A receiver offers a place and takes it back at any moment; its memory is its own again then.
+template <class Weakening = model::AsShipped>
+struct PlaceModel : rl::test_suite<PlaceModel<Weakening>, 2> {
+    penstock::PlaceClaim<model::Atomics<Weakening>, model::Plain<std::uint64_t>> claim;
+    model::Atomic<std::uint64_t, model::AsShipped> pushed{0};
+    Cell memory;
+
+    void thread(unsigned index) {
+        if (index == 0) {
+            memory.write(1);
+            claim.address.write(7);
+            claim.bytes.write(8);
+            claim.offer(1);
+            if (claim.take_back(1)) {
+                while (pushed.load(std::memory_order_acquire) != 1) model::idle();
+                model::require(memory.read() == 2, "a store that had begun is waited for");
+            }
+            memory.write(3);
+        } else {
+            if (!claim.offered(1)) return;
+            model::require(claim.address.read() == 7 && claim.bytes.read() == 8, "the place is the one that was meant");
+            if (!claim.begin(1)) return;
+            memory.write(2);
+            pushed.store(1, std::memory_order_release);
+        }
+    }
+};
+
+/// The other side's read-modify-write, as somebody might write it who thinks that a look is enough.
+template <class Claim>
+struct CarelessClaim : Claim {
+    bool begin(std::uint64_t before, std::uint64_t number) {
+        if (this->fetching.load(std::memory_order_acquire) != before) return false;
+        this->fetching.store(number, std::memory_order_release);
+        return true;
+    }
+};
+struct CarelessFetch : rl::test_suite<CarelessFetch, 2> {
+    CarelessClaim<penstock::FetchClaim<model::Atomics<>>> claim;
+    model::Atomic<std::uint64_t, model::AsShipped> offered{0};
+    Cell memory;
+
+    void thread(unsigned index) {
+        if (index == 0) {
+            memory.write(1);
+            offered.store(1, std::memory_order_release);
+            if (claim.take_back() == 0) memory.write(2);
+        } else if (offered.load(std::memory_order_acquire) == 1 && claim.begin(0, 1)) {
+            model::require(memory.read() == 1, "what is fetched is what was offered");
+        }
+    }
+};
+
+TEST(ClaimModel, memory_is_not_fetched_once_it_was_taken_back) { model::expect_holds<FetchModel<>>(Search::every_schedule); }
+TEST(ClaimModel, a_place_is_not_stored_to_once_it_was_taken_back) {
+    model::expect_holds<PlaceModel<>>(Search::every_schedule);
+}
+TEST(ClaimModel, a_claim_by_looking_and_storing_is_found) {
+    model::expect_finds<CarelessFetch>(rl::test_result_data_race);
+}
+TEST(ClaimModel, offering_a_place_without_release_is_found) {
+    model::expect_finds<PlaceModel<model::Relaxing<"::offer(">>>(rl::test_result_data_race);
+}
+TEST(ClaimModel, looking_for_a_place_without_acquire_is_found) {
+    model::expect_finds<PlaceModel<model::Relaxing<"::offered(">>>(rl::test_result_data_race);
+}
+
+}  // namespace
