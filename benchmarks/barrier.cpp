@@ -109,7 +109,7 @@ void member(Rank me, std::barrier<>& standard, const bench::Options& options, be
 
 int main(int argc, char** argv) {
     const bench::About about{"barrier",
-                             "one barrier of 2..N members: ours, std::barrier, pthread_barrier and OpenMP's, threads and processes",
+                             "a barrier of 2..N members: ours, std::barrier, pthread_barrier, OpenMP's; threads and processes",
                              {"barrier/over-std"}};
     const bench::Options options = bench::parse(argc, argv, about);
     bench::Report report{about, options};
@@ -123,6 +123,7 @@ int main(int argc, char** argv) {
     carried.hand_over(report);
     report.goal("barrier/over-std", *carried.goal(0), bench::Direction::at_least, 8);
     report.note("the goal is the worst of all numbers of members; every member stays on a processor of its own");
-    if (bench::allowed_processors().size() < 2) report.note("one processor: the members share it, so the figures are those of switching");
+    if (bench::allowed_processors().size() < 2)
+        report.note("one processor: the members share it, so the figures are those of switching");
     return report.finish();
 }

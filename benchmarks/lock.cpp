@@ -132,8 +132,8 @@ void member(Rank me, const bench::Options& options, bench::Carried& carried) {
             contestants.push_back(
                 {names[kind], [&, kind] { return crew.timed(kind * loads.size() + load, times) / sections_each; }});
         const auto result = bench::measure(contestants, options.plan);
-        carried.rows(std::to_string(me.size()) + " " + std::string(penstock::name(me.substrate())) + ", " + loads[load].name + ", ",
-                     result);
+        const auto substrate = std::string(penstock::name(me.substrate()));
+        carried.rows(std::to_string(me.size()) + " " + substrate + ", " + loads[load].name + ", ", result);
         carried.goal(0, result.ratio("pthread_mutex", "ours"), bench::Direction::at_least);
     }
     crew.stop();
@@ -143,7 +143,9 @@ void member(Rank me, const bench::Options& options, bench::Carried& carried) {
 
 int main(int argc, char** argv) {
     const bench::About about{
-        "lock", "a section under a lock of 2..N members: ours, pthread_mutex and OpenMP's, threads and processes", {"lock/over-pthread"}};
+        "lock",
+        "a section under a lock of 2..N members: ours, pthread_mutex and OpenMP's, threads and processes",
+        {"lock/over-pthread"}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 51;
     bench::Report report{about, options};
@@ -154,6 +156,7 @@ int main(int argc, char** argv) {
     carried.hand_over(report);
     report.goal("lock/over-pthread", *carried.goal(0), bench::Direction::at_least, 1, bench::Judged::by_interval);
     report.note("the goal is the worst of all numbers of members, loads and substrates");
-    if (bench::allowed_processors().size() < 2) report.note("one processor: the members share it, so the figures are those of switching");
+    if (bench::allowed_processors().size() < 2)
+        report.note("one processor: the members share it, so the figures are those of switching");
     return report.finish();
 }

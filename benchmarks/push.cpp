@@ -242,7 +242,8 @@ bool draw(const bench::Carried& carried, const std::string& file) {
             bench::Series line{name(kind), {}};
             for (const std::size_t bytes : sizes)
                 if (const auto median = carried.median(row_name(substrate, bytes) + name(kind)))
-                    line.points.push_back({static_cast<double>(bytes), *median, carried.marked(row_name(substrate, bytes) + name(kind))});
+                    line.points.push_back(
+                        {static_cast<double>(bytes), *median, carried.marked(row_name(substrate, bytes) + name(kind))});
             lines.push_back(std::move(line));
         }
         plot.chart(std::string(penstock::name(substrate)), std::move(lines));
@@ -273,9 +274,9 @@ int main(int argc, char** argv) {
     report.goal("push/one-way-64", *carried.goal(one_way_64), bench::Direction::at_most, 0.6, bench::Judged::by_interval);
     report.goal("push/choice", *carried.goal(choice), bench::Direction::at_least, 0.95, bench::Judged::by_interval);
     if (demotes) report.goal("push/pipelined", *carried.goal(pipelined), bench::Direction::at_least, 1.3);
-    report.note("chosen: the way that the calibration chose for this size, just before; by its file or a fresh one, this program has: " +
+    report.note("chosen: the way that the calibration chose for this size, just before; what this program goes by itself: " +
                 penstock::StoreWays::here().description());
-    report.note("goals are the worse of threads and processes; push/choice the worst of all sizes, against the best way of storing");
+    report.note("goals are the worse of threads and processes; push/choice the worst of all sizes, against the best way");
     if (!demotes) report.note("push/pipelined is judged on processors with CLDEMOTE only");
     const bool drawn = options.plot.empty() || draw(carried, options.plot);
     const int status = report.finish();

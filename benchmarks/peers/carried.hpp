@@ -47,7 +47,8 @@ class Carried {
     /// Keeps the worst of all intervals that were given under this number (0 to 7).
     void goal(std::size_t number, const Interval& found, Direction direction) {
         auto& kept = content_->goals.at(number);
-        const bool worse = direction == Direction::at_least ? found.value < kept.interval.value : found.value > kept.interval.value;
+        const double before = kept.interval.value;
+        const bool worse = direction == Direction::at_least ? found.value < before : found.value > before;
         if (!kept.measured || worse) kept = {true, found};
     }
     std::optional<Interval> goal(std::size_t number) const {

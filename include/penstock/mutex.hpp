@@ -9,9 +9,9 @@
 
 namespace penstock {
 
-/// A mutex of all ranks of a team. Whoever finds it free takes it; who waits is passed over for about 30 microseconds at most, and
-/// those who wait are served in the order in which they asked. Made by all of them together, under one name; used by one thread
-/// of each rank; `std::unique_lock` and `std::lock_guard` take it.
+/// A mutex of all ranks of a team. Whoever finds it free takes it; the first that waits is passed over for about 30 microseconds
+/// at most, and those who wait are served in the order in which they asked. Made by all of them together, under one name; used by
+/// one thread of each rank; `std::unique_lock` and `std::lock_guard` take it.
 ///
 /// When a rank dies (or leaves) while it holds the mutex, the mutex is broken for good: lock() throws RankDied (or RankLeft) in
 /// all others, within about 20 ms, and what the dead one was changing is as it left it. When it dies while it waits, lock()

@@ -1,9 +1,9 @@
-// store layer: a lock with a queue in which each waiter spins on a line of its own (after Mellor-Crummey and Scott 1991), and whose
-// owner may come back before the first of the queue.
+// store layer: a lock with a queue in which each waiter spins on a line of its own (after Mellor-Crummey and Scott 1991), and
+// whose owner may come back before the first of the queue.
 //
-// Handing a lock over in strict turn costs the way of several lines for each section: 260 ns where a pthread_mutex, which lets the
-// owner come back, takes 50 (`./bench lock`, the two virtual processors far apart). So the lock itself is one word that whoever
-// finds it free may take. Who does not queues up; only the first of the queue looks at that word, at growing intervals, so that
+// Handing a lock over in strict turn costs the way of several lines for each section: 260 ns where a pthread_mutex, which lets
+// the owner come back, takes 50 (`./bench lock`, the two virtual processors far apart). So the lock itself is one word that
+// whoever finds it free may take. Who does not queues up; only the first of the queue looks at that word, at growing intervals, so that
 // the owner keeps the line. When its patience is at an end it makes itself the heir: then the next unlock gives the lock to it,
 // and nobody comes in between. So nobody waits longer than as many patiences and sections as there are ranks before it.
 //
@@ -13,8 +13,8 @@
 // Happens-before. The critical section -> holder.store(release), which frees the lock or names the heir -> the acquiring
 // compare_exchange or load of the next one. A node is reset before the exchange that puts it into the queue (release), and its
 // predecessor finds it by `next` (release, acquire), so the predecessor's store comes after the reset. A sleeper is not missed:
-// who unlocks looks for an heir once before the store that frees the lock and once behind it; an heir names itself before it looks
-// at the lock for the last time (parking.hpp). QueueLock is a template over the atomic type: tests/model checks this code.
+// who unlocks looks for an heir once before the store that frees the lock and once behind it; an heir names itself before it
+// looks at the lock for the last time (parking.hpp). QueueLock is a template over the atomic type: tests/model checks this code.
 #pragma once
 
 #include <atomic>

@@ -7,8 +7,8 @@
 // Which one is fastest until the reader has read the bytes depends on the processor and on their number. So it is measured (a
 // few milliseconds, two threads) and remembered: in the process, and for later ones in a file of the user's,
 // $XDG_CACHE_HOME/penstock/stores-<number> (~/.cache where that is not set), for each model of processor, what it can do, and how
-// long a line took to the reader. Where the file cannot be used, the answer is measured anew, without a word. The environment may say it instead: PENSTOCK_STORES=plain, demote
-// or stream; or measure, which does so again and renews the file.
+// long a line took to the reader. Where the file cannot be used, the answer is measured anew, without a word. The environment
+// may say it instead: PENSTOCK_STORES=plain, demote or stream; or measure, which does so again and renews the file.
 #pragma once
 
 #include <array>

@@ -62,8 +62,8 @@ const StoreWays& StoreWays::here() {
         if (std::string_view(wish) == "measure") return remembered(true);
         const auto way = store_way_of(wish);
         if (!way)
-            throw UsageError("PENSTOCK_STORES is '" + std::string(wish) + "'; it takes plain, demote or stream, measure to do that "
-                             "again, or nothing for what measured best");
+            throw UsageError("PENSTOCK_STORES is '" + std::string(wish) + "'; it takes plain, demote or stream, measure to do "
+                             "that again, or nothing for what measured best");
         return StoreWays(*way);
     }();
     return ways;

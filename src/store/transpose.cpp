@@ -30,7 +30,8 @@ void copy_part(const Transposition& block, const Part& part, std::size_t element
                 for (std::size_t r = 0; r < rows; ++r)
                     copy_element(&tile[r][c * element], from + (c * block.from_pitch + r) * element);
             for (std::size_t r = 0; r < rows; ++r)
-                store_bytes_unordered(block.to + ((row + r) * block.to_pitch + column) * element, tile[r], columns * element, way);
+                store_bytes_unordered(block.to + ((row + r) * block.to_pitch + column) * element, tile[r], columns * element,
+                                      way);
         }
     }
 }

@@ -51,9 +51,10 @@ def sums(frames, number, vectors):
     result = np.full([side // BLOCK for side in here.shape], -1)
     for vector in vectors:
         assert (vector["w"], vector["h"]) == (BLOCK, BLOCK)
-        (x, y), (sx, sy) = ((int(vector[f"{end}_x"]) - BLOCK // 2, int(vector[f"{end}_y"]) - BLOCK // 2) for end in ("dst", "src"))
+        x, y, sx, sy = (int(vector[place]) - BLOCK // 2 for place in ("dst_x", "dst_y", "src_x", "src_y"))
         assert abs(sx - x) <= 7 and abs(sy - y) <= 7
-        result[y // BLOCK, x // BLOCK] = np.abs(here[y : y + BLOCK, x : x + BLOCK] - before[sy : sy + BLOCK, sx : sx + BLOCK]).sum()
+        difference = here[y : y + BLOCK, x : x + BLOCK] - before[sy : sy + BLOCK, sx : sx + BLOCK]
+        result[y // BLOCK, x // BLOCK] = np.abs(difference).sum()
     assert (result >= 0).all(), "FFmpeg left a block out"
     return result
 
