@@ -3,9 +3,9 @@
 //
 // Handing a lock over in strict turn costs the way of several lines for each section: 260 ns where a pthread_mutex, which lets
 // the owner come back, takes 50 (`./bench lock`, the two virtual processors far apart). So the lock itself is one word that
-// whoever finds it free may take. Who does not queues up; only the first of the queue looks at that word, at growing intervals, so that
-// the owner keeps the line. When its patience is at an end it makes itself the heir: then the next unlock gives the lock to it,
-// and nobody comes in between. So nobody waits longer than as many patiences and sections as there are ranks before it.
+// whoever finds it free may take. Who does not queues up; only the first of the queue looks at that word, at growing intervals,
+// so that the owner keeps the line. When its patience is at an end it makes itself the heir: then the next unlock gives the lock
+// to it, and nobody comes in between. So nobody waits longer than as many patiences and sections as there are ranks before it.
 //
 // Nodes are named by the number of their rank plus one, not by address, because processes map them at different places. The word
 // lies at one rank, each node at its own.
