@@ -231,6 +231,8 @@ def wait_for_ever(me, kind):
                 sum(range(100))
     except KeyboardInterrupt:
         print("interrupted\n", end="", flush=True)
+        while kind == "recv" and me.index == 0 and not me.gone(1):
+            time.sleep(0.01)  # or the other would be told of this rank's end, not interrupted itself
         raise
 
 
