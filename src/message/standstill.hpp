@@ -28,10 +28,20 @@ class Standstill {
     Standstill(Rank me, StandstillWords& mine, std::function<StandstillWords*(int)> of)
         : me_(me), mine_(&mine), of_(std::move(of)) {}
 
-    /// A wait begins that nothing but `peer` (or, for any_source, anybody) can end.
-    void begin(int peer, bool sends) noexcept;
-    /// It is over.
-    void end() noexcept;
+    /// For as long as it lives, this rank is in a wait that nothing but `peer` (or, for any_source, anybody) can end.
+    class Waiting {
+      public:
+        Waiting(Standstill& standstill, int peer, bool sends) noexcept : standstill_(standstill) {
+            standstill_.begin(peer, sends);
+        }
+        ~Waiting() { standstill_.end(); }
+        Waiting(const Waiting&) = delete;
+        Waiting& operator=(const Waiting&) = delete;
+
+      private:
+        Standstill& standstill_;
+    };
+
     /// After each look that found nothing. `moved`: a count that changes whenever something was sent or received.
     /// Cheap until the wait has lasted long. Gives a report of who waits for whom once that is certain.
     std::string look(std::uint64_t moved);
@@ -45,6 +55,8 @@ class Standstill {
         std::uint64_t question;
     };
 
+    void begin(int peer, bool sends) noexcept;
+    void end() noexcept;
     StandstillWords* words_of(int rank) const { return rank == me_.index() ? mine_ : of_(rank); }
     void write_down() noexcept;
     std::vector<Seen> standing_still() const;

@@ -29,10 +29,8 @@ bool Core::await(std::uint32_t index, std::chrono::nanoseconds limit) {
         return operation.state == Operation::State::done;
     };
     // It is judged here, not by the rank, whether the wait is hopeless: messages that lie ready are received first.
-    standstill_.begin(operation.peer, !operation.receives);
-    const bool done = me_.wait_for(poll, Awaited::rank(me_.index()), limit);
-    standstill_.end();
-    return done;
+    const Standstill::Waiting waiting(standstill_, operation.peer, !operation.receives);
+    return me_.wait_for(poll, Awaited::rank(me_.index()), limit);
 }
 
 std::exception_ptr Core::lost(int rank) {
@@ -125,9 +123,10 @@ Status Core::probe(int from) {
         if (!(found = unclaimed(from))) error = lost(last);
         return true;
     };
-    standstill_.begin(from, false);
-    static_cast<void>(me_.wait_for(poll, Awaited::rank(me_.index()), std::chrono::nanoseconds::max()));
-    standstill_.end();
+    {
+        const Standstill::Waiting waiting(standstill_, from, false);
+        static_cast<void>(me_.wait_for(poll, Awaited::rank(me_.index()), std::chrono::nanoseconds::max()));
+    }
     if (error) std::rethrow_exception(error);
     return *found;
 }

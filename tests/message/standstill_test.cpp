@@ -1,4 +1,5 @@
 // Ranks that wait for one another are told so (contract 17), and those that only wait long are not.
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -99,6 +100,43 @@ TEST_P(StandstillTest, ranks_that_wait_long_for_one_that_works_are_left_in_peace
         const bool early = post.wait_for(request, 100ms).has_value();  // when the other gave up first
         post.send(1 - me.index(), 1);
         if (!early) post.wait(request);
+    });
+}
+
+/// Ends a wait by an exception that is none of Penstock's, when the wait has lasted long enough to be written down.
+struct EndsLongWaits final : penstock::team::Interruption {
+    struct Ended {};
+    std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+    void look() override {
+        if (std::chrono::steady_clock::now() - begin > std::chrono::milliseconds{100}) throw Ended();
+    }
+};
+
+TEST_P(StandstillTest, a_rank_whose_wait_was_ended_by_an_exception_is_not_taken_for_one_that_still_waits) {
+    message_tests::run(GetParam(), 3, [&](Rank me) {
+        Messenger post(me);
+        int value = 0;
+        if (me.index() == 0) {
+            EndsLongWaits ending;
+            me.set_interruption(&ending);
+            bool ended = false;
+            try {
+                static_cast<void>(post.probe(1));
+            } catch (const EndsLongWaits::Ended&) {
+                ended = true;
+            }
+            me.set_interruption(nullptr);
+            require(ended, "the wait was ended");
+            post.recv(2, value);
+            post.send(1, value);
+        } else if (me.index() == 1) {
+            std::this_thread::sleep_for(std::chrono::milliseconds{200});
+            post.recv(0, value);
+            require(value == 7, "the message came");
+        } else {
+            std::this_thread::sleep_for(std::chrono::milliseconds{600});
+            post.send(0, 7);
+        }
     });
 }
 
