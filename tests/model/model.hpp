@@ -173,40 +173,63 @@ class Page : private std::streambuf, public std::ostream {
     char text_[1 << 16];
 };
 
-enum class Search {
-    every_schedule,   ///< all of them; each load may read the newest store or the one before it
-    few_switches,     ///< all those with at most `bound` switches that no thread asked for
-    random_schedules  ///< `bound` of them, drawn from a fixed seed; each load may read two stores back
+/// Which executions are tried. A type each, so that a test is compiled for the search that it takes and for no other: each is a
+/// simulator of its own, and compiling them is most of what this program costs to build.
+struct EverySchedule {
+    static constexpr auto type = rl::fair_full_search_scheduler_type;
+    template <int threads>
+    using Scheduler = rl::full_search_scheduler<threads>;
+};
+struct FewSwitches {
+    static constexpr auto type = rl::fair_context_bound_scheduler_type;
+    template <int threads>
+    using Scheduler = rl::context_bound_scheduler<threads>;
+};
+struct RandomSchedules {
+    static constexpr auto type = rl::random_scheduler_type;
+    template <int threads>
+    using Scheduler = rl::random_scheduler<threads>;
+};
+struct Search {
+    static constexpr EverySchedule every_schedule{};     ///< all; each load may read the newest store or the one before it
+    static constexpr FewSwitches few_switches{};         ///< all those with at most `bound` switches that no thread asked for
+    static constexpr RandomSchedules random_schedules{};  ///< `bound` of them, from a fixed seed; loads may read two stores back
 };
 
-template <class Test>
-Finding check(Search search, unsigned bound = 0) {
+template <class Test, class Way>
+Finding check(Way, unsigned bound = 0) {
     static Page report;
     static Page progress;
     rl::test_params params;
-    params.search_type = search == Search::every_schedule ? rl::fair_full_search_scheduler_type
-                         : search == Search::few_switches ? rl::fair_context_bound_scheduler_type
-                                                          : rl::random_scheduler_type;
+    params.search_type = Way::type;
     params.context_bound = bound;
     params.iteration_count = bound;
     params.execution_depth_limit = 4000;
     params.output_stream = &report;
     params.progress_stream = &progress;
-    rl::simulate<Test>(params);
+    // A failed run is done again, with its history, from the state in which it began.
+    using Scheduler = typename Way::template Scheduler<Test::params::thread_count>;
+    rl::ostringstream state;
+    if (rl::run_test<Test, Scheduler>(params, state, false) != rl::test_result_success && !params.collect_history) {
+        params.initial_state = state.str();
+        params.collect_history = true;
+        params.final_state = state.str();
+        rl::run_test<Test, Scheduler>(params, state, true);
+    }
     return {params.test_result, params.stop_iteration, report.text()};
 }
 
 /// The promise holds in all executions that are tried.
-template <class Test>
-void expect_holds(Search search, unsigned bound = 0) {
+template <class Test, class Way>
+void expect_holds(Way search, unsigned bound = 0) {
     const auto found = check<Test>(search, bound);
     EXPECT_EQ(found.verdict, rl::test_result_success) << rl::test_result_str(found.verdict) << '\n' << found.report;
     ::testing::Test::RecordProperty("executions", std::to_string(found.executions));
 }
 
 /// The search is strong enough to find that the promise is broken, and in this way.
-template <class Test>
-void expect_finds(rl::test_result_e verdict, Search search = Search::random_schedules, unsigned bound = 200'000) {
+template <class Test, class Way = RandomSchedules>
+void expect_finds(rl::test_result_e verdict, Way search = {}, unsigned bound = 200'000) {
     const auto found = check<Test>(search, bound);
     EXPECT_EQ(found.verdict, verdict) << "found instead: " << rl::test_result_str(found.verdict);
 }
