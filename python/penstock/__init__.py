@@ -17,6 +17,9 @@ which store into one another's memory (Region, Remote), wait for flags and barri
 `penstock.errors` lists what is raised.
 """
 
+# Threading takes the thread that imports it first for Python's main thread; that must not be a rank's.
+import threading as _threading  # noqa: F401
+
 from penstock._core import (
     Barrier,
     Body,

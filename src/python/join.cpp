@@ -25,8 +25,11 @@ constexpr std::chrono::milliseconds between_looks{50};
 
 /// Lets Python handle signals, and ends what is under way where that raises. Without the interpreter's lock.
 void look_for_signals() {
-    if (RankSession::calling_thread_interrupted()) throw Interrupted{};
     const nb::gil_scoped_acquire acquire;
+    if (RankSession::calling_thread_interrupted()) {
+        RankSession::tell_calling_thread();
+        throw Interrupted{};
+    }
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
@@ -34,36 +37,47 @@ class PythonHost {
   public:
     PythonHost(const std::string& name, int size, const HostOptions& options) {
         const nb::gil_scoped_release release;
-        host_ = std::make_unique<TeamHost>(name, size, options);
+        host_ = std::make_shared<TeamHost>(name, size, options);
     }
     PythonHost(const PythonHost&) = delete;
     PythonHost& operator=(const PythonHost&) = delete;
     ~PythonHost() { close(); }
 
     const TeamHost& use() const {
-        if (!host_) throw UsageError("this host was closed; make a new one");
+        if (!host_) refuse();
         return *host_;
     }
     bool wait(std::optional<double> timeout) {
         use();
+        auto host = host_;  // another thread may close this one meanwhile
         const auto begin = std::chrono::steady_clock::now();
         const auto limit = timeout ? seconds("timeout", *timeout) : std::chrono::nanoseconds::max();
         const nb::gil_scoped_release release;
+        const auto used = std::move(host);  // whose end may take a while goes without the lock
         for (;;) {
             const auto left = limit - (std::chrono::steady_clock::now() - begin);
-            if (host_->wait_for(std::clamp<std::chrono::nanoseconds>(left, std::chrono::nanoseconds{0}, between_looks)))
+            if (used->wait_for(std::clamp<std::chrono::nanoseconds>(left, std::chrono::nanoseconds{0}, between_looks)))
                 return true;
-            if (left <= between_looks) return false;
             look_for_signals();
+            if (closed()) refuse();
+            if (left <= between_looks) return false;
         }
     }
     void close() noexcept {
+        auto host = std::move(host_);
         const nb::gil_scoped_release release;
-        host_.reset();
+        host.reset();
     }
 
   private:
-    std::unique_ptr<TeamHost> host_;
+    /// Without the interpreter's lock, which guards `host_`.
+    bool closed() const {
+        const nb::gil_scoped_acquire acquire;
+        return !host_;
+    }
+    [[noreturn]] static void refuse() { throw UsageError("this host was closed; make a new one"); }
+
+    std::shared_ptr<TeamHost> host_;
 };
 
 class PythonMembership {
@@ -72,30 +86,45 @@ class PythonMembership {
         options.meanwhile = &look_for_signals;
         {
             const nb::gil_scoped_release release;
-            membership_ = std::make_unique<Membership>(name, std::move(options));
+            membership_ = std::make_shared<Membership>(name, std::move(options));
         }
         session_ = std::make_shared<RankSession>(membership_->rank(), false);
     }
     PythonMembership(const PythonMembership&) = delete;
     PythonMembership& operator=(const PythonMembership&) = delete;
+    /// Leaves; but not under the hands of a rank that is used still, which leaves when nobody has it any more.
     ~PythonMembership() {
-        leave();
+        if (!may_end() && session_.use_count() > 1) {
+            session_->keep(std::move(membership_));
+            return;
+        }
+        session_->end();
         const nb::gil_scoped_release release;
+        membership_->leave();
         membership_.reset();
     }
 
     PythonRank rank() const { return {session_}; }
-    void leave() noexcept {
-        if (session_) session_->end();
+    void leave() {
+        end();
         membership_->leave();
     }
-    void fail(const std::string& what, bool consequence) noexcept {
-        if (session_) session_->end();
+    void fail(const std::string& what, bool consequence) {
+        end();
         membership_->fail(what, consequence);
     }
 
   private:
-    std::unique_ptr<Membership> membership_;
+    bool may_end() const noexcept { return session_->ended() || (session_->in_own_thread() && !session_->waiting()); }
+    void end() {
+        if (!may_end())
+            throw UsageError(
+                "a team is left by the thread that joined it, and not by a signal handler while that waits; tell it to come to "
+                "its end");
+        session_->end();
+    }
+
+    std::shared_ptr<Membership> membership_;
     std::shared_ptr<RankSession> session_;
 };
 
@@ -141,7 +170,8 @@ void bind_host(nb::module_& module) {
              "Raises RankDied when the process of a member died, RankFailed with the text of the first exception that ended one, "
              "MembersMissing\n"
              "when the team was never complete.")
-        .def("close", &PythonHost::close, "Gives the name back. May be called again.")
+        .def("close", &PythonHost::close,
+             "Gives the name back. May be called again. A wait() in another thread raises UsageError.")
         .def(
             "__enter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __enter__(self) -> TeamHost"))
         .def(
@@ -152,13 +182,7 @@ void bind_host(nb::module_& module) {
 
 void end_block(PythonMembership& self, nb::handle error) {
     if (error.is_none()) return self.leave();
-    const nb::object kind = nb::borrow(error.type().attr("__name__"));
-    std::string text = nb::cast<std::string>(kind);
-    try {
-        text += ": " + nb::cast<std::string>(nb::str(error));
-    } catch (const nb::python_error&) {  // the type says enough
-    }
-    self.fail(text, nb::isinstance(error, nb::module_::import_("penstock.errors").attr("RankLost")));
+    self.fail(description_of(error), nb::isinstance(error, nb::module_::import_("penstock.errors").attr("RankLost")));
 }
 
 }  // namespace
@@ -168,10 +192,15 @@ void bind_join(nb::module_& module) {
     nb::class_<PythonMembership>(module, "Membership", nb::is_final(),
                                  "A place in a team, as join() gives it: `with penstock.join('radio') as me: ...`.")
         .def_prop_ro("rank", &PythonMembership::rank, "The rank, for use until this was left.")
-        .def("leave", &PythonMembership::leave, "This member has come to the end of its work. A second call does nothing.")
-        .def("fail", &PythonMembership::fail, nb::arg("what"), nb::arg("consequence") = false,
-             "This member was ended by an error, of which the others and the host are told; `consequence`: only because another "
-             "member was gone.")
+        .def("leave", &PythonMembership::leave,
+             "This member has come to the end of its work. A second call does nothing. Raises UsageError in any thread but the "
+             "one that joined.")
+        .def(
+            "fail",
+            [](PythonMembership& self, const nb::str& what, bool consequence) { self.fail(text_of(what), consequence); },
+            nb::arg("what"), nb::arg("consequence") = false,
+            "This member was ended by an error, of which the others and the host are told; `consequence`: only because another "
+            "member was gone.")
         .def("__enter__", &PythonMembership::rank)
         .def(
             "__exit__", [](PythonMembership& self, nb::handle, nb::handle error, nb::handle) { end_block(self, error); },

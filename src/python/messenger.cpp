@@ -16,6 +16,18 @@ nb::object numpy(const char* name) { return nb::module_::import_("numpy").attr(n
 
 std::string kind_of(nb::handle object) { return nb::cast<std::string>(nb::type_name(object.type())); }
 
+/// Is there an object among the elements of this format? Names of fields stand between colons.
+bool holds_objects(const char* format) {
+    bool in_name = false;
+    for (const char letter : std::string_view(format == nullptr ? "" : format)) {
+        if (letter == ':')
+            in_name = !in_name;
+        else if (letter == 'O' && !in_name)
+            return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 // ---- memory ----
@@ -38,7 +50,7 @@ MessageBuffer MessageBuffer::take(nb::object object, int flags) {
             return memory;
         }
     }
-    if (memory.buffer_.format != nullptr && std::string_view(memory.buffer_.format).find('O') != std::string_view::npos)
+    if (holds_objects(memory.buffer_.format))
         throw ElementError("a message of Python objects cannot be sent: send numbers, or the bytes of pickle.dumps()");
     return memory;
 }
@@ -72,7 +84,7 @@ PythonMessenger::PythonMessenger(std::shared_ptr<RankSession> session, const Mes
       reached_(static_cast<std::size_t>(session_->check().size())) {}
 
 Messenger& PythonMessenger::use() const {
-    session_->check();
+    session_->check_idle();
     if (!messenger_) throw UsageError("this messenger was closed; make a new one under another name");
     return *messenger_;
 }
@@ -81,8 +93,10 @@ void PythonMessenger::end() noexcept {
     if (!messenger_) return;
     messenger_.reset();
     const nb::gil_scoped_acquire acquire;
-    for (const auto& transfer : transfers_) transfer->memory.release();
-    transfers_.clear();
+    for (const auto& transfer : std::exchange(transfers_, {})) {
+        transfer->owner = nullptr;
+        transfer->memory.release();
+    }
 }
 
 template <class Start>
@@ -97,12 +111,14 @@ Request PythonMessenger::begin(int peer, std::size_t bytes, Start&& start) {
 }
 
 std::shared_ptr<Transfer> PythonMessenger::add(Transfer transfer) {
-    if (transfers_.size() >= next_sweep_) {
+    transfer.owner = this;
+    const auto added = std::make_shared<Transfer>(std::move(transfer));
+    transfers_.push_back(added);
+    if (transfers_.size() > next_sweep_) {
         sweep();
         next_sweep_ = std::max(least_sweep, 2 * transfers_.size());
     }
-    transfers_.push_back(std::make_shared<Transfer>(std::move(transfer)));
-    return transfers_.back();
+    return added;
 }
 
 std::shared_ptr<Transfer> PythonMessenger::send(int to, nb::object object, std::uint32_t tag) {
@@ -126,23 +142,29 @@ std::shared_ptr<Transfer> PythonMessenger::receive(int from, nb::object object) 
     return add(std::move(transfer));
 }
 
-/// Asks how it stands; true when it has ended. Its memory is given back then.
-bool PythonMessenger::test(Transfer& transfer) {
+/// Asks how it stands; true when it has ended. Throws where nobody could be asked: it is under way then.
+bool PythonMessenger::test(Transfer& transfer, Ended& ended) {
     if (!transfer.under_way()) return true;
     try {
         transfer.status = messenger_->test(transfer.request);
         if (!transfer.status) return false;
     } catch (const Error&) {
+        if (transfer.request) throw;  // a request that has ended stands for nothing any more
         transfer.error = std::current_exception();
     }
-    transfer.memory.release();
+    ended.push_back(std::move(transfer.memory));
     return true;
 }
 
 /// Forgets what has ended and nobody can or need ask for.
 void PythonMessenger::sweep() {
-    std::erase_if(transfers_, [this](const std::shared_ptr<Transfer>& transfer) {
-        if (!test(*transfer)) return false;
+    Ended ended;  // given back when all is swept
+    std::erase_if(transfers_, [&](const std::shared_ptr<Transfer>& transfer) {
+        try {
+            if (!test(*transfer, ended)) return false;
+        } catch (const Error&) {  // told to whoever asks for it
+            return false;
+        }
         return transfer->collected || (transfer->status && transfer.use_count() == 1);
     });
 }
@@ -150,7 +172,10 @@ void PythonMessenger::sweep() {
 std::optional<Status> PythonMessenger::finish(Transfer& transfer, std::chrono::nanoseconds limit) {
     Messenger& messenger = use();
     if (transfer.collected) throw UsageError("this request was waited for before, or by a wait for all");
-    if (transfer.memory.bytes().size() > quick_bytes || !test(transfer)) {
+    if (transfer.owner != this)
+        throw UsageError("this request belongs to another messenger; wait for it with the one that started it");
+    Ended ended;
+    if (transfer.under_way() && (transfer.memory.bytes().size() > quick_bytes || !test(transfer, ended))) {
         try {
             transfer.status = session_->wait([&](const Rank&) -> std::optional<Status> {
                 if (limit == std::chrono::nanoseconds::max()) return messenger.wait(transfer.request);
@@ -158,20 +183,25 @@ std::optional<Status> PythonMessenger::finish(Transfer& transfer, std::chrono::n
                 return messenger.wait_for(transfer.request, limit);
             });
         } catch (const Error&) {
+            if (transfer.request) throw;
             transfer.error = std::current_exception();
         }
         if (!transfer.status && !transfer.error) return std::nullopt;
+        ended.push_back(std::move(transfer.memory));
     }
-    transfer.memory.release();
     transfer.collected = true;
+    const auto status = transfer.status;
+    const auto error = std::exchange(transfer.error, nullptr);
     std::erase_if(transfers_, [&](const std::shared_ptr<Transfer>& held) { return held.get() == &transfer; });
-    if (transfer.error) std::rethrow_exception(std::exchange(transfer.error, nullptr));
-    return transfer.status;
+    ended.clear();
+    if (error) std::rethrow_exception(error);
+    return status;
 }
 
 void PythonMessenger::finish_all(std::optional<int> peer) {
     Messenger& messenger = use();
     std::exception_ptr first;
+    Ended ended;
     const auto concerns = [&](const Transfer& transfer) {
         return !peer || transfer.peer == *peer || (transfer.status && transfer.status->source == *peer);
     };
@@ -179,7 +209,7 @@ void PythonMessenger::finish_all(std::optional<int> peer) {
         if (transfer.error && !first) first = std::exchange(transfer.error, nullptr);
         transfer.error = nullptr;
         transfer.collected = true;
-        transfer.memory.release();
+        ended.push_back(std::move(transfer.memory));
     };
     // What had ended before, and was found out by a sweep.
     for (const auto& transfer : transfers_)
@@ -188,21 +218,22 @@ void PythonMessenger::finish_all(std::optional<int> peer) {
         session_->wait([&](const Rank&) { peer ? messenger.wait_all_of(*peer) : messenger.wait_all(); });
     } catch (const Error&) {
         if (!first) first = std::current_exception();
+    } catch (...) {  // an interruption, which may have come when some were collected already
+        first = std::current_exception();
     }
     // What it waited for does not stand for anything any more.
     for (const auto& transfer : transfers_) {
-        if (!transfer->under_way()) continue;
         try {
-            transfer->status = messenger.test(transfer->request);
-            if (transfer->status) transfer->memory.release();
+            test(*transfer, ended);
         } catch (const UsageError&) {
             collect(*transfer);
-        } catch (const Error&) {
-            transfer->error = std::current_exception();
-            transfer->memory.release();
+        } catch (const Error&) {  // told to whoever asks for it
         }
     }
-    sweep();
+    std::erase_if(transfers_, [](const std::shared_ptr<Transfer>& transfer) {
+        return transfer->collected || (transfer->status && transfer.use_count() == 1);
+    });
+    ended.clear();
     if (first) std::rethrow_exception(first);
 }
 

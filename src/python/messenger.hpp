@@ -34,8 +34,10 @@ class MessageBuffer {
     std::span<std::byte> writable() const noexcept {
         return {static_cast<std::byte*>(buffer_.buf), static_cast<std::size_t>(buffer_.len)};
     }
+    /// May run any Python code (the end of an array), so that nothing may be half done.
     void release() noexcept {
-        if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
+        Py_buffer buffer = std::exchange(buffer_, Py_buffer{});
+        if (buffer.obj != nullptr) PyBuffer_Release(&buffer);
     }
 
   private:
@@ -44,11 +46,14 @@ class MessageBuffer {
     Py_buffer buffer_{};
 };
 
+class PythonMessenger;
+
 /// A send or receive under way, as its messenger and Python's Request share it.
 struct Transfer {
     Request request;
     MessageBuffer memory;
     int peer = -1;
+    const PythonMessenger* owner = nullptr;  ///< while that is open
     std::optional<Status> status;  ///< once it is complete
     std::exception_ptr error;      ///< once it has failed
     bool collected = false;        ///< somebody was told of its end
@@ -80,7 +85,9 @@ class PythonMessenger final : public EndsWithRank {
     /// Starts something that never waits once this peer was reached.
     template <class Start>
     Request begin(int peer, std::size_t bytes, Start&& start);
-    bool test(Transfer& transfer);
+    /// Memory to be given back when nothing is half done.
+    using Ended = std::vector<MessageBuffer>;
+    bool test(Transfer& transfer, Ended& ended);
     void sweep();
     std::shared_ptr<Transfer> add(Transfer transfer);
 

@@ -16,7 +16,7 @@ thread_local RankSession* session_of_this_thread = nullptr;  // of a thread of s
 
 bool is_main_thread() {
     const auto threading = nb::module_::import_("threading");
-    return threading.attr("current_thread")().is(threading.attr("main_thread")());
+    return nb::cast<unsigned long>(threading.attr("main_thread")().attr("ident")) == PyThread_get_thread_ident();
 }
 
 }  // namespace
@@ -37,8 +37,10 @@ void RankSession::end() noexcept {
         // Others may wait for the interpreter's lock while a messenger waits for them.
         const nb::gil_scoped_release release;
         ++shields_;
-        for (const auto& weak : parts_)
-            if (const auto part = weak.lock()) part->end();
+        // What gives memory back may run Python code that makes further parts.
+        while (!parts_.empty())
+            for (const auto& weak : std::exchange(parts_, {}))
+                if (const auto part = weak.lock()) part->end();
         rank_->set_interruption(nullptr);
     }
     buried_.clear();
@@ -47,8 +49,7 @@ void RankSession::end() noexcept {
 }
 
 RankSession::Waiting::Waiting(RankSession& waiting) : session(waiting) {
-    if (session.waiting_.exchange(true, std::memory_order_relaxed))
-        throw UsageError("this rank waits already; a signal handler cannot use it meanwhile");
+    if (session.waiting_.exchange(true, std::memory_order_relaxed)) refuse_waiting();
     session.next_look_ = std::chrono::steady_clock::now() + between_looks;
 }
 
@@ -57,7 +58,7 @@ void RankSession::look() {
     if (shields_ != 0) return;
     if (interrupted_.load(std::memory_order_relaxed)) {
         const nb::gil_scoped_acquire acquire;
-        if (!std::exchange(told_, true)) PyThreadState_SetAsyncExc(python_thread_, nullptr);  // once is enough
+        tell();
         throw Interrupted{};
     }
     if (!handles_signals_) return;
@@ -66,6 +67,15 @@ void RankSession::look() {
     next_look_ = now + between_looks;
     const nb::gil_scoped_acquire acquire;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+/// Once is enough: an exception that waits for the rank's code is taken back. With the interpreter's lock.
+void RankSession::tell() noexcept {
+    if (!std::exchange(told_, true)) PyThreadState_SetAsyncExc(python_thread_, nullptr);
+}
+
+void RankSession::tell_calling_thread() noexcept {
+    if (session_of_this_thread != nullptr) session_of_this_thread->tell();
 }
 
 void RankSession::interrupt_code() const {
@@ -87,7 +97,26 @@ void RankSession::refuse() const {
         "publish");
 }
 
+void RankSession::refuse_waiting() { throw UsageError("this rank waits already; a signal handler cannot use it meanwhile"); }
+
 // ---- what Python gives ----
+
+std::string text_of(nb::handle text) {
+    const auto bytes = nb::steal<nb::bytes>(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace"));
+    if (!bytes.is_valid()) throw nb::python_error();
+    return {bytes.c_str(), bytes.size()};
+}
+
+std::string description_of(nb::handle error) noexcept {
+    std::string kind = "an exception";
+    try {
+        kind = text_of(error.type().attr("__name__"));
+        const auto what = text_of(nb::str(error));
+        return what.empty() ? kind : kind + ": " + what;
+    } catch (const std::exception&) {  // its text raises something; its type says enough
+        return kind;
+    }
+}
 
 std::chrono::nanoseconds seconds(const char* what, double value) {
     constexpr double most = 1e9;  // 30 years
@@ -103,11 +132,13 @@ std::chrono::nanoseconds within_of(std::optional<double> within) {
 Awaited awaited_of(nb::handle awaited) {
     if (awaited.is_none()) return Awaited::anybody();
     if (PyLong_Check(awaited.ptr())) {
-        const auto rank = nb::cast<int>(awaited);
-        if (rank < 0) throw UsageError("awaited is a rank, 'everybody' or None, not " + std::to_string(rank));
-        return Awaited::rank(rank);
+        int overflow = 0;
+        const long rank = PyLong_AsLongAndOverflow(awaited.ptr(), &overflow);
+        if (overflow != 0 || rank < 0 || rank >= team::most_ranks)
+            throw UsageError("awaited is a rank, 'everybody' or None, not " + text_of(nb::str(awaited)));
+        return Awaited::rank(static_cast<int>(rank));
     }
-    if (nb::isinstance<nb::str>(awaited) && nb::cast<std::string>(awaited) == "everybody") return Awaited::everybody();
+    if (nb::isinstance<nb::str>(awaited) && awaited.equal(nb::str("everybody"))) return Awaited::everybody();
     throw UsageError("awaited is a rank's number, 'everybody' or None (anybody)");
 }
 

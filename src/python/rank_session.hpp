@@ -14,6 +14,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -63,12 +64,20 @@ class RankSession final : public team::Interruption {
     RankSession(Rank rank, bool in_team);
     RankSession(const RankSession&) = delete;
     RankSession& operator=(const RankSession&) = delete;
+    ~RankSession() { end(); }
 
     /// The rank. Throws RankEnded, and UsageError in any thread but the rank's own.
     const Rank& check() const {
         if (!rank_ || std::this_thread::get_id() != thread_) [[unlikely]]
             refuse();
         return *rank_;
+    }
+    /// The same for what a signal handler must not use while the rank waits: UsageError then.
+    const Rank& check_idle() const {
+        const Rank& rank = check();
+        if (waiting()) [[unlikely]]
+            refuse_waiting();
+        return rank;
     }
 
     /// Calls `action(rank)` without the interpreter's lock; its waits can be interrupted. Throws UsageError when the rank waits
@@ -92,6 +101,8 @@ class RankSession final : public team::Interruption {
     void end() noexcept;
     bool ended() const noexcept { return !rank_; }
     bool in_own_thread() const noexcept { return std::this_thread::get_id() == thread_; }
+    /// Keeps the place of the rank until the session has ended, or until nobody has it any more.
+    void keep(std::shared_ptr<void> place) noexcept { place_ = std::move(place); }
 
     void attach(std::weak_ptr<EndsWithRank> part) { parts_.push_back(std::move(part)); }
     /// Keeps what was dropped in another thread until the rank's own thread has closed it.
@@ -107,6 +118,11 @@ class RankSession final : public team::Interruption {
 
     /// Was the team of the calling thread's rank interrupted?
     static bool calling_thread_interrupted() noexcept;
+    /// What is thrown now tells that rank of it: nothing else interrupts its code any more. With the interpreter's lock.
+    static void tell_calling_thread() noexcept;
+
+    /// Memory that was accepted and could not be used as its caller wanted: for his next try.
+    std::vector<std::shared_ptr<RankMemory>> unclaimed;
 
   private:
     struct Waiting {
@@ -120,8 +136,11 @@ class RankSession final : public team::Interruption {
     };
 
     void look() override;
+    void tell() noexcept;
     [[noreturn]] void refuse() const;
+    [[noreturn]] static void refuse_waiting();
 
+    std::shared_ptr<void> place_;  ///< goes after the rank
     std::optional<Rank> rank_;
     std::thread::id thread_;
     unsigned long python_thread_;
@@ -140,6 +159,11 @@ class RankSession final : public team::Interruption {
 struct PythonRank {
     std::shared_ptr<RankSession> session;
 };
+
+/// Text of Python as UTF-8; what has no UTF-8 (lone surrogates, as names of files have them) is escaped.
+std::string text_of(nb::handle text);
+/// An exception as "Type: text", whatever its text is.
+std::string description_of(nb::handle error) noexcept;
 
 /// Seconds, as Python gives times. Throws UsageError for what is negative or no number.
 std::chrono::nanoseconds seconds(const char* what, double value);

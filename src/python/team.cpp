@@ -57,7 +57,10 @@ class ThreadTeam {
             runner.join();
         }
         if (interruption) throw std::move(*interruption);
-        if (interrupted_) throw Interrupted{};
+        if (interrupted_) {
+            RankSession::tell_calling_thread();
+            throw Interrupted{};
+        }
         if (failure_) conclude();
         nb::list results;
         for (auto& result : results_) results.append(result);
@@ -65,6 +68,12 @@ class ThreadTeam {
     }
 
   private:
+    /// Ends a session, however its rank's function ends.
+    struct Ending {
+        RankSession& session;
+        ~Ending() { session.end(); }
+    };
+
     /// None for a size that spmd will refuse.
     static std::size_t places(int size) { return size < 1 || size > team::most_ranks ? 0 : static_cast<std::size_t>(size); }
 
@@ -76,6 +85,7 @@ class ThreadTeam {
         {
             const nb::gil_scoped_acquire acquire;
             const auto session = std::make_shared<RankSession>(me, true);
+            const Ending ending{*session};
             sessions_[index] = session;
             if (interrupted_) session->interrupt();
             try {
@@ -83,9 +93,8 @@ class ThreadTeam {
             } catch (nb::python_error& error) {
                 errors_[index] = exception_of(error);
                 consequence = nb::isinstance(errors_[index], nb::module_::import_("penstock.errors").attr("RankLost"));
-                text = describe(errors_[index]);
+                text = description_of(errors_[index]);
             }
-            session->end();
             if (!errors_[index].is_valid()) return;
         }
         if (consequence) throw RankLost(me.index(), text);
@@ -106,16 +115,6 @@ class ThreadTeam {
         Py_XDECREF(traceback);
         return nb::steal(value);
 #endif
-    }
-
-    static std::string describe(const nb::object& error) {
-        const auto kind = nb::cast<std::string>(nb::str(error.type().attr("__name__")));
-        try {
-            const auto what = nb::cast<std::string>(nb::str(error));
-            return what.empty() ? kind : kind + ": " + what;
-        } catch (const nb::python_error&) {
-            return kind;
-        }
     }
 
     bool ended_within(std::chrono::milliseconds time) {

@@ -90,9 +90,9 @@ def test_members_that_never_come_are_named(name):
         except ps.MembersMissing as error:
             errors.append(error)
 
-    with ps.TeamHost(name, 3, within=0.3) as host:
-        helper = threading.Thread(target=come)
-        helper.start()
+    helper = threading.Thread(target=come)
+    helper.start()  # first, so that it comes as soon as there is a host
+    with ps.TeamHost(name, 3, within=2.0) as host:
         with pytest.raises(ps.MembersMissing) as caught:
             host.wait()
         helper.join()
@@ -145,3 +145,107 @@ with ps.TeamHost({name!r}, 1) as host, ps.join({name!r}) as me:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.split() == ["interrupted"] * 5, done.stderr
+
+
+def test_a_signal_handler_cannot_use_the_messages_of_a_rank_that_waits(name):
+    program = f"""
+import gc, signal, weakref, numpy as np, penstock as ps
+class Watched(np.ndarray):
+    pass
+with ps.TeamHost({name!r}, 1), ps.join({name!r}) as me:
+    post = ps.Messenger(me)
+    into = np.zeros(100_000).view(Watched)
+    alive = weakref.ref(into)
+    request = post.irecv(0, into)
+    del into
+    def handle(*_):
+        for use in (lambda: post.wait_for(request, 0.1), lambda: post.test(request), lambda: post.iprobe(0),
+                    lambda: post.isend(0, b"x"), lambda: post.under_way):
+            try:
+                use()
+            except ps.UsageError as error:
+                gc.collect()
+                print("waits already" in str(error), alive() is not None, flush=True)
+    signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    ps.Flag(me, "never").wait(0.5, awaited=0)
+    post.wait(post.isend(0, np.ones(100_000)))
+    print(post.wait(request).bytes)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.splitlines() == ["True True"] * 5 + ["800000"], done.stdout + done.stderr
+
+
+def test_a_team_is_left_by_its_own_thread_only(name):
+    program = f"""
+import signal, threading, numpy as np, penstock as ps
+def refused(use):
+    try:
+        use()
+    except ps.UsageError as error:
+        print("left by the thread" in str(error), flush=True)
+def leave():
+    refused(here.leave)
+    refused(lambda: here.fail("never"))
+    refused(lambda: here.__exit__(None, None, None))
+def handle(*_):
+    refused(here.leave)
+with ps.TeamHost({name!r}, 1) as host:
+    here = ps.join({name!r})
+    me = here.rank
+    post = ps.Messenger(me)
+    flag = ps.Flag(me, "never")
+    signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    helper = threading.Thread(target=leave)
+    helper.start()
+    print(flag.wait(0.4, awaited=0), flush=True)
+    helper.join()
+    box = [here]
+    del here  # the last name of the membership goes in another thread
+    def drop():
+        del box[:]
+    helper = threading.Thread(target=drop)
+    helper.start()
+    print(flag.wait(0.2, awaited=0), me.index, flush=True)
+    helper.join()
+    post.send(0, b"self")
+    print(post.recv(0, np.zeros(4, "u1")).bytes, host.wait(0.1), flush=True)
+    del post, flag, me
+    print(host.wait(10.0))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.split() == ["True"] * 4 + ["False", "False", "0", "4", "False", "True"], done.stdout + done.stderr
+
+
+def test_a_host_that_is_closed_while_another_thread_waits_tells_it(name):
+    program = f"""
+import threading, time, penstock as ps
+for index in range(20):
+    host = ps.TeamHost({name!r} + str(index), 2)
+    told = []
+    def wait():
+        try:
+            told.append(host.wait())
+        except ps.UsageError as error:
+            told.append("closed" in str(error))
+    helper = threading.Thread(target=wait)
+    helper.start()
+    time.sleep(index * 0.005)
+    host.close()
+    helper.join(30)
+    print(told)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.splitlines() == ["[True]"] * 20, done.stdout + done.stderr
+
+
+def test_a_failure_whose_text_has_no_encoding_is_told(name):
+    with ps.TeamHost(name, 1) as host:
+        with pytest.raises(ValueError, match="caf") as caught, ps.join(name) as me:
+            raise ValueError("caf\udce9")
+        with pytest.raises(ps.RankFailed, match=r"ValueError: caf\\udce9"):
+            host.wait(10.0)
+        assert caught.value.args == ("caf\udce9",)
+        with pytest.raises(ps.RankEnded):
+            me.index  # noqa: B018 - reading it raises

@@ -1,6 +1,7 @@
 """Messages of arrays from Python, in teams of threads and of processes."""
 
 import array
+import contextlib
 import gc
 import weakref
 
@@ -261,3 +262,92 @@ def test_many_requests_that_nobody_asks_for_do_not_pile_up():
         barrier.arrive_and_wait()
 
     ps.spmd(2, program)
+
+
+class Watched(np.ndarray):
+    """An array whose end can be seen."""
+
+
+def watched(array):
+    array = array.view(Watched)
+    return array, weakref.ref(array)
+
+
+def test_a_request_of_another_messenger_is_refused_and_keeps_its_memory():
+    def program(me):
+        post, other, barrier = ps.Messenger(me), ps.Messenger(me, name="other"), ps.Barrier(me, "step")
+        if me.index == 0:
+            into, alive = watched(np.zeros(100_000))
+            request = post.irecv(1, into)
+            del into
+            mine = other.irecv(1, np.zeros(4))  # may have the same number
+            for use in (other.wait, other.test, lambda request: other.wait_for(request, 0.01)):
+                with pytest.raises(ps.UsageError, match="another messenger"):
+                    use(request)
+            gc.collect()
+            assert alive() is not None and post.under_way == 1 and other.under_way == 1
+            barrier.arrive_and_wait()
+            assert post.wait(request).bytes == 800_000 and other.wait(mine).bytes == 32
+        else:
+            barrier.arrive_and_wait()
+            post.send(0, np.ones(100_000))
+            other.send(0, np.ones(4))
+        barrier.arrive_and_wait()
+
+    ps.spmd(2, program)
+
+
+def test_a_long_request_that_was_found_complete_tells_what_it_was():
+    def program(me):
+        post = ps.Messenger(me)
+        into = np.zeros(100_000)
+        request = post.irecv(0, into)
+        sent = post.isend(0, np.ones(100_000), tag=7)
+        post.wait(sent)
+        assert post.under_way == 0  # which found it out
+        status = post.wait(request)
+        assert (status.source, status.tag, status.bytes) == (0, 7, 800_000) and into.all()
+
+    ps.spmd(1, program)
+
+
+def test_the_end_of_an_array_may_send_again():
+    class Sender(np.ndarray):
+        def __del__(self):
+            post, self.post = getattr(self, "post", None), None
+            with contextlib.suppress(ps.UsageError):  # a closed messenger takes nothing
+                for _ in range(40 if post else 0):
+                    post.isend(0, b"x")
+
+    def sender(post):
+        array = np.zeros(2).view(Sender)
+        array.post = post
+        return array
+
+    def program(me):
+        post = ps.Messenger(me)
+        into = np.zeros(64, np.uint8)
+        for _ in range(60):
+            post.isend(0, sender(post))
+        for _ in range(30):
+            post.recv(0, into)
+        assert post.under_way >= 0  # which asks for all
+        while post.iprobe(0):
+            post.recv(0, into)
+        post.isend(0, sender(post))
+        post.wait_all()
+        post.irecv(0, sender(post))  # ends with the messenger
+        post.close()
+        return True
+
+    assert ps.spmd(1, program) == [True]
+
+
+@pytest.mark.parametrize("name", ["Offset", "xOx"])
+def test_names_of_fields_are_no_objects(name):
+    def program(me):
+        post = ps.Messenger(me)
+        post.send(0, np.ones(3, [(name, "f4")]))
+        assert post.recv_array(0, "f4")[0].tolist() == [1, 1, 1]
+
+    ps.spmd(1, program)

@@ -154,7 +154,7 @@ def test_other_threads_run_while_a_rank_waits():
         flag.grant(1 - me.index)
         other = ps.RemoteFlag.accept(me, 1 - me.index, "f")
         if me.index == 0:
-            return flag.wait()
+            return flag.wait(timeout=30.0)
         total = sum(range(100_000))  # needs the interpreter's lock while rank 0 waits
         other.set()
         return total
@@ -261,3 +261,66 @@ except KeyboardInterrupt:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert sorted(done.stdout.splitlines()) == ["[0, 1]", "again", "again", "spoilt"], done.stderr
+
+
+def test_an_exception_whose_text_has_no_encoding_comes_back_and_its_rank_ends():
+    kept = []
+
+    def program(me):
+        kept.append(ps.Messenger(me))
+        raise ValueError("caf\udce9")
+
+    with pytest.raises(ps.RankFailed, match=r"rank 0 failed: ValueError: caf\\udce9") as caught:
+        ps.spmd(1, program)
+    assert caught.value.__cause__.args == ("caf\udce9",)
+    with pytest.raises(ps.RankEnded):
+        kept[0].wait_all()
+
+
+def test_the_main_thread_of_python_stays_what_it_was():
+    program = """
+import penstock as ps
+ps.spmd(1, lambda me: ps.Flag(me, "f").wait(0.01, awaited=0))
+import threading
+print(threading.current_thread() is threading.main_thread())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "True\n" and done.stderr == "", done.stderr
+
+
+def test_a_rank_with_a_team_of_its_own_is_interrupted_once():
+    program = """
+import signal, threading, time, penstock as ps
+def inner(me):
+    try:
+        ps.Flag(me, "never").wait(awaited=me.index)
+    except KeyboardInterrupt:
+        time.sleep(0.3)  # longer than a rank that does not wait is given
+        raise
+def outer(me):
+    try:
+        ps.spmd(2, inner)
+    except KeyboardInterrupt:
+        try:
+            for _ in range(100_000):
+                pass
+            print("cleaned up", flush=True)
+        except KeyboardInterrupt:
+            print("interrupted again", flush=True)
+threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT)).start()
+try:
+    ps.spmd(1, outer)
+except KeyboardInterrupt:
+    print("ended", flush=True)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.splitlines() == ["cleaned up", "ended"], done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("awaited", [2**40, -(2**40), -1, "\udce9"])
+def test_ranks_that_cannot_be_awaited_are_refused(awaited):
+    def program(me):
+        with pytest.raises(ps.UsageError, match="awaited"):
+            ps.Flag(me, "f").wait(0.01, awaited=awaited)
+
+    ps.spmd(1, program)
