@@ -70,10 +70,18 @@ def pickled(result: Any) -> bytes:
 
 
 def failure(error: BaseException, *, joined: bool) -> End:
-    what = str(error)
-    text = f"{type(error).__name__}: {what}" if what else type(error).__name__
+    try:
+        what = str(error)
+    except Exception:  # noqa: BLE001 - its type must do
+        what = ""
+    text = printable(f"{type(error).__name__}: {what}" if what else type(error).__name__)
     try:
         value = pickled(error)
     except Exception:  # noqa: BLE001 - its text must do
         value = b""
-    return True, value, text, "".join(traceback.format_exception(error)), isinstance(error, RankLost), joined
+    return True, value, text, printable("".join(traceback.format_exception(error))), isinstance(error, RankLost), joined
+
+
+def printable(text: str) -> str:
+    """Without lone surrogates, which names of files may hold and no encoding has."""
+    return text.encode(errors="backslashreplace").decode()

@@ -11,6 +11,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from multiprocessing import Pipe, connection, spawn
@@ -54,13 +55,13 @@ class Worker:
 
     def give(self, what: bytes) -> None:
         """A worker that is gone already is noticed later."""
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        with contextlib.suppress(OSError):
             self.connection.send_bytes(what)
 
     def take(self, order: int) -> None:
-        """Takes how the rank ended; leaves `end` empty when its process has died."""
+        """Takes how the rank ended; leaves `end` empty when its process has died, be it while it told."""
         self.order = order
-        with contextlib.suppress(EOFError, ConnectionResetError):
+        with contextlib.suppress(EOFError, OSError):
             if self.connection.poll():
                 self.end = End(*pickle.loads(self.connection.recv_bytes()))  # noqa: S301 - from a process that was started here
         self.process.wait()
@@ -70,6 +71,7 @@ class Worker:
             self.process.send_signal(signal.SIGINT)
 
     def close(self) -> None:
+        """Nobody gives it anything any more."""
         self.process.kill()
         self.process.wait()
         self.connection.close()
@@ -83,19 +85,29 @@ def run(size: int, function: Callable[..., Any], arguments: tuple[Any, ...], acc
     job = pickled_job(function, arguments)
     name = f"spmd-{os.getpid()}-{time.monotonic_ns()}"
     workers: list[Worker] = []
+
+    def give_all() -> None:
+        for worker in workers:
+            worker.give(job)
+
+    # A worker reads its job, however long that is, when all have joined; whether they come is watched meanwhile.
+    giver = threading.Thread(target=give_all)
     with _core.TeamHost(name, size, within=START_WITHIN, pin=pin) as host:
         try:
             for rank in range(size):
                 workers.append(Worker(rank))
             for worker in workers:
                 worker.give(preparation(name, worker.rank, accept_within, pin))
-            for worker in workers:  # who has joined with all others reads it, however long it is
-                worker.give(job)
+            giver.start()
             await_ends(workers, host)
         except KeyboardInterrupt:
             interrupt(workers)
             raise
         finally:
+            for worker in workers:
+                worker.process.kill()  # which ends what is being given
+            if giver.ident is not None:
+                giver.join()
             for worker in workers:
                 worker.close()
     conclude(workers)

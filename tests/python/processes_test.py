@@ -14,6 +14,7 @@ import pytest
 import rank_programs as programs
 
 import penstock as ps
+from penstock import workers
 
 
 def spmd(size, function, *arguments, **options):
@@ -199,4 +200,48 @@ if __name__ == "__main__":
     with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout.readline() == "ready\n" and child.stdout.readline() == "ready\n"
         child.kill()
-        assert child.stdout.read() == ""  # returns when the last one that could write is gone
+        assert child.communicate(timeout=30) == ("", None)  # returns when the last one that could write is gone
+
+
+def test_an_exception_whose_text_has_no_encoding_comes_back():
+    with pytest.raises(ps.RankFailed, match=r"rank 0 failed: ValueError: caf\\udce9") as caught:
+        spmd(1, programs.fail_with_odd_text)
+    assert caught.value.__cause__.args == ("caf\udce9",)
+
+
+def test_an_exception_without_a_text_comes_back():
+    with pytest.raises(ps.RankFailed, match="rank 0 failed: Speechless") as caught:
+        spmd(1, programs.fail_without_text)
+    assert isinstance(caught.value.__cause__, programs.Speechless)
+
+
+def test_a_worker_that_dies_while_it_tells_its_result_is_told(monkeypatch):
+    take = workers.Worker.take
+
+    def kill_and_take(worker, order):
+        time.sleep(0.3)  # it fills the connection meanwhile
+        worker.process.kill()
+        worker.process.wait()
+        take(worker, order)
+
+    monkeypatch.setattr(workers.Worker, "take", kill_and_take)
+    with pytest.raises(ps.RankDied) as caught:
+        spmd(1, programs.end_with_a_long_result)
+    assert caught.value.rank == 0 and caught.value.signal == signal.SIGKILL
+
+
+def test_a_worker_that_dies_before_the_others_read_a_long_job_is_told(monkeypatch):
+    make = workers.Worker.__init__
+
+    def make_and_kill(worker, rank):
+        make(worker, rank)
+        if rank == 1:
+            worker.process.kill()
+
+    monkeypatch.setattr(workers.Worker, "__init__", make_and_kill)
+    monkeypatch.setattr(workers, "START_WITHIN", 45.0)
+    begin = time.monotonic()
+    with pytest.raises(ps.RankDied) as caught:
+        spmd(2, programs.describe, np.zeros(1_000_000))
+    assert caught.value.rank == 1 and caught.value.signal == signal.SIGKILL
+    assert time.monotonic() - begin < 40  # and not when the others have given up

@@ -240,3 +240,20 @@ def join_and_send(me):
     post = ps.Messenger(me)
     post.send(0, np.arange(5) + me.index)
     ps.Barrier(me, "sent").arrive_and_wait()
+
+
+def fail_with_odd_text(me):
+    raise ValueError("caf\udce9")
+
+
+class Speechless(Exception):
+    def __str__(self):
+        raise TypeError("no text")
+
+
+def fail_without_text(me):
+    raise Speechless
+
+
+def end_with_a_long_result(me):
+    return np.zeros(50_000_000, np.uint8)
