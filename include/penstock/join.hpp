@@ -116,8 +116,9 @@ class Seated;
 }  // namespace team
 
 /// Brings a team of processes together under a name. Works in a thread of its own; the process may do anything else meanwhile,
-/// and may join the team itself. The name is taken until all members have ended or the host is destroyed. When it is destroyed
-/// before the team is complete, those who came get HostMissing; later, the team goes on without it.
+/// and may join the team itself. The name is taken until all members have ended or the host is destroyed (and as long as a
+/// child that was forked meanwhile lives, unless it has started another program). When it is destroyed before the team is
+/// complete, those who came get HostMissing; later, the team goes on without it.
 class TeamHost {
   public:
     /// `name`: 1 to 63 bytes, no blanks and no control characters; unique among the teams of this user on this host.

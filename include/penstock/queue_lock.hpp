@@ -21,6 +21,7 @@
 #include <cstdint>
 
 #include "penstock/channel.hpp"
+#include "penstock/error.hpp"
 
 namespace penstock {
 
@@ -47,9 +48,10 @@ class QueueLock {
     using Head = QueueHead<Policy>;
 
     QueueLock() = default;
-    /// `nodes`: where the node of each rank lies; the table outlives the lock.
-    QueueLock(Head* head, Node* const* nodes, int index) noexcept
-        : head_(head), nodes_(nodes), own_(nodes[index]), number_(static_cast<std::uint32_t>(index) + 1) {}
+    /// `nodes`: where the node of each of `size` ranks lies; the table outlives the lock.
+    QueueLock(Head* head, Node* const* nodes, int index, int size) noexcept
+        : head_(head), nodes_(nodes), own_(nodes[index]), number_(static_cast<std::uint32_t>(index) + 1),
+          size_(static_cast<std::uint32_t>(size)) {}
 
     bool try_lock() {
         own_->queued.store(1, std::memory_order_relaxed);
@@ -75,9 +77,8 @@ class QueueLock {
         for (int looks = 1; !(taken = take()) && pause(looks); ++looks) {
         }
         if (!taken) {
-            head_->heir.store(number_, std::memory_order_relaxed);
+            const Heir heir(*head_, number_);
             wait([this] { return inherited() || take(); });
-            head_->heir.store(0, std::memory_order_relaxed);
         }
         leave_queue(wait, tell);
     }
@@ -89,11 +90,24 @@ class QueueLock {
         head_->holder.store(heir, std::memory_order_release);
         if (heir == 0) heir = head_->heir.load(std::memory_order_relaxed);
         own_->queued.store(0, std::memory_order_relaxed);
-        if (heir != 0) tell(static_cast<int>(heir) - 1);
+        if (heir != 0 && heir <= size_) tell(static_cast<int>(heir) - 1);
     }
 
   private:
-    Node& node(std::uint32_t number) const { return *nodes_[number - 1]; }
+    /// The first waiter is the heir until its wait ends, in whatever way.
+    struct Heir {
+        Heir(Head& of, std::uint32_t number) : head(of) { head.heir.store(number, std::memory_order_relaxed); }
+        ~Heir() { head.heir.store(0, std::memory_order_relaxed); }
+        Heir(const Heir&) = delete;
+        Heir& operator=(const Heir&) = delete;
+        Head& head;
+    };
+
+    /// Numbers come from memory that others write (contract 20).
+    Node& node(std::uint32_t number) const {
+        if (number - 1 >= size_) throw Error("the words of a lock were overwritten: they name a rank that there is not");
+        return *nodes_[number - 1];
+    }
 
     bool take() {
         std::uint32_t free = 0;
@@ -120,6 +134,7 @@ class QueueLock {
     Node* const* nodes_ = nullptr;
     Node* own_ = nullptr;
     std::uint32_t number_ = 0;
+    std::uint32_t size_ = 0;
 };
 
 }  // namespace penstock

@@ -146,7 +146,8 @@ class Remote {
         /// Elements side by side. Throws OutOfBounds.
         void store(std::size_t offset, std::span<const T> values) const {
             region::check(remote_.name(), offset, values.size(), remote_.size());
-            store_bytes_unordered(remote_.at(offset), std::as_bytes(values).data(), values.size_bytes(), way_);
+            if (!values.empty())
+                store_bytes_unordered(remote_.at(offset), std::as_bytes(values).data(), values.size_bytes(), way_);
         }
 
       private:

@@ -91,7 +91,11 @@ void DeathWatch::watch() {
         std::vector<pollfd> entries;
         for (const auto& one : watched_) entries.push_back({one.process, POLLIN, 0});
         entries.push_back({stop_.get(), POLLIN, 0});
-        if (poll(entries.data(), entries.size(), -1) < 0) continue;
+        if (poll(entries.data(), entries.size(), -1) < 0) {
+            // Short of memory, or the limit of descriptors fell below what is watched: that may pass.
+            if (errno != EINTR) std::this_thread::sleep_for(50ms);
+            continue;
+        }
         if (entries.back().revents != 0) return;
         std::vector<Watched> ended;
         std::vector<Watched> left;

@@ -49,7 +49,7 @@ ssize_t receive_with_descriptors(int socket, std::span<std::byte> text, int flag
     do {
         length = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
     } while (length < 0 && errno == EINTR);
-    if (length <= 0) return length;
+    if (length < 0) return length;  // a text of no bytes may come with descriptors too
     for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
         if (part->cmsg_level != SOL_SOCKET) continue;
         if (part->cmsg_type == SCM_CREDENTIALS) std::memcpy(&arrived.sender, CMSG_DATA(part), sizeof arrived.sender);

@@ -30,7 +30,7 @@ struct Arrived {
 };
 
 /// Receives one message into `text`. Every descriptor that came is owned at once. As recvmsg: the length, 0 when the other end is
-/// closed, -1 and errno when it cannot, but never EINTR.
+/// closed (or the text had no bytes), -1 and errno when it cannot, but never EINTR.
 ssize_t receive_with_descriptors(int socket, std::span<std::byte> text, int flags, Arrived& arrived);
 
 }  // namespace penstock::team

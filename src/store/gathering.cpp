@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,7 +51,7 @@ Gathering::Gathering(std::string_view name, int size, HostOptions options)
       hoard_(size), listening_(stand_at(name)), stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), spare_(a_spare_one()),
       deadline_(after(options_.within)), known_(static_cast<std::size_t>(size)), process_(getpid()) {
     if (options_.within.count() <= 0) throw UsageError("HostOptions::within must be more than 0");
-    if (!stop_ || !spare_) throw SystemError("cannot stand host for team '" + name_ + "'", errno);
+    if (!stop_ || !spare_) throw SystemError("cannot stand host for team '" + name_ + "'", EMFILE);
     thread_ = quiet_thread("penstock host", [this] { serve(); });
 }
 
@@ -60,6 +61,8 @@ Gathering::~Gathering() {
 }
 
 bool Gathering::wait_until(Time deadline) {
+    if (process_ != getpid())
+        throw UsageError("the host of team '" + name_ + "' stayed behind in the parent of a fork; wait for it there");
     std::unique_lock lock(mutex_);
     if (deadline == Time::max())
         changed_.wait(lock, [this] { return over_; });
@@ -80,6 +83,9 @@ void Gathering::serve() noexcept {
     } catch (...) {
         outcome = std::current_exception();
     }
+    // A forked child may have these descriptors too, so that closing them here would tell nobody.
+    shutdown(listening_.get(), SHUT_RDWR);
+    for (const auto& guest : guests_) shutdown(guest.connection(), SHUT_RDWR);
     listening_.reset();
     guests_.clear();
     const std::lock_guard lock(mutex_);
@@ -121,6 +127,7 @@ void Gathering::step() {
 
 int Gathering::milliseconds_to_sleep() const {
     auto first = complete() ? Time::max() : deadline_;
+    if (!spare_) first = std::min(first, after(50ms));  // until there is one again nobody is let in
     for (const auto& guest : guests_) first = std::min(first, guest.blocked() ? after(5ms) : guest.until());
     for (const auto& known : known_) first = std::min(first, known.let_go);
     if (first == Time::max()) return -1;

@@ -21,7 +21,7 @@ constexpr int longest_pause = 7;     // 2 to this power breaths between two look
 Mutex::Mutex(Rank me, std::string_view name)
     : me_(me), memory_(me.exchange(name, sizeof(Part), kind)), parts_(parts_in<Part>(memory_)) {
     for (auto* part : parts_) nodes_.push_back(&part->node);
-    queue_ = QueueLock<>(&parts_.front()->head, nodes_.data(), me.index());
+    queue_ = QueueLock<>(&parts_.front()->head, nodes_.data(), me.index(), me.size());
 }
 
 void Mutex::lock() {

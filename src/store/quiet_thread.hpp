@@ -20,15 +20,16 @@ std::thread quiet_thread(const char* name, Body body) {
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited by the thread
+    const struct Restored {
+        const sigset_t& mask;
+        ~Restored() { pthread_sigmask(SIG_SETMASK, &mask, nullptr); }
+    } restored{before};
     try {
-        std::thread thread([name, body = std::move(body)] {
+        return std::thread([name, body = std::move(body)] {
             name_this_thread(name);
             body();
         });
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        return thread;
     } catch (const std::system_error& error) {
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
         throw SystemError("cannot start a thread that watches over a team", error.code().value());
     }
 }

@@ -34,7 +34,11 @@ void SharedMutex::lock_shared() {
                     ticket = gate.writer();
                     return poll();
                 },
-                [&] { return ticket != 0 && me_.gone(rank_of(ticket)) ? rank_of(ticket) : -1; });
+                [&] {
+                    // Still this one's, once it is known to be gone: it may have opened the gate before it went.
+                    const int writer = rank_of(ticket);
+                    return ticket != 0 && me_.gone(writer) && gate.writer() == ticket ? writer : -1;
+                });
         },
         [this](std::uint64_t ticket) { answer(ticket); });
     held_ = Held::reading;
@@ -49,6 +53,7 @@ void SharedMutex::unlock_shared() {
 /// Tells the writer of this ticket, who may wait for it, that this rank does not read.
 void SharedMutex::answer(std::uint64_t ticket) const {
     const int writer = rank_of(ticket);
+    if (writer >= me_.size()) return;  // the word was overwritten: nobody waits for this answer
     parts_[static_cast<std::size_t>(writer)]->answers[me_.index()].value.store(ticket, std::memory_order_release);
     me_.ring(writer);
 }

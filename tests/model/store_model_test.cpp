@@ -79,7 +79,7 @@ struct LockModel : rl::test_suite<LockModel<threads, rounds, tries, Weakening>, 
     void before() {
         for (std::size_t index = 0; index < threads; ++index) table[index] = &nodes[index];
         for (int index = 0; index < threads; ++index)
-            locks[static_cast<std::size_t>(index)] = Lock(&head, table.data(), index);
+            locks[static_cast<std::size_t>(index)] = Lock(&head, table.data(), index, threads);
         guarded.write(0);
     }
     void thread(unsigned index) {
