@@ -41,6 +41,7 @@ struct PythonRemote {
         session->check();
         return *this;
     }
+    bool own() const { return memory->owner() == session->check().index(); }
 };
 
 struct PythonMulticast {
@@ -81,7 +82,7 @@ void assign(const PythonRemote& self, nb::handle key, nb::object value) {
         if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_IndexError)) throw nb::python_error();
         PyErr_Clear();
     }
-    store_into(part_of(self.window, key, self.memory->name()), std::move(value), self.way);
+    store_into(part_of(self.window, key, self.memory->name()), std::move(value), self.way, self.own());
 }
 
 void assign_all(const PythonMulticast& self, nb::handle key, nb::object value) {
@@ -93,7 +94,7 @@ void assign_all(const PythonMulticast& self, nb::handle key, nb::object value) {
             value = nb::module_::import_("numpy").attr("asarray")(value, nb::arg("dtype") = part.attr("dtype"),
                                                                   nb::arg("order") = "C");
         converted = true;
-        store_into(part, value, remote.way);
+        store_into(part, value, remote.way, remote.own());
     }
 }
 
@@ -174,7 +175,10 @@ void bind_remote(nb::module_& module) {
         .def("__setitem__", &assign, nb::arg("key").none(), nb::arg("value").none(),
              nb::sig("def __setitem__(self, key: Any, value: Any) -> None"))
         .def(
-            "fill", [](const PythonRemote& self, nb::object value) { store_into(self.use().window, std::move(value), self.way); },
+            "fill",
+            [](const PythonRemote& self, nb::object value) {
+                store_into(self.use().window, std::move(value), self.way, self.own());
+            },
             nb::arg("value").none(), nb::sig("def fill(self, value: Any) -> None"), "Stores the same value everywhere.")
         .def("publish", &publish, nb::arg("flag"), nb::arg("value").none() = nb::none(),
              nb::sig("def publish(self, flag: RemoteFlag | RemoteCounter, value: int | None = None) -> None"),

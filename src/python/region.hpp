@@ -33,7 +33,7 @@ nb::object part_of(const nb::object& window, nb::handle key, const std::string& 
 
 /// Stores into a part of a window, which is not read. `value`: whatever NumPy would take in an assignment to such an array.
 /// Blocks of 4 KiB and more whose rows are contiguous travel by `way` (nothing: as measured for their size), the rest as NumPy
-/// stores them.
-void store_into(const nb::object& part, nb::object value, std::optional<StoreWay> way);
+/// stores them. `own`: the memory is this rank's own, from which `value` may be taken.
+void store_into(const nb::object& part, nb::object value, std::optional<StoreWay> way, bool own);
 
 }  // namespace penstock::python

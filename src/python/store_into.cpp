@@ -36,6 +36,8 @@ struct Strided {
           item(nb::cast<std::size_t>(array.attr("itemsize"))) {
         for (nb::handle extent : array.attr("shape")) shape.push_back(nb::cast<std::size_t>(extent));
         for (nb::handle stride : array.attr("strides")) strides.push_back(nb::cast<std::ptrdiff_t>(stride));
+        // Where there is one element in a row its stride says nothing, and must not be taken for one that rows lie apart.
+        if (!shape.empty() && shape.back() <= 1) strides.back() = static_cast<std::ptrdiff_t>(item);
     }
 
     std::size_t dimensions() const noexcept { return shape.size(); }
@@ -127,7 +129,12 @@ nb::object part_of(const nb::object& window, nb::handle key, const std::string& 
     }
 }
 
-void store_into(const nb::object& part, nb::object value, std::optional<StoreWay> way) {
+void store_into(const nb::object& part, nb::object value, std::optional<StoreWay> way, bool own) {
+    // Between processes a rank that accepted its own region has it at two addresses, so nobody would see that the two overlap.
+    const auto is_memory = [&] {
+        return PyObject_CheckBuffer(value.ptr()) || nb::hasattr(value, "__array_interface__") || nb::hasattr(value, "__array__");
+    };
+    if (own && is_memory()) value = numpy("array")(value);
     const auto bytes = nb::cast<std::size_t>(part.attr("nbytes"));
     const auto assign = [&] { part[nb::ellipsis()] = value; };
     if (!way && bytes < StoreWays::sizes.front()) return assign();

@@ -257,3 +257,12 @@ def fail_without_text(me):
 
 def end_with_a_long_result(me):
     return np.zeros(50_000_000, np.uint8)
+
+
+def move_within_own_region(me, n):
+    region = ps.Region(me, "own", n, np.float64)
+    region.grant(0)
+    remote = ps.Remote.accept(me, 0, "own")
+    region.array[:] = np.arange(n)
+    remote[1:] = region.array[:-1]
+    return bool(region.array[0] == 0 and (region.array[1:] == np.arange(n - 1)).all())

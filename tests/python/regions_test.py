@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import penstock as ps
+import rank_programs
 
 POINT = np.dtype([("x", "<f4"), ("y", "<f8"), ("tag", "u1")])
 
@@ -415,3 +416,17 @@ def test_storing_a_region_into_itself_moves_it_as_numpy_would():
         return region.array
 
     assert np.array_equal(ps.spmd(1, program)[0], np.concatenate([[0], np.arange(4999)]))
+
+
+def test_a_constant_in_columns_that_lie_apart_goes_into_these_and_no_others():
+    # One element a row, rows as far apart as one whole row is long: the two strides are equal and mean different things.
+    for dtype, value in (("S100", "x"), ("U32", "y")):
+        expected = np.zeros((200, 3), dtype)
+        expected[:, ::3] = value
+        got = stored((200, 3), dtype, lambda remote: remote.__setitem__((slice(None), slice(None, None, 3)), value))  # noqa: B023
+        assert (got == expected).all()
+
+
+@pytest.mark.parametrize("substrate", ["threads", "processes"])
+def test_a_rank_that_stores_into_its_own_region_moves_what_overlaps(substrate):
+    assert ps.spmd(1, rank_programs.move_within_own_region, 100_000, substrate=substrate) == [True]
