@@ -160,8 +160,12 @@ std::span<const std::byte> bytes_of(const T& value) {
 /// rank's own thread.
 ///
 /// Errors of all calls that name a rank: NoSuchRank; those that wait: RankDied and RankLeft when the rank is gone,
-/// MessengerClosed when it has destroyed its messenger, InvalidMessage when it wrote nonsense. What had been sent
-/// before is received first. A receive from any_source fails so once for each rank that died, and when nobody is left.
+/// MessengerClosed when it has destroyed its messenger or has broken off with this rank after an error of its own,
+/// InvalidMessage when it wrote nonsense. What had been sent before is received first. A receive from any_source fails
+/// so once for each rank that died, and when nobody is left.
+///
+/// A blocking send or receive that an interruption (Rank::set_interruption) ends is over. Nothing is lost when it had not
+/// begun; in the middle of a message it breaks off with that rank, so that both get MessengerClosed from then on.
 ///
 /// Memory given to isend and irecv stays the caller's and must live until the request was waited for, or the messenger
 /// is destroyed.

@@ -48,7 +48,6 @@ class AnswerSought {
         number_ = ticket.number;  // one by one: a ticket in one piece would be put together in memory
         slot_ = ticket.slot;
     }
-    bool asking() const noexcept { return record_ != nullptr || aside_; }
 
     /// The answer, or null when there is none yet. Between processes it is still in memory that the peer may write.
     const Payload* look() noexcept {

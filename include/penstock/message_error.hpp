@@ -52,7 +52,8 @@ class MessageTooLong : public Error {
     std::uint64_t limit_;
 };
 
-/// The other rank has destroyed its messenger: it takes nothing any more, and all that it had sent was received.
+/// Nothing more is exchanged with the other rank: it has destroyed its messenger, or one of the two has broken off with the
+/// other because of an error, or an interruption in the middle of a message. All that it had sent before was received.
 class MessengerClosed : public RankLost {
   public:
     explicit MessengerClosed(int rank);

@@ -133,9 +133,6 @@ class RingReader {
         position_ += count;
     }
 
-    /// Passes over `count` cells.
-    void skip(std::uint64_t count) noexcept { position_ += count; }
-
     /// Gives the sender room: everything read so far may be overwritten.
     void publish_freed() noexcept { parts_.freed->freed.store(position_, std::memory_order_release); }
 

@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "penstock/clock.hpp"
@@ -240,6 +241,11 @@ class Rank {
     bool failed(int rank) const { return state_of(rank) == team::State::failed; }
     /// Is this rank gone in any way: dead, failed or at the end of its function? One load.
     bool gone(int rank) const { return state_of(rank) >= team::State::finished; }
+    /// The process that this rank runs in, as the team knows it. Throws UsageError when there is no such rank.
+    const PeerIdentity& process(int rank) const {
+        check(rank);
+        return member_->seats[rank].identity;
+    }
     /// Throws RankDied when this rank's process has died.
     void throw_if_dead(int rank) const {
         if (dead(rank)) throw_lost(rank);
@@ -250,8 +256,10 @@ class Rank {
     // ---- waiting ----
 
     /// From now on this one is asked in every wait of this rank; null: nobody. A wait that it ends leaves a barrier or a mutex in
-    /// the middle of what it did: do not use those again.
-    void set_interruption(team::Interruption* interruption) const noexcept { member_->interruption = interruption; }
+    /// the middle of what it did: do not use those again. Returns the one before.
+    team::Interruption* set_interruption(team::Interruption* interruption) const noexcept {
+        return std::exchange(member_->interruption, interruption);
+    }
 
     /// Tells this rank that something was published for it. Costs the load of one cached flag.
     void ring(int rank) const noexcept { penstock::ring(member_->seats[rank].bell); }

@@ -36,6 +36,19 @@ MessengerOptions complete(MessengerOptions options, Rank me) {
 
 void forget(std::deque<std::uint32_t>& queue, std::uint32_t index) { std::erase(queue, index); }
 
+/// For as long as it lives, nothing interrupts this rank's waits: who takes memory back cannot leave half way.
+class Uninterrupted {
+  public:
+    explicit Uninterrupted(Rank me) noexcept : me_(me), before_(me.set_interruption(nullptr)) {}
+    ~Uninterrupted() { me_.set_interruption(before_); }
+    Uninterrupted(const Uninterrupted&) = delete;
+    Uninterrupted& operator=(const Uninterrupted&) = delete;
+
+  private:
+    Rank me_;
+    team::Interruption* before_;
+};
+
 }  // namespace
 
 Core::Core(Rank me, MessengerOptions options)
@@ -56,9 +69,7 @@ Core::Core(Rank me, MessengerOptions options)
 
 Core::~Core() {
     withdraw();
-    box_.header().closed.store(1, std::memory_order_release);
-    for (int rank = 0; rank < me_.size(); ++rank)
-        if (rank != me_.index()) me_.ring(rank);
+    for (int rank = 0; rank < me_.size(); ++rank) close(rank);
     if (!threads()) return;
     const auto leave = [](const Mailbox& box) {
         if (box && box.header().holders.fetch_sub(1, std::memory_order_acq_rel) == 1) box.empty();
@@ -71,12 +82,20 @@ void Core::withdraw() {
     for (int rank = 0; rank < me_.size(); ++rank) withdraw_from(rank);
 }
 
-/// Takes back what this peer might read from or store into memory of this rank's user, and waits where it has begun.
+/// Tells this peer that nothing more is exchanged with it.
+void Core::close(int rank) {
+    box_.lane(rank).closed.store(1, std::memory_order_release);
+    if (rank != me_.index()) me_.ring(rank);
+}
+
+/// Takes back what this peer might read from or store into memory of this rank's user, and waits where it has begun: until
+/// it is done, or has said that it will not go on with it.
 void Core::withdraw_from(int rank) {
     Peer& peer = this->peer(rank);
     if (!peer.attached) return;
+    const Uninterrupted uninterrupted(me_);
     const auto until = [&](auto&& poll) {
-        me_.wait_unless([&] { return poll() || me_.gone(rank); }, [] { return -1; });
+        me_.wait_unless([&] { return poll() || over(rank); }, [] { return -1; });
     };
     auto& mine = box_.lane(rank);
     if (!peer.offered.empty()) {
@@ -97,8 +116,14 @@ void Core::withdraw_from(int rank) {
 /// `within`: how long to wait for its mailbox; 0: as long as the team's options say.
 void Core::attach(int rank, std::chrono::nanoseconds within) {
     Peer& peer = this->peer(rank);
+    if (peer.spoilt) std::rethrow_exception(peer.spoilt);
     peer.memory = me_.accept(rank, options_.name, mailbox_kind, within);
-    peer.box = Mailbox::open(peer.memory.data(), peer.memory.size(), me_, rank, options_);
+    try {
+        peer.box = Mailbox::open(peer.memory.data(), peer.memory.size(), me_, rank, options_);
+    } catch (const InvalidMessage&) {  // it was granted once, so every later try is to tell the same
+        spoil(rank, std::current_exception());
+        throw;
+    }
     if (threads()) peer.box.header().holders.fetch_add(1, std::memory_order_relaxed);
     const bool headers_stay = options_.protocol == Protocol::pure_pull;
     Lane& mine = box_.lane(rank);
@@ -113,7 +138,7 @@ void Core::attach(int rank, std::chrono::nanoseconds within) {
     peer.reader =
         RingReader<std::byte>({box_.ring(rank), options_.ring_bytes, &mine.inward.filled, &theirs.outward.freed});
     find_out_what_may_be_copied(peer, rank);
-    peer.closed = &peer.box.header().closed;
+    peer.closed = &theirs.closed;
     peer.answers = !headers_stay;
     peer.attached = peer.quick = true;
 }
@@ -122,7 +147,7 @@ void Core::attach(int rank, std::chrono::nanoseconds within) {
 /// as it is set up.
 void Core::find_out_what_may_be_copied(Peer& peer, int rank) {
     if (threads()) return;
-    peer.process = peer.box.header().process;
+    peer.process = me_.process(rank).pid;
     std::uint64_t seen = 0;
     const iovec here{&seen, sizeof seen};
     const iovec there{reinterpret_cast<void*>(peer.box.header().address), sizeof seen};
@@ -191,11 +216,15 @@ void Core::fail(std::uint32_t index, std::exception_ptr error) {
     done(operation);
 }
 
-/// What this peer writes cannot be relied on: whatever is under way with it ends, and nothing more is begun.
+/// Breaks off with this peer: whatever is under way with it ends, nothing more is begun, and it is told. It is told first:
+/// two ranks that break off with one another at once must not wait for one another. This rank touches no memory of the
+/// peer's user any more, for it copies nothing while it is here.
 void Core::spoil(int rank, std::exception_ptr error) {
     Peer& peer = this->peer(rank);
     peer.spoilt = error;
     peer.quick = false;
+    close(rank);
+    withdraw_from(rank);
     if (peer.taking) fail(*peer.taking, error);
     for (auto* queue : {&peer.queued, &peer.offered, &peer.posted})
         while (!queue->empty()) fail(queue->front(), error);
@@ -205,11 +234,19 @@ void Core::spoil(int rank, std::exception_ptr error) {
 /// nothing more goes between them.
 void Core::give_up(std::uint32_t index, std::exception_ptr error) {
     const Operation& operation = operations_[index];
+    if (operation.state == Operation::State::done) return;
     if (operation.state == Operation::State::posted || operation.state == Operation::State::queued)
         return fail(index, std::move(error));
-    const int rank = operation.peer;
-    withdraw_from(rank);
-    spoil(rank, std::move(error));
+    spoil(operation.peer, std::move(error));
+}
+
+/// Ends and forgets an operation whose memory the user has back in a moment.
+void Core::abandon(std::uint32_t index) noexcept {
+    give_up(index, std::make_exception_ptr(MessengerClosed(operations_[index].peer)));
+    try {
+        collect(index);
+    } catch (...) {  // whoever abandons it has an error of its own to tell
+    }
 }
 
 void Core::progress_of(int rank) {

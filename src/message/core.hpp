@@ -74,7 +74,7 @@ struct Peer {
     Consumer<Envelope> consumer;
     AnswerSought<Envelope> sought;  ///< the answer to what this rank sent
     AnswerOwed<Envelope> owed;      ///< a message of the peer that the next one to it may answer
-    const std::atomic<std::uint32_t>* closed = nullptr;  ///< of its mailbox
+    const std::atomic<std::uint32_t>* closed = nullptr;  ///< of its lane: it exchanges nothing more with this rank
     bool quick = false;                                  ///< attached and not spoilt: the short ways may be taken
     bool attached = false;
     bool answers = false;  ///< short messages to it may be answered in their own header
@@ -133,8 +133,9 @@ class Core {
             }
             if (auto* record = peer.consumer.front()) {
                 if (peer.sought.look()) continue;  // it may be the older of the two
-                if (!is_inside(record->payload.way) || !copy_out(from, record->payload, into, status)) return false;
-                took(from, peer, *record);
+                const Way way = record->payload.way;
+                if (!is_inside(way) || !copy_out(from, record->payload, into, status)) return false;
+                took(from, peer, *record, way);
                 return true;
             }
             if (looks >= hot_spin) relax();
@@ -163,6 +164,8 @@ class Core {
     bool await(std::uint32_t index, std::chrono::nanoseconds limit = std::chrono::nanoseconds::max());
     /// What became of it; forgets it.
     Status collect(std::uint32_t index);
+    /// Waits until it is done and collects it. When the wait is interrupted the operation is over all the same.
+    Status collect_when_done(std::uint32_t index);
     /// Waits for all operations, or those of one peer, and collects them. Throws the first error when all are done.
     void finish_all(std::optional<int> peer);
     /// Moves on whatever can be moved on.
@@ -220,9 +223,9 @@ class Core {
         status = {from, bytes, envelope.tag};
         return true;
     }
-    /// The front of this peer's channel was taken: it completes now, or with the answer to it.
-    void took(int from, Peer& peer, Record<Envelope>& front) {
-        if (front.payload.way == Way::asking) return peer.owed.hold(front);
+    /// The front of this peer's channel, whose header had this way, was taken: it completes now, or with the answer to it.
+    void took(int from, Peer& peer, Record<Envelope>& front, Way way) {
+        if (way == Way::asking) return peer.owed.hold(front);
         peer.consumer.complete();
         me_.ring(from);
     }
@@ -248,7 +251,9 @@ class Core {
     bool awaits_one_lane(const Operation& operation) const noexcept { return live_ == 1 && operation.peer >= 0; }
     void withdraw();
     void withdraw_from(int rank);
+    void close(int rank);
     void give_up(std::uint32_t index, std::exception_ptr error);
+    void abandon(std::uint32_t index) noexcept;
 
     // sending (sending.cpp)
     Way way_of(const Peer& peer, const Operation& operation) const;
@@ -265,6 +270,7 @@ class Core {
         explicit operator bool() const noexcept { return envelope != nullptr; }
     };
     Incoming first(int from, Peer& peer);
+    static Record<Envelope>& front_of(int from, Peer& peer);
     static void check_size(int from, const Peer& peer, const Envelope& header);
     std::optional<std::uint32_t> wanted(Peer& peer) const;
     bool move_in(int from, Peer& peer);

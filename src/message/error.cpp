@@ -34,9 +34,9 @@ MessageTooLong::MessageTooLong(int source, std::uint64_t announced, std::uint64_
 MessengerClosed::MessengerClosed(int rank)
     : RankLost(
           rank,
-          "rank " + std::to_string(rank) +
-              " has destroyed its messenger, so no message goes to it or comes from it any more; keep it until the "
-              "others are done (a barrier at the end)") {}
+          "no message goes to rank " + std::to_string(rank) +
+              " or comes from it any more: it has destroyed its messenger, which is to be kept until the others are done (a "
+              "barrier at the end), or an error or interruption in the middle of a message ended the exchange") {}
 
 InvalidMessage::InvalidMessage(int rank, std::string field, std::uint64_t expected, std::uint64_t actual)
     : Error("what rank " + std::to_string(rank) + " wrote for a message cannot be: its " + field + " is " +

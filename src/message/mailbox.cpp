@@ -1,7 +1,5 @@
 #include "message/mailbox.hpp"
 
-#include <unistd.h>
-
 #include <new>
 
 namespace penstock::message {
@@ -25,7 +23,6 @@ Mailbox Mailbox::create(std::byte* memory, Rank owner, const MessengerOptions& o
     header->ranks = static_cast<std::uint32_t>(owner.size());
     header->owner = static_cast<std::uint32_t>(owner.index());
     header->protocol = options.protocol;
-    header->process = static_cast<std::int32_t>(getpid());
     header->address = reinterpret_cast<std::uintptr_t>(header);
     for (int peer = 0; peer < owner.size(); ++peer) {
         new (&box.lane(peer)) Lane;

@@ -76,6 +76,9 @@ struct Lane {
     Outward outward;
     alignas(128) std::atomic<std::uint32_t> can_fetch{
         0};  ///< owner: 1 when it can read the memory of this peer's process
+    /// Owner: 1 once it takes nothing more of this peer, sends it nothing more and touches no memory of its user any more: its
+    /// messenger is gone, or it has broken off with this peer.
+    std::atomic<std::uint32_t> closed{0};
 };
 
 /// Whom the owner has waited for for long (standstill.hpp). One line that is written only while it waits.
@@ -85,7 +88,7 @@ struct alignas(128) StandstillWords {
     std::atomic<std::uint64_t> answered{0};  ///< owner: the questions that were there before a look that found nothing
 };
 
-/// What a mailbox starts with. Written by the owner before anybody else sees it, but for the two atomics.
+/// What a mailbox starts with. Written by the owner before anybody else sees it, but for the atomics.
 struct alignas(128) MailboxHeader {
     std::uint64_t size = 0;  ///< of the whole mailbox
     std::uint64_t ring_bytes = 0;
@@ -93,10 +96,8 @@ struct alignas(128) MailboxHeader {
     std::uint32_t owner = 0;
     std::uint32_t slots = slots_a_lane;
     Protocol protocol = Protocol::automatic;
-    std::int32_t process = 0;
     std::uint64_t address = 0;  ///< of this header in the owner's process, for finding out what may be fetched
-    alignas(128) std::atomic<std::uint32_t> closed{0};  ///< owner: 1 once its messenger is gone
-    std::atomic<std::uint32_t> holders{1};              ///< messengers that have it; the last one empties it (threads)
+    alignas(128) std::atomic<std::uint32_t> holders{1};  ///< messengers that have it; the last one empties it (threads)
     StandstillWords standstill;
 };
 
@@ -121,7 +122,6 @@ class Mailbox {
         return memory_ + rings_at(ranks_) + ring_bytes_ * static_cast<unsigned>(peer);
     }
     std::uint64_t ring_bytes() const noexcept { return ring_bytes_; }
-    bool closed() const noexcept { return header().closed.load(std::memory_order_acquire) != 0; }
     /// Deletes parcels that nobody took. Only when nobody else uses the mailbox.
     void empty() const;
 

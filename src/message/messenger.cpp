@@ -39,9 +39,7 @@ void Messenger::send_bytes(int to, std::span<const std::byte> bytes, std::uint32
 
 // Out of the way of the short messages: with these calls in it, a function saves twice as many registers.
 void Messenger::send_slowly(int to, std::span<const std::byte> bytes, std::uint32_t tag) {
-    const auto index = core_->start_send(to, bytes, tag);
-    core_->await(index);
-    core_->collect(index);
+    core_->collect_when_done(core_->start_send(to, bytes, tag));
 }
 
 Status Messenger::recv_bytes(int from, std::span<std::byte> into) {
@@ -52,9 +50,7 @@ Status Messenger::recv_bytes(int from, std::span<std::byte> into) {
 }
 
 void Messenger::recv_slowly(int from, std::span<std::byte> into, Status& status) {
-    const auto index = core_->start_receive(from, into);
-    core_->await(index);
-    status = core_->collect(index);
+    status = core_->collect_when_done(core_->start_receive(from, into));
 }
 
 Request Messenger::isend_bytes(int to, std::span<const std::byte> bytes, std::uint32_t tag) {
@@ -78,9 +74,7 @@ void Messenger::throw_too_long(const Status& coming) const {
 }
 
 void Messenger::send_parcel(int to, std::unique_ptr<message::Parcel> parcel, std::uint32_t tag) {
-    const auto index = core_->start_send(to, {}, tag, std::move(parcel));
-    core_->await(index);
-    core_->collect(index);
+    core_->collect_when_done(core_->start_send(to, {}, tag, std::move(parcel)));
 }
 
 message::SegmentPart Messenger::allocate_bytes(std::size_t count, std::size_t size) {

@@ -17,7 +17,8 @@ std::uint32_t Core::start_receive(int from, std::span<std::byte> into) {
     }
     if (options_.protocol == Protocol::pure_pull) {  // the headers lie with the senders
         for (int rank = 0; rank < me_.size(); ++rank) {
-            if ((from != any_source && from != rank) || rank == me_.index() || peer(rank).attached) continue;
+            if ((from != any_source && from != rank) || rank == me_.index()) continue;
+            if (peer(rank).attached || peer(rank).spoilt) continue;
             try {
                 attach(rank);
             } catch (const RankLost&) {
@@ -55,6 +56,12 @@ Core::Incoming Core::first(int from, Peer& peer) {
             throw InvalidMessage(from, "number of messages before an answer", 0, before);
     }
     return record ? Incoming{&record->payload, false} : Incoming{};
+}
+
+/// The front of the channel, which was seen before. Between processes the peer can spoil it at any time.
+Record<Envelope>& Core::front_of(int from, Peer& peer) {
+    if (auto* front = peer.consumer.front()) return *front;
+    throw InvalidMessage(from, "number of a header", peer.consumer.next(), 0);
 }
 
 /// Can a message that travels in this way have this size?
@@ -133,7 +140,7 @@ bool Core::take(int from, Peer& peer) {
             if (!threads())
                 throw InvalidMessage(from, "way", static_cast<unsigned>(Way::push), static_cast<unsigned>(header.way));
             const std::unique_ptr<Parcel> parcel(reinterpret_cast<Parcel*>(header.words[0]));
-            peer.consumer.front()->payload.words[0] = 0;
+            front_of(from, peer).payload.words[0] = 0;
             copy_bytes(operation.into, parcel->data, wanted_bytes);
             break;
         }
@@ -148,7 +155,7 @@ void Core::finish(int from, Peer& peer, Operation& operation) {
     if (peer.takes_answer)
         peer.sought.taken(peer.producer);
     else
-        took(from, peer, *peer.consumer.front());
+        took(from, peer, front_of(from, peer), peer.header.way);
     peer.taking.reset();
     deliver(from, operation, peer.header);
 }
@@ -186,6 +193,8 @@ bool Core::take_pieces(int from, Peer& peer, Operation& operation) {
 
 /// Pull: reads the bytes where the sender has them. False when the sender has taken its offer back or has died.
 bool Core::fetch(int from, Peer& peer, Operation& operation) {
+    // Whatever can fail comes before the claim, for from then on the sender cannot have its memory back before this has ended.
+    const std::byte* const segment = peer.header.way == Way::segment ? in_segment(from, peer, peer.header) : nullptr;
     auto& outward = peer.box.lane(me_.index()).outward;
     if (peer.fetched < operation.number) {
         if (!outward.fetch.begin(peer.fetched, operation.number)) return false;
@@ -193,8 +202,8 @@ bool Core::fetch(int from, Peer& peer, Operation& operation) {
     }
     const auto address = peer.header.words[0];
     const auto bytes = std::min(peer.header.bytes, operation.bytes);
-    if (peer.header.way == Way::segment) {
-        copy_bytes(operation.into, in_segment(from, peer, peer.header), bytes);
+    if (segment) {
+        copy_bytes(operation.into, segment, bytes);
         return true;
     }
     if (threads()) {
@@ -278,7 +287,7 @@ std::unique_ptr<Parcel> Core::take_parcel(int from, const std::type_info& type) 
         return parcel;
     }
     if (!threads() || first(from, peer).is_answer) return nullptr;
-    auto& envelope = peer.consumer.front()->payload;
+    auto& envelope = front_of(from, peer).payload;
     if (envelope.way != Way::parcel || *reinterpret_cast<Parcel*>(envelope.words[0])->type != type)
         return nullptr;
     std::unique_ptr<Parcel> parcel(reinterpret_cast<Parcel*>(envelope.words[0]));

@@ -65,11 +65,16 @@ std::uint32_t Core::start_send(int to, std::span<const std::byte> bytes, std::ui
     operation.parcel = std::move(parcel);
     operation.in_segment = !threads() && segments_ && segments_->find(operation.from, operation.bytes).has_value();
     operation.status = {to, operation.bytes, tag};
-    if (to == me_.index()) {
-        send_to_self(operation);
-    } else {
-        peer(to).queued.push_back(index);
-        progress_of(to);
+    try {
+        if (to == me_.index()) {
+            send_to_self(operation);
+        } else {
+            peer(to).queued.push_back(index);
+            progress_of(to);
+        }
+    } catch (...) {  // no memory for the copy; an interruption
+        abandon(index);
+        throw;
     }
     return index;
 }

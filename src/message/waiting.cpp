@@ -33,6 +33,16 @@ bool Core::await(std::uint32_t index, std::chrono::nanoseconds limit) {
     return me_.wait_for(poll, Awaited::rank(me_.index()), limit);
 }
 
+Status Core::collect_when_done(std::uint32_t index) {
+    try {
+        await(index);
+    } catch (...) {  // the caller's memory is gone in a moment
+        abandon(index);
+        throw;
+    }
+    return collect(index);
+}
+
 std::exception_ptr Core::lost(int rank) {
     if (!me_.gone(rank)) return std::make_exception_ptr(MessengerClosed(rank));
     try {

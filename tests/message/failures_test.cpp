@@ -6,11 +6,14 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <new>
 #include <random>
+#include <span>
 #include <thread>
 
 #include "penstock/message.hpp"
 #include "tests/message/support.hpp"
+#include "tests/sanitizers.hpp"
 
 namespace {
 
@@ -53,12 +56,34 @@ TEST_P(MessageFailureTest, options_that_cannot_be_are_refused) {
 TEST_P(MessageFailureTest, ranks_with_different_options_are_told_so) {
     run(2, [](Rank me) {
         Messenger post(me, {.protocol = me.index() == 0 ? Protocol::ring : Protocol::pull});
-        try {
-            post.send(1 - me.index(), 1);
-            require(false, "it was refused");
-        } catch (const InvalidMessage& invalid) {
-            require(invalid.rank() == 1 - me.index() && invalid.field() == "option protocol", "with the field");
+        for (int i = 0; i < 2; ++i) {  // and each time it is the same
+            try {
+                post.send(1 - me.index(), 1);
+                require(false, "it was refused");
+            } catch (const InvalidMessage& invalid) {
+                require(invalid.rank() == 1 - me.index() && invalid.field() == "option protocol", "with the field");
+            }
         }
+    });
+}
+
+TEST_P(MessageFailureTest, a_message_to_oneself_for_which_there_is_no_memory_leaves_nothing_under_way) {
+    if (penstock_tests::sanitized) GTEST_SKIP() << "its allocator ends the program instead";
+    run(1, [](Rank me) {
+        Messenger post(me);
+        const std::byte first{};
+        bool refused = false;
+        try {
+            post.isend_bytes(0, std::span(&first, std::size_t{1} << 62));
+        } catch (const std::bad_alloc&) {
+            refused = true;
+        }
+        require(refused, "nobody has so much memory");
+        post.wait_all();
+        int value = 0;
+        post.send(0, 5);
+        post.recv(0, value);
+        require(value == 5, "others go on");
     });
 }
 

@@ -1,5 +1,6 @@
 // What a rank writes that cannot be is refused by whoever reads it, with a typed error (contract 20).
 #include <functional>
+#include <memory>
 #include <thread>
 
 #include "message/mailbox.hpp"
@@ -119,6 +120,83 @@ TEST_P(NonsenseTest, counters_that_cannot_be_are_refused) {
             }
         });
     }
+}
+
+TEST_P(NonsenseTest, a_header_that_vanishes_while_its_message_is_received_is_refused) {
+    expect_refused(GetParam(), "number of a header", [](Forger& forger) {
+        forger.send({100, 0, Way::ring_pieces, {}, {}, {0, 0, 0, 0}});
+        auto& filled = forger.his_box.lane(1).inward.filled.filled;
+        filled.store(50, std::memory_order_release);
+        while (forger.own_box.lane(0).outward.freed.freed.load(std::memory_order_acquire) < 50) std::this_thread::yield();
+        forger.his_box.slots(1)[0].sequence.store(0, std::memory_order_release);
+        filled.store(100, std::memory_order_release);
+    });
+}
+
+TEST_P(NonsenseTest, a_peer_is_told_that_nothing_more_is_exchanged_with_it) {
+    message_tests::run(GetParam(), 2, [](Rank me) {
+        const MessengerOptions options{.protocol = Protocol::ring, .ring_bytes = 4096};
+        if (me.index() == 1) {
+            Forger forger(me, options);
+            auto& closed = forger.his_box.lane(1).closed;
+            require(closed.load() == 0, "not yet");
+            forger.send(Envelope{8, 0, Way::none, {}, {}, {}});
+            while (me.accept(0, "told", 0, 10s).size() == 0) {
+            }
+            require(closed.load() == 1, "now");
+            return;
+        }
+        Messenger post(me, options);
+        int value = 0;
+        require_throws<InvalidMessage>([&] { post.recv(1, value); }, "nonsense");
+        auto told = me.make("told", 64);
+        me.grant(told, 1);
+        try {
+            me.accept(1, "end");
+        } catch (const RankLost&) {
+        }
+    });
+}
+
+struct Interrupts final : penstock::team::Interruption {
+    struct It {};
+    void look() override { throw It(); }
+};
+
+TEST_P(NonsenseTest, a_messenger_waits_for_no_copy_that_will_not_go_on_and_no_interruption_ends_its_end) {
+    message_tests::run(GetParam(), 2, [](Rank me) {
+        const MessengerOptions options{.protocol = Protocol::pull, .ring_bytes = 4096};
+        if (me.index() == 1) {
+            Forger forger(me, options);
+            forger.own_box.lane(0).can_fetch.store(1);
+            auto ready = me.make("ready", 64);
+            me.grant(ready, 0);
+            while (forger.own_box.slots(0)[0].sequence.load(std::memory_order_acquire) == 0) std::this_thread::yield();
+            require(forger.his_box.lane(1).outward.fetch.begin(0, 1), "it begins to fetch");
+            auto begun = me.make("begun", 64);
+            me.grant(begun, 0);
+            std::this_thread::sleep_for(100ms);
+            forger.own_box.lane(0).closed.store(1, std::memory_order_release);  // and breaks off instead
+            me.ring(0);
+            me.accept(0, "end", 0, 10s);
+            return;
+        }
+        const auto data = pattern(100'000, 1);
+        auto post = std::make_unique<Messenger>(me, options);
+        me.accept(1, "ready");
+        post->isend(1, data);
+        me.accept(1, "begun");
+        Interrupts interrupts;
+        me.set_interruption(&interrupts);
+        post.reset();
+        require(me.set_interruption(nullptr) == &interrupts, "later waits can be interrupted again");
+        auto end = me.make("end", 64);
+        me.grant(end, 1);
+        try {
+            me.accept(1, "never");
+        } catch (const RankLost&) {
+        }
+    });
 }
 
 TEST_P(NonsenseTest, answers_that_cannot_be_are_refused) {
