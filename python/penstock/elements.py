@@ -61,8 +61,11 @@ def new_layout(name: str, shape: Any, dtype: Any) -> Layout:
 
 
 def describe(dtype: np.dtype, shape: tuple[int, ...]) -> str:
-    """For the owner's description; empty when there is no room for it."""
-    text = repr((np.lib.format.dtype_to_descr(dtype), shape))
+    """For the owner's description; empty when there is no room for it, or no such words (fields that overlap)."""
+    try:
+        text = repr((np.lib.format.dtype_to_descr(dtype), shape))
+    except ValueError:
+        return ""
     return text if len(text.encode()) <= LONGEST_DESCRIPTION else ""
 
 
@@ -86,7 +89,8 @@ def accepted_layout(owner: int, name: str, item_bytes: int, total: int, descript
             raise invalid("its description is spoilt") from error
     if described is None and dtype is None:
         raise UsageError(
-            f"rank {owner} does not say what the elements of '{name}' are (a C++ program does not); give their dtype"
+            f"rank {owner} does not say what the elements of '{name}' are (a C++ program does not, and long or overlapping "
+            "structures are not told); call accept() again with their dtype"
         )
     elements, extents = described or (element_type(dtype), (total // item_bytes,))
     if shape is not None:

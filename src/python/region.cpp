@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -65,13 +66,30 @@ void make_region(PythonRegion* self, const PythonRank& me, const std::string& na
 PythonRemote accept_remote(const PythonRank& me, int owner, const std::string& name, nb::handle dtype, nb::handle shape,
                            std::optional<double> within) {
     const auto limit = within_of(within);
-    auto memory = std::make_shared<RankMemory>(
-        me.session->wait([&](const Rank& rank) { return rank.accept(owner, name, family, limit, family_only); }));
+    me.session->check();
+    auto& unclaimed = me.session->unclaimed;
+    const auto left = std::ranges::find_if(
+        unclaimed, [&](const auto& memory) { return memory->owner() == owner && memory->name() == name; });
+    std::shared_ptr<RankMemory> memory;
+    if (left != unclaimed.end()) {
+        memory = *left;
+        unclaimed.erase(left);
+    } else {
+        memory = std::make_shared<RankMemory>(
+            me.session->wait([&](const Rank& rank) { return rank.accept(owner, name, family, limit, family_only); }));
+    }
     const auto item = static_cast<std::uint32_t>(memory->kind());
     if (item == 0 || memory->size() % item != 0) throw InvalidGrant(owner, name, "it holds no whole number of elements");
-    Layout layout(elements("accepted_layout")(owner, name, item, memory->size(), memory->description(), shape, dtype));
+    const auto layout = [&] {
+        try {
+            return Layout(elements("accepted_layout")(owner, name, item, memory->size(), memory->description(), shape, dtype));
+        } catch (...) {  // with another type or shape it may do, and it is granted once
+            unclaimed.push_back(memory);
+            throw;
+        }
+    }();
     auto window = array_over(memory, layout);
-    return {me.session, std::move(memory), std::move(layout), std::move(window), {}};
+    return {me.session, std::move(memory), layout, std::move(window), {}};
 }
 
 void assign(const PythonRemote& self, nb::handle key, nb::object value) {
@@ -152,8 +170,8 @@ void bind_remote(nb::module_& module) {
     nb::class_<PythonRemote> remote(
         module, "Remote", nb::is_final(),
         "A region as a rank that was granted it has it: `remote[...] = array` stores; reading raises UnreadableRemote.\n\n"
-        "Keys are numbers, slices (with steps too), '...', field names and tuples of these, as for a NumPy array of this shape; "
-        "values are\n"
+        "Keys are numbers, slices (with steps too), '...' and tuples of these, or the name of a field, as for a NumPy array of "
+        "this shape; values are\n"
         "converted and broadcast as NumPy does. One element costs about 0.2 us. Blocks of 4 KiB and more with contiguous rows "
         "leave as whole\n"
         "lines, by the way that was measured for their size; a value that is a contiguous array of the same type is not copied "
@@ -171,7 +189,8 @@ void bind_remote(nb::module_& module) {
             "told).\n"
             "Type and shape are the owner's, unless given; for a region of a C++ program, which does not tell its type, `dtype` "
             "must be given.\n"
-            "Raises GrantMissing, RankLost, InvalidGrant when the size of an element or the shape does not fit.")
+            "Raises GrantMissing, RankLost, InvalidGrant when the size of an element or the shape does not fit; another try with "
+            "others may follow.")
         .def("__setitem__", &assign, nb::arg("key").none(), nb::arg("value").none(),
              nb::sig("def __setitem__(self, key: Any, value: Any) -> None"))
         .def(

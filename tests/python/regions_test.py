@@ -430,3 +430,22 @@ def test_a_constant_in_columns_that_lie_apart_goes_into_these_and_no_others():
 @pytest.mark.parametrize("substrate", ["threads", "processes"])
 def test_a_rank_that_stores_into_its_own_region_moves_what_overlaps(substrate):
     assert ps.spmd(1, rank_programs.move_within_own_region, 100_000, substrate=substrate) == [True]
+
+
+@pytest.mark.parametrize("offsets", [[0, 0], [4, 0]])
+def test_structures_that_have_no_description_are_accepted_with_their_type(offsets):
+    dtype = np.dtype({"names": ["a", "b"], "formats": ["i4", "i4"], "offsets": offsets})
+
+    def program(me):
+        region = ps.Region(me, "r", 4, dtype)
+        region.grant(0)
+        with pytest.raises(ps.UsageError, match="dtype"):
+            ps.Remote.accept(me, 0, "r")
+        with pytest.raises(ps.InvalidGrant):
+            ps.Remote.accept(me, 0, "r", dtype="f2")
+        remote = ps.Remote.accept(me, 0, "r", dtype=dtype)
+        remote["b"] = 3
+        ps.Barrier(me, "stored").arrive_and_wait()
+        return region.array["b"].tolist()
+
+    assert ps.spmd(1, program) == [[3] * 4]
