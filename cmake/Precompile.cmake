@@ -1,6 +1,6 @@
 # penstock_precompile(TARGET ...): with PENSTOCK_PRECOMPILE these targets get the public headers precompiled, which takes a third
-# off a build that has all of them in nearly every file. Without it (an installed copy, a wheel, a build of one's own) each file
-# shows that it includes what it uses.
+# off a build that has all of them in nearly every file. Without it (the undefined preset, a build of one's own) each file shows
+# that it includes what it uses.
 option(PENSTOCK_PRECOMPILE "Precompile the public headers" OFF)
 
 function(penstock_precompile)
