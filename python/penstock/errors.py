@@ -113,7 +113,10 @@ class RankLeft(RankLost):
 
 
 class MessengerClosed(RankLost):
-    """The other rank has closed its messenger: it takes nothing any more, and all that it had sent was received."""
+    """The other rank has closed its messenger: it takes nothing any more, and all that it had sent was received.
+
+    Or it has broken off with this one: an error of its own or an interruption ended a message half way.
+    """
 
 
 class RankEnded(UsageError):
