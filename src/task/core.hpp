@@ -51,9 +51,9 @@ class Core : public std::enable_shared_from_this<Core> {
 
     /// Wakes one sleeping target that may run tasks of `ring`.
     void wake_a_target(const Ring& ring) noexcept;
-    /// Would `from`, by waiting for `to`, close a circle of targets that wait for one another's named tasks? Exact: true only
-    /// when none of them can go on.
-    bool closes_a_circle(int from, int to) noexcept;
+    /// Is `from`, by the wait that it has announced, part of a circle of targets that wait for one another's named tasks? Exact: true
+    /// only when none of them can go on.
+    bool closes_a_circle(int from) noexcept;
     std::string waiting_report();
 
     template <class Visit>
@@ -78,7 +78,7 @@ class Core : public std::enable_shared_from_this<Core> {
   private:
     friend class Target;
     using Circle = std::array<Handle, MachineOptions::max_targets>;
-    int follow_waits(int from, int to, Circle& circle) noexcept;
+    int follow_waits(int from, Circle& circle) noexcept;
     std::vector<int> choose_processors();
 
     MachineOptions options_;

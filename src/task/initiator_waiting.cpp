@@ -162,7 +162,7 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
         std::uint32_t looks = 0;
         const auto poll = [&] {
             if (complete(handle, ring)) return true;
-            if (named && ++looks % 32 == 0 && core_.closes_a_circle(target_, ring.only_target())) return true;
+            if (named && ++looks % 32 == 0 && core_.closes_a_circle(target_)) return true;
             return helping && can_help(mine);
         };
         const Waiting inside(waiting_);
@@ -252,13 +252,13 @@ int Initiator::in_a_circle(Scope& scope) noexcept {
         handle.generation_ = ring->generation();
         if (handle.complete(*ring)) continue;
         announce(handle);
-        return core_.closes_a_circle(target_, ring->only_target()) ? ring->only_target() : any_target;
+        return core_.closes_a_circle(target_) ? ring->only_target() : any_target;
     }
     return any_target;
 }
 
 void Initiator::check_for_circle(int target) {
-    if (core_.closes_a_circle(target_, target)) throw_would_deadlock(target);
+    if (core_.closes_a_circle(target_)) throw_would_deadlock(target);
 }
 
 void Initiator::throw_would_deadlock(int target) {
