@@ -30,7 +30,7 @@ LAYERS = {
         message message_answer message_claim message_error message_memory message_ring
     """,
     "task": """
-        argument descriptor entry footprint handle initiator landing local_store machine options pack procedure ring view
+        argument descriptor entry footprint handle heap initiator landing local_store machine options pack procedure ring view
     """,
 }
 EVERYTHING = "penstock.hpp"  # includes all of them, so nothing inside the library includes it

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "penstock/handle.hpp"
+#include "penstock/heap.hpp"
 #include "penstock/initiator.hpp"
 #include "penstock/options.hpp"
 #include "penstock/trace.hpp"
@@ -82,6 +83,14 @@ class Machine {
         if (Initiator::thread_machine == id_) [[likely]] return *Initiator::thread_initiator;
         return find_initiator();
     }
+
+    /// `n` zeroed elements that every target uses in place, also one in another process. Throws SystemError (ENOMEM).
+    template <class T>
+    SharedArray<T> array(std::size_t n) {
+        return SharedArray<T>(heap(), n);
+    }
+    /// The shared heap, which is made when it is first asked for. Throws SystemError.
+    std::shared_ptr<SharedHeap> heap();
 
     /// Number of targets.
     int targets() const noexcept;

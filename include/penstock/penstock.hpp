@@ -7,6 +7,7 @@
 #include "penstock/error.hpp"
 #include "penstock/flag.hpp"
 #include "penstock/handle.hpp"
+#include "penstock/heap.hpp"
 #include "penstock/join.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/message.hpp"

@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "store/descriptor_message.hpp"
+#include "store/shared_range.hpp"
 #include "store/team.hpp"
 
 namespace penstock {
@@ -163,6 +164,7 @@ void launch() {
     if (!team::has_one_thread())
         throw UsageError("launch() comes too late: this process has several threads already; call it on main's first line");
     auto [own, nursery] = team::socket_pair();
+    shared_range::reserve();
     std::cout.flush();
     std::fflush(nullptr);
     // Forked twice, so that it is nobody's child: a program that waits for any of its children must not wait for this one.

@@ -121,6 +121,12 @@ void Core::shut_down() noexcept {
     claim_ = {};  // the memory may be kept for a while, the processors not
 }
 
+std::shared_ptr<SharedHeap> Core::heap() {
+    const std::lock_guard lock(mutex_);
+    if (heap_ == nullptr) heap_ = SharedHeap::create();
+    return heap_;
+}
+
 bool Core::all_executed() const noexcept {
     // Executions are read before calls. Both only grow and no task is executed before it was called, so when the sums agree there
     // was a moment at which everything called had been executed.

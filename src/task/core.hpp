@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "penstock/heap.hpp"
 #include "penstock/initiator.hpp"
 #include "penstock/options.hpp"
 #include "penstock/processor_budget.hpp"
@@ -74,6 +75,8 @@ class Core : public std::enable_shared_from_this<Core> {
     std::size_t local_store_bytes() const noexcept { return local_store_; }
     std::uint64_t started() const noexcept { return started_; }
     std::mutex& mutex() noexcept { return mutex_; }
+    /// Made when it is first asked for. Throws SystemError.
+    std::shared_ptr<SharedHeap> heap();
 
   private:
     friend class Target;
@@ -97,6 +100,7 @@ class Core : public std::enable_shared_from_this<Core> {
     std::vector<std::unique_ptr<Initiator>> owned_;
     Initiator* shared_ = nullptr;
     std::vector<Failure> unclaimed_;
+    std::shared_ptr<SharedHeap> heap_;
 };
 
 }  // namespace penstock

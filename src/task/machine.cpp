@@ -83,6 +83,7 @@ NamedTarget Machine::on(int target) {
 }
 
 void Machine::finish() { core_->finish(initiator()); }
+std::shared_ptr<SharedHeap> Machine::heap() { return core_->heap(); }
 int Machine::targets() const noexcept { return core_->target_count(); }
 const MachineOptions& Machine::options() const noexcept { return core_->options(); }
 
