@@ -1,0 +1,144 @@
+#include "kernels/convolution_rows.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/convolution_bytes.cpp"
+#include "kernels/each_target.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace penstock::kernels::HWY_NAMESPACE {
+
+using rows::Size;
+
+#if PENSTOCK_VECTORS
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Sums of 16 bits, which wrap round on the way and hold the end.
+template <std::size_t Rows, std::size_t Columns, class D>
+HWY_INLINE hn::Vec<D> narrow_sum(D d, const std::uint8_t* const* from, std::size_t at, Size size, const std::int16_t* weights) {
+    const hn::Rebind<std::uint8_t, D> bytes;
+    const std::size_t rows = Rows != 0 ? Rows : size.rows, columns = Columns != 0 ? Columns : size.columns;
+    auto total = hn::Zero(d);
+    for (std::size_t u = 0; u < rows; ++u)
+        for (std::size_t v = 0; v < columns; ++v)
+            total = hn::Add(total,
+                            hn::Mul(hn::Set(d, weights[u * columns + v]), hn::PromoteTo(d, hn::LoadU(bytes, from[u] + at + v))));
+    return total;
+}
+
+template <std::size_t Rows, std::size_t Columns>
+std::size_t narrow_row(const std::uint8_t* const* from, Size size, const std::int16_t* weights, int shift, std::uint8_t* out,
+                       std::size_t columns) {
+    const hn::ScalableTag<std::int16_t> d;
+    const hn::Rebind<std::uint8_t, decltype(d)> bytes;
+    const std::size_t lanes = hn::Lanes(d);
+    if (columns < lanes) return 0;
+    const auto half = hn::Set(d, static_cast<std::int16_t>(shift > 0 ? 1 << (shift - 1) : 0));
+    for (std::size_t j = 0; j < columns; j += lanes) {
+        if (j + lanes > columns) j = columns - lanes;  // one more, which overlaps the last
+        const auto total = hn::Add(narrow_sum<Rows, Columns>(d, from, j, size, weights), half);
+        hn::StoreU(hn::DemoteTo(bytes, hn::ShiftRightSame(total, shift)), bytes, out + j);
+    }
+    return columns;
+}
+
+std::size_t vertical_row(const std::uint8_t* const* from, Size size, const std::int16_t* weights, std::int16_t* out,
+                         std::size_t columns) {
+    const hn::ScalableTag<std::int16_t> d;
+    const std::size_t lanes = hn::Lanes(d);
+    if (columns < lanes) return 0;
+    for (std::size_t j = 0; j < columns; j += lanes) {
+        if (j + lanes > columns) j = columns - lanes;
+        hn::StoreU(narrow_sum<0, 1>(d, from, j, size, weights), d, out + j);
+    }
+    return columns;
+}
+
+// Sums of 32 bits, of sources of 8 or 16 bits.
+template <class Source>
+std::size_t wide_row(const Source* const* from, Size size, const std::int16_t* weights, int shift, std::uint8_t* out,
+                     std::size_t columns) {
+    const hn::ScalableTag<std::int32_t> d;
+    const hn::Rebind<Source, decltype(d)> source;
+    const hn::Rebind<std::int16_t, decltype(d)> half_words;
+    const hn::Twice<decltype(half_words)> words;
+    const hn::Rebind<std::uint8_t, decltype(words)> bytes;
+    const std::size_t lanes = hn::Lanes(d);
+    if (columns < 2 * lanes) return 0;
+    const auto half = hn::Set(d, shift > 0 ? std::int32_t{1} << (shift - 1) : 0);
+    for (std::size_t j = 0; j < columns; j += 2 * lanes) {
+        if (j + 2 * lanes > columns) j = columns - 2 * lanes;
+        auto low = half, high = half;
+        for (std::size_t u = 0; u < size.rows; ++u) {
+            for (std::size_t v = 0; v < size.columns; ++v) {
+                const auto weight = hn::Set(d, std::int32_t{weights[u * size.columns + v]});
+                low = hn::Add(low, hn::Mul(weight, hn::PromoteTo(d, hn::LoadU(source, from[u] + j + v))));
+                high = hn::Add(high, hn::Mul(weight, hn::PromoteTo(d, hn::LoadU(source, from[u] + j + lanes + v))));
+            }
+        }
+        // By way of 16 bits, each step of which limits; the direct way takes numbers over 32,767 for negative ones on x86.
+        const auto pair = hn::Combine(words, hn::DemoteTo(half_words, hn::ShiftRightSame(high, shift)),
+                                      hn::DemoteTo(half_words, hn::ShiftRightSame(low, shift)));
+        hn::StoreU(hn::DemoteTo(bytes, pair), bytes, out + j);
+    }
+    return columns;
+}
+
+#else
+
+template <std::size_t, std::size_t>
+std::size_t narrow_row(const std::uint8_t* const*, Size, const std::int16_t*, int, std::uint8_t*, std::size_t) {
+    return 0;
+}
+std::size_t vertical_row(const std::uint8_t* const*, Size, const std::int16_t*, std::int16_t*, std::size_t) { return 0; }
+template <class Source>
+std::size_t wide_row(const Source* const*, Size, const std::int16_t*, int, std::uint8_t*, std::size_t) {
+    return 0;
+}
+
+#endif
+
+}  // namespace penstock::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace penstock::kernels::rows {
+namespace {
+
+std::size_t narrow(const std::uint8_t* const* from, Size size, const std::int16_t* weights, int shift, std::uint8_t* out,
+                   std::size_t columns) {
+    if (size.rows == 3 && size.columns == 3) return PENSTOCK_PICK(narrow_row<3, 3>)(from, size, weights, shift, out, columns);
+    if (size.rows == 5 && size.columns == 1) return PENSTOCK_PICK(narrow_row<5, 1>)(from, size, weights, shift, out, columns);
+    if (size.rows == 1 && size.columns == 5) return PENSTOCK_PICK(narrow_row<1, 5>)(from, size, weights, shift, out, columns);
+    return PENSTOCK_PICK(narrow_row<0, 0>)(from, size, weights, shift, out, columns);
+}
+
+}  // namespace
+
+void filter(const std::uint8_t* const* from, Size size, const std::int16_t* weights, int shift, bool is_narrow, std::uint8_t* out,
+            std::size_t columns) {
+    std::size_t j = is_narrow ? narrow(from, size, weights, shift, out, columns)
+                              : PENSTOCK_PICK(wide_row<std::uint8_t>)(from, size, weights, shift, out, columns);
+    for (; j < columns; ++j)
+        out[j] = to_byte(sum(size, weights, [&](std::size_t u, std::size_t v) { return std::int32_t{from[u][j + v]}; }), shift);
+}
+
+void filter_vertically(const std::uint8_t* const* from, std::size_t taps, const std::int16_t* weights, std::int16_t* out,
+                       std::size_t columns) {
+    const Size size{taps, 1};
+    for (std::size_t j = PENSTOCK_PICK(vertical_row)(from, size, weights, out, columns); j < columns; ++j)
+        out[j] =
+            static_cast<std::int16_t>(sum(size, weights, [&](std::size_t u, std::size_t) { return std::int32_t{from[u][j]}; }));
+}
+
+void filter_horizontally(const std::int16_t* from, std::size_t taps, const std::int16_t* weights, int shift, std::uint8_t* out,
+                         std::size_t columns) {
+    const Size size{1, taps};
+    for (std::size_t j = PENSTOCK_PICK(wide_row<std::int16_t>)(&from, size, weights, shift, out, columns); j < columns; ++j)
+        out[j] = to_byte(sum(size, weights, [&](std::size_t, std::size_t v) { return std::int32_t{from[j + v]}; }), shift);
+}
+
+}  // namespace penstock::kernels::rows
+
+#endif
