@@ -1,0 +1,82 @@
+// Where the pixels of a row of an affine transformation's result come from, strip by strip.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "kernels/affine.hpp"
+
+namespace penstock::kernels {
+
+inline constexpr std::size_t strip_columns = 8;
+
+/// The first pixel of a strip comes from (row + down, column + right).
+struct Strip {
+    std::ptrdiff_t row, column;
+    float down, right;  ///< 0 to 1
+};
+
+/// What lies outside of every image stays there, and no conversion overflows.
+inline double limited(double place) noexcept { return std::clamp(place, -1e15, 1e15); }
+inline std::ptrdiff_t to_index(float distance) noexcept {
+    return static_cast<std::ptrdiff_t>(std::clamp(distance, -1e15f, 1e15f));
+}
+
+/// The strips of one row of the result.
+struct StripRow {
+    double row_of_first, row_a_column, column_of_first, column_a_column;  ///< of column 0, and from there on
+    float down, right;                                                    ///< from one pixel to the next
+    std::size_t first_column = 0;                                         ///< of strip 0
+    std::ptrdiff_t top = 0, left = 0;                                     ///< what operator() counts rows and columns from
+
+    StripRow(const Affine& map, std::size_t row) noexcept
+        : row_of_first(map.m[0] * static_cast<double>(row) + map.m[2]),
+          row_a_column(map.m[1]),
+          column_of_first(map.m[3] * static_cast<double>(row) + map.m[5]),
+          column_a_column(map.m[4]),
+          down(static_cast<float>(map.m[1])),
+          right(static_cast<float>(map.m[4])) {}
+
+    /// The strip whose first column this is.
+    Strip at(std::size_t column) const noexcept {
+        const double y = limited(row_of_first + row_a_column * static_cast<double>(column));
+        const double x = limited(column_of_first + column_a_column * static_cast<double>(column));
+        const double whole_y = std::floor(y), whole_x = std::floor(x);
+        return {static_cast<std::ptrdiff_t>(whole_y), static_cast<std::ptrdiff_t>(whole_x), static_cast<float>(y - whole_y),
+                static_cast<float>(x - whole_x)};
+    }
+    Strip operator()(std::size_t number) const noexcept {
+        const Strip strip = at(first_column + number * strip_columns);
+        return {strip.row - top, strip.column - left, strip.down, strip.right};
+    }
+
+    /// The whole strips between two columns of the result whose pixels come from between `low` and `high` (rows and columns):
+    /// first column, and the one behind the last. None where 32 bits would not hold the distances within a strip.
+    std::pair<std::size_t, std::size_t> strips_within(std::size_t from, std::size_t to, std::pair<double, double> low,
+                                                      std::pair<double, double> high, std::ptrdiff_t pitch) const noexcept {
+        const double farthest =
+            8 * (std::abs(row_a_column) + 1) * std::abs(static_cast<double>(pitch)) + 8 * std::abs(column_a_column);
+        if (farthest > 1e9 || low.first > high.first || low.second > high.second) return {from, from};
+        double first = static_cast<double>(from), last = static_cast<double>(to) - 1;
+        const auto narrow = [&](double start, double step, double least, double most) {
+            if (step == 0) {
+                if (start < least || start > most) last = -1;
+                return;
+            }
+            const double a = (least - start) / step, b = (most - start) / step;
+            first = std::max(first, std::min(a, b));
+            last = std::min(last, std::max(a, b));
+        };
+        narrow(row_of_first, row_a_column, low.first, high.first);
+        narrow(column_of_first, column_a_column, low.second, high.second);
+        if (!(first <= last)) return {from, from};
+        const std::size_t begin =
+            (static_cast<std::size_t>(std::ceil(first)) + strip_columns - 1) / strip_columns * strip_columns;
+        const std::size_t end = (static_cast<std::size_t>(std::floor(last)) + 1) / strip_columns * strip_columns;
+        return begin < end ? std::pair{begin, end} : std::pair{from, from};
+    }
+};
+
+}  // namespace penstock::kernels
