@@ -66,6 +66,10 @@ template <class X>
 concept outlives_the_call = std::is_lvalue_reference_v<X> || is_view<std::remove_cvref_t<X>> ||
                             is_pieces<std::remove_cvref_t<X>> || std::ranges::borrowed_range<X>;
 
+/// Not memory itself: something that stands for memory which is known later, and says how it is tagged (chain_argument.hpp).
+template <class X>
+concept stands_for_memory = requires { typename X::StandsForMemory; };
+
 template <class X>
 concept contiguous = std::ranges::contiguous_range<X> && std::ranges::sized_range<X>;
 
@@ -75,10 +79,12 @@ using Element = std::conditional_t<access == Access::in, const T, T>;
 template <Access access, class X>
 constexpr auto tag(X&& x) {
     using Plain = std::remove_cvref_t<X>;
-    static_assert(outlives_the_call<X>,
+    static_assert(outlives_the_call<X> || stands_for_memory<Plain>,
                   "penstock: this temporary owns its memory and is gone before the task runs; name it and keep it alive until "
                   "the task has completed, or hand it over with own(std::move(x))");
-    if constexpr (is_view<Plain>) {
+    if constexpr (stands_for_memory<Plain>) {
+        return x.template tagged<access>();
+    } else if constexpr (is_view<Plain>) {
         using T = typename Plain::element_type;
         static_assert(access == Access::in || !std::is_const_v<T>, "penstock: out and inout need memory that is not const");
         return Tagged<access, view<Element<access, T>, Plain::rank()>>{x};

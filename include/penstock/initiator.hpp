@@ -28,6 +28,13 @@ namespace penstock {
 
 class Core;
 class Runner;
+template <class... P>
+class Chain;  // chain.hpp
+
+template <class F>
+inline constexpr bool is_chain = false;
+template <class... P>
+inline constexpr bool is_chain<Chain<P...>> = true;
 
 /// What all threads of one machine look at with every task. Written rarely.
 struct alignas(128) MachineBoard {
@@ -85,9 +92,13 @@ class alignas(128) Initiator {
     template <class F, class... Args>
     Handle call_on(int target, F&& function, Args&&... arguments) {
         using Closure = std::decay_t<F>;
-        static_assert(std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= sizeof(Extension),
-                      "penstock: this closure does not fit a descriptor (it must be trivially copyable, at most 192 bytes): say boxed(f)");
-        return call_closure(target, Closure(std::forward<F>(function)), std::forward<Args>(arguments)...);
+        if constexpr (is_chain<Closure>) {
+            return function.issue(*this, target, std::forward<Args>(arguments)...);
+        } else {
+            static_assert(std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= sizeof(Extension),
+                          "penstock: this closure does not fit a descriptor (it must be trivially copyable, at most 192 bytes): say boxed(f)");
+            return call_closure(target, Closure(std::forward<F>(function)), std::forward<Args>(arguments)...);
+        }
     }
     template <class F, class... Args>
     Handle call_on(int target, Boxed<F> closure, Args&&... arguments) {
@@ -106,6 +117,8 @@ class alignas(128) Initiator {
     void barrier();
 
     const trace::InitiatorCounters& counters() const noexcept { return counters_; }
+    /// Bytes of the local store of each of the machine's targets.
+    std::size_t local_store_bytes() const noexcept { return local_store_bytes_; }
 
   private:
     friend class Core;
@@ -113,6 +126,8 @@ class alignas(128) Initiator {
     friend class Machine;
     friend class Runner;
     friend class Target;
+    template <class... P>
+    friend class Chain;
     friend std::size_t wait_any(std::span<const Handle> handles);
 
     /// Where a task is about to be written.
@@ -175,7 +190,10 @@ class alignas(128) Initiator {
         const bool packed = Pack::fits(stored...);
         if (!packed) box = std::make_unique<typename Pack::Box>(std::move(stored)...);
         const Spot spot = reserve(target);
-        if (spot.record == nullptr) return place_nowhere<Pack>(entry, box.release(), stored...);
+        if (spot.record == nullptr) {
+            require_room_to_nest();  // throws while the box is still ours
+            return place_nowhere<Pack>(entry, box.release(), stored...);
+        }
         if (packed) fill<Pack>(entry, *spot.record, *spot.ring, stored...);
         else fill_box<Pack>(entry, spot.record->payload, box.release());
         if (spot.lane != nullptr) return publish_in_lane(*spot.lane);
@@ -251,6 +269,7 @@ class alignas(128) Initiator {
     Spot reserve_in_deque(int target);
     Ring* ring_with_room(Scope& scope, int only_target) noexcept;
     bool may_grow(const Scope& scope, int only_target) const noexcept;
+    void require_room_to_nest() const;
     Handle run_at_once(TaskPayload& payload, Extension& extension);
     void wake_a_target(const Ring& ring) noexcept;
     Scope& scope();
@@ -332,6 +351,7 @@ class alignas(128) Initiator {
     bool left_behind_ = false;          ///< this is the child of a fork, and its targets stayed with the parent
     std::uint64_t started_ = 0;
     std::uint32_t track_ = 0;
+    std::size_t local_store_bytes_;
     trace::Timeline timeline_;
 };
 

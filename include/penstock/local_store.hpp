@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -19,6 +20,9 @@ class LocalStore {
 
     std::size_t capacity() const noexcept { return capacity_; }
     std::size_t used() const noexcept { return used_; }
+    /// Which of its machine's local stores this is: the targets' first, then those of threads that help.
+    std::uint32_t worker() const noexcept { return worker_; }
+    void set_worker(std::uint32_t worker) noexcept { worker_ = worker; }
 
     /// `bytes` bytes at `alignment`, until the enclosing Mark ends. Throws std::bad_alloc.
     std::byte* allocate(std::size_t bytes);
@@ -49,6 +53,7 @@ class LocalStore {
 
   private:
     std::size_t capacity_;
+    std::uint32_t worker_ = 0;
     std::size_t used_ = 0;
     std::size_t staged_ = 0;
     std::unique_ptr<std::byte[]> memory_;

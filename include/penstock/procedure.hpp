@@ -171,6 +171,11 @@ inline V convert(const A& value, std::string_view task, int argument) {
     }
 }
 
+/// A callable that the library makes itself (a chain's): it takes the local store beside its arguments, as run(store, ...), and is told
+/// when its task is cancelled, by discard().
+template <class F>
+inline constexpr bool takes_store = requires { typename F::TakesStore; };
+
 /// A call site's procedure: F called with arguments of types Args, whose parameters are P.
 template <class F, class List, class... Args>
 struct Call;
@@ -211,6 +216,10 @@ struct Call<F, Parameters<P...>, Args...> {
     }
 
     static void discard(const PackedArguments& packed) noexcept {
+        if constexpr (takes_store<F>) {
+            if (packed.boxed) std::get<0>(*Pack::box(packed)).discard();
+            else if constexpr (!Pack::layout.boxed) Pack::template load<0>(packed).discard();
+        }
         if (packed.boxed) delete Pack::box(packed);
     }
 
@@ -301,12 +310,13 @@ struct Call<F, Parameters<P...>, Args...> {
     template <class... Stored>
     static void apply(LocalStore& store, F& function, Stored&... stored) {
         [[maybe_unused]] std::conditional_t<(landing::Landing<P, Stored>::copies || ...), LocalStore::Mark, NoMark> mark{store};
-        apply_landed(function, landing::Landing<P, Stored>(stored, store)...);
+        apply_landed(store, function, landing::Landing<P, Stored>(stored, store)...);
     }
 
     template <class... Landed>
-    static void apply_landed(F& function, Landed&&... landed) {
-        std::invoke(function, landed.get()...);
+    static void apply_landed([[maybe_unused]] LocalStore& store, F& function, Landed&&... landed) {
+        if constexpr (takes_store<F>) function.run(store, landed.get()...);
+        else std::invoke(function, landed.get()...);
         (landed.write_back(), ...);
     }
 

@@ -10,6 +10,7 @@
 #include "penstock/clock.hpp"
 #include "penstock/error.hpp"
 #include "penstock/topology.hpp"
+#include "penstock/use_count.hpp"
 #include "task/runner.hpp"
 
 namespace penstock {
@@ -84,6 +85,7 @@ void Core::start() {
     for (int t = 0; t < options_.targets; ++t) {
         targets_.push_back(std::make_unique<Target>(*this, t, processors[static_cast<std::size_t>(t)], most_lanes));
         targets_.back()->initiator().track_ = static_cast<std::uint32_t>(t);
+        targets_.back()->initiator().runner_->store().set_worker(static_cast<std::uint32_t>(t));
         initiators_[static_cast<std::size_t>(t)] = &targets_.back()->initiator();
     }
     initiator_count_.store(static_cast<std::uint32_t>(options_.targets), std::memory_order_release);
@@ -118,6 +120,7 @@ void Core::shut_down() noexcept {
         // Out of memory while collecting messages: the machine still has to stop.
     }
     for (auto& target : targets_) target->stop();
+    LetGo::sweep();
     claim_ = {};  // the memory may be kept for a while, the processors not
 }
 
@@ -174,6 +177,7 @@ Initiator& Core::adopt_thread() {
         auto fresh = std::unique_ptr<Initiator>(new Initiator(*this, Initiator::any_target, nullptr));
         Initiator& initiator = *fresh;
         initiator.track_ = static_cast<std::uint32_t>(owned_.size());
+        initiator.runner_->store().set_worker(static_cast<std::uint32_t>(targets_.size() + owned_.size()));
         initiator.shared_ = owned_.size() + 1 == most_threads;  // the last one is for everybody who comes later
         if (initiator.shared_) {
             initiator.direct_ = false;

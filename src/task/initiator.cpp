@@ -26,7 +26,8 @@ Initiator::Initiator(Core& core, int target, Waiter* waiter)
       own_waiter_(waiter == nullptr ? std::make_unique<Waiter>(core.wait_policy()) : nullptr),
       waiter_(waiter == nullptr ? *own_waiter_ : *waiter),
       runner_(std::make_unique<Runner>(*this, target, core.local_store_bytes(), core.options().prefetch)),
-      started_(Clock::ticks()) {
+      started_(Clock::ticks()),
+      local_store_bytes_(core.local_store_bytes()) {
     target_count_ = std::max(0, core.options().targets);
     direct_ = core.options().distribution == Distribution::balanced;
     lanes_ = std::make_unique<LaneEnd[]>(static_cast<std::size_t>(target_count_));
@@ -163,12 +164,13 @@ void Initiator::make_lane(int target) {
 
 void Initiator::wake_a_target(const Ring& ring) noexcept { core_.wake_a_target(ring); }
 
-Handle Initiator::run_at_once(TaskPayload& payload, Extension& extension) {
-    if (runner_->depth() >= core_.options().nesting_limit) {
-        entry_of(payload.entry).discard({payload.line, extension.bytes, (payload.flags & TaskPayload::boxed) != 0});
+void Initiator::require_room_to_nest() const {
+    if (runner_->depth() >= core_.options().nesting_limit)
         throw NestingTooDeep("calls inside tasks are nested " + std::to_string(runner_->depth()) +
                              " deep; make fewer levels, or raise MachineOptions::nesting_limit");
-    }
+}
+
+Handle Initiator::run_at_once(TaskPayload& payload, Extension& extension) {
     counters_.calls.add();
     counters_.inlined.add();
     sample_spoilt_ = true;

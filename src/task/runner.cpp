@@ -6,6 +6,7 @@
 
 #include "penstock/clock.hpp"
 #include "penstock/error.hpp"
+#include "task/step_failed.hpp"
 
 namespace penstock {
 
@@ -111,7 +112,13 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std:
 
 [[gnu::noinline, gnu::cold]] void Runner::keep_failure(Ring& ring, const Entry& entry, std::uint64_t number) noexcept {
     counters_.failed.add();
-    ring.fail({number, std::string(entry.name), target_, std::current_exception(), false});
+    try {
+        throw;
+    } catch (chain::StepFailed& step) {
+        ring.fail({number, std::move(step.task), target_, std::move(step.cause), false});
+    } catch (...) {
+        ring.fail({number, std::string(entry.name), target_, std::current_exception(), false});
+    }
 }
 
 [[gnu::noinline, gnu::cold]] void Runner::skip(Ring& ring, const Entry& entry, const PackedArguments& arguments,

@@ -1,0 +1,111 @@
+// A chain's image: local blocks laid out, and the run.
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "penstock/chain_image.hpp"
+#include "penstock/entry.hpp"
+#include "penstock/error.hpp"
+#include "penstock/pack.hpp"
+#include "task/step_failed.hpp"
+
+namespace penstock::chain {
+
+Image::Image(const Description& description)
+    : name_(description.name_), steps_(description.steps_), patches_(description.patches_) {
+    const auto offsets = lay_out(description.locals_, local_bytes_);
+    for (std::size_t i = 0; i < offsets.size(); ++i) blocks_.emplace_back(offsets[i], description.locals_[i].bytes);
+    for (auto& patch : patches_)
+        if (patch.kind == Patch::Kind::local) patch.offset += offsets[patch.index];
+}
+
+/// The largest first, each at the lowest place where it meets no block that lives at the same time.
+std::vector<std::size_t> Image::lay_out(const std::vector<Description::Local>& locals, std::size_t& total) {
+    std::vector<std::size_t> order(locals.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return locals[a].bytes > locals[b].bytes; });
+    struct Laid {
+        std::size_t begin, end, local;
+    };
+    std::vector<Laid> laid;  // by their beginnings
+    std::vector<std::size_t> offsets(locals.size(), 0);
+    for (const auto number : order) {
+        const auto& local = locals[number];
+        if (local.first > local.last) continue;  // used by no step
+        const auto bytes = (local.bytes + LocalStore::alignment - 1) / LocalStore::alignment * LocalStore::alignment;
+        std::size_t begin = 0;
+        for (const auto& other : laid) {
+            const auto& theirs = locals[other.local];
+            if (theirs.last < local.first || local.last < theirs.first) continue;
+            if (begin + bytes <= other.begin) break;
+            begin = std::max(begin, other.end);
+        }
+        offsets[number] = begin;
+        const auto after = std::find_if(laid.begin(), laid.end(), [&](const Laid& other) { return other.begin > begin; });
+        laid.insert(after, {begin, begin + bytes, number});
+        total = std::max(total, begin + bytes);
+    }
+    return offsets;
+}
+
+void Image::run(LocalStore& store, const std::byte* values) const {
+    const LocalStore::Mark mark(store);
+    const std::byte* const local = local_bytes_ == 0 ? nullptr : store.allocate(local_bytes_);
+    const Step* step = steps_.data();
+    const Step* const end = step + steps_.size();
+    try {
+        for (; step != end; ++step) {
+            if (step->patches != 0) {
+                run_patched(*step, store, local, values);
+            } else {
+                // Trampolines only read what is packed.
+                auto& packed = const_cast<Packed&>(step->packed);
+                entry_of(step->entry).run({packed.line, packed.extension.bytes, false}, store);
+            }
+        }
+    } catch (...) {
+        throw_step_failed(static_cast<std::size_t>(step - steps_.data()));
+    }
+}
+
+void Image::run_patched(const Step& step, LocalStore& store, const std::byte* local, const std::byte* values) const {
+    Packed packed;
+    std::memcpy(packed.line, step.packed.line, sizeof packed.line);
+    if (step.extended) packed.extension = step.packed.extension;
+    auto* const bytes = reinterpret_cast<std::byte*>(&packed);
+    const Patch* const first = patches_.data() + step.first_patch;
+    for (const Patch* patch = first; patch != first + step.patches; ++patch) {
+        std::byte* const to = bytes + patch->to;
+        const std::byte* const from = values + patch->from;
+        switch (patch->kind) {
+            case Patch::Kind::local: packing::store_address(to, local + patch->offset); break;
+            case Patch::Kind::span: std::memcpy(to + packing::address_bytes, from + sizeof(void*), 4); [[fallthrough]];
+            case Patch::Kind::part: {
+                const std::byte* address = nullptr;
+                std::memcpy(&address, from, sizeof address);
+                packing::store_address(to, address + patch->offset);
+                break;
+            }
+            case Patch::Kind::bytes: std::memcpy(to, from, patch->count); break;
+        }
+    }
+    entry_of(step.entry).run({packed.line, packed.extension.bytes, false}, store);
+}
+
+void Image::throw_step_failed(std::size_t step) const {
+    std::string task(entry_of(steps_[step].entry).name);
+    task += " (step " + std::to_string(step + 1) + " of " + std::to_string(steps_.size()) + " of " +
+            (name_.empty() ? "a chain" : "chain " + name_) + ")";
+    throw StepFailed{std::move(task), std::current_exception()};
+}
+
+void Image::refuse_local_store(std::size_t bytes) const {
+    std::string text;
+    for (std::size_t i = 0; i < blocks_.size(); ++i)
+        text += (i == 0 ? "" : ", ") + std::to_string(blocks_[i].second);
+    throw UsageError((name_.empty() ? "a chain" : "chain " + name_) + " needs " + std::to_string(local_bytes_) +
+                     " bytes of local memory at once (its blocks have " + text + "), but the local store holds " + std::to_string(bytes) +
+                     "; make the pieces smaller, or raise MachineOptions::local_store");
+}
+
+}  // namespace penstock::chain
