@@ -31,7 +31,7 @@ LAYERS = {
     """,
     "task": """
         argument descriptor entry footprint handle heap initiator landing local_store machine options pack procedure ring view
-        chain chain_argument chain_image chain_step use_count
+        chain chain_argument chain_image chain_step resident resident_argument use_count
     """,
 }
 EVERYTHING = "penstock.hpp"  # includes all of them, so nothing inside the library includes it

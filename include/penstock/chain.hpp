@@ -106,7 +106,7 @@ struct Task {
         struct End {
             Image& image;
             std::uint32_t worker;
-            ~End() { image.uses.end(worker); }
+            ~End() { image.end(worker); }
         } const end{const_cast<Image&>(*image), store.worker()};
         if constexpr (sizeof...(P) == 0) {
             image->run(store, nullptr);
@@ -118,7 +118,7 @@ struct Task {
             image->run(store, values);
         }
     }
-    void discard() const noexcept { const_cast<Image*>(image)->uses.end(0); }
+    void discard() const noexcept { const_cast<Image*>(image)->end(0); }
 };
 
 }  // namespace chain
@@ -183,7 +183,7 @@ class Chain {
     /// Number of steps.
     std::size_t size() const noexcept { return description_->steps().size(); }
     /// Bytes of local store that a run takes. Blocks that are not needed at the same time share room.
-    std::size_t local_bytes() const { return image().local_bytes(); }
+    std::size_t local_bytes() const { return chain::Image(*description_).local_bytes(); }
 
   private:
     friend class Initiator;
@@ -202,11 +202,15 @@ class Chain {
     void note_hazards(std::uint32_t entry, int number, const A& stand_in, const All&... all);
 
     void change() noexcept { image_.reset(); }
-    const chain::Image& image() const {
-        if (const auto* const made = image_.get()) [[likely]] return *made;
-        return make_image();
+    /// The image that tasks are issued with, a use of it begun.
+    chain::Image& begin(Initiator& initiator) const {
+        if (auto* const made = image_.get(); made != nullptr && description_->residents().empty()) [[likely]] {
+            made->uses.begin();
+            return *made;
+        }
+        return begin_anew(initiator);
     }
-    const chain::Image& make_image() const;
+    chain::Image& begin_anew(Initiator& initiator) const;
 
     template <std::size_t I, class A>
     void check(const A& argument) const;

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "penstock/descriptor.hpp"
 #include "penstock/footprint.hpp"
 #include "penstock/local_store.hpp"
+#include "penstock/resident_argument.hpp"
 #include "penstock/use_count.hpp"
 
 namespace penstock::chain {
@@ -74,6 +76,13 @@ struct Hazard {
     int argument = 0;
 };
 
+/// Resident data that a step names. An image holds the version that is current when it is made.
+struct ResidentPlace {
+    std::shared_ptr<resident::State> state;
+    std::size_t step = 0;
+    std::uint16_t to = 0;  ///< byte of Packed
+};
+
 class Description {
   public:
     explicit Description(std::string name, std::size_t parameters);
@@ -92,6 +101,12 @@ class Description {
     /// The next step's argument takes `count` elements of a parameter whose size each issue gives.
     void require(const Place& place, std::size_t least, std::size_t most);
     void add_hazard(Hazard hazard) { hazards_.push_back(std::move(hazard)); }
+    void add_resident(std::shared_ptr<resident::State> state, std::uint16_t to) {
+        residents_.push_back({std::move(state), steps_.size(), to});
+    }
+    const std::vector<ResidentPlace>& residents() const noexcept { return residents_; }
+    /// Held around issues of a chain with resident data, whose image changes with their versions.
+    std::mutex& mutex() noexcept { return mutex_; }
     void add_patch(const Patch& patch) { patches_.push_back(patch); }
     /// Ends the step whose patches were added.
     void add_step(std::uint32_t entry, const Packed& packed, bool extended);
@@ -119,6 +134,8 @@ class Description {
     std::vector<Local> locals_;
     std::vector<Requirement> requirements_;
     std::vector<Hazard> hazards_;
+    std::vector<ResidentPlace> residents_;
+    std::mutex mutex_;
     std::size_t step_hazards_ = 0;  ///< hazards of complete steps
     std::size_t step_patches_ = 0;  ///< patches of complete steps
 };
@@ -128,6 +145,13 @@ class Image : public Shared {
   public:
     explicit Image(const Description& description);
 
+    /// Begins a use: of this, and of the resident data that it names. False when one of these has a newer version.
+    bool begin() noexcept;
+    /// Ends it. The last thing that a task does here.
+    void end(std::uint32_t worker) noexcept {
+        for (const auto& [state, version] : versions_) version->uses.end(worker);
+        uses.end(worker);
+    }
     /// Runs all steps in order. `values`: those of the parameters, laid out by the chain. What a step throws comes out as StepFailed, and
     /// no further step runs. Local memory is freed.
     void run(LocalStore& store, const std::byte* values) const;
@@ -145,6 +169,7 @@ class Image : public Shared {
     std::vector<Step> steps_;
     std::vector<Patch> patches_;
     std::vector<std::pair<std::size_t, std::size_t>> blocks_;  ///< local blocks: offset and bytes
+    std::vector<std::pair<std::shared_ptr<resident::State>, std::shared_ptr<resident::Version>>> versions_;
     std::size_t local_bytes_ = 0;
 };
 

@@ -85,6 +85,13 @@ auto packed_form(const A& argument) {
     }
 }
 
+/// Resident data are named by the image, which knows their versions.
+template <class Bound>
+auto stored_form(const Bound& bound) {
+    if constexpr (procedure::is_resident<Bound>) return resident::Argument<Bound::access, typename Bound::element_type>{};
+    else return bound;
+}
+
 }  // namespace chain
 
 template <class... P>
@@ -114,7 +121,7 @@ Chain<P...>& Chain<P...>::add_step(const F& function, const Args&... arguments) 
                                      "stride beyond 32 bits)");
                 Call::Pack::store(payload, &packed.extension, function, bound...);
             };
-            store(Call::template bind<I>(name, chain::packed_form(arguments))...);
+            store(chain::stored_form(Call::template bind<I>(name, chain::packed_form(arguments)))...);
             std::memcpy(packed.line, payload.line, sizeof payload.line);
             description_->add_step(Steps::number, packed, Call::Pack::layout.extended);
         }(std::index_sequence_for<Args...>{});
@@ -130,11 +137,14 @@ template <class... P>
 template <std::size_t I, class Call, class Parameter, class A>
 void Chain<P...>::note(std::string_view name, const A& argument) {
     using chain::Patch;
-    if constexpr (chain::Mapped<A>::stands_in) {
+    constexpr packing::Place packed = Call::Pack::layout.places[I + 1];
+    constexpr auto to = static_cast<std::uint16_t>(packed.in_line ? packed.offset : offsetof(chain::Packed, extension) + packed.offset);
+    if constexpr (procedure::is_resident<A>) {
+        description_->add_resident(argument.state, to);
+    } else if constexpr (chain::Mapped<A>::stands_in) {
         constexpr auto offsets = chain::value_offsets<P...>();
-        constexpr packing::Place packed = Call::Pack::layout.places[I + 1];
         Patch patch;
-        patch.to = static_cast<std::uint16_t>(packed.in_line ? packed.offset : offsetof(chain::Packed, extension) + packed.offset);
+        patch.to = to;
         if constexpr (chain::Mapped<A>::is_scalar) {
             using T = typename chain::Mapped<A>::Type;
             static_assert(std::is_same_v<T, std::tuple_element_t<I + 1, typename Call::Pack::Box>>,
@@ -187,9 +197,16 @@ void Chain<P...>::note_hazards(std::uint32_t entry, int number, const A& stand_i
     }
 }
 
+/// At the first issue, and at each one of a chain with resident data.
 template <class... P>
-const chain::Image& Chain<P...>::make_image() const {
-    return image_.set(std::make_unique<chain::Image>(*description_));
+chain::Image& Chain<P...>::begin_anew(Initiator& initiator) const {
+    const std::lock_guard lock(description_->mutex());
+    for (const auto& place : description_->residents()) place.state->require_machine(initiator.machine_id());
+    for (;;) {
+        if (auto* const made = image_.get(); made != nullptr && made->begin()) return *made;
+        image_.reset();  // a newer version of resident data
+        image_.set(std::make_unique<chain::Image>(*description_));
+    }
 }
 
 /// What plain calls do not check: what the steps need of parameter I.
@@ -239,13 +256,12 @@ template <class... Args>
 Handle Chain<P...>::issue(Initiator& initiator, int target, Args&&... arguments) const {
     static_assert(sizeof...(Args) == sizeof...(P), "penstock: the number of arguments differs from the number of the chain's parameters");
     [&]<std::size_t... I>(std::index_sequence<I...>) { (check<I>(arguments), ...); }(std::index_sequence_for<P...>{});
-    auto& image = const_cast<chain::Image&>(this->image());
-    if (image.local_bytes() > initiator.local_store_bytes()) [[unlikely]] image.refuse_local_store(initiator.local_store_bytes());
-    image.uses.begin();
+    auto& image = begin(initiator);
     try {
+        if (image.local_bytes() > initiator.local_store_bytes()) [[unlikely]] image.refuse_local_store(initiator.local_store_bytes());
         return initiator.call_closure(target, chain::Task<P...>{&image}, std::forward<Args>(arguments)...);
     } catch (...) {
-        image.uses.give_up();
+        image.end(0);
         throw;
     }
 }

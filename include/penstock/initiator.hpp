@@ -119,6 +119,7 @@ class alignas(128) Initiator {
     const trace::InitiatorCounters& counters() const noexcept { return counters_; }
     /// Bytes of the local store of each of the machine's targets.
     std::size_t local_store_bytes() const noexcept { return local_store_bytes_; }
+    std::uint64_t machine_id() const noexcept { return machine_id_; }
 
   private:
     friend class Core;
@@ -158,8 +159,13 @@ class alignas(128) Initiator {
         const std::uint64_t begin = until_sample == 0 ? start_sample() : 0;
         constexpr std::string_view name = Registered::entry.name;
         Call::check(name, arguments...);
-        const Handle handle = place<typename Call::Pack>(Registered::number, target, std::move(function),
-                                                         Call::template bind<I>(name, std::forward<Args>(arguments))...);
+        Handle handle;
+        if constexpr (Call::has_residents)
+            handle = place_with_residents<typename Call::Pack>(Registered::number, target, std::move(function),
+                                                               Call::template bind<I>(name, std::forward<Args>(arguments))...);
+        else
+            handle = place<typename Call::Pack>(Registered::number, target, std::move(function),
+                                                Call::template bind<I>(name, std::forward<Args>(arguments))...);
         if (begin != 0) [[unlikely]] end_sample(begin);
         return handle;
     }
@@ -179,6 +185,23 @@ class alignas(128) Initiator {
             }
         }
         return place_elsewhere<Pack>(entry, target, std::move(stored)...);
+    }
+
+    /// Resident arguments are begun here, with the version that is current now, and ended by the task.
+    template <class Pack, class... Bound>
+    Handle place_with_residents(std::uint32_t entry, int target, Bound&&... bound) {
+        const auto begin = [&]<class A>(A& argument) {
+            if constexpr (procedure::is_resident<A>) return argument.begin(machine_id_);
+            else return std::move(argument);
+        };
+        (procedure::require_machine(bound, machine_id_), ...);
+        std::tuple stored{begin(bound)...};
+        try {
+            return std::apply([&](auto&... each) { return place<Pack>(entry, target, std::move(each)...); }, stored);
+        } catch (...) {
+            std::apply([](auto&... each) { (procedure::discard(each), ...); }, stored);
+            throw;
+        }
     }
 
     /// Boxes, named targets, full deques, other distributions, shared initiators, tasks that run at once.
@@ -352,6 +375,7 @@ class alignas(128) Initiator {
     std::uint64_t started_ = 0;
     std::uint32_t track_ = 0;
     std::size_t local_store_bytes_;
+    std::uint64_t machine_id_;
     trace::Timeline timeline_;
 };
 

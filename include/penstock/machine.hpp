@@ -15,6 +15,9 @@
 namespace penstock {
 
 class Machine;
+namespace resident {
+class State;
+}
 
 /// A machine's target by number, as the receiver of calls: machine.on(2).call<scale>(...).
 class NamedTarget {
@@ -92,6 +95,13 @@ class Machine {
     /// The shared heap, which is made when it is first asked for. Throws SystemError.
     std::shared_ptr<SharedHeap> heap();
 
+    /// Values that stay in the memory of each target that uses them: in(machine.resident(table)). See resident.hpp.
+    template <class Values>
+    auto resident(const Values& values);
+    /// Values that tasks on each target add to, put together by collect(). See resident.hpp.
+    template <class Values>
+    auto accumulator(const Values& first);
+
     /// Number of targets.
     int targets() const noexcept;
     const MachineOptions& options() const noexcept;
@@ -112,6 +122,7 @@ class Machine {
 
   private:
     friend class Core;
+    friend class resident::State;
     Initiator& find_initiator();
 
     std::shared_ptr<Core> core_;

@@ -17,6 +17,7 @@
 #include "penstock/rank.hpp"
 #include "penstock/region.hpp"
 #include "penstock/remote.hpp"
+#include "penstock/resident.hpp"
 #include "penstock/shared_mutex.hpp"
 #include "penstock/spmd.hpp"
 #include "penstock/store_way.hpp"

@@ -176,6 +176,21 @@ inline V convert(const A& value, std::string_view task, int argument) {
 template <class F>
 inline constexpr bool takes_store = requires { typename F::TakesStore; };
 
+/// An argument that stands for resident data (resident_argument.hpp).
+template <class A>
+inline constexpr bool is_resident = requires { typename A::ResidentArgument; };
+
+/// What a task holds beside memory is let go of when the task does not run.
+template <class Stored>
+void discard(const Stored& stored) noexcept {
+    if constexpr (takes_store<Stored> || is_resident<Stored>) stored.discard();
+}
+
+template <class A>
+void require_machine(const A& argument, std::uint64_t machine) {
+    if constexpr (is_resident<A>) argument.state->require_machine(machine);
+}
+
 /// A call site's procedure: F called with arguments of types Args, whose parameters are P.
 template <class F, class List, class... Args>
 struct Call;
@@ -187,12 +202,14 @@ struct Call<F, Parameters<P...>, Args...> {
     static constexpr std::size_t count = sizeof...(Args);
     static constexpr bool has_blocks = (tagging::is_tagged<Args> || ...);
     static constexpr bool has_rows = (tagging::is_in_rows<Args> || ...);
+    static constexpr bool has_residents = (is_resident<Args> || ...);
 
     /// Argument I in the form in which it is stored: a scalar in its parameter's type, a tagged argument as it is.
     template <std::size_t I, class A>
     static auto bind(std::string_view task, A&& argument) {
         using Stored = std::tuple_element_t<I, std::tuple<typename Bind<P, Args>::Stored...>>;
-        if constexpr (tagging::is_tagged<std::remove_cvref_t<A>> || tagging::is_owned<std::remove_cvref_t<A>>)
+        if constexpr (is_resident<std::remove_cvref_t<A>>) return std::forward<A>(argument);
+        else if constexpr (tagging::is_tagged<std::remove_cvref_t<A>> || tagging::is_owned<std::remove_cvref_t<A>>)
             return Stored{std::forward<A>(argument)};
         else return convert<Stored>(argument, task, static_cast<int>(I) + 1);
     }
@@ -205,6 +222,10 @@ struct Call<F, Parameters<P...>, Args...> {
             (check_one<P>(task, arguments, bounds[i], static_cast<int>(i) + 1, i), ...);
             check_pairs(task, bounds, std::index_sequence_for<Args...>{}, arguments...);
         }
+        if constexpr (has_residents) {
+            int number = 0;
+            (check_resident<P>(task, ++number, arguments, arguments...), ...);
+        }
     }
 
     static void run(const PackedArguments& packed, LocalStore& store) {
@@ -216,9 +237,14 @@ struct Call<F, Parameters<P...>, Args...> {
     }
 
     static void discard(const PackedArguments& packed) noexcept {
-        if constexpr (takes_store<F>) {
-            if (packed.boxed) std::get<0>(*Pack::box(packed)).discard();
-            else if constexpr (!Pack::layout.boxed) Pack::template load<0>(packed).discard();
+        if constexpr (takes_store<F> || has_residents) {
+            if (packed.boxed) {
+                std::apply([](auto&... stored) { (procedure::discard(stored), ...); }, *Pack::box(packed));
+            } else if constexpr (!Pack::layout.boxed) {
+                [&]<std::size_t... I>(std::index_sequence<I...>) {
+                    (procedure::discard(Pack::template load<I>(packed)), ...);
+                }(std::make_index_sequence<count + 1>{});
+            }
         }
         if (packed.boxed) delete Pack::box(packed);
     }
@@ -239,6 +265,11 @@ struct Call<F, Parameters<P...>, Args...> {
     }
 
   private:
+    template <class Parameter, class A, class... All>
+    static void check_resident(std::string_view task, int number, const A& argument, const All&... all) {
+        if constexpr (is_resident<A>) argument.template check<Parameter>(task, number, all...);
+    }
+
     struct NoMark {
         explicit NoMark(LocalStore&) noexcept {}
     };

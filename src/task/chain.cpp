@@ -74,6 +74,7 @@ void Description::add_step(std::uint32_t entry, const Packed& packed, bool exten
 
 void Description::give_up_step() noexcept {
     patches_.resize(step_patches_);
+    std::erase_if(residents_, [this](const ResidentPlace& place) { return place.step == steps_.size(); });
     hazards_.erase(hazards_.begin() + static_cast<std::ptrdiff_t>(step_hazards_), hazards_.end());
 }
 

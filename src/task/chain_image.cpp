@@ -17,6 +17,22 @@ Image::Image(const Description& description)
     for (std::size_t i = 0; i < offsets.size(); ++i) blocks_.emplace_back(offsets[i], description.locals_[i].bytes);
     for (auto& patch : patches_)
         if (patch.kind == Patch::Kind::local) patch.offset += offsets[patch.index];
+    for (const auto& place : description.residents_) {
+        auto held = std::find_if(versions_.begin(), versions_.end(), [&](const auto& one) { return one.first == place.state; });
+        if (held == versions_.end()) held = versions_.emplace(held, place.state, place.state->current());
+        packing::Codec<resident::Argument<Access::in, std::byte>>::store(
+            reinterpret_cast<std::byte*>(&steps_[place.step].packed) + place.to, {held->second.get(), false});
+    }
+}
+
+bool Image::begin() noexcept {
+    for (std::size_t i = 0; i < versions_.size(); ++i) {
+        if (versions_[i].first->begin(*versions_[i].second)) continue;
+        while (i-- > 0) versions_[i].second->uses.give_up();
+        return false;
+    }
+    uses.begin();
+    return true;
 }
 
 /// The largest first, each at the lowest place where it meets no block that lives at the same time.

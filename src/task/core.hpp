@@ -75,6 +75,8 @@ class Core : public std::enable_shared_from_this<Core> {
     std::size_t local_store_bytes() const noexcept { return local_store_; }
     std::uint64_t started() const noexcept { return started_; }
     std::mutex& mutex() noexcept { return mutex_; }
+    /// Bytes of resident data of this machine. Outlives it.
+    const std::shared_ptr<std::atomic<std::size_t>>& resident_bytes() const noexcept { return resident_bytes_; }
     /// Made when it is first asked for. Throws SystemError.
     std::shared_ptr<SharedHeap> heap();
 
@@ -90,6 +92,7 @@ class Core : public std::enable_shared_from_this<Core> {
     std::uint64_t started_;
     WaitPolicy policy_;
     std::size_t local_store_ = 0;
+    std::shared_ptr<std::atomic<std::size_t>> resident_bytes_ = std::make_shared<std::atomic<std::size_t>>(0);
     ProcessorClaim claim_;
     MachineBoard board_;
     std::vector<std::unique_ptr<Target>> targets_;

@@ -27,7 +27,8 @@ Initiator::Initiator(Core& core, int target, Waiter* waiter)
       waiter_(waiter == nullptr ? *own_waiter_ : *waiter),
       runner_(std::make_unique<Runner>(*this, target, core.local_store_bytes(), core.options().prefetch)),
       started_(Clock::ticks()),
-      local_store_bytes_(core.local_store_bytes()) {
+      local_store_bytes_(core.local_store_bytes()),
+      machine_id_(core.id()) {
     target_count_ = std::max(0, core.options().targets);
     direct_ = core.options().distribution == Distribution::balanced;
     lanes_ = std::make_unique<LaneEnd[]>(static_cast<std::size_t>(target_count_));
