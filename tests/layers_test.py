@@ -30,8 +30,8 @@ LAYERS = {
         message message_answer message_claim message_error message_memory message_ring
     """,
     "task": """
-        argument descriptor entry footprint handle heap initiator landing local_store machine options pack procedure ring view
-        chain chain_argument chain_image chain_step resident resident_argument use_count
+        argument call_options chain chain_argument chain_image chain_step completion_mailbox descriptor entry footprint handle heap
+        initiator landing local_store machine options pack procedure resident resident_argument ring use_count view
     """,
 }
 EVERYTHING = "penstock.hpp"  # includes all of them, so nothing inside the library includes it

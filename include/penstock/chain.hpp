@@ -214,8 +214,8 @@ class Chain {
 
     template <std::size_t I, class A>
     void check(const A& argument) const;
-    template <class... Args>
-    Handle issue(Initiator& initiator, int target, Args&&... arguments) const;
+    template <class How, class... Args>
+    Handle issue(Initiator& initiator, const How& how, Args&&... arguments) const;
 
     /// Set once for each state of the description, by the first thread that issues it.
     class ImagePlace {

@@ -252,14 +252,14 @@ void Chain<P...>::check(const A& argument) const {
 }
 
 template <class... P>
-template <class... Args>
-Handle Chain<P...>::issue(Initiator& initiator, int target, Args&&... arguments) const {
+template <class How, class... Args>
+Handle Chain<P...>::issue(Initiator& initiator, const How& how, Args&&... arguments) const {
     static_assert(sizeof...(Args) == sizeof...(P), "penstock: the number of arguments differs from the number of the chain's parameters");
     [&]<std::size_t... I>(std::index_sequence<I...>) { (check<I>(arguments), ...); }(std::index_sequence_for<P...>{});
     auto& image = begin(initiator);
     try {
         if (image.local_bytes() > initiator.local_store_bytes()) [[unlikely]] image.refuse_local_store(initiator.local_store_bytes());
-        return initiator.call_closure(target, chain::Task<P...>{&image}, std::forward<Args>(arguments)...);
+        return initiator.call_closure(how, chain::Task<P...>{&image}, std::forward<Args>(arguments)...);
     } catch (...) {
         image.end(0);
         throw;

@@ -205,12 +205,12 @@ class Consumer {
         return &slots_[after];
     }
 
-    /// The record behind front(), if it is there already; for prefetching. Does not move anything. A record that completes in its
-    /// slot was alone when it was issued, so nothing is looked for behind it.
-    const RecordType* behind() const noexcept {
+    /// The record `distance` behind front(), if it is there already; for prefetching. Does not move anything. A record that completes in
+    /// its slot was alone when it was issued, so nothing is looked for behind it.
+    const RecordType* behind(std::uint32_t distance = 1) const noexcept {
         if (slots_[position_].sequence.load(std::memory_order_relaxed) & 1) return nullptr;
-        const auto& record = slots_[(position_ + 1) & mask_];
-        return record.sequence.load(std::memory_order_acquire) >> 1 == next_ + 1 ? &record : nullptr;
+        const auto& record = slots_[(position_ + distance) & mask_];
+        return record.sequence.load(std::memory_order_acquire) >> 1 == next_ + distance ? &record : nullptr;
     }
 
     /// The position of front() in the ring.

@@ -20,6 +20,7 @@ namespace penstock {
 /// Written by the initiator, read by whoever runs the task.
 struct TaskPayload {
     static constexpr std::uint32_t boxed = 1;  ///< the arguments lie on the heap; `line` holds the pointer
+    static constexpr int notice_shift = 1;     ///< the bits above: index of what the initiator asked for this task, or 0 (task/notices.hpp)
 
     std::uint32_t entry = 0;  ///< number of the Entry, the same in every process of one program
     std::uint32_t flags = 0;

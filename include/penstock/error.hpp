@@ -48,6 +48,24 @@ class TaskFailed : public Error {
     std::size_t others_;
 };
 
+/// A call-back (CallOptions::then) threw. `cause()` is what it threw.
+class CallbackFailed : public Error {
+  public:
+    CallbackFailed(std::exception_ptr cause, std::size_t others);
+    std::exception_ptr cause() const noexcept { return cause_; }  ///< never null
+    std::size_t others() const noexcept { return others_; }       ///< how many more call-backs threw before the same poll or barrier
+
+  private:
+    std::exception_ptr cause_;
+    std::size_t others_;
+};
+
+/// Nothing has moved for as long as MachineOptions::watchdog allows; the message says who waits for what, and which tasks run.
+class Stalled : public Error {
+  public:
+    using Error::Error;
+};
+
 /// The task that a handle stands for was cancelled before it started.
 class TaskCancelled : public Error {
   public:

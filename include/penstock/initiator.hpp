@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/call_options.hpp"
 #include "penstock/handle.hpp"
 #include "penstock/options.hpp"
 #include "penstock/procedure.hpp"
@@ -27,6 +28,7 @@
 namespace penstock {
 
 class Core;
+class Notices;
 class Runner;
 template <class... P>
 class Chain;  // chain.hpp
@@ -40,7 +42,8 @@ inline constexpr bool is_chain<Chain<P...>> = true;
 struct alignas(128) MachineBoard {
     std::atomic<std::uint32_t> idle_targets{0};  ///< targets that found nothing for about a microsecond and may be asleep
     std::atomic<std::uint32_t> threads{0};       ///< initiators that are not targets
-    std::atomic<std::uint32_t> timeline{0};      ///< 1 while the full timeline is recorded
+    alignas(128) std::atomic<std::uint32_t> timeline{0};  ///< 1 while the full timeline is recorded
+    std::atomic<std::uint32_t> urgent{0};        ///< parts of deques that take tasks of high priority
 };
 
 /// An initiator's end of one lane. Used by its thread alone.
@@ -51,6 +54,12 @@ struct alignas(128) LaneEnd {
     const std::atomic<std::uint32_t>* busy = nullptr;  ///< of the target: it runs a task that came by another way
     std::uint32_t calls_past = 0;                      ///< calls that go to the deque before the full lane is looked at again
     Ring* overflow = nullptr;                          ///< the part of the deque that takes them
+};
+
+/// Tasks that one thread has issued and no target has begun yet.
+struct Pending {
+    std::size_t tasks = 0;
+    std::size_t bytes = 0;  ///< of the descriptors that they occupy in its deque
 };
 
 /// What was issued by one running task, or by the thread itself outside tasks: what its barrier covers.
@@ -78,31 +87,31 @@ class alignas(128) Initiator {
     Initiator(const Initiator&) = delete;
     Initiator& operator=(const Initiator&) = delete;
 
-    /// Issues a call of a function that is part of the type; see Machine::call.
-    template <auto function, class... Args>
-    Handle call_on(int target, Args&&... arguments) {
+    /// Issues a call of a function that is part of the type; see Machine::call. `how`: the number of a target, any_target, or CallOptions.
+    template <auto function, class How, class... Args>
+    Handle call_on(const How& how, Args&&... arguments) {
         using Signature = procedure::ParametersOf<std::decay_t<decltype(function)>, std::remove_cvref_t<Args>...>;
         using Call = procedure::Call<procedure::Constant<function>, typename Signature::List, std::remove_cvref_t<Args>...>;
         static_assert(std::is_void_v<typename Signature::Result>,
                       "penstock: tasks return nothing; let the procedure write its results into an out argument");
         return issue<Call, procedure::Registered<Call, procedure::FunctionName<function>>>(
-            target, procedure::Constant<function>{}, std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
+            how, procedure::Constant<function>{}, std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
     }
     /// Issues a call of a pointer or a closure.
-    template <class F, class... Args>
-    Handle call_on(int target, F&& function, Args&&... arguments) {
+    template <class How, class F, class... Args>
+    Handle call_on(const How& how, F&& function, Args&&... arguments) {
         using Closure = std::decay_t<F>;
         if constexpr (is_chain<Closure>) {
-            return function.issue(*this, target, std::forward<Args>(arguments)...);
+            return function.issue(*this, how, std::forward<Args>(arguments)...);
         } else {
             static_assert(std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= sizeof(Extension),
                           "penstock: this closure does not fit a descriptor (it must be trivially copyable, at most 192 bytes): say boxed(f)");
-            return call_closure(target, Closure(std::forward<F>(function)), std::forward<Args>(arguments)...);
+            return call_closure(how, Closure(std::forward<F>(function)), std::forward<Args>(arguments)...);
         }
     }
-    template <class F, class... Args>
-    Handle call_on(int target, Boxed<F> closure, Args&&... arguments) {
-        return call_closure(target, std::move(closure.function), std::forward<Args>(arguments)...);
+    template <class How, class F, class... Args>
+    Handle call_on(const How& how, Boxed<F> closure, Args&&... arguments) {
+        return call_closure(how, std::move(closure.function), std::forward<Args>(arguments)...);
     }
     template <auto function, class... Args>
     Handle call(Args&&... arguments) {
@@ -115,6 +124,12 @@ class alignas(128) Initiator {
 
     /// See Machine::barrier.
     void barrier();
+    /// See Machine::poll.
+    std::size_t poll();
+    /// See Machine::notification_descriptor.
+    int notification_descriptor();
+    /// See Machine::pending.
+    Pending pending() const noexcept;
 
     const trace::InitiatorCounters& counters() const noexcept { return counters_; }
     /// Bytes of the local store of each of the machine's targets.
@@ -141,14 +156,14 @@ class alignas(128) Initiator {
     /// `waiter`: the target's own, or null for a thread, which gets one.
     Initiator(Core& core, int target, Waiter* waiter);
 
-    template <class F, class... Args>
-    Handle call_closure(int target, F&& function, Args&&... arguments) {
+    template <class How, class F, class... Args>
+    Handle call_closure(const How& how, F&& function, Args&&... arguments) {
         using Signature = procedure::ParametersOf<F, std::remove_cvref_t<Args>...>;
         using Call = procedure::Call<F, typename Signature::List, std::remove_cvref_t<Args>...>;
         static_assert(std::is_void_v<typename Signature::Result>,
                       "penstock: tasks return nothing; let the procedure write its results into an out argument");
         return issue<Call, procedure::Registered<Call, procedure::ClosureName<F>>>(
-            target, std::move(function), std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
+            how, std::move(function), std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
     }
 
     template <class Call, class Registered, class F, std::size_t... I, class... Args>
@@ -169,6 +184,38 @@ class alignas(128) Initiator {
         if (begin != 0) [[unlikely]] end_sample(begin);
         return handle;
     }
+
+    /// The same for a call that asks for more.
+    template <class Call, class Registered, class F, std::size_t... I, class... Args>
+    Handle issue(const CallOptions& options, F&& function, std::index_sequence<I...>, Args&&... arguments) {
+        constexpr std::string_view name = Registered::entry.name;
+        Call::check(name, arguments...);
+        const Asked asked(*this, options);
+        const int target = route(options, procedure::home_of(arguments...));
+        if constexpr (Call::has_residents)
+            return place_with_residents<typename Call::Pack>(Registered::number, target, std::move(function),
+                                                             Call::template bind<I>(name, std::forward<Args>(arguments))...);
+        else
+            return place_elsewhere<typename Call::Pack>(Registered::number, target, std::move(function),
+                                                        Call::template bind<I>(name, std::forward<Args>(arguments))...);
+    }
+
+    /// For the length of a call: what it asks for.
+    class Asked {
+      public:
+        Asked(Initiator& self, const CallOptions& options) : self_(self) {
+            if (self.shared_) sharing_ = std::unique_lock{self.sharing_};
+            outer_ = std::exchange(self.asked_, &options);
+        }
+        ~Asked() { self_.asked_ = outer_; }
+        Asked(const Asked&) = delete;
+        Asked& operator=(const Asked&) = delete;
+
+      private:
+        Initiator& self_;
+        std::unique_lock<std::recursive_mutex> sharing_;
+        const CallOptions* outer_ = nullptr;
+    };
 
     /// Packs the arguments where the task will be found, and publishes. What is rare stands in place_elsewhere.
     template <class Pack, class... Stored>
@@ -197,14 +244,19 @@ class alignas(128) Initiator {
         (procedure::require_machine(bound, machine_id_), ...);
         std::tuple stored{begin(bound)...};
         try {
-            return std::apply([&](auto&... each) { return place<Pack>(entry, target, std::move(each)...); }, stored);
+            return std::apply(
+                [&](auto&... each) {
+                    return asked_ == nullptr ? place<Pack>(entry, target, std::move(each)...)
+                                             : place_elsewhere<Pack>(entry, target, std::move(each)...);
+                },
+                stored);
         } catch (...) {
             std::apply([](auto&... each) { (procedure::discard(each), ...); }, stored);
             throw;
         }
     }
 
-    /// Boxes, named targets, full deques, other distributions, shared initiators, tasks that run at once.
+    /// Boxes, named targets, full deques, other distributions, shared initiators, tasks that run at once, calls with options.
     template <class Pack, class... Stored>
     [[gnu::noinline]] Handle place_elsewhere(std::uint32_t entry, int target, Stored&&... stored) {
         std::unique_lock<std::recursive_mutex> sharing;
@@ -213,25 +265,31 @@ class alignas(128) Initiator {
         const bool packed = Pack::fits(stored...);
         if (!packed) box = std::make_unique<typename Pack::Box>(std::move(stored)...);
         const Spot spot = reserve(target);
-        if (spot.record == nullptr) {
-            require_room_to_nest();  // throws while the box is still ours
-            return place_nowhere<Pack>(entry, box.release(), stored...);
-        }
+        if (spot.record == nullptr) require_room_to_nest();  // throws while the box is still ours
+        const std::uint32_t notice = asked_ != nullptr ? add_notice(entry) : 0;
+        if (spot.record == nullptr) return place_nowhere<Pack>(entry, notice, box.release(), stored...);
         if (packed) fill<Pack>(entry, *spot.record, *spot.ring, stored...);
         else fill_box<Pack>(entry, spot.record->payload, box.release());
-        if (spot.lane != nullptr) return publish_in_lane(*spot.lane);
+        spot.record->payload.flags |= notice << TaskPayload::notice_shift;
+        const Handle handle = spot.lane != nullptr ? publish_in_lane(*spot.lane) : publish_deferred(*spot.ring);
+        if (notice != 0) note_issued(notice, handle);
+        return handle;
+    }
+
+    Handle publish_deferred(Ring& part) noexcept {
         deque_idle_ = false;
-        if (direct_ && scope_ == &base_ && spot.ring == base_.current) stream_ = spot.ring;
-        return publish_in_deque(*spot.ring);
+        if (direct_ && scope_ == &base_ && &part == base_.current) stream_ = &part;
+        return publish_in_deque(part);
     }
 
     template <class Pack, class... Stored>
-    [[gnu::noinline]] Handle place_nowhere(std::uint32_t entry, typename Pack::Box* box, const Stored&... stored) {
+    [[gnu::noinline]] Handle place_nowhere(std::uint32_t entry, std::uint32_t notice, typename Pack::Box* box, const Stored&... stored) {
         TaskPayload payload;
         Extension extension;
         payload.entry = entry;
         if (box != nullptr) fill_box<Pack>(entry, payload, box);
         else Pack::store(payload, &extension, stored...);
+        payload.flags |= notice << TaskPayload::notice_shift;
         return run_at_once(payload, extension);
     }
 
@@ -289,9 +347,17 @@ class alignas(128) Initiator {
     /// Finds a record, or none. Throws QueueFull where the user chose that.
     Spot reserve(int target);
     Spot reserve_in_lane(int target);
-    Spot reserve_in_deque(int target);
-    Ring* ring_with_room(Scope& scope, int only_target) noexcept;
-    bool may_grow(const Scope& scope, int only_target) const noexcept;
+    Spot reserve_in_deque(int target, bool urgent = false);
+    Ring* ring_with_room(Scope& scope, int only_target, bool urgent) noexcept;
+    bool may_grow(const Scope& scope, int only_target, bool urgent) const noexcept;
+    /// The target that a call with options goes to. `home`: first byte of the argument whose place it follows, or null.
+    int route(const CallOptions& options, const void* home);
+    std::uint32_t add_notice(std::uint32_t entry);
+    void note_issued(std::uint32_t notice, const Handle& handle) noexcept;
+    std::size_t run_callbacks();
+    bool callbacks_due() const noexcept;
+    bool notices_left(const Scope& scope) const noexcept;
+    bool waits_for_mail() const noexcept;
     void require_room_to_nest() const;
     Handle run_at_once(TaskPayload& payload, Extension& extension);
     void wake_a_target(const Ring& ring) noexcept;
@@ -300,7 +366,7 @@ class alignas(128) Initiator {
     void leave_behind() noexcept;
     /// Throws MachineGone in the child after a fork.
     void require_here() const;
-    Ring* add_ring(Scope& scope, int only_target);
+    Ring* add_ring(Scope& scope, int only_target, bool urgent);
     void close_ring(Ring& ring) noexcept;
     bool drained(Scope& scope) noexcept;
     bool lane_complete(LaneEnd& lane, std::uint64_t number) noexcept;
@@ -321,9 +387,13 @@ class alignas(128) Initiator {
     static Initiator* of_this_thread(const Core& core) noexcept;
     template <class Poll>
     void wait_until(Poll&& poll, WaitReason reason);
+    template <class Poll>
+    void wait_watched(Poll&& poll, WaitReason reason);
+    void wait_for_all(WaitReason reason);
     void check_for_circle(int target);
     [[noreturn]] void throw_would_deadlock(int target);
     int in_a_circle(Scope& scope) noexcept;
+    class Announced;
     void announce(const Handle& awaited) noexcept;
     Handle awaited() const noexcept;
 
@@ -349,6 +419,7 @@ class alignas(128) Initiator {
     // What claimants look at.
     alignas(128) std::atomic<std::uint32_t> ring_words_{0};              ///< words of open_ in use
     std::atomic<std::uint64_t> open_[max_rings / 64]{};                  ///< which rings may hold tasks
+    std::atomic<std::uint64_t> urgent_[max_rings / 64]{};                ///< which of these hold tasks of high priority
     std::atomic<Ring*> rings_[max_rings]{};
 
     // The rest: this thread's own.
@@ -357,6 +428,15 @@ class alignas(128) Initiator {
     std::unique_ptr<Waiter> own_waiter_;
     Waiter& waiter_;
     std::unique_ptr<Runner> runner_;
+    const CallOptions* asked_ = nullptr;    ///< what the call being issued asks for; outside calls what all of them ask for, or null
+    std::unique_ptr<Notices> notices_;      ///< null until the first call that needs one
+    bool polling_ = false;                  ///< a call-back runs
+    bool unnoticed_ = false;                ///< a task without a notice may be outstanding
+    struct AffineBlock {
+        const void* block = nullptr;
+        int target = any_target;
+    };
+    std::unique_ptr<AffineBlock[]> affine_;  ///< by a hash of the block's address; null until the first affine call
     std::vector<std::unique_ptr<Scope>> free_scopes_;
     std::vector<std::unique_ptr<Scope>> scopes_in_use_;
     std::vector<Scope*> orphans_;  ///< of tasks that ended without waiting for their children

@@ -34,6 +34,21 @@ class NamedTarget {
     int target_;
 };
 
+/// A machine and what calls through it ask for: machine.with({.priority = Priority::high}).call<scale>(...).
+class CallsWith {
+  public:
+    template <auto function, class... Args>
+    Handle call(Args&&... arguments);
+    template <class F, class... Args>
+    Handle call(F&& function, Args&&... arguments);
+
+  private:
+    friend class Machine;
+    CallsWith(Machine& machine, CallOptions options) : machine_(machine), options_(std::move(options)) {}
+    Machine& machine_;
+    CallOptions options_;
+};
+
 /// Targets, each a pinned thread with a local store, and the lanes to them. Any thread may call; a running task may too.
 ///
 ///     void scale(std::span<const float> x, std::span<float> y, float a);
@@ -74,6 +89,19 @@ class Machine {
     /// The target with this number, 0 to targets()-1. Nobody else will run what is sent to it. Throws UsageError.
     NamedTarget on(int target);
 
+    /// Calls that ask for more than to be run: a priority, a call-back, a deadline... (call_options.hpp). May be kept and used again.
+    /// Throws UsageError for a target that there is not or a deadline below 0.
+    CallsWith with(CallOptions options);
+
+    /// Runs the call-backs of this thread's tasks that have completed, and returns how many tasks with options have completed since it
+    /// was asked last. Never blocks; does nothing inside a task or a call-back. Throws CallbackFailed.
+    std::size_t poll() { return initiator().poll(); }
+    /// An eventfd of this thread that becomes readable when a task issued with Notification::interrupt has completed since the last poll():
+    /// for epoll, select or asyncio, which then call poll(). It stays the machine's. Throws SystemError; UsageError inside a task.
+    int notification_descriptor() { return initiator().notification_descriptor(); }
+    /// What this thread has issued and no target has begun. A look at each part of its deque.
+    Pending pending() { return initiator().pending(); }
+
     /// Waits for everything that this thread issued (inside a task: that the task issued), running waiting tasks meanwhile.
     /// Throws TaskFailed for the first failure and counts the others.
     void barrier() { initiator().barrier(); }
@@ -109,6 +137,8 @@ class Machine {
     std::string description() const;
     /// True on one of this machine's targets, and in a thread while it runs one of its tasks.
     bool in_task() const noexcept;
+    /// Number of the target that the calling thread is, or -1 for any other thread (also one that runs a task while it helps).
+    int current_target() const noexcept;
 
     /// All counters now. Subtract two snapshots to report a phase (trace.hpp).
     trace::Snapshot snapshot() const;
@@ -128,6 +158,15 @@ class Machine {
     std::shared_ptr<Core> core_;
     std::uint64_t id_ = 0;
 };
+
+template <auto function, class... Args>
+Handle CallsWith::call(Args&&... arguments) {
+    return machine_.initiator().template call_on<function>(options_, std::forward<Args>(arguments)...);
+}
+template <class F, class... Args>
+Handle CallsWith::call(F&& function, Args&&... arguments) {
+    return machine_.initiator().call_on(options_, std::forward<F>(function), std::forward<Args>(arguments)...);
+}
 
 template <auto function, class... Args>
 Handle NamedTarget::call(Args&&... arguments) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "penstock/call_options.hpp"
 #include "penstock/channel.hpp"
 
 namespace penstock {
@@ -35,6 +36,7 @@ struct MachineOptions {
     static constexpr int one_per_processor = -1;
     static constexpr std::uint32_t max_depth = 1024;
     static constexpr int max_targets = 256;
+    static constexpr std::uint32_t max_jobs_in_flight = 32;
 
     /// Number of targets; by default one for each processor that this process may use, but one for the initiator.
     /// 0: every task runs inside its call.
@@ -49,6 +51,14 @@ struct MachineOptions {
     /// Tasks that one initiator may have waiting in its deque (a million descriptors are 64 MiB). 0: without limit.
     std::size_t pending_limit = std::size_t{1} << 20;
     Prefetch prefetch = Prefetch::measured;
+    /// Tasks whose data are near a target or on the way there at once, 1 to 32: the one that runs and those behind it in its lane or claim
+    /// whose arguments are prefetched, as far as they fit the local store (Cell-RTL's multi-buffering). 1: no prefetch.
+    std::uint32_t jobs_in_flight = 2;
+    /// How initiators learn of completions, unless a call asks for more. Other than `polled`, every call takes the long way (CallOptions).
+    Notification notification = Notification::polled;
+    /// A wait during which no task of the machine has ended for this long throws Stalled, with a report of who waits for whom; 0: never.
+    /// Longer than the longest task, please.
+    std::chrono::nanoseconds watchdog{0};
     /// Pin each target to a processor of its own, where there are enough of them. The processor on which the machine is made is
     /// left to the thread that makes it: who pins that thread too should do so before.
     bool pin = true;

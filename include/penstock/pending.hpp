@@ -91,6 +91,9 @@ class PendingRing {
         return true;
     }
 
+    /// Tasks appended that nobody has claimed.
+    std::uint64_t waiting() const noexcept { return tail_ - head_.load(std::memory_order_relaxed); }
+
     /// True when the owner knows, without looking, that nothing is outstanding.
     bool known_empty() const noexcept { return free_from_ == tail_; }
 

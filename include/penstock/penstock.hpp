@@ -3,6 +3,7 @@
 
 #include "penstock/argument.hpp"
 #include "penstock/barrier.hpp"
+#include "penstock/call_options.hpp"
 #include "penstock/chain.hpp"
 #include "penstock/condition.hpp"
 #include "penstock/error.hpp"

@@ -375,6 +375,28 @@ struct Call<F, Parameters<P...>, Args...> {
     }
 };
 
+template <class Shape>
+const void* first_byte(const Shape& value) noexcept {
+    if constexpr (tagging::is_pieces<Shape>) return value.count() == 0 ? nullptr : value[0].data();
+    else return value.data();
+}
+
+/// The first byte of the first inout argument, else of the first out argument, else null: where an affine call goes.
+template <class... Args>
+const void* home_of(const Args&... arguments) noexcept {
+    const void* home[2] = {nullptr, nullptr};
+    const auto one = [&]<class A>(const A& argument) {
+        if constexpr (tagging::is_tagged<A>) {
+            if constexpr (A::access != Access::in) {
+                auto& found = home[A::access == Access::inout ? 0 : 1];
+                if (found == nullptr) found = first_byte(argument.value);
+            }
+        }
+    };
+    (one(arguments), ...);
+    return home[0] != nullptr ? home[0] : home[1];
+}
+
 /// A stateless callable for a function that is part of the type, so that it is inlined into its trampoline.
 template <auto function>
 struct Constant {

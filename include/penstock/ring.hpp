@@ -98,6 +98,8 @@ class Ring {
 
     /// Where the owner keeps it among its rings. The owner's.
     std::uint32_t place = 0;
+    /// Takes tasks of high priority. The owner's.
+    bool urgent = false;
 
     Ring(const Ring&) = delete;
     Ring& operator=(const Ring&) = delete;

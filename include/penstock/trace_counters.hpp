@@ -82,6 +82,8 @@ struct alignas(128) InitiatorCounters {
     Counter sampled_waits;       ///< of these: timed (a writer that times each of them adds to both)
     Counter sampled_wait_ticks;  ///< ticks of these, net of helped tasks
 
+    Counter callbacks;  ///< call-backs that ran
+
     Counter help_ticks_sampled;  ///< ticks of the timed ones among helped and inlined tasks
     Counter help_sampled;        ///< how many of these were timed
 };
@@ -97,6 +99,8 @@ struct alignas(128) TargetCounters {
 
     Counter staged_bytes;      ///< bytes copied into the local store or back
     Counter prefetched_bytes;  ///< bytes asked for ahead of their task
+    Counter prefetched_tasks;  ///< tasks whose arguments were asked for ahead
+    Counter late;              ///< tasks that completed after their deadline
 
     Stopwatch idle_ticks;  ///< ticks without a task; every idle period is timed
     Counter idle_periods;  ///< how many such periods began

@@ -25,7 +25,7 @@ struct Track {
 struct InitiatorTotals {
     std::uint64_t calls = 0, committed = 0, helped = 0, inlined = 0, stalls = 0, refused = 0;
     std::uint64_t sampled_calls = 0, sampled_call_ticks = 0;
-    std::uint64_t stall_ticks = 0;
+    std::uint64_t stall_ticks = 0, callbacks = 0;
     std::uint64_t waits = 0, sampled_waits = 0, sampled_wait_ticks = 0;
     std::uint64_t help_ticks_sampled = 0, help_sampled = 0;
 
@@ -37,7 +37,7 @@ struct InitiatorTotals {
 struct TargetTotals {
     std::uint64_t tasks = 0, pulled = 0, failed = 0;
     std::uint64_t sampled_tasks = 0, sampled_compute_ticks = 0;
-    std::uint64_t staged_bytes = 0, prefetched_bytes = 0;
+    std::uint64_t staged_bytes = 0, prefetched_bytes = 0, prefetched_tasks = 0, late = 0;
     std::uint64_t idle_ticks = 0, idle_periods = 0, parks = 0;
 };
 

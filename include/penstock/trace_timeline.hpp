@@ -21,7 +21,7 @@
 namespace penstock::trace {
 
 /// What an event says its thread was doing.
-enum class EventKind : std::uint32_t { task, wait, stall, idle, fetch, write_back };
+enum class EventKind : std::uint32_t { task, wait, stall, idle, fetch, write_back, late };
 
 /// One period of one thread. The tasks among them hold enough for a model of another machine to replay them: who issued
 /// which task when, where it ran, and how much data went in and out.

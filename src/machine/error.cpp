@@ -31,6 +31,11 @@ TaskFailed::TaskFailed(std::string task, int target, std::exception_ptr cause, s
       cause_(std::move(cause)),
       others_(others) {}
 
+CallbackFailed::CallbackFailed(std::exception_ptr cause, std::size_t others)
+    : Error("a call-back threw: " + describe(cause) + (others == 0 ? "" : " (and " + std::to_string(others) + " more threw)")),
+      cause_(std::move(cause)),
+      others_(others) {}
+
 SystemError::SystemError(const std::string& what, int number)
     : Error(what + ": " + std::strerror(number)), number_(number) {}
 

@@ -53,6 +53,11 @@ Core::Core(const MachineOptions& options)
     if (options_.depth < 1 || options_.depth > MachineOptions::max_depth)
         throw UsageError("a lane can hold 1 to " + std::to_string(MachineOptions::max_depth) + " tasks, not " + std::to_string(options_.depth));
     if (options_.nesting_limit < 1) throw UsageError("MachineOptions::nesting_limit must be at least 1");
+    if (options_.jobs_in_flight < 1 || options_.jobs_in_flight > MachineOptions::max_jobs_in_flight)
+        throw UsageError("a target can have 1 to " + std::to_string(MachineOptions::max_jobs_in_flight) + " jobs in flight, not " +
+                         std::to_string(options_.jobs_in_flight));
+    if (options_.watchdog.count() < 0) throw UsageError("MachineOptions::watchdog must not be negative");
+    standing_.notification = options_.notification;
     if (options_.spin.count() < 0) throw UsageError("MachineOptions::spin must not be negative");
     policy_ = WaitPolicy::for_threads(options_.targets + 1, topology.usable());
     policy_.spin = std::min(policy_.spin, options_.spin);
@@ -130,12 +135,17 @@ std::shared_ptr<SharedHeap> Core::heap() {
     return heap_;
 }
 
+std::uint64_t Core::executed() const noexcept {
+    std::uint64_t executed = 0;
+    each_initiator([&](const Initiator& initiator) { executed += initiator.runner_->executed(); });
+    return executed;
+}
+
 bool Core::all_executed() const noexcept {
     // Executions are read before calls. Both only grow and no task is executed before it was called, so when the sums agree there
     // was a moment at which everything called had been executed.
-    std::uint64_t executed = 0;
+    const std::uint64_t executed = this->executed();
     std::uint64_t called = 0;
-    each_initiator([&](const Initiator& initiator) { executed += initiator.runner_->executed(); });
     each_initiator([&](const Initiator& initiator) { called += initiator.counters_.calls.value(); });
     return executed == called;
 }
@@ -183,6 +193,7 @@ Initiator& Core::adopt_thread() {
             initiator.direct_ = false;
             shared_ = &initiator;
         }
+        if (timeline_events_ != 0) initiator.timeline_.start(timeline_events_);
         owned_.push_back(std::move(fresh));
         const auto count = initiator_count_.load(std::memory_order_relaxed);
         initiators_[count] = &initiator;
@@ -217,7 +228,7 @@ void Core::finish(Initiator& caller) {
     }
     const WaitReason reason{"all tasks of its machine", 0};
     if (caller.shared_) Waiter(policy_).wait([this] { return all_executed(); }, reason);
-    else caller.waiter_.wait([this] { return all_executed(); }, reason);
+    else caller.wait_for_all(reason);
     for (auto& failure : take_all_failures()) failures.push_back(std::move(failure));
     if (!failures.empty()) throw_first(std::move(failures));
 }
@@ -289,15 +300,43 @@ bool Core::closes_a_circle(int from) noexcept {
 std::string Core::waiting_report() {
     std::string report;
     const std::lock_guard lock(mutex_);
-    const auto line = [&](const std::string& who, const Waiter& waiter) {
+    const auto line = [&](const std::string& who, const Initiator& initiator) {
+        const Waiter& waiter = initiator.waiter_;
         const auto reason = waiter.reason();
-        report += who + " waits for " + reason.what;
+        if (const auto entry = initiator.runner_->running(); entry != 0) {
+            report += who + " runs " + std::string(entry_of(entry).name);
+            if (std::string_view(reason.what) == "nothing") return report += '\n', void();
+            report += " and";
+        } else {
+            report += who;
+        }
+        report += std::string(" waits for ") + reason.what;
         if (reason.what == waits_for_target && reason.subject != 0) report += " (target " + std::to_string(reason.subject - 1) + ")";
         report += waiter.parked() ? ", asleep\n" : "\n";
     };
-    for (int t = 0; t < target_count(); ++t) line("target " + std::to_string(t), target(t).waiter());
-    for (std::size_t i = 0; i < owned_.size(); ++i) line("thread " + std::to_string(i), owned_[i]->waiter_);
+    for (int t = 0; t < target_count(); ++t) line("target " + std::to_string(t), target(t).initiator());
+    for (std::size_t i = 0; i < owned_.size(); ++i) line("thread " + std::to_string(i), *owned_[i]);
     return report;
+}
+
+void Core::start_timeline(std::size_t events) {
+    const std::lock_guard lock(mutex_);
+    each_initiator([&](Initiator& initiator) { initiator.timeline_.start(events); });
+    timeline_events_ = events;
+    board_.timeline.store(1, std::memory_order_relaxed);
+}
+
+void Core::stop_timeline() {
+    const std::lock_guard lock(mutex_);
+    board_.timeline.store(0, std::memory_order_relaxed);
+    timeline_events_ = 0;
+    each_initiator([](Initiator& initiator) { initiator.timeline_.stop(); });
+}
+
+void Core::throw_stalled(WaitReason reason) {
+    const auto seconds = std::chrono::duration<double>(options_.watchdog).count();
+    throw Stalled("no task has ended for " + std::to_string(seconds) + " s while this thread waited for " + reason.what +
+                  "; find what they wait for, or raise MachineOptions::watchdog\n" + waiting_report());
 }
 
 }  // namespace penstock

@@ -57,6 +57,10 @@ class Core : public std::enable_shared_from_this<Core> {
     bool closes_a_circle(int from) noexcept;
     std::string waiting_report();
 
+    /// Of all threads, also of those that come later.
+    void start_timeline(std::size_t events);
+    void stop_timeline();
+
     template <class Visit>
     void each_initiator(Visit&& visit) const {
         const auto count = initiator_count_.load(std::memory_order_acquire);
@@ -64,6 +68,12 @@ class Core : public std::enable_shared_from_this<Core> {
     }
 
     const MachineOptions& options() const noexcept { return options_; }
+    /// What every call of this machine asks for beyond being run, or null.
+    const CallOptions* standing_options() const noexcept { return options_.notification == Notification::polled ? nullptr : &standing_; }
+    /// Tasks run so far.
+    std::uint64_t executed() const noexcept;
+    /// What a thread that waits for `reason` without any progress throws.
+    [[noreturn]] void throw_stalled(WaitReason reason);
     std::uint64_t id() const noexcept { return id_; }
     long process() const noexcept { return process_; }
     MachineBoard& board() noexcept { return board_; }
@@ -87,6 +97,7 @@ class Core : public std::enable_shared_from_this<Core> {
     std::vector<int> choose_processors();
 
     MachineOptions options_;
+    CallOptions standing_;
     std::uint64_t id_;
     long process_;
     std::uint64_t started_;
@@ -104,6 +115,7 @@ class Core : public std::enable_shared_from_this<Core> {
     Initiator* shared_ = nullptr;
     std::vector<Failure> unclaimed_;
     std::shared_ptr<SharedHeap> heap_;
+    std::size_t timeline_events_ = 0;  ///< of the timeline under way; 0: none
 };
 
 }  // namespace penstock

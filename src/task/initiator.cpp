@@ -7,6 +7,7 @@
 #include "penstock/clock.hpp"
 #include "penstock/error.hpp"
 #include "task/core.hpp"
+#include "task/notices.hpp"
 #include "task/runner.hpp"
 
 namespace penstock {
@@ -25,12 +26,13 @@ Initiator::Initiator(Core& core, int target, Waiter* waiter)
       target_(target),
       own_waiter_(waiter == nullptr ? std::make_unique<Waiter>(core.wait_policy()) : nullptr),
       waiter_(waiter == nullptr ? *own_waiter_ : *waiter),
-      runner_(std::make_unique<Runner>(*this, target, core.local_store_bytes(), core.options().prefetch)),
+      runner_(std::make_unique<Runner>(*this, target, core.local_store_bytes(), core.options())),
       started_(Clock::ticks()),
       local_store_bytes_(core.local_store_bytes()),
       machine_id_(core.id()) {
     target_count_ = std::max(0, core.options().targets);
-    direct_ = core.options().distribution == Distribution::balanced;
+    asked_ = core.standing_options();
+    direct_ = core.options().distribution == Distribution::balanced && asked_ == nullptr;
     lanes_ = std::make_unique<LaneEnd[]>(static_cast<std::size_t>(target_count_));
     lanes_idle_ = target_count_;
     base_.last.assign(static_cast<std::size_t>(target_count_), 0);
@@ -59,6 +61,7 @@ bool Initiator::in_task() const noexcept {
 Initiator::Spot Initiator::reserve(int target) {
     scope();
     if (target_count_ == 0) return {};
+    if (asked_ != nullptr && asked_->priority == Priority::high) return reserve_in_deque(target, true);
     if (target != any_target) return target == target_ ? reserve_in_deque(target) : reserve_in_lane(target);
     if (core_.options().distribution == Distribution::balanced || target_ != any_target) return reserve_in_deque(any_target);
     if (core_.options().distribution == Distribution::round_robin) {
@@ -103,32 +106,32 @@ Initiator::Spot Initiator::reserve_in_lane(int target) {
     return {record, &lane, lane.ring};
 }
 
-Ring* Initiator::ring_with_room(Scope& scope, int only_target) noexcept {
+Ring* Initiator::ring_with_room(Scope& scope, int only_target, bool urgent) noexcept {
     for (Ring* ring : only_target == any_target ? scope.rings : scope.named)
-        if (ring->only_target() == only_target && ring->pending().reserve() != nullptr) return ring;
+        if (ring->only_target() == only_target && ring->urgent == urgent && ring->pending().reserve() != nullptr) return ring;
     return nullptr;
 }
 
-bool Initiator::may_grow(const Scope& scope, int only_target) const noexcept {
+bool Initiator::may_grow(const Scope& scope, int only_target, bool urgent) const noexcept {
     const auto limit = core_.options().pending_limit;
     if (limit == 0) return true;
     std::size_t capacity = 0;
     for (const Ring* ring : only_target == any_target ? scope.rings : scope.named)
-        if (ring->only_target() == only_target) capacity += ring->capacity();
+        if (ring->only_target() == only_target && ring->urgent == urgent) capacity += ring->capacity();
     return capacity < limit;
 }
 
-Initiator::Spot Initiator::reserve_in_deque(int only_target) {
+Initiator::Spot Initiator::reserve_in_deque(int only_target, bool urgent) {
     Scope& mine = scope();
     // The part that took the last such task most likely takes this one; asking the others first would touch lines of full ones.
     Ring*& overflow = only_target == any_target ? mine.current : lanes_[static_cast<std::size_t>(only_target)].overflow;
-    if (overflow != nullptr && &mine == &base_)
+    if (overflow != nullptr && !urgent && &mine == &base_)
         if (TaskRecord* const record = overflow->pending().reserve()) return {record, nullptr, overflow};
-    Ring* ring = ring_with_room(mine, only_target);
+    Ring* ring = ring_with_room(mine, only_target, urgent);
     // A task never waits for room (contract 3): it runs its child at once. What only another target may run cannot run here, so that
     // part of the deque grows without limit.
     const bool unlimited = in_task() && only_target != any_target;
-    if (ring == nullptr && (unlimited || may_grow(mine, only_target))) ring = add_ring(mine, only_target);
+    if (ring == nullptr && (unlimited || may_grow(mine, only_target, urgent))) ring = add_ring(mine, only_target, urgent);
     if (ring == nullptr) {
         if (in_task() && only_target == any_target) return {};
         if (unlimited || core_.options().when_full == WhenFull::refuse) {
@@ -139,10 +142,10 @@ Initiator::Spot Initiator::reserve_in_deque(int only_target) {
         counters_.stalls.add();
         sample_spoilt_ = true;
         counters_.stall_ticks.begin(Clock::ticks());
-        waiter_.wait([&] { return (ring = ring_with_room(mine, only_target)) != nullptr; }, {"room in the deque", 0});
+        waiter_.wait([&] { return (ring = ring_with_room(mine, only_target, urgent)) != nullptr; }, {"room in the deque", 0});
         counters_.stall_ticks.end(Clock::ticks());
     }
-    if (only_target == any_target || &mine == &base_) overflow = ring;
+    if (!urgent && (only_target == any_target || &mine == &base_)) overflow = ring;
     return {ring->pending().reserve(), nullptr, ring};
 }
 
@@ -175,9 +178,13 @@ Handle Initiator::run_at_once(TaskPayload& payload, Extension& extension) {
     counters_.calls.add();
     counters_.inlined.add();
     sample_spoilt_ = true;
+    const auto notice = payload.flags >> TaskPayload::notice_shift;
     const auto number = ++immediate_runs_;
+    const Handle handle{immediate_->index(), immediate_->generation(), {number, 0, false}};
+    if (notice != 0) note_issued(notice, handle);
     runner_->run(*immediate_, payload, &extension, number);
-    return {immediate_->index(), immediate_->generation(), {number, 0, false}};
+    if (notice != 0) runner_->notify(*immediate_, notice);
+    return handle;
 }
 
 // ---- scopes ----
@@ -244,19 +251,20 @@ void Initiator::recycle(Scope& scope) noexcept {
     scopes_in_use_.erase(mine);
 }
 
-Ring* Initiator::add_ring(Scope& scope, int only_target) {
+Ring* Initiator::add_ring(Scope& scope, int only_target, bool urgent) {
     auto& list = only_target == any_target ? scope.rings : scope.named;
     std::uint32_t capacity = &scope == &base_ ? first_ring_of_thread : first_ring_of_task;
     for (const Ring* ring : list)
-        if (ring->only_target() == only_target) capacity = std::min(std::max(capacity, ring->capacity() * growth), largest_ring);
+        if (ring->only_target() == only_target && ring->urgent == urgent) capacity = std::min(std::max(capacity, ring->capacity() * growth), largest_ring);
     if (const auto limit = core_.options().pending_limit; limit != 0 && limit < capacity)
         capacity = std::bit_ceil(static_cast<std::uint32_t>(limit));
     const auto open = [this](Ring& ring) {
+        if (ring.urgent) board_.urgent.fetch_add(1, std::memory_order_relaxed);
         auto& word = open_[ring.place / 64];
         word.store(word.load(std::memory_order_relaxed) | std::uint64_t{1} << ring.place % 64, std::memory_order_release);
     };
     const auto used = std::find_if(free_rings_.begin(), free_rings_.end(), [&](const Ring* ring) {
-        return ring->only_target() == only_target && ring->capacity() >= capacity;
+        return ring->only_target() == only_target && ring->urgent == urgent && ring->capacity() >= capacity;
     });
     if (used != free_rings_.end()) {
         Ring* const ring = *used;
@@ -270,6 +278,8 @@ Ring* Initiator::add_ring(Scope& scope, int only_target) {
     if (place == max_rings) return nullptr;
     Ring& ring = Ring::acquire(Ring::Kind::pending, capacity, core_.workers(), *this, waiter_.bell(), only_target);
     ring.place = place;
+    ring.urgent = urgent;
+    if (urgent) urgent_[place / 64].store(urgent_[place / 64].load(std::memory_order_relaxed) | std::uint64_t{1} << place % 64, std::memory_order_release);
     rings_[place].store(&ring, std::memory_order_release);
     open(ring);
     if (place / 64 + 1 > ring_words_.load(std::memory_order_relaxed)) ring_words_.store(place / 64 + 1, std::memory_order_release);
@@ -278,6 +288,7 @@ Ring* Initiator::add_ring(Scope& scope, int only_target) {
 }
 
 void Initiator::close_ring(Ring& ring) noexcept {
+    if (ring.urgent) board_.urgent.fetch_sub(1, std::memory_order_relaxed);
     auto& word = open_[ring.place / 64];
     word.store(word.load(std::memory_order_relaxed) & ~(std::uint64_t{1} << ring.place % 64), std::memory_order_release);
 }

@@ -6,6 +6,7 @@
 #include "penstock/error.hpp"
 #include "penstock/initiator.hpp"
 #include "task/core.hpp"
+#include "task/notices.hpp"
 #include "task/runner.hpp"
 
 namespace penstock {
@@ -27,6 +28,22 @@ class Waiting {
 };
 
 }  // namespace
+
+/// For the length of a wait: what this target waits for, for others to see. Whatever ends the wait takes it back.
+class Initiator::Announced {
+  public:
+    Announced(Initiator& self, const Handle& awaited) noexcept : self_(self) {
+        if (!awaited.none()) self.announce(awaited);
+    }
+    ~Announced() {
+        if (self_.target_ != any_target) self_.announce({});
+    }
+    Announced(const Announced&) = delete;
+    Announced& operator=(const Announced&) = delete;
+
+  private:
+    Initiator& self_;
+};
 
 // ---- completion ----
 
@@ -88,14 +105,36 @@ bool Initiator::help(Scope* scope, std::uint32_t most) {
         runner_->run_claimed(ring, claim, claimant);
         return true;
     };
-    for (std::size_t i = 0; i < scope->rings.size(); ++i)
-        if (help_from(*scope->rings[i])) return true;
-    for (std::size_t i = 0; i < scope->named.size(); ++i)
-        if (scope->named[i]->only_target() == target_ && help_from(*scope->named[i])) return true;
-    return false;
+    const auto help_from_all = [&](bool urgent_only) {
+        for (std::size_t i = 0; i < scope->rings.size(); ++i)
+            if ((!urgent_only || scope->rings[i]->urgent) && help_from(*scope->rings[i])) return true;
+        for (std::size_t i = 0; i < scope->named.size(); ++i)
+            if (scope->named[i]->only_target() == target_ && (!urgent_only || scope->named[i]->urgent) && help_from(*scope->named[i]))
+                return true;
+        return false;
+    };
+    return (board_.urgent.load(std::memory_order_relaxed) != 0 && help_from_all(true)) || help_from_all(false);
 }
 
-/// Waits with nothing to do, and counts the time: each wait beyond a microsecond exactly, the shorter ones as nothing.
+/// Waits, and throws Stalled when the machine has a watchdog that finds no progress.
+template <class Poll>
+void Initiator::wait_watched(Poll&& poll, WaitReason reason) {
+    const auto longest = core_.options().watchdog;
+    if (longest.count() == 0) return waiter_.wait(poll, reason);
+    for (auto before = core_.executed(); !waiter_.wait_for(poll, longest, reason);) {
+        const auto now = core_.executed();
+        if (now == before) core_.throw_stalled(reason);
+        before = now;
+    }
+}
+
+/// Waits for all tasks of the machine.
+void Initiator::wait_for_all(WaitReason reason) {
+    wait_watched([this] { return core_.all_executed(); }, reason);
+}
+
+/// Waits with nothing to do, and counts the time: each wait beyond a microsecond exactly, the shorter ones as nothing. May come back early:
+/// with mail, the caller looks for itself.
 template <class Poll>
 void Initiator::wait_until(Poll&& poll, WaitReason reason) {
     for (int looks = 0; looks < 64; ++looks)
@@ -104,7 +143,9 @@ void Initiator::wait_until(Poll&& poll, WaitReason reason) {
     counters_.sampled_waits.add();
     const auto begin = Clock::ticks();
     sample_spoilt_ = true;
-    waiter_.wait(poll, reason);
+    if (!waits_for_mail()) wait_watched(poll, reason);
+    else if (core_.options().notification == Notification::interrupt) notices_->sleep(std::chrono::milliseconds(20));
+    else wait_watched([this] { return notices_->mail(); }, reason);
     const auto end = Clock::ticks();
     counters_.sampled_wait_ticks.add(end - begin);
     if (timeline_.enabled())
@@ -118,14 +159,20 @@ void Initiator::barrier() {
     Scope* const mine = scope_;
     if (mine == nullptr) return;  // inside a task that issued nothing
     const Waiting inside(waiting_);
-    while (!drained(*mine)) {
+    while (!drained(*mine) || notices_left(*mine)) {
+        if (callbacks_due()) {
+            run_callbacks();
+            continue;
+        }
         if (help(mine, Target::most_claimed)) continue;
         if (target_ == any_target) {
-            wait_until([&] { return drained(*mine) || can_help(mine) || pace(); }, {"its tasks", 0});
+            wait_until([&] { return callbacks_due() || can_help(mine) || (drained(*mine) && !notices_left(*mine)) || pace(); },
+                       {"its tasks", 0});
             continue;
         }
         int circle = any_target;
         std::uint32_t looks = 0;
+        const Announced announced(*this, {});
         wait_until(
             [&] {
                 if (drained(*mine) || can_help(mine)) return true;
@@ -133,20 +180,22 @@ void Initiator::barrier() {
                 return circle != any_target || pace();
             },
             {"its tasks", 0});
-        announce({});
         if (circle != any_target) throw_would_deadlock(circle);
     }
     if (mine == &base_) {
         deque_idle_ = true;
+        unnoticed_ = false;
         if (stream_ != nullptr) stream_ = nullptr;  // always null where several threads share an initiator
     }
     // Everything is free again, so start over with the smallest part, which the nearest cache holds.
-    if (!mine->rings.empty()) mine->current = mine->rings.front();
+    const auto smallest = std::find_if(mine->rings.begin(), mine->rings.end(), [](const Ring* part) { return !part->urgent; });
+    if (smallest != mine->rings.end()) mine->current = *smallest;
     if (mine == &base_)
         for (int t = 0; t < target_count_; ++t) lanes_[static_cast<std::size_t>(t)].overflow = nullptr;
     std::vector<Failure> failures;
     collect_failures(*mine, failures);
     if (!failures.empty()) Core::throw_first(std::move(failures));
+    if (notices_ != nullptr && mine == &base_) notices_->throw_failures();
 }
 
 void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
@@ -161,22 +210,24 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
         const bool named = ring.only_target() >= 0 && target_ != any_target;
         std::uint32_t looks = 0;
         const auto poll = [&] {
-            if (complete(handle, ring)) return true;
+            if (complete(handle, ring) || callbacks_due()) return true;
             if (named && ++looks % 32 == 0 && core_.closes_a_circle(target_)) return true;
             return helping && can_help(mine);
         };
         const Waiting inside(waiting_);
         while (!complete(handle, ring)) {
-            if (helping && help(mine, 1)) continue;
-            if (named) {
-                announce(handle);
-                check_for_circle(ring.only_target());
+            if (callbacks_due()) {
+                run_callbacks();
+                continue;
             }
+            if (helping && help(mine, 1)) continue;
+            const Announced announced(*this, named ? handle : Handle{});
+            if (named) check_for_circle(ring.only_target());
             if (own) wait_until(poll, {Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)});
             else waiter_.wait_for(poll, std::chrono::microseconds(200), {Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)});
-            if (named) announce({});
         }
     }
+    if (callbacks_due()) run_callbacks();
     if (own && !deque_idle_ && scope_ == &base_ && ring.kind() == Ring::Kind::pending)
         deque_idle_ = std::all_of(base_.rings.begin(), base_.rings.end(), [](Ring* part) { return part->pending().drained(); });
     if (deque_idle_ && stream_ != nullptr) stream_ = nullptr;

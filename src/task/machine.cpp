@@ -82,6 +82,12 @@ NamedTarget Machine::on(int target) {
     return NamedTarget(*this, target);
 }
 
+CallsWith Machine::with(CallOptions options) {
+    if (options.target != CallOptions::any_target) (void)on(options.target);
+    if (options.deadline.count() < 0) throw UsageError("CallOptions::deadline must not be negative");
+    return CallsWith(*this, std::move(options));
+}
+
 void Machine::finish() { core_->finish(initiator()); }
 std::shared_ptr<SharedHeap> Machine::heap() { return core_->heap(); }
 int Machine::targets() const noexcept { return core_->target_count(); }
@@ -90,6 +96,11 @@ const MachineOptions& Machine::options() const noexcept { return core_->options(
 bool Machine::in_task() const noexcept {
     Initiator* const mine = Initiator::of_this_thread(*core_);
     return mine != nullptr && mine->in_task();
+}
+
+int Machine::current_target() const noexcept {
+    Initiator* const mine = Initiator::of_this_thread(*core_);
+    return mine == nullptr ? -1 : mine->target_;
 }
 
 std::string Machine::description() const {
@@ -124,13 +135,11 @@ trace::Snapshot Machine::snapshot() const {
 }
 
 void Machine::start_timeline(std::size_t events) {
-    core_->each_initiator([&](Initiator& initiator) { initiator.timeline_.start(events); });
-    core_->board().timeline.store(1, std::memory_order_relaxed);
+    core_->start_timeline(events);
 }
 
 void Machine::stop_timeline() {
-    core_->board().timeline.store(0, std::memory_order_relaxed);
-    core_->each_initiator([](Initiator& initiator) { initiator.timeline_.stop(); });
+    core_->stop_timeline();
 }
 
 std::string Machine::timeline_json() const {

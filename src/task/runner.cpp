@@ -1,5 +1,6 @@
 #include "task/runner.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -7,6 +8,8 @@
 #include "penstock/clock.hpp"
 #include "penstock/error.hpp"
 #include "task/step_failed.hpp"
+#include "task/core.hpp"
+#include "task/notices.hpp"
 
 namespace penstock {
 
@@ -22,7 +25,7 @@ class Runner::Inside {
         if (runner.self_.board_.timeline.load(std::memory_order_relaxed) != 0) runner.until_sample_ = 1;
     }
     ~Inside() {
-        --runner_.depth_;
+        if (--runner_.depth_ == 0) runner_.running_.store(0, std::memory_order_relaxed);
         runner_.self_.scope_ = scope_;
         if (stream_ != nullptr) runner_.self_.stream_ = stream_;
     }
@@ -35,11 +38,16 @@ class Runner::Inside {
     Ring* stream_;
 };
 
-[[gnu::always_inline]] inline void Runner::run_one(Ring& ring, TaskPayload& payload, Extension* extension,
+[[gnu::always_inline]] inline std::uint32_t Runner::run_one(Ring& ring, TaskPayload& payload, Extension* extension,
                                                    std::uint64_t number) noexcept {
     const Entry& entry = entry_of(payload.entry);
+    const std::uint32_t notice = payload.flags >> TaskPayload::notice_shift;
     const PackedArguments arguments{payload.line, extension->bytes, (payload.flags & TaskPayload::boxed) != 0};
-    if (ring.cancels() && ring.take_cancellation(number)) [[unlikely]] return skip(ring, entry, arguments, number);
+    if (ring.cancels() && ring.take_cancellation(number)) [[unlikely]] {
+        skip(ring, entry, arguments, number);
+        return notice;
+    }
+    if (depth_ == 1) running_.store(payload.entry, std::memory_order_relaxed);
     const std::uint64_t begin = --until_sample_ == 0 ? start_sample() : 0;
     try {
         entry.run(arguments, store_);
@@ -51,13 +59,15 @@ class Runner::Inside {
         self_.leave_scope();
         self_.scope_ = nullptr;
     }
+    return notice;
 }
 
-void Runner::run(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept {
+std::uint32_t Runner::run(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept {
     const Inside inside(*this);
-    run_one(ring, payload, extension, number);
+    const auto notice = run_one(ring, payload, extension, number);
     if (ring.cancels()) [[unlikely]] ring.take_cancellation(number);  // asked for too late
     counters_.tasks.add_release();
+    return notice;
 }
 
 void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std::uint32_t claimant) noexcept {
@@ -66,10 +76,13 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std:
     const std::uint64_t end = claim.first + claim.count;
     {
         const Inside inside(*this);
+        std::uint64_t fetched = claim.first;
         for (std::uint64_t number = claim.first; number < end; ++number) {
-            if (number + 1 < end) prefetch(pending.record(number + 1).payload, &ring.extensions()[pending.slot(number + 1)]);
-            run_one(ring, pending.record(number).payload, &ring.extensions()[pending.slot(number)], number);
+            for (fetched = std::max(fetched, number); fetched + 1 < end && fetched < number + ahead(); ++fetched)
+                prefetch(pending.record(fetched + 1).payload, &ring.extensions()[pending.slot(fetched + 1)]);
+            const auto notice = run_one(ring, pending.record(number).payload, &ring.extensions()[pending.slot(number)], number);
             pending.complete(number);
+            if (notice != 0) [[unlikely]] notify(ring, notice);
             penstock::ring(ring.owner_bell());
         }
     }
@@ -108,6 +121,19 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std:
         }
     }
     self_.timeline_.record(event);
+}
+
+[[gnu::noinline, gnu::cold]] void Runner::notify(Ring& ring, std::uint32_t notice) noexcept {
+    Notices& notices = *ring.owner().notices_;
+    if (const auto deadline = notices[notice].deadline; deadline != 0) {
+        if (const auto now = Clock::ticks(); now > deadline) {
+            counters_.late.add();
+            if (self_.timeline_.enabled())
+                self_.timeline_.record({.begin = deadline, .end = now, .id = notices[notice].entry, .kind = trace::EventKind::late,
+                                        .issuer = ring.owner().track_, .target = self_.track_});
+        }
+    }
+    notices.completed(notice);
 }
 
 [[gnu::noinline, gnu::cold]] void Runner::keep_failure(Ring& ring, const Entry& entry, std::uint64_t number) noexcept {

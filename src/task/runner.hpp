@@ -6,6 +6,8 @@
 // published). FETCH and WRITE-BACK are in the entry's trampoline (landing.hpp); COMPLETE is the caller's.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 #include "penstock/entry.hpp"
@@ -21,18 +23,33 @@ namespace penstock {
 class Runner {
   public:
     /// `target`: index of the target that this runs for, or Initiator::any_target for a helping thread.
-    Runner(Initiator& self, int target, std::size_t store_bytes, Prefetch prefetch) noexcept
-        : self_(self), target_(target), store_(store_bytes), prefetcher_(prefetch) {}
+    Runner(Initiator& self, int target, std::size_t store_bytes, const MachineOptions& options) noexcept
+        : self_(self), target_(target), jobs_in_flight_(options.jobs_in_flight), store_(store_bytes),
+          prefetcher_(options.jobs_in_flight == 1 ? Prefetch::never : options.prefetch) {}
 
-    /// Runs one task. Whatever it throws is kept in `ring`. The caller completes the record afterwards.
-    void run(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
+    /// Runs one task. Whatever it throws is kept in `ring`. The caller completes the record afterwards, and then calls notify() with the
+    /// notice that this returns, unless that is 0.
+    std::uint32_t run(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
     /// Runs claimed tasks and completes each, as claimant `claimant`.
     void run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std::uint32_t claimant) noexcept;
 
+    /// Tells the initiator of a completed task what it asked to be told.
+    void notify(Ring& ring, std::uint32_t notice) noexcept;
+
+    /// Entry number of the task that runs here now (the outermost, where tasks wait inside tasks), 0 for none. Any thread.
+    std::uint32_t running() const noexcept { return running_.load(std::memory_order_relaxed); }
+
     /// Fetches the arguments of the task that will run after the one that is about to.
     void prefetch(const TaskPayload& next, Extension* extension) noexcept {
-        if (const auto bytes = prefetcher_.next(next, extension->bytes)) counters_.prefetched_bytes.add(bytes);
+        const auto bytes = prefetcher_.next(next, extension->bytes);
+        if (bytes == 0) return;
+        counters_.prefetched_bytes.add(bytes);
+        counters_.prefetched_tasks.add();
+        fits_ = static_cast<std::uint32_t>(std::min<std::size_t>(store_.capacity() / bytes, MachineOptions::max_jobs_in_flight));
     }
+    /// How many tasks beyond the current one may have their data on the way: what was asked for, but no more than the local store would
+    /// hold of the size seen last, and one at least.
+    std::uint32_t ahead() const noexcept { return std::max(1u, std::min(jobs_in_flight_ - 1, fits_)); }
     void interrupted() noexcept { prefetcher_.interrupted(); }
 
     /// How deep tasks wait inside tasks on this thread now; 0 outside tasks.
@@ -45,7 +62,7 @@ class Runner {
   private:
     class Inside;
 
-    void run_one(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
+    std::uint32_t run_one(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
     std::uint64_t start_sample() noexcept;
     void end_sample(std::uint64_t begin, const TaskPayload& payload, std::byte* extension, const Ring& ring) noexcept;
     void keep_failure(Ring& ring, const Entry& entry, std::uint64_t number) noexcept;
@@ -53,7 +70,10 @@ class Runner {
 
     Initiator& self_;
     int target_;
+    std::uint32_t jobs_in_flight_;
+    std::uint32_t fits_ = MachineOptions::max_jobs_in_flight;
     std::uint32_t depth_ = 0;
+    std::atomic<std::uint32_t> running_{0};
     std::uint32_t until_sample_ = 1;
     LocalStore store_;
     Prefetcher prefetcher_;

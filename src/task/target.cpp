@@ -1,5 +1,6 @@
 #include "task/target.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <string>
 #include <system_error>
@@ -9,6 +10,7 @@
 #include "penstock/machine.hpp"
 #include "penstock/topology.hpp"
 #include "task/core.hpp"
+#include "task/notices.hpp"
 
 namespace penstock {
 
@@ -43,7 +45,7 @@ void Target::stop() noexcept {
 void Target::add_lane(Ring& ring, Initiation initiation) {
     const auto count = lane_count_.load(std::memory_order_relaxed);
     if (count == most_lanes_) throw UsageError("target " + std::to_string(index_) + " has as many lanes as it can serve");
-    lanes_[count] = {Consumer<TaskPayload>(ring.parts(initiation)), &ring};
+    lanes_[count] = {Consumer<TaskPayload>(ring.parts(initiation)), &ring, 0};
     lane_count_.store(count + 1, std::memory_order_release);
 }
 
@@ -82,15 +84,20 @@ bool Target::serve_lanes() noexcept {
     bool served = false;
     const auto count = lane_count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < count; ++i) {
-        auto& [consumer, lane] = lanes_[i];
+        auto& [consumer, lane, fetched] = lanes_[i];
         for (int turn = 0; turn < lane_share; ++turn) {
+            if (core_.board().urgent.load(std::memory_order_relaxed) != 0) [[unlikely]] claim_urgent();
             TaskRecord* const record = consumer.front();
             if (record == nullptr) break;
             mark_busy();
-            const auto* const behind = consumer.behind();
-            if (behind != nullptr) runner_->prefetch(behind->payload, &lane->extensions()[behind - lane->slots()]);
-            runner_->run(*lane, record->payload, &lane->extensions()[consumer.position()], consumer.next());
+            for (fetched = std::max(fetched, consumer.next()); fetched < consumer.next() + runner_->ahead(); ++fetched) {
+                const auto* const behind = consumer.behind(static_cast<std::uint32_t>(fetched + 1 - consumer.next()));
+                if (behind == nullptr) break;
+                runner_->prefetch(behind->payload, &lane->extensions()[behind - lane->slots()]);
+            }
+            const auto notice = runner_->run(*lane, record->payload, &lane->extensions()[consumer.position()], consumer.next());
             consumer.complete();
+            if (notice != 0) [[unlikely]] runner_->notify(*lane, notice);
             ring(lane->owner_bell());
             served = true;
         }
@@ -99,19 +106,36 @@ bool Target::serve_lanes() noexcept {
 }
 
 bool Target::claim_from_deques() noexcept {
-    if (claim_from(*initiator_)) return true;
+    if (core_.board().urgent.load(std::memory_order_relaxed) == 0) [[likely]] return claim_from_any(false);
+    return claim_urgent() || claim_from_any(false) || claim_from_any(true);
+}
+
+/// Runs tasks of high priority, unless it is the turn of the normal ones.
+bool Target::claim_urgent() noexcept {
+    if (urgent_in_a_row_ < most_urgent_in_a_row && claim_from_any(true)) {
+        ++urgent_in_a_row_;
+        return true;
+    }
+    urgent_in_a_row_ = 0;
+    return false;
+}
+
+bool Target::claim_from_any(bool urgent) noexcept {
+    if (claim_from(*initiator_, urgent)) return true;
     const auto count = core_.initiator_count_.load(std::memory_order_acquire);
     for (std::uint32_t looked = 0; looked < count; ++looked) {
         next_victim_ = next_victim_ + 1 >= count ? 0 : next_victim_ + 1;
-        if (claim_from(*core_.initiators_[next_victim_])) return true;
+        if (claim_from(*core_.initiators_[next_victim_], urgent)) return true;
     }
     return false;
 }
 
-Ring* Target::inviting(const Initiator& initiator) const noexcept {
+Ring* Target::inviting(const Initiator& initiator, bool urgent) const noexcept {
     const auto words = initiator.ring_words_.load(std::memory_order_acquire);
     for (std::uint32_t w = 0; w < words; ++w) {
-        for (auto bits = initiator.open_[w].load(std::memory_order_relaxed); bits != 0; bits &= bits - 1) {
+        auto bits = initiator.open_[w].load(std::memory_order_relaxed);
+        if (urgent) bits &= initiator.urgent_[w].load(std::memory_order_relaxed);
+        for (; bits != 0; bits &= bits - 1) {
             const auto place = w * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
             Ring* const ring = initiator.rings_[place].load(std::memory_order_acquire);
             if (ring != nullptr && (ring->only_target() < 0 || ring->only_target() == index_) && ring->pending().inviting()) return ring;
@@ -120,8 +144,8 @@ Ring* Target::inviting(const Initiator& initiator) const noexcept {
     return nullptr;
 }
 
-bool Target::claim_from(Initiator& initiator) noexcept {
-    Ring* const ring = inviting(initiator);
+bool Target::claim_from(Initiator& initiator, bool urgent) noexcept {
+    Ring* const ring = inviting(initiator, urgent);
     if (ring == nullptr) return false;
     const auto share = ring->only_target() >= 0 ? 1 : core_.workers();
     const auto claim = ring->pending().claim(most_claimed, share);
@@ -150,6 +174,7 @@ void Target::pause_work() noexcept {
 
 void Target::idle() {
     initiator_->reap_orphans();
+    if (initiator_->notices_ != nullptr) initiator_->notices_->collect();  // of calls inside tasks: they have no call-backs
     auto& counters = runner_->counters();
     counters.idle_periods.add();
     counters.idle_ticks.begin(Clock::ticks());

@@ -22,6 +22,8 @@ class Target {
     static constexpr int lane_share = 64;
     /// Most tasks claimed at once from a deque.
     static constexpr std::uint32_t most_claimed = 16;
+    /// Claims of tasks of high priority in a row before one of normal ones.
+    static constexpr std::uint32_t most_urgent_in_a_row = 15;
     /// Looks at the lanes, about 2 ns each, for a look at the deques, about 20 ns.
     static constexpr int most_lane_looks = 24;
     /// Rounds of looks before the clock is read and the idle period begins: most gaps are shorter.
@@ -52,14 +54,17 @@ class Target {
     struct LaneInbox {
         Consumer<TaskPayload> consumer;
         Ring* ring = nullptr;
+        std::uint64_t fetched = 0;  ///< number of the last record whose arguments were fetched ahead
     };
 
     void serve();
     bool serve_lanes() noexcept;
     bool claim_from_deques() noexcept;
+    bool claim_urgent() noexcept;
+    bool claim_from_any(bool urgent) noexcept;
     /// The first part of this initiator's deque that has something for this target, or null.
-    Ring* inviting(const Initiator& initiator) const noexcept;
-    bool claim_from(Initiator& initiator) noexcept;
+    Ring* inviting(const Initiator& initiator, bool urgent = false) const noexcept;
+    bool claim_from(Initiator& initiator, bool urgent) noexcept;
     bool something_waits() noexcept;
     void pause_work() noexcept;
     void idle();
@@ -73,6 +78,7 @@ class Target {
     std::atomic<std::uint32_t> lane_count_{0};
     std::atomic<bool> stopping_{false};
     std::uint32_t next_victim_ = 0;
+    std::uint32_t urgent_in_a_row_ = 0;
     Waiter waiter_;
     std::unique_ptr<Initiator> initiator_;
     Runner* runner_ = nullptr;

@@ -20,6 +20,7 @@ void each_initiator_field(A& a, B& b, Visit visit) {
     visit("waits", a.waits, b.waits);
     visit("sampled_waits", a.sampled_waits, b.sampled_waits);
     visit("sampled_wait_ticks", a.sampled_wait_ticks, b.sampled_wait_ticks);
+    visit("callbacks", a.callbacks, b.callbacks);
     visit("help_ticks_sampled", a.help_ticks_sampled, b.help_ticks_sampled);
     visit("help_sampled", a.help_sampled, b.help_sampled);
 }
@@ -34,6 +35,8 @@ void each_target_field(A& a, B& b, Visit visit) {
     visit("sampled_compute_ticks", a.sampled_compute_ticks, b.sampled_compute_ticks);
     visit("staged_bytes", a.staged_bytes, b.staged_bytes);
     visit("prefetched_bytes", a.prefetched_bytes, b.prefetched_bytes);
+    visit("prefetched_tasks", a.prefetched_tasks, b.prefetched_tasks);
+    visit("late", a.late, b.late);
     visit("idle_ticks", a.idle_ticks, b.idle_ticks);
     visit("idle_periods", a.idle_periods, b.idle_periods);
     visit("parks", a.parks, b.parks);

@@ -15,7 +15,7 @@ namespace penstock::trace {
 
 namespace {
 
-constexpr std::array<const char*, 6> kinds{"task", "wait", "stall", "idle", "fetch", "write-back"};
+constexpr std::array<const char*, 7> kinds{"task", "wait", "stall", "idle", "fetch", "write-back", "late"};
 
 /// Ticks as whole nanoseconds since the earliest one. Begin and end are rounded, never a duration, so that periods
 /// which lie within one another still do so in the file.
@@ -61,6 +61,8 @@ class Names {
                 return json_text(procedure(event.id));
             case EventKind::fetch:
                 return json_text("fetch " + procedure(event.id));
+            case EventKind::late:
+                return json_text("late " + procedure(event.id));
             case EventKind::write_back:
                 return json_text("write back " + procedure(event.id));
             default:
