@@ -34,7 +34,8 @@ struct CallOptions {
     /// Runs on the calling thread, inside its next poll(), barrier(), finish() or wait once the task has completed, with the task's
     /// handle (whose wait() throws if the task failed). When barrier() returns, all of them have run. It may issue further calls, also with
     /// call-backs; it may wait, but then no other call-back runs meanwhile. What it throws is thrown by that poll() or barrier()
-    /// as CallbackFailed, after the others have run. Not for calls inside tasks: a target does not poll.
+    /// as CallbackFailed, after the others have run. Not for calls inside tasks: a target does not poll. Those of a thread that has ended, or
+    /// of a machine that is gone, do not run any more.
     std::function<void(Handle)> then{};
     /// Posts the completion to the mailbox, or signals notification_descriptor() too, whatever the machine's other calls do.
     Notification notification = Notification::polled;

@@ -356,6 +356,7 @@ class alignas(128) Initiator {
     void note_issued(std::uint32_t notice, const Handle& handle) noexcept;
     std::size_t run_callbacks();
     bool callbacks_due() const noexcept;
+    bool forget_callbacks() noexcept;
     bool notices_left(const Scope& scope) const noexcept;
     bool waits_for_mail() const noexcept;
     void require_room_to_nest() const;

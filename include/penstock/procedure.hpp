@@ -385,7 +385,7 @@ const void* first_byte(const Shape& value) noexcept {
 template <class... Args>
 const void* home_of(const Args&... arguments) noexcept {
     const void* home[2] = {nullptr, nullptr};
-    const auto one = [&]<class A>(const A& argument) {
+    [[maybe_unused]] const auto one = [&]<class A>(const A& argument) {
         if constexpr (tagging::is_tagged<A>) {
             if constexpr (A::access != Access::in) {
                 auto& found = home[A::access == Access::inout ? 0 : 1];

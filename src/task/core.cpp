@@ -177,7 +177,7 @@ Initiator& Core::adopt_thread() {
     const std::lock_guard lock(mutex_);
     for (auto& candidate : owned_) {
         // What an ended thread left behind is taken over when nothing of it is outstanding any more.
-        if (!candidate->abandoned_ || !candidate->drained(candidate->base_)) continue;
+        if (!candidate->abandoned_ || !candidate->drained(candidate->base_) || !candidate->forget_callbacks()) continue;
         candidate->abandoned_ = false;
         candidate->collect_failures(candidate->base_, unclaimed_);  // not the next thread's business
         candidate->bind_to_this_thread();

@@ -30,7 +30,10 @@ int Initiator::route(const CallOptions& options, const void* home) {
     if (affine_ == nullptr) affine_ = std::make_unique<AffineBlock[]>(affine_places);
     const auto room = [this](int target) {
         LaneEnd& lane = lanes_[static_cast<std::size_t>(target)];
-        return lane.ring == nullptr || lane.producer.outstanding() < core_.options().depth || lane.producer.reserve() != nullptr;
+        if (lane.ring == nullptr || lane.producer.outstanding() < core_.options().depth) return true;
+        const bool has_room = lane.producer.reserve() != nullptr;
+        if (lane.producer.known_empty()) ++lanes_idle_;  // it was not, a moment ago
+        return has_room;
     };
     AffineBlock& place = affine_[place_of(home)];
     if (place.block == home && (place.target == target_ || room(place.target))) return place.target;
@@ -70,6 +73,14 @@ bool Initiator::callbacks_due() const noexcept { return notices_ != nullptr && n
 /// A barrier outside tasks and call-backs also covers what was asked to happen after the tasks.
 bool Initiator::notices_left(const Scope& scope) const noexcept {
     return notices_ != nullptr && &scope == &base_ && !polling_ && notices_->outstanding() != 0;
+}
+
+/// The thread has ended, and its call-backs with it. False while notices may still come in.
+bool Initiator::forget_callbacks() noexcept {
+    if (notices_ == nullptr) return true;
+    notices_->collect();
+    while (const auto index = notices_->next_due()) notices_->remove(index);
+    return notices_->outstanding() == 0;
 }
 
 /// Does everything outstanding post into the mailbox, so that nothing else need be looked at?

@@ -250,8 +250,12 @@ void Initiator::wait_while_helping(const std::function<bool()>& ready) {
     Scope* const mine = scope_;
     const Waiting inside(waiting_);
     while (!ready()) {
+        if (callbacks_due()) {
+            run_callbacks();
+            continue;
+        }
         if (help(mine, 1)) continue;
-        waiter_.wait_for([&] { return ready() || can_help(mine); }, std::chrono::microseconds(200), {"one of several tasks", 0});
+        waiter_.wait_for([&] { return ready() || callbacks_due() || can_help(mine); }, std::chrono::microseconds(200), {"one of several tasks", 0});
     }
 }
 

@@ -126,6 +126,31 @@ TEST(Callback, runs_for_a_cancelled_task_too) {
     EXPECT_TRUE(cancelled);
 }
 
+TEST(Callback, of_a_thread_that_has_ended_does_not_run_on_the_next_one) {
+    Machine machine(with_targets(1));
+    std::atomic<int> ran{0};
+    for (int round = 0; round < 80; ++round) {  // more threads than a machine has initiators for
+        std::thread([&] { machine.with({.then = [&](Handle) { ran.fetch_add(1); }}).call([] {}).wait(help); }).join();
+        const int before = ran.load();
+        std::thread([&] {
+            machine.call([] {});
+            machine.barrier();
+            machine.poll();
+        }).join();
+        EXPECT_EQ(ran.load(), before);
+    }
+}
+
+TEST(Callback, runs_while_its_thread_waits_for_any_of_several) {
+    Machine machine(with_targets(1));
+    Gate gate;
+    const auto slow = machine.on(0).call(boxed([&] { gate.wait(); }));
+    int value = 0;
+    machine.with({.target = CallOptions::any_target, .then = [&](Handle) { gate.open(); }}).call<add_one>(inout(value));
+    wait_any({slow, slow});
+    EXPECT_EQ(value, 1);
+}
+
 TEST(Callback, in_a_task_is_refused) {
     for (const int targets : {0, 1}) {
         Machine machine(with_targets(targets));
