@@ -72,6 +72,18 @@ class TaskCancelled : public Error {
     using Error::Error;
 };
 
+/// The task was not run, because one that it comes after, directly or not, failed or was cancelled.
+class PredecessorFailed : public TaskCancelled {
+  public:
+    PredecessorFailed(const std::string& task, std::string predecessor, const std::string& why, std::exception_ptr cause);
+    const std::string& predecessor() const noexcept { return predecessor_; }  ///< the name of the first that failed
+    std::exception_ptr cause() const noexcept { return cause_; }              ///< how it failed; never null
+
+  private:
+    std::string predecessor_;
+    std::exception_ptr cause_;
+};
+
 /// A call was refused because everything that may hold it is full (WhenFull::refuse).
 class QueueFull : public Error {
   public:

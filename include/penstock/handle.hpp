@@ -50,6 +50,7 @@ class Handle {
   private:
     friend class Core;
     friend class Initiator;
+    friend class Runner;
     friend std::size_t wait_any(std::span<const Handle> handles);
     void wait(bool helping) const;
     bool complete(const Ring& ring) const noexcept;

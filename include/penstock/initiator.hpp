@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,7 @@ struct alignas(128) MachineBoard {
     std::atomic<std::uint32_t> threads{0};       ///< initiators that are not targets
     alignas(128) std::atomic<std::uint32_t> timeline{0};  ///< 1 while the full timeline is recorded
     std::atomic<std::uint32_t> urgent{0};        ///< parts of deques that take tasks of high priority
+    std::atomic<std::uint32_t> dependents{0};    ///< 1 once a dependent task was issued: from then on targets look for ready ones
 };
 
 /// An initiator's end of one lane. Used by its thread alone.
@@ -62,11 +64,19 @@ struct Pending {
     std::size_t bytes = 0;  ///< of the descriptors that they occupy in its deque
 };
 
+/// Rings for dependent tasks that are waited for together: those of one scope, or of one Dependences.
+struct DependentGroup {
+    std::vector<Ring*> rings;
+    Ring* current = nullptr;  ///< takes the next
+};
+
 /// What was issued by one running task, or by the thread itself outside tasks: what its barrier covers.
 struct Scope {
     Ring* current = nullptr;           ///< the part of the deque that the next task goes to
     std::vector<Ring*> rings;          ///< the parts that may hold tasks of this scope
     std::vector<Ring*> named;          ///< the same for tasks that only one target may run
+    std::vector<Ring*> dependents;     ///< the rings of all its dependent tasks, whichever group they are in
+    DependentGroup after;              ///< those that name their predecessors
     std::vector<std::uint64_t> last;   ///< for each lane: word of the last handle issued by this scope, 0 for none
     std::vector<std::uint64_t> before; ///< for each lane: number of the last record when the scope began
     std::uint64_t immediate_before = 0;  ///< the same for tasks that ran inside their call
@@ -122,6 +132,25 @@ class alignas(128) Initiator {
         return call_on(any_target, std::forward<F>(function), std::forward<Args>(arguments)...);
     }
 
+    /// Issues a call that starts when all of `predecessors` have completed; see Machine::after. At the thread's own speed: it never
+    /// waits for them.
+    template <auto function, class... Args>
+    Handle call_after_on(int target, std::span<const Handle> predecessors, Args&&... arguments) {
+        using Signature = procedure::ParametersOf<std::decay_t<decltype(function)>, std::remove_cvref_t<Args>...>;
+        using Call = procedure::Call<procedure::Constant<function>, typename Signature::List, std::remove_cvref_t<Args>...>;
+        return issue_dependent<Call, procedure::Registered<Call, procedure::FunctionName<function>>>(
+            nullptr, target, [&](DependentSpot& spot) { come_after_all(spot, predecessors); }, procedure::Constant<function>{},
+            std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
+    }
+    template <class F, class... Args>
+    Handle call_after_on(int target, std::span<const Handle> predecessors, F&& function, Args&&... arguments) {
+        return with_closure(std::forward<F>(function), [&](auto&& closure) {
+            return call_dependent_closure(
+                nullptr, target, [&](DependentSpot& spot) { come_after_all(spot, predecessors); }, std::move(closure),
+                std::forward<Args>(arguments)...);
+        });
+    }
+
     /// See Machine::barrier.
     void barrier();
     /// See Machine::poll.
@@ -138,8 +167,11 @@ class alignas(128) Initiator {
 
   private:
     friend class Core;
+    friend class Dependences;
     friend class Handle;
+    friend class History;
     friend class Machine;
+    friend class Recording;
     friend class Runner;
     friend class Target;
     template <class... P>
@@ -153,6 +185,15 @@ class alignas(128) Initiator {
         Ring* ring = nullptr;
     };
 
+    /// Where a dependent task is being written, until commit_dependent() or abandon_dependent().
+    struct DependentSpot {
+        TaskRecord* record = nullptr;
+        Ring* ring = nullptr;
+        DependentNode* node = nullptr;
+        std::uint64_t number = 0;
+        std::uint64_t serial = 0;  ///< never used twice by one initiator
+    };
+
     /// `waiter`: the target's own, or null for a thread, which gets one.
     Initiator(Core& core, int target, Waiter* waiter);
 
@@ -164,6 +205,56 @@ class alignas(128) Initiator {
                       "penstock: tasks return nothing; let the procedure write its results into an out argument");
         return issue<Call, procedure::Registered<Call, procedure::ClosureName<F>>>(
             how, std::move(function), std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
+    }
+
+    /// Hands `use` the closure that a call was given, out of its box where it came in one.
+    template <class F, class Use>
+    static auto with_closure(F&& function, Use&& use) {
+        using Closure = std::decay_t<F>;
+        static_assert(std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= sizeof(Extension),
+                      "penstock: this closure does not fit a descriptor (it must be trivially copyable, at most 192 bytes): say boxed(f)");
+        return use(Closure(std::forward<F>(function)));
+    }
+    template <class F, class Use>
+    static auto with_closure(Boxed<F> closure, Use&& use) {
+        return use(std::move(closure.function));
+    }
+
+    template <class Predecessors, class F, class... Args>
+    Handle call_dependent_closure(DependentGroup* group, int target, Predecessors&& predecessors, F&& function, Args&&... arguments) {
+        using Signature = procedure::ParametersOf<F, std::remove_cvref_t<Args>...>;
+        using Call = procedure::Call<F, typename Signature::List, std::remove_cvref_t<Args>...>;
+        return issue_dependent<Call, procedure::Registered<Call, procedure::ClosureName<F>>>(
+            group, target, predecessors, std::move(function), std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
+    }
+
+    /// `group`: where the task is kept, or null for the scope's own. `predecessors(spot)` names what it comes after.
+    template <class Call, class Registered, class Predecessors, class F, std::size_t... I, class... Args>
+    Handle issue_dependent(DependentGroup* group, int target, Predecessors&& predecessors, F&& function, std::index_sequence<I...>,
+                           Args&&... arguments) {
+        constexpr std::string_view name = Registered::entry.name;
+        Call::check(name, arguments...);
+        return place_dependent<typename Call::Pack>(Registered::number, group, target, predecessors, std::move(function),
+                                                    Call::template bind<I>(name, std::forward<Args>(arguments))...);
+    }
+
+    template <class Pack, class Predecessors, class... Stored>
+    Handle place_dependent(std::uint32_t entry, DependentGroup* group, int target, Predecessors& predecessors, Stored&&... stored) {
+        std::unique_lock<std::recursive_mutex> sharing;
+        if (shared_) [[unlikely]] sharing = std::unique_lock{sharing_};
+        std::unique_ptr<typename Pack::Box> box;
+        const bool packed = Pack::fits(stored...);
+        if (!packed) [[unlikely]] box = std::make_unique<typename Pack::Box>(std::move(stored)...);
+        DependentSpot spot = begin_dependent(group, target);
+        if (packed) fill<Pack>(entry, *spot.record, *spot.ring, stored...);
+        else fill_box<Pack>(entry, spot.record->payload, box.release());
+        try {
+            predecessors(spot);
+        } catch (...) {
+            abandon_dependent(spot);
+            throw;
+        }
+        return commit_dependent(spot);
     }
 
     template <class Call, class Registered, class F, std::size_t... I, class... Args>
@@ -340,6 +431,27 @@ class alignas(128) Initiator {
         return nullptr;
     }
 
+    // ---- dependent tasks, in src/task/dependent_tasks.cpp ----
+    DependentSpot begin_dependent(DependentGroup* group, int target);
+    /// The task will not run; it counts as cancelled.
+    void abandon_dependent(DependentSpot& spot) noexcept;
+    Handle commit_dependent(DependentSpot& spot);
+    void come_after_all(DependentSpot& spot, std::span<const Handle> predecessors);
+    void come_after(DependentSpot& spot, const Handle& predecessor);
+    /// One that this initiator issued itself.
+    void come_after(DependentSpot& spot, Ring& ring, std::uint64_t number);
+    void look_for_failure(DependentSpot& spot, Ring& ring, std::uint64_t number);
+    Ring& dependent_ring_with_room(DependentGroup& group);
+    Ring& add_dependent_ring(DependentGroup& group);
+    void give_back(DependentGroup& group) noexcept;
+    void make_room(DependentNode& node);
+    void hand_on(DependentNode& node) noexcept;
+    bool dependents_drained(const std::vector<Ring*>& rings) const noexcept;
+    void wait_for_dependents(const std::vector<Ring*>& rings);
+    /// Throws WouldDeadlock when this wait is for a task (`handle`, or any of `scope`) that comes after one which runs on this thread.
+    void check_for_own_successor(const Handle& handle, const Scope* scope);
+    void collect_dependent_failures(const std::vector<Ring*>& rings, std::vector<Failure>& failures);
+
     // ---- cold, in src/task ----
     std::uint64_t start_sample() noexcept;
     void end_sample(std::uint64_t begin) noexcept;
@@ -442,6 +554,10 @@ class alignas(128) Initiator {
     std::vector<std::unique_ptr<Scope>> scopes_in_use_;
     std::vector<Scope*> orphans_;  ///< of tasks that ended without waiting for their children
     std::vector<Ring*> free_rings_;
+    std::vector<Ring*> free_dependents_;
+    std::uint64_t dependent_serial_ = 0;
+    std::vector<FarEdges<>*> free_rooms_;
+    std::vector<std::unique_ptr<FarEdges<>>> rooms_;
     std::uint32_t next_edge_ = 0;
     // What this target waits for that only another target may run, so that the other can see a circle. Written by the owner.
     std::atomic<std::uint64_t> awaited_ring_{0};  ///< ring and generation

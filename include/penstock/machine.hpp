@@ -1,8 +1,11 @@
 // task layer: the machine, the first thing that a program makes: targets that wait for tasks, and calls that send them there.
 #pragma once
 
+#include <array>
+#include <concepts>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -47,6 +50,25 @@ class CallsWith {
     CallsWith(Machine& machine, CallOptions options) : machine_(machine), options_(std::move(options)) {}
     Machine& machine_;
     CallOptions options_;
+};
+
+/// Calls that start when some tasks have completed: machine.after(a, b).call<scale>(...). `Handles`: what Machine::after was given.
+template <class Handles>
+class AfterTasks {
+  public:
+    /// The same calls, for the target with this number alone. Throws UsageError.
+    AfterTasks on(int target) const;
+    template <auto function, class... Args>
+    Handle call(Args&&... arguments) const;
+    template <class F, class... Args>
+    Handle call(F&& function, Args&&... arguments) const;
+
+  private:
+    friend class Machine;
+    AfterTasks(Machine& machine, Handles handles, int target) : machine_(machine), handles_(handles), target_(target) {}
+    Machine& machine_;
+    Handles handles_;
+    int target_;
 };
 
 /// Targets, each a pinned thread with a local store, and the lanes to them. Any thread may call; a running task may too.
@@ -101,6 +123,18 @@ class Machine {
     int notification_descriptor() { return initiator().notification_descriptor(); }
     /// What this thread has issued and no target has begun. A look at each part of its deque.
     Pending pending() { return initiator().pending(); }
+
+    /// Calls that start when all these tasks have completed, whoever issued them and whatever kind they are of; a default handle and
+    /// one whose machine is gone count as complete. The calls return at once; they are covered by barrier() and finish(). When one of
+    /// the tasks fails or is cancelled, those that come after it do not run: waiting for them throws PredecessorFailed, a barrier
+    /// throws the failure itself. Costs a line more than a plain call and a few reads and writes a predecessor; plain tasks and those
+    /// of other threads are looked at by idle targets.
+    template <class... More>
+        requires(std::same_as<More, Handle> && ...)
+    AfterTasks<std::array<Handle, sizeof...(More) + 1>> after(const Handle& first, const More&... more) {
+        return {*this, {first, more...}, Initiator::any_target};
+    }
+    AfterTasks<std::span<const Handle>> after(std::span<const Handle> tasks) { return {*this, tasks, Initiator::any_target}; }
 
     /// Waits for everything that this thread issued (inside a task: that the task issued), running waiting tasks meanwhile.
     /// Throws TaskFailed for the first failure and counts the others.
@@ -158,6 +192,23 @@ class Machine {
     std::shared_ptr<Core> core_;
     std::uint64_t id_ = 0;
 };
+
+template <class Handles>
+AfterTasks<Handles> AfterTasks<Handles>::on(int target) const {
+    (void)machine_.on(target);  // refuses what is no target
+    return {machine_, handles_, target};
+}
+template <class Handles>
+template <auto function, class... Args>
+Handle AfterTasks<Handles>::call(Args&&... arguments) const {
+    return machine_.initiator().template call_after_on<function>(target_, std::span<const Handle>(handles_), std::forward<Args>(arguments)...);
+}
+template <class Handles>
+template <class F, class... Args>
+Handle AfterTasks<Handles>::call(F&& function, Args&&... arguments) const {
+    return machine_.initiator().call_after_on(target_, std::span<const Handle>(handles_), std::forward<F>(function),
+                                              std::forward<Args>(arguments)...);
+}
 
 template <auto function, class... Args>
 Handle CallsWith::call(Args&&... arguments) {

@@ -6,6 +6,7 @@
 #include "penstock/call_options.hpp"
 #include "penstock/chain.hpp"
 #include "penstock/condition.hpp"
+#include "penstock/dependences.hpp"
 #include "penstock/error.hpp"
 #include "penstock/flag.hpp"
 #include "penstock/handle.hpp"

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "penstock/channel.hpp"
+#include "penstock/dependent.hpp"
 #include "penstock/descriptor.hpp"
 #include "penstock/memory.hpp"
 #include "penstock/pending.hpp"
@@ -21,6 +22,7 @@
 namespace penstock {
 
 class Initiator;
+struct Scope;
 
 /// A task that ended by an exception, or was cancelled, until somebody asks.
 struct Failure {
@@ -32,12 +34,20 @@ struct Failure {
     bool delivered = false;  ///< a wait has thrown it: the next barrier need not
 };
 
+/// What the owner of a ring of dependent tasks knows of each slot. Nobody else looks at it.
+struct DependentNote {
+    std::uint64_t number = 0;          ///< the task that is in the slot now
+    std::uint64_t last_successor = 0;  ///< which task was made to wait for it last, so that none does twice
+    bool complete = false;             ///< seen to be
+};
+
 class Ring {
   public:
     enum class Kind : std::uint8_t {
         lane,       ///< one initiator to one target
         pending,    ///< an initiator's deque: claimed by any target, or by one only
         immediate,  ///< tasks that ran inside their call; nothing is ever outstanding
+        dependent,  ///< tasks that wait for others; never claimed from here: they go to who may run them when they are ready
     };
     static constexpr int any_target = -1;
 
@@ -66,6 +76,12 @@ class Ring {
     Credits<>& credits() noexcept { return credits_; }
     Bell<>& bell() noexcept { return bell_; }
     PendingRing<TaskPayload>& pending() noexcept { return *pending_; }
+    /// One for each slot of a ring of dependent tasks, and what their owner notes of them.
+    DependentNode* nodes() const noexcept { return nodes_.get(); }
+    DependentNote& note(std::uint64_t number) const noexcept { return notes_[static_cast<std::uint32_t>(number - 1) & (capacity_ - 1)]; }
+    /// What issued these dependent tasks. Set by the owner while the ring is empty.
+    Scope* scope() const noexcept { return scope_; }
+    void set_scope(Scope* scope) noexcept { scope_ = scope; }
     Initiator& owner() const noexcept { return *owner_; }
     /// Where the owner sleeps: whoever completes a record rings here.
     Doorbell& owner_bell() const noexcept { return *owner_bell_; }
@@ -83,6 +99,8 @@ class Ring {
     void fail(Failure failure);
     /// The failure of this task, if it has one, which counts as delivered from here on.
     std::optional<Failure> failure_of(std::uint64_t number);
+    /// The same for a task that depends on it, which changes nothing.
+    std::optional<Failure> look_at_failure_of(std::uint64_t number);
     static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
     /// Takes the failures of all tasks with a number above `after` and up to `until`.
     std::vector<Failure> take_failures(std::uint64_t after = 0, std::uint64_t until = no_limit);
@@ -96,6 +114,10 @@ class Ring {
     /// Forgets requests that came too late, of tasks above `after` and up to `until`. Only when none of these is outstanding.
     void forget_cancellations(std::uint64_t after = 0, std::uint64_t until = no_limit);
 
+    /// Failures of dependent tasks up to this one have been delivered: what comes after these runs. The owner's.
+    std::uint64_t settled = 0;
+    /// The group that it was in is gone. The owner's.
+    bool orphaned = false;
     /// Where the owner keeps it among its rings. The owner's.
     std::uint32_t place = 0;
     /// Takes tasks of high priority. The owner's.
@@ -122,6 +144,9 @@ class Ring {
     std::unique_ptr<Extension[]> extensions_;
     std::unique_ptr<Done<>[]> done_;
     std::unique_ptr<Completed<>[]> completed_;
+    std::unique_ptr<DependentNode[]> nodes_;
+    std::unique_ptr<DependentNote[]> notes_;
+    Scope* scope_ = nullptr;
     std::uint32_t claimants_ = 0;
     bool in_use_ = false;  ///< under the directory's lock
     // Written now and then, read with every task.

@@ -36,6 +36,11 @@ CallbackFailed::CallbackFailed(std::exception_ptr cause, std::size_t others)
       cause_(std::move(cause)),
       others_(others) {}
 
+PredecessorFailed::PredecessorFailed(const std::string& task, std::string predecessor, const std::string& why, std::exception_ptr cause)
+    : TaskCancelled("task " + task + " was not run, because task " + predecessor + ", which it comes after, " + why + ": " + describe(cause)),
+      predecessor_(std::move(predecessor)),
+      cause_(std::move(cause)) {}
+
 SystemError::SystemError(const std::string& what, int number)
     : Error(what + ": " + std::strerror(number)), number_(number) {}
 

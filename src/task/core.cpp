@@ -266,6 +266,10 @@ void Core::wake_a_target(const Ring& ring) noexcept {
         penstock::ring(target(ring.only_target()).waiter().bell());
         return;
     }
+    wake_a_target();
+}
+
+void Core::wake_a_target() noexcept {
     for (auto& target : targets_) {
         if (!target->waiter().parked()) continue;
         penstock::ring(target->waiter().bell());

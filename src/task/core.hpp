@@ -13,6 +13,7 @@
 #include "penstock/options.hpp"
 #include "penstock/processor_budget.hpp"
 #include "task/target.hpp"
+#include "task/watched.hpp"
 
 namespace penstock {
 
@@ -52,6 +53,7 @@ class Core : public std::enable_shared_from_this<Core> {
 
     /// Wakes one sleeping target that may run tasks of `ring`.
     void wake_a_target(const Ring& ring) noexcept;
+    void wake_a_target() noexcept;
     /// Is `from`, by the wait that it has announced, part of a circle of targets that wait for one another's named tasks? Exact: true
     /// only when none of them can go on.
     bool closes_a_circle(int from) noexcept;
@@ -80,6 +82,7 @@ class Core : public std::enable_shared_from_this<Core> {
     int target_count() const noexcept { return static_cast<int>(targets_.size()); }
     Target& target(int index) noexcept { return *targets_[static_cast<std::size_t>(index)]; }
     /// Workers among whom waiting tasks are shared: the targets and a helping initiator.
+    Watched& watched() noexcept { return watched_; }
     std::uint32_t workers() const noexcept { return static_cast<std::uint32_t>(targets_.size()) + 1; }
     WaitPolicy wait_policy() const noexcept { return policy_; }
     std::size_t local_store_bytes() const noexcept { return local_store_; }
@@ -106,6 +109,7 @@ class Core : public std::enable_shared_from_this<Core> {
     std::shared_ptr<std::atomic<std::size_t>> resident_bytes_ = std::make_shared<std::atomic<std::size_t>>(0);
     ProcessorClaim claim_;
     MachineBoard board_;
+    Watched watched_;
     std::vector<std::unique_ptr<Target>> targets_;
     /// All that issue: the targets' first. Only grows; entries are never moved.
     std::unique_ptr<Initiator*[]> initiators_;

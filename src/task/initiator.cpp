@@ -243,6 +243,10 @@ void Initiator::recycle(Scope& scope) noexcept {
         }
         list->clear();
     }
+    for (Ring* ring : scope.dependents) ring->orphaned = false;
+    free_dependents_.insert(free_dependents_.end(), scope.dependents.begin(), scope.dependents.end());
+    scope.dependents.clear();
+    scope.after = {};
     scope.current = nullptr;
     scope.immediate_until = Ring::no_limit;
     std::fill(scope.last.begin(), scope.last.end(), 0);

@@ -63,7 +63,7 @@ bool Initiator::drained(Scope& scope) noexcept {
         if (!ring->pending().drained()) return false;
     for (Ring* ring : scope.named)
         if (!ring->pending().drained()) return false;
-    return true;
+    return dependents_drained(scope.dependents);
 }
 
 bool Initiator::complete(const Handle& handle, Ring& ring) noexcept {
@@ -90,6 +90,10 @@ bool Initiator::can_help(const Scope* scope) const noexcept {
         if (ring->pending().inviting()) return true;
     for (Ring* ring : scope->named)
         if (ring->only_target() == target_ && ring->pending().inviting()) return true;
+    if (!scope->dependents.empty()) {
+        runner_->look_at_watched();
+        return runner_->can_run_ready(scope);
+    }
     return false;
 }
 
@@ -113,7 +117,12 @@ bool Initiator::help(Scope* scope, std::uint32_t most) {
                 return true;
         return false;
     };
-    return (board_.urgent.load(std::memory_order_relaxed) != 0 && help_from_all(true)) || help_from_all(false);
+    if ((board_.urgent.load(std::memory_order_relaxed) != 0 && help_from_all(true)) || help_from_all(false)) return true;
+    if (scope->dependents.empty()) return false;
+    runner_->look_at_watched();
+    const auto count = runner_->run_ready(scope);
+    counters_.helped.add(count);
+    return count != 0;
 }
 
 /// Waits, and throws Stalled when the machine has a watchdog that finds no progress.
@@ -159,6 +168,7 @@ void Initiator::barrier() {
     Scope* const mine = scope_;
     if (mine == nullptr) return;  // inside a task that issued nothing
     const Waiting inside(waiting_);
+    if (!mine->dependents.empty() && runner_->dependents_running() != nullptr) check_for_own_successor({}, mine);
     while (!drained(*mine) || notices_left(*mine)) {
         if (callbacks_due()) {
             run_callbacks();
@@ -207,6 +217,7 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
     if (!complete(handle, ring)) {
         Scope* const mine = scope_;
         helping = (helping && own) || in_task();
+        if (ring.kind() == Ring::Kind::dependent && runner_->dependents_running() != nullptr) check_for_own_successor(handle, nullptr);
         const bool named = ring.only_target() >= 0 && target_ != any_target;
         std::uint32_t looks = 0;
         const auto poll = [&] {
@@ -329,6 +340,7 @@ bool Initiator::clean(const Scope& scope) const noexcept {
     for (int t = 0; t < target_count_; ++t)
         if (scope.last[static_cast<std::size_t>(t)] != 0 && !good(lanes_[static_cast<std::size_t>(t)].ring)) return false;
     return std::all_of(scope.rings.begin(), scope.rings.end(), good) && std::all_of(scope.named.begin(), scope.named.end(), good) &&
+           std::all_of(scope.dependents.begin(), scope.dependents.end(), good) &&
            good(immediate_);
 }
 
@@ -343,6 +355,7 @@ void Initiator::collect_failures(Scope& scope, std::vector<Failure>& failures) {
         if (scope.last[t] != 0) take(*lanes_[t].ring, scope.before[t], Handle::number_of(scope.last[t]));
     for (Ring* ring : scope.rings) take(*ring, 0, Ring::no_limit);
     for (Ring* ring : scope.named) take(*ring, 0, Ring::no_limit);
+    collect_dependent_failures(scope.dependents, failures);
     take(*immediate_, scope.immediate_before, scope.immediate_until);
     std::erase_if(failures, [](const Failure& failure) { return failure.cancelled || failure.delivered; });
 }

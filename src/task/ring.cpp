@@ -66,7 +66,7 @@ void Ring::reset(Kind kind, std::uint32_t claimants, Initiator& owner, Doorbell&
     for (std::uint32_t i = 0; i < capacity_; ++i) new (&slots_[i]) TaskRecord;
     credits_.completed.store(0, std::memory_order_relaxed);
     bell_.issued.store(0, std::memory_order_relaxed);
-    if (kind == Kind::pending) {
+    if (kind == Kind::pending || kind == Kind::dependent) {
         if (claimants_ < claimants) {
             completed_ = std::make_unique<Completed<>[]>(claimants);
             claimants_ = claimants;
@@ -75,6 +75,13 @@ void Ring::reset(Kind kind, std::uint32_t claimants, Initiator& owner, Doorbell&
         for (std::uint32_t i = 0; i < capacity_; ++i) done_[i].number.store(0, std::memory_order_relaxed);
         for (std::uint32_t i = 0; i < claimants_; ++i) completed_[i].count.store(0, std::memory_order_relaxed);
         pending_.emplace(slots_, done_.get(), capacity_, completed_.get(), claimants);
+    }
+    if (kind == Kind::dependent) {
+        nodes_ = std::make_unique<DependentNode[]>(capacity_);
+        notes_ = std::make_unique<DependentNote[]>(capacity_);
+        scope_ = nullptr;
+        settled = 0;
+        orphaned = false;
     }
 }
 
@@ -114,7 +121,8 @@ void Ring::after_fork_in_child(void (*visit)(Ring&)) noexcept {
 void Ring::fail(Failure failure) {
     const std::lock_guard lock(mutex_);
     // A program that only ever waits for handles, or cancels, must not keep all failures of its life.
-    constexpr std::size_t kept = 4096;
+    // Those of dependent tasks are asked for by tasks that are issued later, so more of them are kept.
+    const std::size_t kept = kind_ == Kind::dependent ? 16'384 : 4096;
     if (failed_.size() >= kept) {
         const auto old = std::find_if(failed_.begin(), failed_.end(), [](const Failure& f) { return f.delivered || f.cancelled; });
         if (old != failed_.end()) failed_.erase(old);
@@ -130,6 +138,13 @@ std::optional<Failure> Ring::failure_of(std::uint64_t number) {
     found->delivered = true;
     const Failure failure = *found;
     return failure;
+}
+
+std::optional<Failure> Ring::look_at_failure_of(std::uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(failed_.begin(), failed_.end(), [&](const Failure& f) { return f.number == number; });
+    if (found == failed_.end()) return std::nullopt;
+    return *found;
 }
 
 std::vector<Failure> Ring::take_failures(std::uint64_t after, std::uint64_t until) {

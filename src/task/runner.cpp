@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "penstock/clock.hpp"
 #include "penstock/error.hpp"
-#include "task/step_failed.hpp"
 #include "task/core.hpp"
+#include "task/step_failed.hpp"
 #include "task/notices.hpp"
+#include "task/verdict.hpp"
 
 namespace penstock {
 
@@ -90,6 +92,92 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std:
     counters_.tasks.add_release(claim.count);
     pending.complete_claim(claim, claimant);
     penstock::ring(ring.owner_bell());
+}
+
+// ---- dependent tasks ----
+
+std::uint64_t Runner::run_dependent(DependentNode& first) noexcept {
+    constexpr std::uint64_t most_in_a_row = 64;  // then this thread looks at its lanes and deques again
+    const Inside inside(*this);
+    std::uint64_t count = 0;
+    for (DependentNode* node = &first; node != nullptr; ++count) {
+        if (count == most_in_a_row) {
+            self_.hand_on(*node);
+            break;
+        }
+        node = run_and_release(*node);
+    }
+    return count;
+}
+
+DependentNode* Runner::run_and_release(DependentNode& node) noexcept {
+    Ring& ring = *node.ring();
+    auto& pending = ring.pending();
+    const auto slot = static_cast<std::uint32_t>(&node - ring.nodes());
+    TaskRecord& record = ring.slots()[slot];
+    Extension* const extension = &ring.extensions()[slot];
+    const std::uint64_t number = record.sequence.load(std::memory_order_relaxed) >> 1;
+    {
+        const Running running{&node, dependents_running_};
+        dependents_running_ = &running;
+        if (node.verdict() != nullptr) [[unlikely]]
+            pass_over(ring, node, entry_of(record.payload.entry),
+                      {record.payload.line, extension->bytes, (record.payload.flags & TaskPayload::boxed) != 0}, number);
+        else run_one(ring, record.payload, extension, number);
+        dependents_running_ = running.outer;
+    }
+    if (ring.cancels()) [[unlikely]] ring.take_cancellation(number);  // asked for too late
+    const auto verdict = Verdict::on(ring, number);
+    const auto successors = node.close();
+    pending.complete(number);  // from here on the owner may use the slot again
+    DependentNode* next = nullptr;
+    DependentNode::each_successor(successors, [&](DependentNode& successor) {
+        if (verdict) [[unlikely]] Verdict::give(successor, *verdict);
+        if (!successor.arrive()) return;
+        if (next != nullptr || (successor.target() >= 0 && successor.target() != target_)) return self_.hand_on(successor);
+        next = &successor;
+        const Ring& its = *successor.ring();
+        prefetch_read(&its.slots()[&successor - its.nodes()]);
+    });
+    counters_.tasks.add_release();
+    pending.complete_claim({number, 1}, static_cast<std::uint32_t>(target_ >= 0 ? target_ : self_.target_count_));
+    penstock::ring(ring.owner_bell());
+    return next;
+}
+
+std::uint64_t Runner::run_ready(const Scope* only) noexcept {
+    DependentNode* node = named_.take_oldest(only);
+    if (node == nullptr) node = ready_.take_newest(only);
+    if (node == nullptr) {
+        self_.core_.each_initiator([&](Initiator& other) {
+            if (node == nullptr && &other != &self_) node = other.runner_->ready_.take_oldest(only);
+        });
+    }
+    return node == nullptr ? 0 : run_dependent(*node);
+}
+
+bool Runner::can_run_ready(const Scope* only) noexcept {
+    const auto good = [only](ReadyQueue& queue) { return only == nullptr ? queue.inviting() : queue.holds(*only); };
+    bool can = good(named_);
+    self_.core_.each_initiator([&](Initiator& other) { can = can || good(other.runner_->ready_); });
+    return can;
+}
+
+void Runner::look_at_watched() noexcept {
+    auto& watched = self_.core_.watched();
+    if (!watched.any()) return;
+    watched.look([this](const Handle& handle, DependentNode& node) {
+        if (Ring* const ring = handle.ring())
+            if (const auto verdict = Verdict::on(*ring, handle.ticket().number)) Verdict::give(node, *verdict);
+        if (node.arrive()) self_.hand_on(node);
+    });
+}
+
+[[gnu::noinline, gnu::cold]] void Runner::pass_over(Ring& ring, DependentNode& node, const Entry& entry,
+                                                    const PackedArguments& arguments, std::uint64_t number) noexcept {
+    entry.discard(arguments);
+    const std::unique_ptr<Verdict> verdict(node.verdict());
+    ring.fail(verdict->failure_of(number, entry, target_));
 }
 
 [[gnu::noinline, gnu::cold]] std::uint64_t Runner::start_sample() noexcept {

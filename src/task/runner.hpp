@@ -17,6 +17,7 @@
 #include "penstock/ring.hpp"
 #include "penstock/trace_counters.hpp"
 #include "task/prefetcher.hpp"
+#include "task/ready_queue.hpp"
 
 namespace penstock {
 
@@ -38,6 +39,26 @@ class Runner {
 
     /// Entry number of the task that runs here now (the outermost, where tasks wait inside tasks), 0 for none. Any thread.
     std::uint32_t running() const noexcept { return running_.load(std::memory_order_relaxed); }
+
+    // ---- dependent tasks ----
+
+    /// Runs a task that waits for nothing any more and, while completing it makes others ready, one of these after the other, whose data
+    /// are warm; the rest is handed on. Returns how many it ran.
+    std::uint64_t run_dependent(DependentNode& first) noexcept;
+    /// Runs one that is ready anywhere in the machine, of this scope unless it is null. Returns how many it ran.
+    std::uint64_t run_ready(const Scope* only) noexcept;
+    bool can_run_ready(const Scope* only) noexcept;
+    /// Hands on what waited for tasks that could not tell, and no longer has to.
+    void look_at_watched() noexcept;
+    /// Those that became ready here, for anybody, and those for this target alone. Any thread.
+    ReadyQueue& ready() noexcept { return ready_; }
+    ReadyQueue& named() noexcept { return named_; }
+    /// A dependent task that runs on this thread, innermost first.
+    struct Running {
+        DependentNode* node;
+        const Running* outer;
+    };
+    const Running* dependents_running() const noexcept { return dependents_running_; }
 
     /// Fetches the arguments of the task that will run after the one that is about to.
     void prefetch(const TaskPayload& next, Extension* extension) noexcept {
@@ -63,6 +84,10 @@ class Runner {
     class Inside;
 
     std::uint32_t run_one(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
+
+    void run_one(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
+    DependentNode* run_and_release(DependentNode& node) noexcept;
+    void pass_over(Ring& ring, DependentNode& node, const Entry& entry, const PackedArguments& arguments, std::uint64_t number) noexcept;
     std::uint64_t start_sample() noexcept;
     void end_sample(std::uint64_t begin, const TaskPayload& payload, std::byte* extension, const Ring& ring) noexcept;
     void keep_failure(Ring& ring, const Entry& entry, std::uint64_t number) noexcept;
@@ -78,6 +103,9 @@ class Runner {
     LocalStore store_;
     Prefetcher prefetcher_;
     trace::TargetCounters counters_;
+    const Running* dependents_running_ = nullptr;
+    ReadyQueue ready_;
+    ReadyQueue named_;
 };
 
 }  // namespace penstock

@@ -66,7 +66,8 @@ void Target::serve() {
             claim_from_deques();
         }
         for (int looks = 0; looks < lane_looks && !from_lane; ++looks) from_lane = serve_lanes();
-        if (from_lane || claim_from_deques()) {
+        const bool dependent = core_.board().dependents.load(std::memory_order_relaxed) != 0 && run_ready();
+        if (from_lane || claim_from_deques() || dependent) {
             lane_looks = from_lane ? most_lane_looks : 1;
             lane_rounds = from_lane ? lane_rounds + 1 : 0;
             misses = 0;
@@ -156,8 +157,25 @@ bool Target::claim_from(Initiator& initiator, bool urgent) noexcept {
     return true;
 }
 
+bool Target::run_ready() noexcept {
+    runner_->look_at_watched();
+    constexpr std::uint64_t most = 64;
+    std::uint64_t count = 0;
+    while (count < most) {
+        const auto more = runner_->run_ready(nullptr);
+        if (more == 0) break;
+        mark_busy();
+        count += more;
+    }
+    return count != 0;
+}
+
 bool Target::something_waits() noexcept {
     if (stopping_.load(std::memory_order_acquire)) return true;
+    if (core_.board().dependents.load(std::memory_order_relaxed) != 0) {
+        runner_->look_at_watched();
+        if (runner_->can_run_ready(nullptr)) return true;
+    }
     const auto lanes = lane_count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < lanes; ++i)
         if (lanes_[i].consumer.front() != nullptr) return true;
@@ -180,7 +198,9 @@ void Target::idle() {
     counters.idle_ticks.begin(Clock::ticks());
     core_.board().idle_targets.fetch_add(1, std::memory_order_seq_cst);
     const auto parks = waiter_.parks();
-    waiter_.wait([this] { return something_waits(); }, {"tasks", 0});
+    // Who waits for a task that cannot tell is let go by those who look: while there are such, no target sleeps for long.
+    if (core_.watched().any()) waiter_.wait_for([this] { return something_waits(); }, std::chrono::microseconds(200), {"tasks", 0});
+    else waiter_.wait([this] { return something_waits() || core_.watched().any(); }, {"tasks", 0});
     core_.board().idle_targets.fetch_sub(1, std::memory_order_relaxed);
     counters.parks.add(waiter_.parks() - parks);
     counters.idle_ticks.end(Clock::ticks());

@@ -48,6 +48,7 @@ class Target {
     }
     Waiter& waiter() noexcept { return waiter_; }
     Initiator& initiator() noexcept { return *initiator_; }
+    Runner& runner() noexcept { return *runner_; }
     const std::atomic<std::uint32_t>& busy() const noexcept { return busy_; }
 
   private:
@@ -65,6 +66,7 @@ class Target {
     /// The first part of this initiator's deque that has something for this target, or null.
     Ring* inviting(const Initiator& initiator, bool urgent = false) const noexcept;
     bool claim_from(Initiator& initiator, bool urgent) noexcept;
+    bool run_ready() noexcept;
     bool something_waits() noexcept;
     void pause_work() noexcept;
     void idle();

@@ -1,0 +1,90 @@
+// task layer: calls whose order follows from their tags.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "penstock/history.hpp"
+#include "penstock/machine.hpp"
+
+namespace penstock {
+
+/// Calls whose order follows from their tags, as if they ran one after the other:
+///
+///     penstock::Dependences order(machine);
+///     order.call<factor>(inout(a));
+///     order.call<solve>(in(a), inout(b));     // waits for factor
+///     order.call<solve>(in(a), inout(c));     // waits for factor, and runs beside the other
+///     order.wait();
+///
+/// A task waits for those issued before it, by this object, that write what it touches, and for those that read what it
+/// writes; readers run beside one another. Exact for every shape, also where arguments share only some of their bytes. The caller
+/// never waits. Memory that other tasks touch (machine.call, another Dependences) is not looked at: use machine.after for those.
+///
+/// Used by the thread, or inside the task, that made it; a task needs one of its own. The machine must live longer. The tasks are
+/// covered by the machine's barrier too. Costs about twenty plain tasks for a call with four arguments (`./bench dependences`).
+class Dependences {
+  public:
+    /// Throws MachineGone in the child after a fork.
+    explicit Dependences(Machine& machine);
+    /// Does not wait: the machine's next barrier does.
+    ~Dependences();
+    Dependences(const Dependences&) = delete;
+    Dependences& operator=(const Dependences&) = delete;
+
+    /// As Machine::call, in order. When a task fails, those that come after it do not run: waiting for them throws PredecessorFailed,
+    /// and wait() throws the failure itself. Throws UsageError when another thread or task than the one that made this calls.
+    template <auto function, class... Args>
+    Handle call(Args&&... arguments) {
+        return call_on<function>(Initiator::any_target, std::forward<Args>(arguments)...);
+    }
+    template <class F, class... Args>
+    Handle call(F&& function, Args&&... arguments) {
+        return call_on(Initiator::any_target, std::forward<F>(function), std::forward<Args>(arguments)...);
+    }
+    /// The same for one target alone. `target` is not checked.
+    template <auto function, class... Args>
+    Handle call_on(int target, Args&&... arguments) {
+        using Signature = procedure::ParametersOf<std::decay_t<decltype(function)>, std::remove_cvref_t<Args>...>;
+        using Call = procedure::Call<procedure::Constant<function>, typename Signature::List, std::remove_cvref_t<Args>...>;
+        static_assert(std::is_void_v<typename Signature::Result>,
+                      "penstock: tasks return nothing; let the procedure write its results into an out argument");
+        return initiator().template issue_dependent<Call, procedure::Registered<Call, procedure::FunctionName<function>>>(
+            &group_, target, [&](History::Spot& spot) { (history_.touch(spot, arguments), ...); }, procedure::Constant<function>{},
+            std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
+    }
+    template <class F, class... Args>
+    Handle call_on(int target, F&& function, Args&&... arguments) {
+        return Initiator::with_closure(std::forward<F>(function), [&](auto&& closure) {
+            return initiator().call_dependent_closure(
+                &group_, target, [&](History::Spot& spot) { (history_.touch(spot, arguments), ...); }, std::move(closure),
+                std::forward<Args>(arguments)...);
+        });
+    }
+
+    /// Waits for all tasks issued by this object, running ready ones meanwhile. Throws TaskFailed for the first failure and counts the
+    /// others.
+    void wait();
+
+    /// How many different blocks of memory it knows.
+    std::size_t blocks() const noexcept { return history_.size(); }
+
+  private:
+    Initiator& initiator() {
+        Initiator& now = machine_.initiator();
+        if (&now != &initiator_ || now.scope_ != scope_) [[unlikely]] refuse_stranger();
+        if (history_.crowded()) [[unlikely]] tidy();
+        return now;
+    }
+    [[noreturn]] static void refuse_stranger();
+    void tidy();
+
+    Machine& machine_;
+    Initiator& initiator_;
+    Scope* scope_;  ///< of the task that made it, or of the thread
+    DependentGroup group_;
+    History history_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,165 @@
+// task layer: who touched which bytes last, so that the order of tasks follows from their tags.
+//
+// For each block of memory that tasks were given it keeps the last task that writes it and those that read it since. A task that
+// reads a block comes after its last writer; one that writes it comes after all that read it since, or after the last writer when
+// nobody did. A block that is given again in exactly the same way is found by its address and shape. When a block is seen for the first
+// time, the blocks with which it shares bytes are looked up, by their bounding boxes first and then exactly (footprint.hpp), and from then
+// on each task looks at these neighbours too. A block that known smaller blocks cover without a gap or an overlap is not kept at
+// all: who touches it touches these. The idea of deriving the order from tags is that of CellSs and its successors.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "penstock/argument.hpp"
+#include "penstock/footprint.hpp"
+#include "penstock/initiator.hpp"
+
+namespace penstock {
+
+/// Used by one thread, the one that issues the tasks.
+class History {
+  public:
+    explicit History(Initiator& initiator) : initiator_(initiator), table_(first_table) {}
+    History(const History&) = delete;
+    History& operator=(const History&) = delete;
+
+    using Spot = Initiator::DependentSpot;
+
+    /// The task being issued does this with these bytes. Nothing to do for what is no tagged argument.
+    template <Access access, class T, bool staged>
+    void touch(Spot& spot, const Tagged<access, std::span<T>, staged>& argument) {
+        const auto bytes = argument.value.size_bytes();
+        if (bytes == 0) return;
+        touch_block(spot, access, Key{reinterpret_cast<std::uintptr_t>(argument.value.data()), bytes, 1, 0});
+    }
+    template <Access access, class T, std::size_t Rank, bool staged>
+    void touch(Spot& spot, const Tagged<access, view<T, Rank>, staged>& argument) {
+        const auto& value = argument.value;
+        if (value.empty()) return;
+        const auto base = reinterpret_cast<std::uintptr_t>(value.data());
+        constexpr auto size = static_cast<std::ptrdiff_t>(sizeof(T));
+        if (value.contiguous()) return touch_block(spot, access, Key{base, value.size() * sizeof(T), 1, 0});
+        if constexpr (Rank == 1) return touch_block(spot, access, Key{base, sizeof(T), value.extent(0), value.stride(0) * size});
+        else if constexpr (Rank == 2) {
+            if (value.stride(1) == 1) return touch_block(spot, access, Key{base, value.extent(1) * sizeof(T), value.extent(0), value.stride(0) * size});
+        }
+        touch_irregular(spot, access, footprint::of(value));
+    }
+    template <Access access, class T, bool staged>
+    void touch(Spot& spot, const Tagged<access, pieces<T>, staged>& argument) {
+        touch_irregular(spot, access, footprint::of(argument.value));
+    }
+    template <class A>
+    void touch(Spot&, const A&) noexcept {}
+
+    /// Between two calls: makes room where too much is remembered. True when a task has more readers to wait for than it may have:
+    /// then join() must be called for each.
+    bool crowded() const noexcept { return crowded_ != nullptr || blocks_.size() > most_blocks_; }
+    template <class Issue>
+    void tidy(Issue&& issue) {
+        if (crowded_ != nullptr) {
+            // One task that comes after all the readers, and reads in their place.
+            Block& block = *crowded_;
+            crowded_ = nullptr;
+            const std::vector<Reference> readers = std::move(block.readers);
+            block.readers.clear();
+            issue([&](Spot& spot) {
+                for (const Reference& reader : readers) come_after(spot, reader);
+                block.readers.push_back({spot.ring, spot.number});
+            });
+        }
+        if (blocks_.size() > most_blocks_) forget_completed();
+    }
+    /// How many blocks it knows.
+    std::size_t size() const noexcept { return blocks_.size(); }
+
+  private:
+    static constexpr std::size_t first_table = 256;
+    static constexpr std::size_t first_look = 16;       ///< readers of one block before those that are complete are dropped
+    static constexpr std::size_t most_readers = 16'384;  ///< before they are joined
+
+    /// A block as it is given: rows of bytes at a pitch. No rows: an irregular one, known by its number.
+    struct Key {
+        std::uintptr_t base = 0;
+        std::size_t row_bytes = 0;
+        std::size_t rows = 0;
+        std::ptrdiff_t pitch = 0;
+        friend bool operator==(const Key&, const Key&) = default;
+    };
+    struct Reference {
+        Ring* ring = nullptr;
+        std::uint64_t number = 0;
+    };
+    struct Block;
+    struct Neighbour {
+        Block* block;
+        bool covered;  ///< has no byte outside
+    };
+    struct Block {
+        Key key;
+        Reference writer;
+        std::vector<Reference> readers;     ///< since the last write
+        std::vector<Neighbour> neighbours;  ///< those with which it shares bytes
+        std::vector<Block*> parts;          ///< when not empty: they make up this block, which keeps nothing itself
+        std::size_t next_look = first_look;
+        Bounds bounds;
+        Footprint footprint;
+    };
+    struct Place {
+        std::uint64_t hash = 0;
+        Block* block = nullptr;
+    };
+
+    static std::uint64_t hash_of(const Key& key) noexcept {
+        std::uint64_t hash = key.base * 0x9e3779b97f4a7c15u;
+        hash ^= (key.row_bytes + key.rows * 0x100000001b3u + static_cast<std::uint64_t>(key.pitch) * 0xc2b2ae3d27d4eb4fu) *
+                0x9e3779b97f4a7c15u;
+        return hash ^ hash >> 29;
+    }
+    void touch_block(Spot& spot, Access access, const Key& key) {
+        const auto hash = hash_of(key);
+        for (auto i = hash;; ++i) {
+            const Place& place = table_[i & (table_.size() - 1)];
+            if (place.block == nullptr) [[unlikely]] return touch_found(spot, access, add(key, footprint_of(key)));
+            if (place.hash == hash && place.block->key == key) return touch_found(spot, access, *place.block);
+        }
+    }
+    void touch_found(Spot& spot, Access access, Block& block) {
+        if (block.parts.empty()) [[likely]] {
+            access == Access::in ? read(spot, block) : write(spot, block);
+        } else {
+            for (Block* part : block.parts) access == Access::in ? read(spot, *part) : write(spot, *part);
+        }
+    }
+    void touch_irregular(Spot& spot, Access access, Footprint&& irregular);
+    void read(Spot& spot, Block& block);
+    void write(Spot& spot, Block& block);
+    void come_after(Spot& spot, const Reference& reference) {
+        if (reference.ring != nullptr) initiator_.come_after(spot, *reference.ring, reference.number);
+    }
+    static bool complete(const Reference& reference) noexcept;
+    void drop_completed_readers(Block& block);
+
+    static Footprint footprint_of(const Key& key);
+    Block& add(const Key& key, Footprint&& footprint);
+    void enter(Block& block);
+    void find_neighbours(Block& block);
+    void compose(Block& block);
+    void forget_completed();
+
+    Initiator& initiator_;
+    std::vector<Place> table_;  ///< open addressing; a power of two, at most half full
+    std::vector<std::unique_ptr<Block>> blocks_;
+    std::vector<Block*> irregular_;
+    /// By size: all that are at most 2^i bytes long and longer than half of that, by where they begin.
+    std::array<std::multimap<std::uintptr_t, Block*>, 65> by_size_;
+    Block* crowded_ = nullptr;
+    std::size_t most_blocks_ = 1u << 17;
+};
+
+}  // namespace penstock

@@ -1,0 +1,26 @@
+#include "penstock/dependences.hpp"
+
+#include "penstock/error.hpp"
+
+namespace penstock {
+
+Dependences::Dependences(Machine& machine)
+    : machine_(machine), initiator_(machine.initiator()), scope_(&initiator_.scope()), history_(initiator_) {}
+
+Dependences::~Dependences() { initiator_.give_back(group_); }
+
+void Dependences::wait() {
+    initiator();
+    initiator_.wait_for_dependents(group_.rings);
+    if (!group_.rings.empty()) group_.current = group_.rings.front();  // the smallest, which the nearest cache holds
+}
+
+void Dependences::refuse_stranger() {
+    throw UsageError("a Dependences is used by the thread, or inside the task, that made it; make one for each");
+}
+
+void Dependences::tidy() {
+    history_.tidy([this](auto&& predecessors) { initiator_.call_dependent_closure(&group_, Initiator::any_target, predecessors, [] {}); });
+}
+
+}  // namespace penstock

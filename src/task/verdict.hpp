@@ -1,0 +1,36 @@
+// task layer: why a dependent task must not run.
+#pragma once
+
+#include <exception>
+#include <optional>
+#include <string>
+
+#include "penstock/dependent.hpp"
+#include "penstock/entry.hpp"
+#include "penstock/ring.hpp"
+
+namespace penstock {
+
+/// The first task on the way that failed or was cancelled.
+struct Verdict {
+    std::string task;
+    std::exception_ptr cause;
+    bool cancelled = false;  ///< it did not fail: somebody cancelled it
+
+    /// What those say that come after a task which ended in this way.
+    static Verdict of(const Failure& failure);
+    /// The same for task `number` of `ring`; none when it ran as it should. Costs one load while no task of the ring failed.
+    static std::optional<Verdict> on(Ring& ring, std::uint64_t number) {
+        if (ring.clean()) [[likely]] return std::nullopt;
+        return look(ring, number);
+    }
+    /// `node` will not run. To be called before its count is lowered for the predecessor in question.
+    static void give(DependentNode& node, const Verdict& verdict);
+    /// The failure of the task that was not run because of this.
+    Failure failure_of(std::uint64_t number, const Entry& entry, int target) const;
+
+  private:
+    static std::optional<Verdict> look(Ring& ring, std::uint64_t number);
+};
+
+}  // namespace penstock

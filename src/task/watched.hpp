@@ -1,0 +1,63 @@
+// task layer: dependent tasks that wait for a task which cannot tell them: a plain one, or one that another thread issued. Plain tasks
+// keep no list of successors, so that they stay as cheap as they are; whoever looks for work looks here too while there is something.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+#include "penstock/dependent.hpp"
+#include "penstock/handle.hpp"
+
+namespace penstock {
+
+class Watched {
+  public:
+    bool any() const noexcept { return count_.load(std::memory_order_relaxed) != 0; }
+    /// `node` has one more predecessor, `handle`, that will arrive from here.
+    void add(const Handle& handle, DependentNode& node) {
+        const std::lock_guard lock(mutex_);
+        all_.push_back({handle, &node});
+        count_.store(all_.size(), std::memory_order_relaxed);
+    }
+    /// Calls `arrived(handle, node)` for those whose predecessor has completed. Looks at a few, others each time.
+    template <class Arrived>
+    void look(Arrived&& arrived) {
+        const std::unique_lock lock(mutex_, std::try_to_lock);
+        if (!lock.owns_lock()) return;
+        constexpr std::size_t looks = 64;
+        for (std::size_t looked = 0; looked < looks && !all_.empty(); ++looked) {
+            if (next_ >= all_.size()) next_ = 0;
+            const One one = all_[next_];
+            if (!one.handle.ready()) {
+                ++next_;
+                if (looked + 1 >= all_.size()) break;
+                continue;
+            }
+            all_[next_] = all_.back();
+            all_.pop_back();
+            count_.store(all_.size(), std::memory_order_relaxed);
+            arrived(one.handle, *one.node);
+        }
+    }
+    /// Calls `visit` with each task that waits for `handle`.
+    template <class Visit>
+    void each_successor(const Handle& handle, Visit&& visit) {
+        const std::lock_guard lock(mutex_);
+        for (const One& one : all_)
+            if (one.handle == handle) visit(*one.node);
+    }
+
+  private:
+    struct One {
+        Handle handle;
+        DependentNode* node;
+    };
+    std::mutex mutex_;
+    std::atomic<std::size_t> count_{0};  ///< written under the mutex
+    std::size_t next_ = 0;
+    std::vector<One> all_;
+};
+
+}  // namespace penstock
