@@ -32,7 +32,7 @@ LAYERS = {
     "task": """
         argument call_options chain chain_argument chain_image chain_step completion_mailbox descriptor entry footprint handle heap
         initiator landing local_store machine options pack procedure resident resident_argument ring use_count view
-        dependences dependent history
+        dependences dependent history recording
     """,
 }
 EVERYTHING = "penstock.hpp"  # includes all of them, so nothing inside the library includes it

@@ -7,6 +7,7 @@
 
 #include "penstock/history.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/recording.hpp"
 
 namespace penstock {
 
@@ -51,14 +52,16 @@ class Dependences {
         static_assert(std::is_void_v<typename Signature::Result>,
                       "penstock: tasks return nothing; let the procedure write its results into an out argument");
         return initiator().template issue_dependent<Call, procedure::Registered<Call, procedure::FunctionName<function>>>(
-            &group_, target, [&](History::Spot& spot) { (history_.touch(spot, arguments), ...); }, procedure::Constant<function>{},
+            &group_, target, [&](History::Spot& spot) { touch_all<typename Call::Pack>(spot, arguments...); }, procedure::Constant<function>{},
             std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
     }
     template <class F, class... Args>
     Handle call_on(int target, F&& function, Args&&... arguments) {
-        return Initiator::with_closure(std::forward<F>(function), [&](auto&& closure) {
+        return Initiator::with_closure(std::forward<F>(function), [&]<class Closure>(Closure&& closure) {
+            using Signature = procedure::ParametersOf<Closure, std::remove_cvref_t<Args>...>;
+            using Call = procedure::Call<Closure, typename Signature::List, std::remove_cvref_t<Args>...>;
             return initiator().call_dependent_closure(
-                &group_, target, [&](History::Spot& spot) { (history_.touch(spot, arguments), ...); }, std::move(closure),
+                &group_, target, [&](History::Spot& spot) { touch_all<typename Call::Pack>(spot, arguments...); }, std::move(closure),
                 std::forward<Args>(arguments)...);
         });
     }
@@ -66,6 +69,23 @@ class Dependences {
     /// Waits for all tasks issued by this object, running ready ones meanwhile. Throws TaskFailed for the first failure and counts the
     /// others.
     void wait();
+
+    /// Waits for all tasks issued so far, runs `body`, which issues tasks by this object, waits for these too, and gives them as a
+    /// recording that can be replayed. Throws what wait() throws, and then there is no recording; UsageError when a task's arguments do
+    /// not fit a descriptor.
+    template <class Body>
+    Recording record(Body&& body) {
+        wait();
+        history_.start_recording();
+        try {
+            body();
+            wait();
+        } catch (...) {
+            history_.stop_recording();
+            throw;
+        }
+        return Recording(machine_, history_.stop_recording());
+    }
 
     /// How many different blocks of memory it knows.
     std::size_t blocks() const noexcept { return history_.size(); }
@@ -77,6 +97,28 @@ class Dependences {
         if (history_.crowded()) [[unlikely]] tidy();
         return now;
     }
+    template <class Pack, class... Args>
+    void touch_all(History::Spot& spot, const Args&... arguments) {
+        (history_.touch(spot, arguments), ...);
+        if (history_.recording()) [[unlikely]] {
+            std::vector<AddressPlace> addresses;
+            if constexpr (!Pack::layout.boxed) {
+                std::size_t i = 1;  // 0 is the callable
+                const auto one = [&]<class A>(const A&) {
+                    const auto& place = Pack::layout.places[i++];
+                    if constexpr (is_block<A>) addresses.push_back({place.in_line, static_cast<std::uint32_t>(place.offset)});
+                };
+                (one(arguments), ...);
+            }
+            history_.keep(spot, std::move(addresses));
+        }
+    }
+    /// Is its packed form an address and then sizes? A list of pieces is the caller's and stays.
+    template <class A>
+    static constexpr bool is_block = [] {
+        if constexpr (tagging::is_tagged<A>) return !tagging::is_pieces<typename A::shape_type>;
+        else return false;
+    }();
     [[noreturn]] static void refuse_stranger();
     void tidy();
 

@@ -13,11 +13,13 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "penstock/argument.hpp"
 #include "penstock/footprint.hpp"
 #include "penstock/initiator.hpp"
+#include "penstock/recording.hpp"
 
 namespace penstock {
 
@@ -75,6 +77,14 @@ class History {
         }
         if (blocks_.size() > most_blocks_) forget_completed();
     }
+    /// Keeps what is issued from here on, until stop_recording().
+    void start_recording() { recorded_ = std::make_unique<Recorded>(); }
+    std::vector<RecordedTask> stop_recording();
+    bool recording() const noexcept { return recorded_ != nullptr; }
+    /// Keeps the task that is being issued. `addresses`: where its packed arguments hold addresses. Throws UsageError when its
+    /// arguments lie on the heap.
+    void keep(const Spot& spot, std::vector<AddressPlace> addresses);
+
     /// How many blocks it knows.
     std::size_t size() const noexcept { return blocks_.size(); }
 
@@ -110,6 +120,11 @@ class History {
         Bounds bounds;
         Footprint footprint;
     };
+    struct Recorded {
+        std::vector<RecordedTask> tasks;
+        std::map<std::pair<const Ring*, std::uint64_t>, std::uint32_t> numbers;
+        std::vector<std::uint32_t> edges;  ///< of the task that is being issued
+    };
     struct Place {
         std::uint64_t hash = 0;
         Block* block = nullptr;
@@ -140,8 +155,11 @@ class History {
     void read(Spot& spot, Block& block);
     void write(Spot& spot, Block& block);
     void come_after(Spot& spot, const Reference& reference) {
-        if (reference.ring != nullptr) initiator_.come_after(spot, *reference.ring, reference.number);
+        if (reference.ring == nullptr) return;
+        initiator_.come_after(spot, *reference.ring, reference.number);
+        if (recorded_ != nullptr) [[unlikely]] note_edge(spot, reference);
     }
+    void note_edge(const Spot& spot, const Reference& reference);
     static bool complete(const Reference& reference) noexcept;
     void drop_completed_readers(Block& block);
 
@@ -159,6 +177,7 @@ class History {
     /// By size: all that are at most 2^i bytes long and longer than half of that, by where they begin.
     std::array<std::multimap<std::uintptr_t, Block*>, 65> by_size_;
     Block* crowded_ = nullptr;
+    std::unique_ptr<Recorded> recorded_;
     std::size_t most_blocks_ = 1u << 17;
 };
 

@@ -83,6 +83,8 @@ class Core : public std::enable_shared_from_this<Core> {
     Target& target(int index) noexcept { return *targets_[static_cast<std::size_t>(index)]; }
     /// Workers among whom waiting tasks are shared: the targets and a helping initiator.
     Watched& watched() noexcept { return watched_; }
+    /// Held during a replay, whose workers wait for one another: two at once could each hold a target that the other needs.
+    std::mutex& replays() noexcept { return replays_; }
     std::uint32_t workers() const noexcept { return static_cast<std::uint32_t>(targets_.size()) + 1; }
     WaitPolicy wait_policy() const noexcept { return policy_; }
     std::size_t local_store_bytes() const noexcept { return local_store_; }
@@ -110,6 +112,7 @@ class Core : public std::enable_shared_from_this<Core> {
     ProcessorClaim claim_;
     MachineBoard board_;
     Watched watched_;
+    std::mutex replays_;
     std::vector<std::unique_ptr<Target>> targets_;
     /// All that issue: the targets' first. Only grows; entries are never moved.
     std::unique_ptr<Initiator*[]> initiators_;

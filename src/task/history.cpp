@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <string>
 #include <utility>
+
+#include "penstock/error.hpp"
 
 namespace penstock {
 namespace {
@@ -70,10 +73,42 @@ bool History::complete(const Reference& reference) noexcept {
 }
 
 void History::drop_completed_readers(Block& block) {
+    if (recorded_ != nullptr) return;  // what has completed now will not have in the next replay
     // One that failed must still be found: what comes after it is not to run.
     std::erase_if(block.readers, [](const Reference& reader) { return reader.ring->clean() && complete(reader); });
     block.next_look = std::max(first_look, 2 * block.readers.size());
     if (block.readers.size() >= most_readers) crowded_ = &block;
+}
+
+// ---- recording ----
+
+void History::note_edge(const Spot& spot, const Reference& reference) {
+    if (reference.ring == spot.ring && reference.number == spot.number) return;
+    const auto known = recorded_->numbers.find({reference.ring, reference.number});
+    if (known != recorded_->numbers.end()) recorded_->edges.push_back(known->second);
+}
+
+void History::keep(const Spot& spot, std::vector<AddressPlace> addresses) {
+    RecordedTask task;
+    task.payload = spot.record->payload;
+    if ((task.payload.flags & TaskPayload::boxed) != 0) {
+        recorded_->edges.clear();
+        throw UsageError("task " + std::string(entry_of(task.payload.entry).name) +
+                         " cannot be recorded: its arguments do not fit a descriptor (owned values, boxed closures, arrays of 2^32 elements), "
+                         "and the first run uses them up; give it spans, views and scalars");
+    }
+    task.extension = spot.ring->extensions()[spot.record - spot.ring->slots()];
+    task.addresses = std::move(addresses);
+    task.target = spot.node->target();
+    task.predecessors.swap(recorded_->edges);
+    recorded_->numbers[{spot.ring, spot.number}] = static_cast<std::uint32_t>(recorded_->tasks.size());
+    recorded_->tasks.push_back(std::move(task));
+}
+
+std::vector<RecordedTask> History::stop_recording() {
+    auto tasks = std::move(recorded_->tasks);
+    recorded_.reset();
+    return tasks;
 }
 
 // ---- blocks ----

@@ -21,6 +21,9 @@
 
 namespace penstock {
 
+struct Replay;
+struct ReplayStep;
+
 class Runner {
   public:
     /// `target`: index of the target that this runs for, or Initiator::any_target for a helping thread.
@@ -50,6 +53,8 @@ class Runner {
     bool can_run_ready(const Scope* only) noexcept;
     /// Hands on what waited for tasks that could not tell, and no longer has to.
     void look_at_watched() noexcept;
+    /// Runs the steps of one worker of a recording.
+    void replay(Replay& replay, std::uint32_t worker) noexcept;
     /// Those that became ready here, for anybody, and those for this target alone. Any thread.
     ReadyQueue& ready() noexcept { return ready_; }
     ReadyQueue& named() noexcept { return named_; }
@@ -86,6 +91,7 @@ class Runner {
     std::uint32_t run_one(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
 
     void run_one(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
+    void run_step(Replay& replay, const ReplayStep& step, Extension& extension) noexcept;
     DependentNode* run_and_release(DependentNode& node) noexcept;
     void pass_over(Ring& ring, DependentNode& node, const Entry& entry, const PackedArguments& arguments, std::uint64_t number) noexcept;
     std::uint64_t start_sample() noexcept;

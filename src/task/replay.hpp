@@ -1,0 +1,71 @@
+// task layer: a recorded graph as it is run: a list of steps for each worker, and the counters by which workers wait for one another.
+//
+// Happens-before. A worker that has run a step which others wait for stores its position, release, into a line that lies with each of
+// them; who waits loads it, acquire. Positions of later replays are larger, so nothing is ever reset. All lists follow the order
+// in which the tasks were issued, and a task only waits for tasks issued before it: the first unfinished task of all lists never
+// waits, so replays end.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "penstock/recording.hpp"
+
+namespace penstock {
+
+/// One task in the list of its worker. `begin` is where its waits, and then its signals, stand in Replay::Worker::words.
+struct alignas(64) ReplayStep {
+    TaskPayload payload;
+    std::uint32_t task;
+    std::uint32_t begin;
+    std::uint16_t waits;
+    std::uint16_t signals;
+    std::uint32_t position;  ///< in its list, from 1
+};
+static_assert(sizeof(ReplayStep) == 64);
+
+struct Replay {
+    /// A wait: until that worker has come so far. A signal: to that worker.
+    struct Word {
+        std::uint32_t worker;
+        std::uint32_t position;
+    };
+    struct alignas(128) Counter {
+        std::atomic<std::uint64_t> reached{0};
+    };
+    struct Worker {
+        std::vector<ReplayStep> steps;
+        std::vector<Extension> extensions;
+        std::vector<Word> words;
+        std::vector<Counter> counters;  ///< of each other worker, for this one to read
+        std::vector<std::uint64_t> ticks;  ///< of each step, in the replay that measures
+    };
+    struct Failed {
+        std::string task;
+        int target;
+        std::exception_ptr cause;
+    };
+
+    std::vector<RecordedTask> tasks;
+    std::vector<double> weights;  ///< of each task, in ticks
+    std::vector<Worker> workers;
+    std::size_t crossings = 0;
+    std::uint64_t number = 0;  ///< of the replay under way, from 1
+    bool measured = false;
+    bool measuring = false;
+    std::atomic<bool> failing{false};              ///< a task of this replay has failed
+    std::vector<std::atomic<std::uint64_t>> lost;  ///< for each task: the replay in which it failed or did not run
+    std::mutex mutex;
+    std::vector<Failed> failures;
+
+    void lay_out(std::size_t workers_now);
+    /// What a position is called in this replay.
+    std::uint64_t word_of(std::uint32_t position) const noexcept { return number << 32 | position; }
+    bool comes_after_lost(std::uint32_t task) const noexcept;
+};
+
+}  // namespace penstock
