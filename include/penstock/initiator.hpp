@@ -232,6 +232,8 @@ class alignas(128) Initiator {
     template <class Call, class Registered, class Predecessors, class F, std::size_t... I, class... Args>
     Handle issue_dependent(DependentGroup* group, int target, Predecessors&& predecessors, F&& function, std::index_sequence<I...>,
                            Args&&... arguments) {
+        static_assert(!Call::has_residents,
+                      "penstock: resident data cannot be given to a call that waits for others; call it inside a task that does, or plainly");
         constexpr std::string_view name = Registered::entry.name;
         Call::check(name, arguments...);
         return place_dependent<typename Call::Pack>(Registered::number, group, target, predecessors, std::move(function),

@@ -90,7 +90,6 @@ class Runner {
 
     std::uint32_t run_one(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
 
-    void run_one(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
     void run_step(Replay& replay, const ReplayStep& step, Extension& extension) noexcept;
     DependentNode* run_and_release(DependentNode& node) noexcept;
     void pass_over(Ring& ring, DependentNode& node, const Entry& entry, const PackedArguments& arguments, std::uint64_t number) noexcept;
