@@ -1,4 +1,6 @@
-// The gallery's kernels: serial, threaded by hand, OpenMP, SciPy and tagged calls, for 1..N processors.
+// Kernels: those of the gallery for 1..N processors, those of images against OpenCV, scikit-image and SciPy.
+//
+// The gallery's: serial, threaded by hand, OpenMP, SciPy and tagged calls.
 //
 // Sizes are those of the gallery. All but SciPy call the same kernels, and what they computed is compared bit for bit.
 #include <algorithm>
@@ -19,6 +21,7 @@
 #include "kernels/add.hpp"
 #include "kernels/blas.hpp"
 #include "kernels/correlate.hpp"
+#include "images/images.hpp"
 #include "peers/openmp.hpp"
 #include "peers/ours.hpp"
 #include "peers/scipy.hpp"
@@ -204,10 +207,12 @@ void compare(const Kernel& kernel, int workers, const bench::Options& options, b
 
 int main(int argc, char** argv) {
     const bench::About about{
-        "kernels", "the gallery's kernels: serial, by hand, OpenMP, SciPy and tagged calls, for 1..N processors", {}};
+        "kernels", "the gallery's kernels for 1..N processors; kernels of images against OpenCV, scikit-image and SciPy",
+        {bench::worst_kernel}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 31;
     bench::Report report{about, options};
+    bench::measure_images(options, report);
     const int most = std::max(2, static_cast<int>(bench::allowed_processors().size()));
     for (const Kernel& kernel :
          {saxpy_kernel(), sgemv_kernel(), addition_kernel(), conv2d_kernel(options.quick ? 512 : 4096)}) {
