@@ -29,7 +29,7 @@ struct StripRow {
     double row_of_first, row_a_column, column_of_first, column_a_column;  ///< of column 0, and from there on
     float down, right;                                                    ///< from one pixel to the next
     std::size_t first_column = 0;                                         ///< of strip 0
-    std::ptrdiff_t top = 0, left = 0;                                     ///< what operator() counts rows and columns from
+    std::ptrdiff_t top = 0, left = 0;                                     ///< the window's first row and column in the image
 
     StripRow(const Affine& map, std::size_t row) noexcept
         : row_of_first(map.m[0] * static_cast<double>(row) + map.m[2]),
@@ -47,11 +47,6 @@ struct StripRow {
         return {static_cast<std::ptrdiff_t>(whole_y), static_cast<std::ptrdiff_t>(whole_x), static_cast<float>(y - whole_y),
                 static_cast<float>(x - whole_x)};
     }
-    Strip operator()(std::size_t number) const noexcept {
-        const Strip strip = at(first_column + number * strip_columns);
-        return {strip.row - top, strip.column - left, strip.down, strip.right};
-    }
-
     /// The whole strips between two columns of the result whose pixels come from between `low` and `high` (rows and columns):
     /// first column, and the one behind the last. None where 32 bits would not hold the distances within a strip.
     std::pair<std::size_t, std::size_t> strips_within(std::size_t from, std::size_t to, std::pair<double, double> low,

@@ -13,30 +13,68 @@ using rows::Size;
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// `count` vectors at a time: enough sums under way to hide how long an addition takes. Rows and Columns are the filter's, or 0
-// where the compiler does not know them.
-template <std::size_t count, std::size_t Rows, std::size_t Columns, class D>
-HWY_INLINE void strip(D d, const float* const* from, std::size_t at, Size size, const float* weights, float* out) {
+// The sums of one vector of pixels, or of four at a time: enough of them under way to hide how long an addition takes, and each
+// weight is loaded once for all. Each sum is a variable of its own, which the compiler keeps in a register; of an array it does
+// not.
+template <std::size_t count, class D>
+struct Sums {
     using V = hn::Vec<D>;
-    const std::size_t lanes = hn::Lanes(d);
-    const std::size_t rows = Rows != 0 ? Rows : size.rows, columns = Columns != 0 ? Columns : size.columns;
-    V total[count];
-    for (std::size_t u = 0; u < rows; ++u) {
-        for (std::size_t first = 0; first < columns; first += rows::most_summed) {
-            const std::size_t end = first + rows::most_summed < columns ? first + rows::most_summed : columns;
-            const float* const row = from[u] + at;
-            V part[count];
-            V weight = hn::Set(d, weights[u * columns + first]);
-            for (std::size_t k = 0; k < count; ++k) part[k] = hn::Mul(weight, hn::LoadU(d, row + first + k * lanes));
-            for (std::size_t v = first + 1; v < end; ++v) {
-                weight = hn::Set(d, weights[u * columns + v]);
-                for (std::size_t k = 0; k < count; ++k)
-                    part[k] = hn::Add(part[k], hn::Mul(weight, hn::LoadU(d, row + v + k * lanes)));
-            }
-            for (std::size_t k = 0; k < count; ++k) total[k] = u == 0 && first == 0 ? part[k] : hn::Add(total[k], part[k]);
+    V a, b, c, e;
+
+    static HWY_INLINE Sums products(D d, V weight, const float* from) {
+        const std::size_t lanes = hn::Lanes(d);
+        Sums made;
+        made.a = hn::Mul(weight, hn::LoadU(d, from));
+        if constexpr (count == 4) {
+            made.b = hn::Mul(weight, hn::LoadU(d, from + lanes));
+            made.c = hn::Mul(weight, hn::LoadU(d, from + 2 * lanes));
+            made.e = hn::Mul(weight, hn::LoadU(d, from + 3 * lanes));
+        }
+        return made;
+    }
+    HWY_INLINE void add(const Sums& other) {
+        a = hn::Add(a, other.a);
+        if constexpr (count == 4) {
+            b = hn::Add(b, other.b);
+            c = hn::Add(c, other.c);
+            e = hn::Add(e, other.e);
         }
     }
-    for (std::size_t k = 0; k < count; ++k) hn::StoreU(total[k], d, out + at + k * lanes);
+    HWY_INLINE void store(D d, float* to) const {
+        const std::size_t lanes = hn::Lanes(d);
+        hn::StoreU(a, d, to);
+        if constexpr (count == 4) {
+            hn::StoreU(b, d, to + lanes);
+            hn::StoreU(c, d, to + 2 * lanes);
+            hn::StoreU(e, d, to + 3 * lanes);
+        }
+    }
+};
+
+// The part of one row of the filter, from column `first` on, at most most_summed of them.
+template <std::size_t count, class D>
+HWY_INLINE Sums<count, D> part_of(D d, const float* from, const float* weights, std::size_t columns) {
+    auto part = Sums<count, D>::products(d, hn::Set(d, weights[0]), from);
+    for (std::size_t v = 1; v < columns; ++v) part.add(Sums<count, D>::products(d, hn::Set(d, weights[v]), from + v));
+    return part;
+}
+
+// Rows and Columns are the filter's, or 0 where the compiler does not know them.
+template <std::size_t count, std::size_t Rows, std::size_t Columns, class D>
+HWY_INLINE void strip(D d, const float* const* from, std::size_t at, Size size, const float* weights, float* out) {
+    const std::size_t rows = Rows != 0 ? Rows : size.rows, columns = Columns != 0 ? Columns : size.columns;
+    const std::size_t begin = columns < rows::most_summed ? columns : rows::most_summed;
+    auto total = part_of<count>(d, from[0] + at, weights, begin);
+    for (std::size_t u = 0; u < rows; ++u) {
+        const float* const row = from[u] + at;
+        const float* const row_weights = weights + u * columns;
+        if (u > 0) total.add(part_of<count>(d, row, row_weights, begin));
+        for (std::size_t first = begin; first < columns; first += rows::most_summed) {
+            const std::size_t rest = columns - first;
+            total.add(part_of<count>(d, row + first, row_weights + first, rest < rows::most_summed ? rest : rows::most_summed));
+        }
+    }
+    total.store(d, out + at);
 }
 
 // What is left at the end is one more vector that overlaps the last: the same values, stored twice.
@@ -83,6 +121,8 @@ void filter(const float* const* from, Size size, const float* weights, float* ou
     if (size.rows == 5 && size.columns == 5) return filter_sized<5, 5>(from, size, weights, out, columns);
     if (size.rows == 5 && size.columns == 1) return filter_sized<5, 1>(from, size, weights, out, columns);
     if (size.rows == 1 && size.columns == 5) return filter_sized<1, 5>(from, size, weights, out, columns);
+    if (size.rows == 7 && size.columns == 7) return filter_sized<7, 7>(from, size, weights, out, columns);
+    if (size.columns == 1) return filter_sized<0, 1>(from, size, weights, out, columns);
     filter_sized<0, 0>(from, size, weights, out, columns);
 }
 
