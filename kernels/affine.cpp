@@ -223,16 +223,17 @@ T pixel(const Source<T>& source, const StripRow& row, const Strip& strip, std::s
     const auto l = static_cast<float>(lane);
     const float half = interpolation == Interpolation::nearest ? 0.5f : 0.0f;
     const float y = strip.down + l * row.down + half, x = strip.right + l * row.right + half;
-    const float whole_y = std::floor(y), whole_x = std::floor(x);
-    const std::ptrdiff_t i = strip.row + to_index(whole_y), j = strip.column + to_index(whole_x);
+    const std::ptrdiff_t rows = floor_of(y), columns = floor_of(x);
+    const std::ptrdiff_t i = strip.row + rows, j = strip.column + columns;
     if constexpr (interpolation == Interpolation::nearest) {
         return source(i, j);
     } else {
         const auto value = [&](std::ptrdiff_t r, std::ptrdiff_t c) { return static_cast<float>(source(r, c)); };
         const float a = value(i, j), b = value(i, j + 1), c = value(i + 1, j), e = value(i + 1, j + 1);
-        const float above = a + (x - whole_x) * (b - a), below = c + (x - whole_x) * (e - c);
-        const float mixed = above + (y - whole_y) * (below - above);
-        if constexpr (sizeof(T) == 1) return static_cast<T>(std::nearbyint(mixed));
+        const float to_right = x - static_cast<float>(columns), to_below = y - static_cast<float>(rows);
+        const float above = a + to_right * (b - a), below = c + to_right * (e - c);
+        const float mixed = above + to_below * (below - above);
+        if constexpr (sizeof(T) == 1) return static_cast<T>(std::lrintf(mixed));
         return static_cast<T>(mixed);
     }
 }
@@ -247,9 +248,10 @@ void transform(const Source<T>& source, view<T, 2> out, const Affine& map, Place
         const StripRow row{map, at.row + i};
         T* const to = out.row(i).data();
         const auto plainly = [&](std::size_t from, std::size_t until) {
-            for (std::size_t j = from; j < until; ++j) {
-                const std::size_t first = j / strip_columns * strip_columns;
-                to[j - at.column] = pixel<T, interpolation>(source, row, row.at(first), j - first);
+            for (std::size_t j = from; j < until;) {
+                const std::size_t first = j / strip_columns * strip_columns, behind = std::min(until, first + strip_columns);
+                const Strip strip = row.at(first);
+                for (; j < behind; ++j) to[j - at.column] = pixel<T, interpolation>(source, row, strip, j - first);
             }
         };
         // The strips that lie within the tile as a whole and whose neighbours lie within the window: 4 columns for the words that

@@ -20,8 +20,11 @@ struct Strip {
 
 /// What lies outside of every image stays there, and no conversion overflows.
 inline double limited(double place) noexcept { return std::clamp(place, -1e15, 1e15); }
-inline std::ptrdiff_t to_index(float distance) noexcept {
-    return static_cast<std::ptrdiff_t>(std::clamp(distance, -1e15f, 1e15f));
+/// The whole number at or below; without the call that std::floor is where the processor need not have an instruction for it.
+template <class Float>
+inline std::ptrdiff_t floor_of(Float number) noexcept {
+    const auto towards_zero = static_cast<std::ptrdiff_t>(number);
+    return towards_zero - (static_cast<Float>(towards_zero) > number ? 1 : 0);
 }
 
 /// The strips of one row of the result.
@@ -43,9 +46,8 @@ struct StripRow {
     Strip at(std::size_t column) const noexcept {
         const double y = limited(row_of_first + row_a_column * static_cast<double>(column));
         const double x = limited(column_of_first + column_a_column * static_cast<double>(column));
-        const double whole_y = std::floor(y), whole_x = std::floor(x);
-        return {static_cast<std::ptrdiff_t>(whole_y), static_cast<std::ptrdiff_t>(whole_x), static_cast<float>(y - whole_y),
-                static_cast<float>(x - whole_x)};
+        const std::ptrdiff_t i = floor_of(y), j = floor_of(x);
+        return {i, j, static_cast<float>(y - static_cast<double>(i)), static_cast<float>(x - static_cast<double>(j))};
     }
     /// The whole strips between two columns of the result whose pixels come from between `low` and `high` (rows and columns):
     /// first column, and the one behind the last. None where 32 bits would not hold the distances within a strip.

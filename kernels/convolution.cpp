@@ -13,7 +13,7 @@ namespace {
 
 using rows::Size;
 
-// The columns of a tile whose taps all lie within the window: from first to end. The others are a plain loop's.
+// The columns of a tile whose taps all lie within the window: from first to end. The others need the border.
 struct Middle {
     std::size_t first, end;
 
@@ -63,6 +63,34 @@ std::ptrdiff_t column_of(Place at, std::size_t j, std::size_t v, std::size_t tap
     return static_cast<std::ptrdiff_t>(at.column + j + v) - static_cast<std::ptrdiff_t>(taps / 2);
 }
 
+// The columns of a tile at one of the window's sides, with what the border makes of the columns beyond: the rows that are needed
+// now, each filled once.
+template <class T>
+class Side {
+  public:
+    /// For `columns` columns of the tile, whose taps begin at column `first` of the window.
+    Side(std::ptrdiff_t first, std::size_t columns, Size size)
+        : first_(first), columns_(columns), width_(columns + size.columns - 1), rows_(size.rows), from_(size.rows) {
+        if (columns > 0) pixels_.resize(rows_ * width_);
+    }
+    std::size_t columns() const { return columns_; }
+    /// The rows around the tile's row i; called for each in turn.
+    const T* const* move_to(std::size_t i, const Sources<T>& sources) {
+        for (std::size_t u = i == 0 ? 0 : rows_ - 1; u < rows_; ++u) {
+            T* const row = pixels_.data() + (i + u) % rows_ * width_;
+            for (std::size_t k = 0; k < width_; ++k) row[k] = sources.tap(u, first_ + static_cast<std::ptrdiff_t>(k));
+        }
+        for (std::size_t u = 0; u < rows_; ++u) from_[u] = pixels_.data() + (i + u) % rows_ * width_;
+        return from_.data();
+    }
+
+  private:
+    std::ptrdiff_t first_;
+    std::size_t columns_, width_, rows_;
+    std::vector<T> pixels_;
+    std::vector<const T*> from_;
+};
+
 std::int64_t absolute_sum(std::span<const std::int16_t> weights) {
     std::int64_t sum = 0;
     for (const std::int16_t weight : weights) sum += std::abs(weight);
@@ -92,10 +120,6 @@ class Floats {
     void row(const float* const* from, Size size, float* out, std::size_t columns) const {
         rows::filter(from, size, weights_, out, columns);
     }
-    template <class At>
-    float pixel(Size size, At at) const {
-        return rows::sum(size, weights_, at);
-    }
 
   private:
     const float* weights_;
@@ -114,11 +138,6 @@ class Bytes {
     void row(const std::uint8_t* const* from, Size size, std::uint8_t* out, std::size_t columns) const {
         rows::filter(from, size, weights_, shift_, narrow_, out, columns);
     }
-    template <class At>
-    std::uint8_t pixel(Size size, At at) const {
-        return rows::to_byte(rows::sum(size, weights_, [&](std::size_t u, std::size_t v) { return std::int32_t{at(u, v)}; }),
-                             shift_);
-    }
 
   private:
     static constexpr std::int64_t most = std::int64_t{1} << 22;
@@ -135,19 +154,25 @@ void convolve(const char* kernel, view<const T, 2> window, view<T, 2> out, std::
     const std::conditional_t<std::is_floating_point_v<T>, Floats, Bytes> pixels{kernel, weights, shift};
     if (out.empty()) return;
     const Middle middle{window.extent(1), out.extent(1), at.column, size.columns};
+    const std::size_t columns = out.extent(1);
+    // A side is as wide as vectors are, or takes all of a narrow tile.
+    constexpr std::size_t vector = 64 / sizeof(Weight<T>);
+    std::size_t left = middle.first > 0 ? std::min(columns, std::max(middle.first, vector)) : 0;
+    std::size_t right = middle.end < columns ? std::min(columns, std::max(columns - middle.end, vector)) : 0;
+    if (left + right > columns) {
+        left = columns;
+        right = 0;
+    }
     Sources<T> sources{window, size.rows, border};
+    Side<T> left_side{column_of(at, 0, 0, size.columns), left, size},
+        right_side{column_of(at, columns - right, 0, size.columns), right, size};
     for (std::size_t i = 0; i < out.extent(0); ++i) {
         sources.move_to(at.row + i);
         T* const to = out.row(i).data();
-        const auto edge = [&](std::size_t j) {
-            to[j] = pixels.pixel(size,
-                                 [&](std::size_t u, std::size_t v) { return sources.tap(u, column_of(at, j, v, size.columns)); });
-        };
-        for (std::size_t j = 0; j < middle.first; ++j) edge(j);
-        if (middle.first < middle.end)
-            pixels.row(sources.from(at.column + middle.first - size.columns / 2), size, to + middle.first,
-                       middle.end - middle.first);
-        for (std::size_t j = middle.end; j < out.extent(1); ++j) edge(j);
+        if (left > 0) pixels.row(left_side.move_to(i, sources), size, to, left);
+        if (left + right < columns)
+            pixels.row(sources.from(at.column + left - size.columns / 2), size, to + left, columns - left - right);
+        if (right > 0) pixels.row(right_side.move_to(i, sources), size, to + columns - right, right);
     }
 }
 
@@ -258,11 +283,17 @@ void convolve_separable(view<const T, 2> window, std::span<const Weight<T>> vert
     Sources<T> sources{window, vertical.size(), border};
     for (std::size_t i = 0; i < out.extent(0); ++i) {
         sources.move_to(at.row + i);
+        // Columns beyond the window have the sums of those that stand for them.
         const auto edge = [&](std::size_t k) {
-            sums[k] = halves.down_at([&](std::size_t u, std::size_t) { return sources.tap(u, column_of(at, k, 0, taps)); });
+            const std::ptrdiff_t own = column_of(at, k, 0, taps), column = inside(own, window.extent(1), border.rule);
+            const std::ptrdiff_t other = static_cast<std::ptrdiff_t>(k) + column - own;
+            if (column >= 0 && other >= static_cast<std::ptrdiff_t>(first) && other < static_cast<std::ptrdiff_t>(end))
+                sums[k] = sums[static_cast<std::size_t>(other)];
+            else
+                sums[k] = halves.down_at([&](std::size_t u, std::size_t) { return sources.tap(u, own); });
         };
-        for (std::size_t k = 0; k < first; ++k) edge(k);
         halves.down(sources.from(at.column + first - taps / 2), sums.data() + first, end - first);
+        for (std::size_t k = 0; k < first; ++k) edge(k);
         for (std::size_t k = end; k < count; ++k) edge(k);
         halves.across(sums.data(), out.row(i).data(), out.extent(1));
     }
