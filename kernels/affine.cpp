@@ -17,140 +17,16 @@ namespace penstock::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Lanes = hn::CappedTag<float, strip_columns>;
-using Integers = hn::RebindToSigned<Lanes>;
-
-// A pixel and the one to its right, as one word.
-template <class T>
-using Pair = std::conditional_t<sizeof(T) == 1, std::uint16_t, std::uint64_t>;
-static_assert(std::endian::native == std::endian::little);
-
-// 64 pixels at a time, in three steps, each a loop of its own: where they come from (vectors), the pixels around (one load after
-// the other: gather instructions took three times as long on a Zen 3), and what is between them (vectors).
-struct Chunk {
-    static constexpr std::size_t strips = 8, pixels = strips * strip_columns;
-
-    alignas(32) std::int32_t row[strips], column[strips];  // of the strip's first pixel
-    alignas(32) float down[strips], right[strips];
-    alignas(32) std::int32_t offset[pixels];  // from that, in elements
-    alignas(32) float below[pixels], beside[pixels];
-
-    HWY_INLINE void place(const StripRow& strip_row, std::size_t first) {
-        const hn::CappedTag<double, strips> d;
-        const hn::Rebind<std::int32_t, decltype(d)> integers;
-        const hn::Rebind<float, decltype(d)> singles;
-        const auto origin = hn::Set(d, static_cast<double>(strip_row.first_column + first * strip_columns));
-        for (std::size_t s = 0; s < strips; s += hn::Lanes(d)) {
-            const auto at = hn::Add(origin, hn::Mul(hn::Iota(d, static_cast<double>(s)), hn::Set(d, double{strip_columns})));
-            const auto along = [&](double start, double step, std::int32_t* whole, float* rest) HWY_ATTR {
-                const auto value = hn::Add(hn::Set(d, start), hn::Mul(hn::Set(d, step), at));
-                const auto floor = hn::Floor(value);
-                hn::StoreU(hn::DemoteTo(integers, floor), integers, whole + s);
-                hn::StoreU(hn::DemoteTo(singles, hn::Sub(value, floor)), singles, rest + s);
-            };
-            along(strip_row.row_of_first, strip_row.row_a_column, row, down);
-            along(strip_row.column_of_first, strip_row.column_a_column, column, right);
-        }
-    }
-
-    template <Interpolation interpolation>
-    HWY_INLINE void spread(const StripRow& strip_row, std::int32_t pitch, std::size_t count) {
-        const Lanes d;
-        const Integers integers;
-        const float half = interpolation == Interpolation::nearest ? 0.5f : 0.0f;
-        for (std::size_t k = 0; k < count; k += hn::Lanes(d)) {
-            const std::size_t s = k / strip_columns;
-            const auto lane = hn::Iota(d, static_cast<float>(k % strip_columns));
-            const auto y = hn::Add(hn::Add(hn::Set(d, down[s]), hn::Mul(lane, hn::Set(d, strip_row.down))), hn::Set(d, half));
-            const auto x = hn::Add(hn::Add(hn::Set(d, right[s]), hn::Mul(lane, hn::Set(d, strip_row.right))), hn::Set(d, half));
-            const auto whole_y = hn::Floor(y), whole_x = hn::Floor(x);
-            const auto at =
-                hn::Add(hn::Mul(hn::ConvertTo(integers, whole_y), hn::Set(integers, pitch)), hn::ConvertTo(integers, whole_x));
-            hn::Store(at, integers, offset + k);
-            if constexpr (interpolation == Interpolation::bilinear) {
-                hn::Store(hn::Sub(y, whole_y), d, below + k);
-                hn::Store(hn::Sub(x, whole_x), d, beside + k);
-            }
-        }
-    }
-
-    HWY_INLINE hn::Vec<Lanes> mix(std::size_t k, hn::Vec<Lanes> a, hn::Vec<Lanes> b, hn::Vec<Lanes> c, hn::Vec<Lanes> e) const {
-        const Lanes d;
-        const auto to_right = hn::Load(d, beside + k), to_below = hn::Load(d, below + k);
-        const auto upper = hn::Add(a, hn::Mul(to_right, hn::Sub(b, a))), lower = hn::Add(c, hn::Mul(to_right, hn::Sub(e, c)));
-        return hn::Add(upper, hn::Mul(to_below, hn::Sub(lower, upper)));
-    }
-};
-
-HWY_INLINE void interpolate(const Chunk& chunk, const std::uint32_t* squares, std::uint8_t* out, std::size_t count) {
-    const Lanes d;
-    const Integers integers;
-    const hn::Rebind<std::uint8_t, Lanes> bytes;
-    const auto mask = hn::Set(integers, 255);
-    for (std::size_t k = 0; k < count; k += hn::Lanes(d)) {
-        const auto square = hn::BitCast(integers, hn::Load(hn::RebindToUnsigned<Lanes>(), squares + k));
-        const auto low = [&](auto word) HWY_ATTR { return hn::ConvertTo(d, hn::And(word, mask)); };
-        const auto value = chunk.mix(k, low(square), low(hn::ShiftRight<8>(square)), low(hn::ShiftRight<16>(square)),
-                                     low(hn::ShiftRight<24>(square)));
-        hn::StoreU(hn::DemoteTo(bytes, hn::NearestInt(value)), bytes, out + k);
-    }
-}
-
-HWY_INLINE void interpolate(const Chunk& chunk, const float* upper, const float* lower, float* out, std::size_t count) {
-    const Lanes d;
-    for (std::size_t k = 0; k < count; k += hn::Lanes(d)) {
-        hn::Vec<Lanes> a, b, c, e;
-        hn::LoadInterleaved2(d, upper + 2 * k, a, b);
-        hn::LoadInterleaved2(d, lower + 2 * k, c, e);
-        hn::StoreU(chunk.mix(k, a, b, c, e), d, out + k);
-    }
-}
-
-// Strips of a row of the result whose pixels all have their neighbours within the window.
-template <class T, Interpolation interpolation>
-std::size_t affine_strips(const StripRow& row, const T* pixels, std::ptrdiff_t pitch, T* out, std::size_t strips) {
-    Chunk chunk;
-    for (std::size_t first = 0; first < strips; first += Chunk::strips, out += Chunk::pixels) {
-        const std::size_t count = strips - first < Chunk::strips ? strips - first : Chunk::strips;
-        chunk.place(row, first);
-        chunk.template spread<interpolation>(row, static_cast<std::int32_t>(pitch), count * strip_columns);
-        alignas(32) std::conditional_t<sizeof(T) == 1, std::uint32_t, float> around[sizeof(T) == 1 ? 1 : 2]
-                                                                                   [Chunk::pixels * (sizeof(T) == 1 ? 1 : 2)];
-        for (std::size_t s = 0; s < count; ++s) {
-            const T* const from = pixels + (chunk.row[s] - row.top) * pitch + (chunk.column[s] - row.left);
-            const std::int32_t* const offset = chunk.offset + s * strip_columns;
-            for (std::size_t l = 0; l < strip_columns; ++l) {
-                const T* const pixel = from + offset[l];
-                const std::size_t k = s * strip_columns + l;
-                if constexpr (interpolation == Interpolation::nearest) {
-                    out[k] = *pixel;
-                } else {
-                    Pair<T> upper, lower;
-                    std::memcpy(&upper, pixel, sizeof upper);
-                    std::memcpy(&lower, pixel + pitch, sizeof lower);
-                    if constexpr (sizeof(T) == 1) {
-                        around[0][k] = std::uint32_t{upper} | static_cast<std::uint32_t>(lower) << 16;
-                    } else {
-                        std::memcpy(around[0] + 2 * k, &upper, sizeof upper);
-                        std::memcpy(around[1] + 2 * k, &lower, sizeof lower);
-                    }
-                }
-            }
-        }
-        if constexpr (interpolation == Interpolation::bilinear) {
-            if constexpr (sizeof(T) == 1)
-                interpolate(chunk, around[0], out, count * strip_columns);
-            else
-                interpolate(chunk, around[0], around[1], out, count * strip_columns);
-        }
-    }
-    return strips;
-}
+#include "kernels/affine_vectors.hpp"
 
 #else
 
 template <class T, Interpolation>
 std::size_t affine_strips(const StripRow&, const T*, std::ptrdiff_t, T*, std::size_t) {
+    return 0;
+}
+template <class T, Interpolation>
+std::size_t affine_border_strips(const StripRow&, const Framed<T>&, T*, std::size_t) {
     return 0;
 }
 
@@ -241,6 +117,8 @@ T pixel(const Source<T>& source, const StripRow& row, const Strip& strip, std::s
 template <class T, Interpolation interpolation>
 void transform(const Source<T>& source, view<T, 2> out, const Affine& map, Place at) {
     const auto vectors = PENSTOCK_PICK(affine_strips<T, interpolation>);
+    const auto at_borders = PENSTOCK_PICK(affine_border_strips<T, interpolation>);
+    const Framed<T> framed{source.window, source.whole, source.border};
     const view<const T, 2>& window = source.window;
     const auto top = static_cast<std::ptrdiff_t>(source.whole.at.row), left = static_cast<std::ptrdiff_t>(source.whole.at.column);
     const std::size_t end = at.column + out.extent(1);
@@ -261,15 +139,31 @@ void transform(const Source<T>& source, view<T, 2> out, const Affine& map, Place
                               {static_cast<double>(top) + static_cast<double>(window.extent(0)) - 3,
                                static_cast<double>(left) + static_cast<double>(window.extent(1)) - 6},
                               window.stride(0));
-        StripRow inner = row;
-        inner.first_column = from;
-        inner.top = top;
-        inner.left = left;
-        const std::size_t strips = (until - from) / strip_columns;
-        const std::size_t done =
-            strips > 0 ? vectors(inner, window.data(), window.stride(0), to + (from - at.column), strips) : 0;
-        plainly(at.column, done > 0 ? from : end);
-        if (done > 0) plainly(from + done * strip_columns, end);
+        const std::size_t begin = std::min(end, (at.column + strip_columns - 1) / strip_columns * strip_columns);
+        const std::size_t last = std::max(begin, end / strip_columns * strip_columns);
+        const auto by_strips = [&](std::size_t first, std::size_t behind, auto strips_of) {
+            if (first >= behind) return;
+            StripRow strips = row;
+            strips.first_column = first;
+            strips.top = top;
+            strips.left = left;
+            plainly(first + strip_columns * strips_of(strips, to + (first - at.column), (behind - first) / strip_columns),
+                    behind);
+        };
+        const auto border_strips = [&](const StripRow& strips, T* out_of, std::size_t count) {
+            return row.within_one_turn(at.column, end, framed) ? at_borders(strips, framed, out_of, count) : std::size_t{0};
+        };
+        plainly(at.column, begin);
+        if (from < until) {
+            by_strips(begin, from, border_strips);
+            by_strips(from, until, [&](const StripRow& strips, T* out_of, std::size_t count) {
+                return vectors(strips, window.data(), window.stride(0), out_of, count);
+            });
+            by_strips(until, last, border_strips);
+        } else {
+            by_strips(begin, last, border_strips);
+        }
+        plainly(last, end);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "kernels/affine.hpp"
@@ -27,6 +28,33 @@ inline std::ptrdiff_t floor_of(Float number) noexcept {
     return towards_zero - (static_cast<Float>(towards_zero) > number ? 1 : 0);
 }
 
+/// One axis of a window: where it begins in the image, and the image's size. Meaningful where 32 bits hold it.
+struct Axis {
+    std::int32_t first = 0, size = 0;
+};
+
+/// A window of an image and what lies around the image, in 32 bits; not `fits` where they do not hold it.
+template <class T>
+struct Framed {
+    const T* pixels;
+    std::int32_t pitch;
+    Axis rows, columns;
+    Border<T> border;
+    bool fits;
+
+    Framed(view<const T, 2> window, const Whole& whole, Border<T> around) noexcept
+        : pixels(window.data()),
+          pitch(static_cast<std::int32_t>(window.stride(0))),
+          rows{static_cast<std::int32_t>(whole.at.row), static_cast<std::int32_t>(whole.rows)},
+          columns{static_cast<std::int32_t>(whole.at.column), static_cast<std::int32_t>(whole.columns)},
+          border(around),
+          // A negative pitch would look like the constant.
+          fits(!window.empty() && window.stride(0) >= 0 && whole.rows < most && whole.columns < most &&
+               static_cast<double>(window.stride(0)) * static_cast<double>(window.extent(0)) < most) {}
+
+    static constexpr std::size_t most = std::size_t{1} << 29;
+};
+
 /// The strips of one row of the result.
 struct StripRow {
     double row_of_first, row_a_column, column_of_first, column_a_column;  ///< of column 0, and from there on
@@ -49,6 +77,19 @@ struct StripRow {
         const std::ptrdiff_t i = floor_of(y), j = floor_of(x);
         return {i, j, static_cast<float>(y - static_cast<double>(i)), static_cast<float>(x - static_cast<double>(j))};
     }
+    /// Whether all pixels between two columns of the result come from within the image turned round once at each side, and with
+    /// that from where 32 bits hold it.
+    template <class T>
+    bool within_one_turn(std::size_t from, std::size_t to, const Framed<T>& framed) const noexcept {
+        const auto near = [&](double start, double step, const Axis& axis) {
+            const double a = start + step * static_cast<double>(from), b = start + step * static_cast<double>(to);
+            const double most = framed.border.rule == Outside::reflect101 ? axis.size : static_cast<double>(Framed<T>::most);
+            return std::min(a, b) - 8 * std::abs(step) > 3 - most && std::max(a, b) + 8 * std::abs(step) < axis.size + most - 5;
+        };
+        return framed.fits && near(row_of_first, row_a_column, framed.rows) &&
+               near(column_of_first, column_a_column, framed.columns);
+    }
+
     /// The whole strips between two columns of the result whose pixels come from between `low` and `high` (rows and columns):
     /// first column, and the one behind the last. None where 32 bits would not hold the distances within a strip.
     std::pair<std::size_t, std::size_t> strips_within(std::size_t from, std::size_t to, std::pair<double, double> low,
