@@ -166,6 +166,8 @@ class Machine {
 
     /// Number of targets.
     int targets() const noexcept;
+    /// The processor that this target is pinned to, or -1. Throws UsageError for a target that there is not.
+    int processor(int target) const;
     const MachineOptions& options() const noexcept;
     /// The processor that each target is pinned to, or -1, and everything else worth a line in a report.
     std::string description() const;

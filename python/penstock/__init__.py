@@ -84,9 +84,11 @@ from penstock.errors import (
     TaskCancelled,
     TaskFailed,
     TeamNameTaken,
+    TimeLimitExceeded,
     Truncated,
     UnreadableRemote,
     UsageError,
+    WorkerDied,
     WouldDeadlock,
     WrongHost,
 )
@@ -100,7 +102,7 @@ __all__ = [
     "MembersMissing", "Membership", "MessageTooLong", "Messenger", "MessengerClosed", "Multicast", "Mutex", "NestingTooDeep",
     "NoSuchRank", "Out", "OutOfBounds", "QueueFull", "Rank", "RankDied", "RankEnded", "RankFailed", "RankLeft", "RankLost",
     "Region", "Remote", "RemoteCounter", "RemoteFlag", "Request", "SettingError", "SharedMutex", "Snapshot", "Status",
-    "SystemError", "Target", "TaskCancelled", "TaskFailed", "TeamHost", "TeamNameTaken", "Truncated", "UnreadableRemote",
-    "UsageError", "WouldDeadlock", "WrongHost", "any_source", "compiled", "distance", "gallery", "join", "run_app", "spmd",
+    "SystemError", "Target", "TaskCancelled", "TaskFailed", "TeamHost", "TeamNameTaken", "TimeLimitExceeded", "Truncated", "UnreadableRemote",
+    "UsageError", "WorkerDied", "WouldDeadlock", "WrongHost", "any_source", "compiled", "distance", "gallery", "join", "run_app", "spmd",
     "topology", "wait_all", "wait_any",
 ]  # fmt: skip

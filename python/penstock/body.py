@@ -34,6 +34,14 @@ def compiled(function: Any, signature: str | None = None, name: str | None = Non
     return Body(address, str(found), list(found.parameters), name or own_name, function)
 
 
+def is_compiled(function: Any) -> bool:
+    """Is this callable one of the kinds of compiled functions, rather than a Python body?"""
+    if _is_numba_cfunc(function) or isinstance(function, ctypes._CFuncPtr):  # noqa: SLF001 - the only name of the base of all function pointers
+        return True
+    backend = sys.modules.get("_cffi_backend")
+    return backend is not None and isinstance(function, backend._CDataBase)  # noqa: SLF001 - the base of all cffi objects
+
+
 def _look_into(function: Any, needs_signature: bool) -> tuple[int, Signature | None, str]:
     """Address, declared signature where one is needed and there is one, and name."""
     if isinstance(function, int) and not isinstance(function, bool):
@@ -58,20 +66,14 @@ def _look_into(function: Any, needs_signature: bool) -> tuple[int, Signature | N
 
 def _refusal(function: Any) -> str:
     kind = type(function).__name__
-    if type(function).__module__.startswith("numba"):
-        return (
-            f"{getattr(function, '__name__', kind)} is a numba {kind}, which has no fixed address; compile it with "
-            "numba.cfunc('void(CPointer(float32), intp)')"
-        )
     if callable(function):
         return (
-            f"{getattr(function, '__name__', kind)} is a Python callable. Bodies are compiled functions, which run without the "
-            "interpreter's lock; plain Python functions come with worker processes, in a later version. Make it compiled: "
-            "@numba.cfunc('void(CPointer(float32), intp)'), with numba.carray(x, n) inside"
+            f"{getattr(function, '__name__', kind)} is a Python callable, not a compiled function: call it without signature=, or compile "
+            "it: @numba.cfunc('void(CPointer(float32), intp)'), with numba.carray(x, n) inside"
         )
     return (
-        f"a {kind} is no body; give a numba cfunc, a ctypes or cffi function pointer, a capsule whose name is its C signature, or an "
-        "address with signature='void (...)'"
+        f"a {kind} is no body; give a Python function, a numba cfunc, a ctypes or cffi function pointer, a capsule whose name is its C "
+        "signature, or an address with signature='void (...)'"
     )
 
 

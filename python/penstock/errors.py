@@ -55,6 +55,31 @@ class TaskCancelled(Error):
     """The task that a handle stands for was cancelled before it started."""
 
 
+class WorkerDied(Error):
+    """The worker interpreter that ran a task ended before the task did: a crash, an exit, or a kill.
+
+    task: name of the body
+    target: number of the worker
+    pid: its process
+    exit_code, signal: how it ended, None where that is not how or not known
+    """
+
+    task: str = ""
+    target: int = -1
+    pid: int = 0
+    exit_code: int | None = None
+    signal: int | None = None
+
+
+class TimeLimitExceeded(WorkerDied):
+    """A task ran longer than its `time_limit`, so its worker was ended.
+
+    limit: seconds
+    """
+
+    limit: float = 0.0
+
+
 class QueueFull(Error):
     """A call was refused because everything that may hold it is full (`when_full="refuse"`)."""
 

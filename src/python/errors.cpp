@@ -14,6 +14,7 @@
 #include "penstock/spmd.hpp"
 #include "python_machine.hpp"
 #include "rank_session.hpp"
+#include "task_outcome.hpp"
 
 namespace penstock::python {
 namespace {
@@ -28,6 +29,8 @@ void raise(const nb::object& error) { PyErr_SetObject(reinterpret_cast<PyObject*
 nb::object cause_of(const std::exception_ptr& exception) {
     try {
         std::rethrow_exception(exception);
+    } catch (const BodyFailed& cause) {
+        return exception_of(*cause.task());
     } catch (const Error& cause) {
         return make("Error", cause);
     } catch (const std::bad_alloc&) {
@@ -93,12 +96,7 @@ void translate(const std::exception_ptr& exception, void*) {
         made.attr("argument") = error.argument();
         raise(made);
     } catch (const TaskFailed& error) {
-        nb::object made = make("TaskFailed", error);
-        made.attr("task") = error.task();
-        made.attr("target") = error.target();
-        made.attr("others") = error.others();
-        made.attr("__cause__") = cause_of(error.cause());
-        raise(made);
+        raise(failure_object(error));
     } catch (const SystemError& error) {
         nb::object made = make("SystemError", error);
         made.attr("number") = error.number();
@@ -192,6 +190,15 @@ void translate(const std::exception_ptr& exception, void*) {
 }
 
 }  // namespace
+
+nb::object failure_object(const TaskFailed& error) {
+    nb::object made = make("TaskFailed", error);
+    made.attr("task") = error.task();
+    made.attr("target") = error.target();
+    made.attr("others") = error.others();
+    made.attr("__cause__") = cause_of(error.cause());
+    return made;
+}
 
 void bind_errors(nb::module_&) { nb::register_exception_translator(&translate); }
 

@@ -67,57 +67,6 @@ MachineOptions options_of(std::optional<std::int64_t> targets, std::int64_t dept
     return options;
 }
 
-std::vector<Handle> handles_of(const nb::iterable& handles, std::shared_ptr<Ledger>& ledger) {
-    std::vector<Handle> plain;
-    for (nb::handle item : handles) {
-        if (!nb::isinstance<PythonHandle>(item)) throw UsageError("wait_any and wait_all take handles, as machine.call returns them");
-        const auto& handle = nb::cast<const PythonHandle&>(item);
-        plain.push_back(handle.handle);
-        ledger = handle.ledger;
-    }
-    return plain;
-}
-
-void bind_handle(nb::module_& module) {
-    nb::class_<PythonHandle>(module, "Handle", nb::is_final(),
-                             "Stands for one issued task. Cheap; may be dropped, and outlives its machine (then it says so).")
-        .def("wait", &PythonHandle::wait, nb::arg("help") = false,
-             "Returns when the task has completed. With help=True this thread runs other tasks that it issued meanwhile.\n\n"
-             "Other Python threads run meanwhile. Raises TaskFailed, TaskCancelled, MachineGone, WouldDeadlock.")
-        .def("ready", [](const PythonHandle& handle) { return handle.handle.ready(); },
-             "Has the task completed (or its machine gone)? Never blocks, never raises.")
-        .def("cancel", [](const PythonHandle& handle) { return handle.handle.cancel(); },
-             "Asks that the task be skipped if it has not started. False when it has completed already; wait() of a skipped task\n"
-             "raises TaskCancelled.")
-        .def("__eq__", [](const PythonHandle& a, const PythonHandle& b) { return a.handle == b.handle; })
-        .def("__eq__", [](const PythonHandle&, nb::handle) { return false; })
-        .def("__repr__", [](const PythonHandle& handle) {
-            return std::string("penstock.Handle(") + (handle.handle.ready() ? "complete)" : "outstanding)");
-        });
-    module.def("wait_all", [](const nb::iterable& handles) {
-        std::shared_ptr<Ledger> ledger;
-        const auto plain = handles_of(handles, ledger);
-        {
-            const nb::gil_scoped_release release;
-            wait_all(plain);
-        }
-        if (ledger) ledger->sweep();
-    }, nb::arg("handles"), nb::sig("def wait_all(handles: Iterable[Handle]) -> None"),
-        "Waits for all of these, helping. Raises the first failure when all have completed.");
-    module.def("wait_any", [](const nb::iterable& handles) {
-        std::shared_ptr<Ledger> ledger;
-        const auto plain = handles_of(handles, ledger);
-        std::size_t index = 0;
-        {
-            const nb::gil_scoped_release release;
-            index = wait_any(plain);
-        }
-        if (ledger) ledger->sweep();
-        return index;
-    }, nb::arg("handles"), nb::sig("def wait_any(handles: Iterable[Handle]) -> int"),
-        "Waits until one of these has completed and returns its index, helping. Raises UsageError for none, and what wait() would.");
-}
-
 constexpr const char* call_doc =
     "Issues a task that calls `body` with these arguments, and returns at once.\n\n"
     "`body`: a compiled function that returns nothing: a numba cfunc, a ctypes or cffi function pointer with its types declared, a\n"
@@ -125,13 +74,18 @@ constexpr const char* call_doc =
     "('void (const float*, intptr_t, float)'). Tagged arrays In(x), Out(x), InOut(x) reach it as `T*, intptr_t n` (contiguous) or\n"
     "`T*, intptr_t rows, intptr_t columns, intptr_t pitch` (strided; pitch in elements), as its signature asks; numbers in the type that it\n"
     "declares. Arrays and body are held until the task has completed; do not touch what a task writes before that.\n\n"
-    "Raises ArgumentError (element type, layout, range, null, overlap), BodyError for what is no compiled function, QueueFull and\n"
-    "MachineGone. Costs about a microsecond, tags not included.";
+    "Or any other callable: a Python body, which runs in one of the machine's worker interpreters. It is carried over once, as it is at\n"
+    "its first call. Tagged arrays reach it as NumPy arrays: those of machine.array are used in place, others are copied there and, Out\n"
+    "and InOut, back. Everything else is pickled. What it returns is handle.result(). `time_limit`: seconds after which it is ended, with\n"
+    "its worker.\n\n"
+    "Raises ArgumentError (element type, layout, range, null, overlap), BodyError for what is no function, UsageError for what cannot\n"
+    "be carried over, QueueFull and MachineGone. Costs about a microsecond, tags not included.";
 
 }  // namespace
 
 void bind_machine(nb::module_& module) {
     bind_handle(module);
+    bind_worker_process(module);
     nb::class_<PythonMachine> machine(
         module, "Machine",
         "Targets, each a pinned thread that executes tasks, and the lanes to them. Any Python thread may call.\n\n"
@@ -166,10 +120,11 @@ void bind_machine(nb::module_& module) {
              "`spin`: seconds that an idle target spins before it sleeps. `local_store`: bytes of each target's, 0 for half of its L2 cache.\n"
              "`nesting_limit`: how deep tasks may wait inside tasks.\n\n"
              "Raises UsageError for values out of range, SystemError when the system gives no more threads or memory.")
-        .def("call", [](PythonMachine& self, nb::handle body, const nb::args& arguments, nb::handle signature) {
-                 return self.call(Initiator::any_target, body, arguments, signature);
+        .def("call", [](PythonMachine& self, nb::handle body, const nb::args& arguments, nb::handle signature, std::optional<double> time_limit) {
+                 return self.call(Initiator::any_target, body, arguments, signature, time_limit);
              }, nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
-             nb::sig("def call(self, body: Any, *arguments: In | Out | InOut | float | int | bool, signature: str | None = None) -> Handle"),
+             nb::arg("time_limit").none() = nb::none(),
+             nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | None = None) -> Handle"),
              call_doc)
         .def("on", [](nb::handle self, int target) {
                  nb::cast<PythonMachine&>(self).live()->on(target);
@@ -192,6 +147,33 @@ void bind_machine(nb::module_& module) {
                  }
              }, nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(),
              nb::sig("def __exit__(self, type: Any, error: Any, traceback: Any) -> None"))
+        .def("map", [](nb::handle self, nb::handle function, const nb::args& iterables, nb::handle chunksize) {
+                 return nb::module_::import_("penstock.executor").attr("mapped")(self, function, nb::borrow<nb::tuple>(iterables), chunksize);
+             }, nb::arg("function"), nb::arg("iterables"), nb::kw_only(), nb::arg("chunksize").none() = nb::none(),
+             nb::sig("def map(self, function: Callable[..., Any], *iterables: Iterable[Any], chunksize: int | None = None) -> Iterator[Any]"),
+             "The results of function(*items) in the order of the items, as the built-in map gives them, run by the worker interpreters.\n\n"
+             "It starts at once and takes items as results are taken, so that the iterables may be without end. `chunksize`: items that travel\n"
+             "together, by default as many as make about a millisecond. Raises TaskFailed where the first failure's result would come.")
+        .def("executor", [](nb::handle self) { return nb::module_::import_("penstock.executor").attr("Executor")(self); },
+             nb::sig("def executor(self) -> Any"),
+             "This machine as a concurrent.futures.Executor: submit() with its futures, map(), shutdown(). Bodies raise their own exceptions\n"
+             "there. A thread of its own finishes what has completed.")
+        .def("notification_descriptor", [](PythonMachine& self) { return self.workers()->notice(); },
+             "A descriptor that becomes readable when a Python body completes after poll(): for select, epoll and event loops. It is the\n"
+             "machine's; do not read or close it.")
+        .def("poll", [](PythonMachine& self) { self.workers()->rearm(); },
+             "Finishes the Python bodies that have completed, runs the call-backs that are due, and asks for the descriptor to tell of more.")
+        .def("_submit", [](PythonMachine& self, nb::handle body, const nb::tuple& arguments, const nb::dict& keywords) {
+                 return self.submit(body, arguments, keywords);
+             }, nb::arg("body"), nb::arg("arguments"), nb::arg("keywords"))
+        .def("_is_compiled", [](const PythonMachine& self, nb::handle body) { return !self.is_python_body(body, nb::none()); }, nb::arg("body"))
+        .def("array", &PythonMachine::array, nb::arg("shape"), nb::arg("dtype") = "float64",
+             nb::sig("def array(self, shape: int | Sequence[int], dtype: Any = 'float64') -> Any"),
+             "A NumPy array of zeros in the machine's shared heap: every target and every worker interpreter uses it in place. It keeps its\n"
+             "memory, so it may outlive the machine. Raises ElementError for types that hold Python objects, SystemError when there is not\n"
+             "that much memory.")
+        .def_prop_ro("worker_pids", &PythonMachine::worker_pids,
+                     "Process numbers of the worker interpreters, 0 for one that is being started; empty before the first Python body.")
         .def_prop_ro("closed", &PythonMachine::closed, "Has the machine been closed?")
         .def_prop_ro("targets", [](const PythonMachine& self) { return self.live()->targets(); }, "Number of targets.")
         .def_prop_ro("description", [](const PythonMachine& self) { return self.live()->description(); },
@@ -202,10 +184,11 @@ void bind_machine(nb::module_& module) {
     bind_trace(module, machine);
 
     nb::class_<PythonTarget>(module, "Target", nb::is_final(), "One target of a machine, as the receiver of calls: machine.on(number).")
-        .def("call", [](PythonTarget& self, nb::handle body, const nb::args& arguments, nb::handle signature) {
-                 return nb::cast<PythonMachine&>(self.machine).call(self.number, body, arguments, signature);
+        .def("call", [](PythonTarget& self, nb::handle body, const nb::args& arguments, nb::handle signature, std::optional<double> time_limit) {
+                 return nb::cast<PythonMachine&>(self.machine).call(self.number, body, arguments, signature, time_limit);
              }, nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
-             nb::sig("def call(self, body: Any, *arguments: In | Out | InOut | float | int | bool, signature: str | None = None) -> Handle"),
+             nb::arg("time_limit").none() = nb::none(),
+             nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | None = None) -> Handle"),
              "As Machine.call; nobody but this target runs the task.")
         .def_prop_ro("number", [](const PythonTarget& self) { return self.number; }, "Its number, from 0.");
 }

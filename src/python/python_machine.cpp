@@ -1,9 +1,22 @@
 #include "python_machine.hpp"
 
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "foreign_call.hpp"
 #include "penstock/error.hpp"
+#include "rank_session.hpp"
+#include "task_outcome.hpp"
 #include "words.hpp"
 
 namespace penstock::python {
@@ -18,17 +31,31 @@ struct DestroyWithoutInterpreter {
     }
 };
 
-}  // namespace
-
-void PythonHandle::wait(bool helping) const {
-    if (!handle.ready()) {
-        const nb::gil_scoped_release release;
-        helping ? handle.wait(help) : handle.wait();
-    } else {
-        handle.wait();  // complete: returns, or throws what the task threw
-    }
-    ledger->sweep();
+std::chrono::nanoseconds limit_of(double seconds) {
+    if (!(seconds > 0 && seconds <= 1e9)) throw UsageError("time_limit is in seconds, more than 0 and at most 1,000,000,000");
+    return std::chrono::ceil<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
 }
+
+/// The failure that a wait of the task layer ends by, if it does. Without the interpreter's lock meanwhile.
+template <class Wait>
+std::optional<TaskFailed> failure_of(Wait&& wait) {
+    const nb::gil_scoped_release release;
+    try {
+        wait();
+    } catch (const TaskFailed& failure) {
+        return failure;
+    }
+    return std::nullopt;
+}
+
+/// One TaskFailed for all: the first of the task layer, or else the first of Python's.
+void throw_all(const std::optional<TaskFailed>& failure, const std::vector<TaskPointer>& failed) {
+    for (const TaskPointer& task : failed) task->delivered = true;
+    if (failure) throw TaskFailed(failure->task(), failure->target(), failure->cause(), failure->others() + failed.size());
+    throw_failures(failed);
+}
+
+}  // namespace
 
 PythonMachine::PythonMachine(const MachineOptions& options) {
     const nb::gil_scoped_release release;
@@ -45,14 +72,14 @@ void PythonMachine::close() {
     auto machine = live();
     if (machine->in_task()) throw WouldDeadlock("a machine cannot be closed by one of its own tasks; close it where it was made");
     std::exception_ptr failure;
-    {
-        const nb::gil_scoped_release release;
-        try {
-            machine->finish();
-        } catch (...) {
-            failure = std::current_exception();
-        }
+    try {
+        finish();
+    } catch (const nb::python_error&) {
+        throw;  // Ctrl-C: there are tasks still
+    } catch (...) {
+        failure = std::current_exception();
     }
+    pool_ = nullptr;
     machine_ = nullptr;
     machine = nullptr;
     ledger_->sweep();
@@ -67,15 +94,22 @@ bool PythonMachine::may_block(const Machine& machine) const {
     return (room != 0 && issued_ >= room) || machine.in_task();
 }
 
-PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& arguments, nb::handle signature) {
+PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& arguments, nb::handle signature, std::optional<double> time_limit) {
     const auto machine = live();
+    if (is_python_body(body, signature)) {
+        TaskWishes wishes;
+        wishes.target = target;
+        if (time_limit) wishes.limit = limit_of(*time_limit);
+        return call_python(body, arguments, {}, wishes);
+    }
+    if (time_limit) throw UsageError("a time limit is for bodies that can be ended: Python bodies, which run in processes of their own");
     nb::object held_body = body_of(body, signature);
     const Words words{*nb::inst_ptr<Body>(held_body), arguments};
     const auto issue = [&] {
         if (target != Initiator::any_target) machine->on(target);  // refuses a target that there is not
         return issue_foreign(machine->initiator(), target, words.plan(), words.data());
     };
-    PythonHandle handle{{}, ledger_};
+    PythonHandle handle{{}, ledger_, {}, {}};
     if (may_block(*machine)) [[unlikely]] {
         const nb::gil_scoped_release release;
         handle.handle = issue();
@@ -87,30 +121,132 @@ PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& ar
     return handle;
 }
 
+// ---- Python bodies ----
+
+bool PythonMachine::is_python_body(nb::handle body, nb::handle signature) const {
+    static const nb::handle function_type = nb::object(nb::module_::import_("types").attr("FunctionType")).release();
+    const nb::handle type = body.type();
+    if (type.is(function_type) && signature.is_none()) return true;
+    if (!signature.is_none() || nb::isinstance<Body>(body) || PyCallable_Check(body.ptr()) == 0) return false;
+    if (pool_ != nullptr && pool_->knows(body)) return true;
+    static const nb::handle is_compiled = nb::object(nb::module_::import_("penstock.body").attr("is_compiled")).release();
+    return !nb::cast<bool>(is_compiled(body));
+}
+
+std::shared_ptr<WorkerPool> PythonMachine::workers() {
+    if (pool_ != nullptr) return pool_;
+    const auto machine = live();
+    WorkerCommand command;
+    command.arguments = nb::cast<std::vector<std::string>>(nb::module_::import_("penstock.interpreters").attr("command")());
+    for (char** variable = environ; *variable != nullptr; ++variable) command.environment.emplace_back(*variable);
+    for (int t = 0; t < machine->targets(); ++t) command.processors.push_back(machine->processor(t));
+    const auto count = static_cast<std::uint32_t>(machine->targets());
+    pool_ = std::make_shared<WorkerPool>(count, machine->options(), std::make_shared<TaskHeap>(machine->heap()), std::move(command));
+    return pool_;
+}
+
+std::vector<int> PythonMachine::worker_pids() const {
+    static_cast<void>(live());
+    return pool_ == nullptr ? std::vector<int>{} : pool_->pids();
+}
+
+PythonHandle PythonMachine::call_python(nb::handle body, const nb::tuple& arguments, nb::handle names, const TaskWishes& wishes) {
+    const auto machine = live();
+    if (wishes.target != Initiator::any_target) machine->on(wishes.target);  // refuses a target that there is not
+    if (machine->targets() == 0) return {{}, ledger_, run_at_once(body, arguments, names), {}};
+    const auto pool = workers();
+    return {{}, ledger_, pool->issue(body, arguments, names, wishes), pool};
+}
+
+PythonHandle PythonMachine::submit(nb::handle body, const nb::tuple& arguments, const nb::dict& keywords) {
+    if (!is_python_body(body, nb::none())) {
+        if (keywords.size() != 0) throw UsageError("compiled bodies have no arguments with names");
+        return call(Initiator::any_target, body, nb::borrow<nb::args>(arguments), nb::none(), {});
+    }
+    if (keywords.size() == 0) return call_python(body, arguments, {}, {});
+    const nb::object names = nb::tuple(keywords.keys());
+    return call_python(body, nb::cast<nb::tuple>(arguments + nb::tuple(keywords.values())), names, {});
+}
+
+/// On a machine without targets every task runs inside its call.
+TaskPointer PythonMachine::run_at_once(nb::handle body, const nb::tuple& arguments, nb::handle names) {
+    auto task = std::make_shared<PythonTask>();
+    task->function = std::make_shared<CarriedFunction>();
+    task->function->name = nb::cast<std::string>(nb::str(nb::getattr(body, "__qualname__", nb::repr(body))));
+    task->finished = true;
+    nb::list given;
+    std::vector<const ArrayArgument*> arrays;
+    for (nb::handle argument : arguments) {
+        const ArrayArgument* const array = array_argument(argument);
+        arrays.push_back(array);
+        given.append(array == nullptr ? nb::borrow(argument) : nb::module_::import_("numpy").attr("asarray")(array->object()));
+    }
+    check_overlap(task->function->name, arrays);
+    const std::size_t named = names.is_valid() ? nb::len(names) : 0;
+    nb::list positional;
+    nb::dict keywords;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+        if (i < given.size() - named) positional.append(given[i]);
+        else keywords[names[i - (given.size() - named)]] = given[i];
+    }
+    try {
+        task->result = body(*positional, **keywords);
+        task->outcome = Outcome::value;
+    } catch (nb::python_error& error) {
+        if (!error.matches(PyExc_Exception)) throw;
+        task->result = nb::borrow(error.value());
+        task->outcome = Outcome::raised;
+        failed_at_once_.push_back(task);
+    }
+    return task;
+}
+
+nb::object PythonMachine::array(nb::handle shape, nb::handle dtype) {
+    const auto machine = live();
+    const nb::module_ numpy = nb::module_::import_("numpy");
+    const nb::object type = numpy.attr("dtype")(dtype);
+    if (nb::cast<bool>(type.attr("hasobject"))) throw ElementError("arrays in the shared heap cannot hold Python objects; choose a type of fixed size");
+    const nb::object sizes = PyLong_Check(shape.ptr()) ? nb::object(nb::make_tuple(shape)) : nb::object(nb::tuple(shape));
+    std::size_t bytes = nb::cast<std::size_t>(type.attr("itemsize"));
+    for (nb::handle extent : sizes) {
+        const auto n = nb::cast<std::int64_t>(nb::module_::import_("operator").attr("index")(extent));
+        if (n < 0) throw UsageError("the extents of an array are 0 or more");
+        if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(n), &bytes)) throw SystemError("an array of that shape", ENOMEM);
+    }
+    if (bytes >= machine->heap()->size()) throw SystemError("an array of " + std::to_string(bytes) + " bytes", ENOMEM);
+    auto memory = std::make_unique<SharedArray<std::byte>>(machine->array<std::byte>(std::max<std::size_t>(bytes, 1)));
+    std::byte* const data = memory->data();
+    const nb::capsule owner(memory.release(), [](void* held) noexcept { delete static_cast<SharedArray<std::byte>*>(held); });
+    const nb::object whole = nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(data, {bytes}, owner));
+    return whole.attr("view")(type).attr("reshape")(sizes);
+}
+
 void PythonMachine::barrier() {
     const auto machine = live();
-    const auto tidy = [&] {
-        ledger_->sweep();
-        issued_ = ledger_->size();
-    };
-    try {
-        const nb::gil_scoped_release release;
-        machine->barrier();
-    } catch (...) {
-        tidy();
-        throw;
-    }
-    tidy();
+    const auto failure = failure_of([&] { machine->barrier(); });
+    ledger_->sweep();
+    issued_ = ledger_->size();
+    std::vector<TaskPointer> failed;
+    if (pool_ != nullptr) failed = pool_->barrier();
+    take_python_failures(failed);
+    throw_all(failure, failed);
 }
 
 void PythonMachine::finish() {
     const auto machine = live();
-    {
-        const nb::gil_scoped_release release;
-        machine->finish();
-    }
+    const auto failure = failure_of([&] { machine->finish(); });
     ledger_->sweep();
     issued_ = ledger_->size();
+    std::vector<TaskPointer> failed;
+    if (pool_ != nullptr) failed = pool_->finish();
+    take_python_failures(failed);
+    throw_all(failure, failed);
+}
+
+void PythonMachine::take_python_failures(std::vector<TaskPointer>& failed) {
+    for (TaskPointer& task : failed_at_once_)
+        if (!task->delivered) failed.push_back(std::move(task));
+    failed_at_once_.clear();
 }
 
 }  // namespace penstock::python

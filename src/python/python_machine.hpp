@@ -6,19 +6,39 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "ledger.hpp"
 #include "penstock/machine.hpp"
+#include "python_task.hpp"
+#include "worker_pool.hpp"
 
 namespace penstock::python {
 
-/// A handle, and the ledger to tidy when its task is seen to be complete.
+/// A handle, and the ledger to tidy when its task is seen to be complete. Of a task with a Python body: the task, and who runs it.
 struct PythonHandle {
     Handle handle;
     std::shared_ptr<Ledger> ledger;
+    TaskPointer task;
+    std::weak_ptr<WorkerPool> pool;
 
     void wait(bool helping) const;
+    bool ready() const;
+    bool cancel() const;
+    /// Waits for at most so long; none: for ever. False when it has not completed.
+    bool wait_for(std::optional<double> seconds) const;
+    nb::object result(std::optional<double> timeout) const;
+    nb::object exception(std::optional<double> timeout) const;
+    void add_done_callback(nb::object callback) const;
+    friend bool operator==(const PythonHandle& a, const PythonHandle& b) { return a.handle == b.handle && a.task == b.task; }
+
+  private:
+    std::shared_ptr<WorkerPool> workers() const;
 };
+
+void wait_all(const std::vector<PythonHandle>& handles);
+std::size_t wait_any(const std::vector<PythonHandle>& handles);
 
 class PythonMachine {
   public:
@@ -30,21 +50,39 @@ class PythonMachine {
     /// Finishes all tasks and gives the threads back. Throws the first failure that nobody has seen, after that.
     void close();
 
-    PythonHandle call(int target, nb::handle body, const nb::args& arguments, nb::handle signature);
+    PythonHandle call(int target, nb::handle body, const nb::args& arguments, nb::handle signature, std::optional<double> time_limit);
+    /// A Python body; `names` are those of the last arguments.
+    PythonHandle call_python(nb::handle body, const nb::tuple& arguments, nb::handle names, const TaskWishes& wishes);
+    /// For executors: any body, the arguments in one tuple, those with names in a dict.
+    PythonHandle submit(nb::handle body, const nb::tuple& arguments, const nb::dict& keywords);
+    bool is_python_body(nb::handle body, nb::handle signature) const;
+    /// Zeroed elements in the shared heap, as a NumPy array.
+    nb::object array(nb::handle shape, nb::handle type);
+    /// Process numbers of the workers, 0 for one that is being started; none before the first call of a Python body.
+    std::vector<int> worker_pids() const;
+    std::shared_ptr<WorkerPool> workers();
     void barrier();
     void finish();
     std::size_t held() const noexcept { return ledger_->size(); }
 
   private:
     bool may_block(const Machine& machine) const;
+    TaskPointer run_at_once(nb::handle body, const nb::tuple& arguments, nb::handle names);
+    void take_python_failures(std::vector<TaskPointer>& failed);
 
     std::shared_ptr<Machine> machine_;
     std::shared_ptr<Ledger> ledger_ = std::make_shared<Ledger>();
+    std::shared_ptr<WorkerPool> pool_;  // from the first call of a Python body on
+    std::vector<TaskPointer> failed_at_once_;
     std::size_t issued_ = 0;  // since the last barrier of any thread: how full lanes and deques can be at most
 };
 
 void bind_machine(nb::module_& module);
+void bind_handle(nb::module_& module);
+/// The TaskFailed of Python, with its cause.
+nb::object failure_object(const TaskFailed& error);
 void bind_errors(nb::module_& module);
+void bind_worker_process(nb::module_& module);
 void bind_trace(nb::module_& module, nb::class_<PythonMachine>& machine);
 void bind_topology(nb::module_& module);
 void bind_gallery(nb::module_& module);

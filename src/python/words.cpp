@@ -47,7 +47,7 @@ Words::Words(const Body& body, const nb::args& arguments) {
         place_array(slot, *arrays[i], static_cast<int>(i) + 1);
         writes = writes || slot.access != Access::in;
     }
-    if (writes) check_overlap(arrays);
+    if (writes) check_overlap(plan_->name(), arrays);
     // Last, because converting a number may run Python code.
     for (std::size_t i = 0; i < plan_->slots().size(); ++i)
         if (!plan_->slots()[i].is_array()) place_scalar(plan_->slots()[i], arguments[i], static_cast<int>(i) + 1);
@@ -150,14 +150,14 @@ void Words::place_scalar(const Slot& slot, nb::handle value, int number) {
     word = static_cast<std::uint64_t>(given);
 }
 
-void Words::check_overlap(const std::vector<const ArrayArgument*>& arrays) const {
+void check_overlap(const std::string& name, const std::vector<const ArrayArgument*>& arrays) {
     for (std::size_t i = 1; i < arrays.size(); ++i) {
         if (arrays[i] == nullptr) continue;
         for (std::size_t j = 0; j < i; ++j) {
             if (arrays[j] == nullptr || !arrays[i]->bounds().meets(arrays[j]->bounds())) continue;
             if (arrays[i]->access() == Access::in && arrays[j]->access() == Access::in) continue;
             if (overlap(arrays[i]->footprint(), arrays[j]->footprint()))
-                refuse(static_cast<int>(i) + 1, "overlaps argument " + std::to_string(j + 1) + ", and one of the two is written");
+                throw ArgumentError(name, static_cast<int>(i) + 1, "overlaps argument " + std::to_string(j + 1) + ", and one of the two is written");
         }
     }
 }

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "array_argument.hpp"
@@ -27,7 +28,6 @@ class Words {
 
     void place_array(const Slot& slot, const ArrayArgument& array, int number);
     void place_scalar(const Slot& slot, nb::handle value, int number);
-    void check_overlap(const std::vector<const ArrayArgument*>& arrays) const;
     [[noreturn]] void refuse(int number, const std::string& what) const;
 
     const Plan* plan_;
@@ -35,5 +35,8 @@ class Words {
     std::uint64_t inline_[inline_words];
     std::vector<std::uint64_t> long_;
 };
+
+/// Throws ArgumentError where what one argument writes is reached by another (contract 9). Null for what is no array.
+void check_overlap(const std::string& name, const std::vector<const ArrayArgument*>& arrays);
 
 }  // namespace penstock::python

@@ -91,6 +91,12 @@ CallsWith Machine::with(CallOptions options) {
 void Machine::finish() { core_->finish(initiator()); }
 std::shared_ptr<SharedHeap> Machine::heap() { return core_->heap(); }
 int Machine::targets() const noexcept { return core_->target_count(); }
+
+int Machine::processor(int target) const {
+    if (target < 0 || target >= targets()) throw UsageError("there is no target " + std::to_string(target));
+    return core_->target(target).processor();
+}
+
 const MachineOptions& Machine::options() const noexcept { return core_->options(); }
 
 bool Machine::in_task() const noexcept {

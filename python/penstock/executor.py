@@ -1,0 +1,238 @@
+"""concurrent.futures over a machine: machine.executor() and machine.map()."""
+
+import collections
+import concurrent.futures
+import contextlib
+import itertools
+import os
+import select
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from penstock import _core
+from penstock.errors import Error, TaskCancelled, TaskFailed, UsageError
+
+# A map with chunksize=None makes pieces of about so many seconds, and of no more items: results keep coming.
+CHUNK_SECONDS, LARGEST_CHUNK = 1e-3, 1024
+COMPILED_LOOK = 2e-4  # seconds between looks at compiled bodies
+CHUNKS_A_WORKER = 8  # that map keeps under way
+
+
+class Executor(concurrent.futures.Executor):
+    """Runs functions in a machine's worker interpreters (or compiled bodies on its targets), by the rules of concurrent.futures.
+
+    A thread of its own gives the futures their results. Closing it leaves the machine as it is; closing the machine closes it.
+    """
+
+    def __init__(self, machine: "_core.Machine") -> None:
+        self._machine = machine
+        self._lock = threading.Lock()
+        self._futures: set[_Future] = set()
+        self._closed = False
+        self._compiled: collections.deque[_Future] = collections.deque()
+        self._collector: threading.Thread | None = None
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        weakref.finalize(self, os.close, self._wake)
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> concurrent.futures.Future:
+        """A future for `function(*arguments, **keywords)`. Raises RuntimeError after shutdown, and what machine.call raises."""
+        future = _Future()
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self._futures.add(future)
+        try:  # not under the lock: call-backs of other tasks may run in there
+            handle = self._machine._submit(function, arguments, keywords)  # noqa: SLF001 - the package's own
+        except BaseException:
+            with self._lock:
+                self._futures.discard(future)
+            raise
+        future._handle = handle  # noqa: SLF001
+        with self._lock:
+            if self._collector is None and not handle.ready():
+                self._collector = threading.Thread(target=self._collect, name="penstock-executor", daemon=True)
+                self._collector.start()
+        if self._machine._is_compiled(function):  # noqa: SLF001 - the package's own
+            if handle.ready():
+                self._settle(future, handle)
+            else:
+                self._compiled.append(future)
+                self._stir()
+        else:
+            handle.add_done_callback(lambda done: self._settle(future, done))
+        return future
+
+    def map(self, function: Callable[..., Any], *iterables: Iterable[Any], timeout: float | None = None, chunksize: int | None = None) -> Iterator[Any]:
+        """As machine.map(); `timeout` in seconds for all of it."""
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+        if chunksize is not None and chunksize < 1:
+            raise ValueError("chunksize must be >= 1.")
+        return CauseMap(self._machine, function, iterables, chunksize, timeout)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as the base has it
+        """As concurrent.futures.Executor.shutdown."""
+        with self._lock:
+            self._closed = True
+            left = list(self._futures)
+        if cancel_futures:
+            for future in left:
+                future.cancel()
+        if wait:
+            concurrent.futures.wait(left)
+        self._stir()
+        if wait and self._collector is not None and self._collector is not threading.current_thread():
+            self._collector.join()
+
+    def _stir(self) -> None:
+        os.eventfd_write(self._wake, 1)
+
+    def _settle(self, future: "_Future", handle: "_core.Handle") -> None:
+        """The task has ended; whoever found out is here."""
+        with self._lock:
+            self._futures.discard(future)
+            over = self._closed and not self._futures
+        _tell(future, handle)
+        if over:
+            self._stir()
+
+    def _collect(self) -> None:
+        """Finishes tasks as they complete, so that their call-backs settle the futures."""
+        notice = self._machine.notification_descriptor()
+        while True:
+            with self._lock:
+                if self._closed and not self._futures:
+                    break
+            self._machine.poll()
+            with self._lock:
+                if self._closed and not self._futures:
+                    break
+            ready, _, _ = select.select([notice, self._wake], [], [], COMPILED_LOOK if self._compiled else None)
+            if self._wake in ready:
+                os.eventfd_read(self._wake)
+            self._look_at_compiled()
+
+    def _look_at_compiled(self) -> None:
+        for _ in range(len(self._compiled)):
+            future = self._compiled.popleft()
+            if future._handle.ready():  # noqa: SLF001
+                self._settle(future, future._handle)  # noqa: SLF001
+            else:
+                self._compiled.append(future)
+
+
+class _Future(concurrent.futures.Future):
+    """A future whose task may be cancelled as long as it has not started."""
+
+    _handle: "_core.Handle | None" = None
+
+    def cancel(self) -> bool:
+        if self.cancelled():
+            return True
+        return not self.done() and self._handle is not None and self._handle.cancel() and super().cancel()
+
+
+def _tell(future: concurrent.futures.Future, handle: "_core.Handle") -> None:
+    if future.cancelled():
+        return
+    try:
+        result = handle.result()
+    except TaskCancelled:
+        if concurrent.futures.Future.cancel(future):
+            future.set_running_or_notify_cancel()
+    except TaskFailed as error:
+        future.set_exception(error.__cause__ or error)
+    except BaseException as error:  # noqa: BLE001 - told to whoever waits
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+
+
+def timed_chunk(function: Callable[..., Any], chunk: list[tuple[Any, ...]]) -> tuple[float, list[Any]]:
+    """In a worker: one piece of a map, and the seconds that it took."""
+    begin = time.perf_counter()
+    results = [function(*arguments) for arguments in chunk]
+    return time.perf_counter() - begin, results
+
+
+def mapped(machine: "_core.Machine", function: Callable[..., Any], iterables: tuple[Iterable[Any], ...], chunksize: int | None) -> "Map":
+    """What machine.map returns; see there."""
+    if chunksize is not None and chunksize < 1:
+        raise UsageError("chunksize is 1 or more, or None for what suits")
+    return Map(machine, function, iterables, chunksize)
+
+
+class Map:
+    """The results of a map, in the order of the arguments, which are taken from their iterables as results are."""
+
+    def __init__(
+        self, machine: "_core.Machine", function: Callable[..., Any], iterables: tuple[Iterable[Any], ...], chunksize: int | None,
+        timeout: float | None = None,
+    ) -> None:  # fmt: skip
+        self._machine, self._function = machine, function
+        self._source = zip(*iterables, strict=False)
+        self._chunksize = chunksize or 1
+        self._automatic = chunksize is None
+        self._deadline = None if timeout is None else time.monotonic() + timeout
+        self._most = CHUNKS_A_WORKER * max(machine.targets, 1)
+        self._under_way: collections.deque[_core.Handle] = collections.deque()
+        self._results: collections.deque[Any] = collections.deque()
+        self._fill()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        while not self._results:
+            if not self._under_way:
+                raise StopIteration
+            self._take()
+        return self._results.popleft()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Cancels what has not started; nobody will ask for the rest."""
+        for handle in self.__dict__.pop("_under_way", ()):
+            if not handle.cancel():
+                with contextlib.suppress(Error):
+                    handle.add_done_callback(_seen)
+        self._under_way = collections.deque()
+
+    def _fill(self) -> None:
+        while len(self._under_way) < self._most and (chunk := list(itertools.islice(self._source, self._chunksize))):
+            self._under_way.append(self._machine._submit(timed_chunk, (self._function, chunk), {}))  # noqa: SLF001 - the package's own
+
+    def _take(self) -> None:
+        handle = self._under_way[0]
+        try:
+            seconds, results = handle.result(None if self._deadline is None else self._deadline - time.monotonic())
+        except BaseException:
+            self.close()
+            raise
+        self._under_way.popleft()
+        self._results.extend(results)
+        if self._automatic and results:
+            wished = CHUNK_SECONDS / max(seconds / len(results), 1e-9)
+            self._chunksize = max(1, min(LARGEST_CHUNK, 2 * self._chunksize, int(wished)))
+        self._fill()
+
+
+class CauseMap(Map):
+    """As concurrent.futures has it: what is raised is the function's own exception."""
+
+    def _take(self) -> None:
+        try:
+            super()._take()
+        except TaskFailed as error:
+            raise (error.__cause__ or error) from None
+
+
+def _seen(handle: "_core.Handle") -> None:
+    with contextlib.suppress(Error):
+        handle.exception()

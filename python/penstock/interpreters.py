@@ -1,0 +1,103 @@
+"""Python bodies: how functions, values and failures travel between a machine and its worker interpreters.
+
+A function is carried over once, pickled: by name where its module can be imported, by value where it cannot (functions of
+`__main__`, lambdas, closures), as cloudpickle does it.
+"""
+
+import importlib.util
+import pickle
+import subprocess
+import sys
+import traceback
+from typing import Any
+
+import cloudpickle
+
+from penstock.errors import UsageError
+
+MAIN = b"__main__"
+
+
+def command() -> list[str]:
+    """The program of a worker, with its arguments but for those that the machine adds."""
+    start = (
+        f"import sys; sys.path[:] = {sys.path!r}; given = sys.argv[1:]; sys.argv[:] = {[*sys.argv]!r}; "
+        "from penstock._interpreter import main; main(*map(int, given))"
+    )
+    return [sys.executable, *subprocess._args_from_interpreter_flags(), "-c", start]  # noqa: SLF001 - what multiprocessing uses
+
+
+def carry(function: Any) -> bytes:
+    """The function as bytes. Raises UsageError for what cannot be carried over."""
+    module = sys.modules.get(getattr(function, "__module__", None) or "")
+    by_value = module is not None and not _importable(module.__name__)
+    try:
+        if by_value:
+            cloudpickle.register_pickle_by_value(module)
+        try:
+            return cloudpickle.dumps(function, protocol=pickle.HIGHEST_PROTOCOL)
+        finally:
+            if by_value:
+                cloudpickle.unregister_pickle_by_value(module)
+    except Exception as error:
+        raise UsageError(
+            f"{function!r} cannot be carried over to a worker interpreter: {error}; let the body be a function, and give it what it "
+            "works on as arguments"
+        ) from error
+
+
+def _importable(name: str) -> bool:
+    if name == "__main__":
+        return True  # cloudpickle knows what to do
+    try:
+        return importlib.util.find_spec(name.partition(".")[0]) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def dumps(value: Any) -> bytes:
+    """The value as bytes, of which the other side can make it again: by cloudpickle where it refers to `__main__`."""
+    try:
+        plain = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    except Exception:  # noqa: BLE001 - cloudpickle says what is wrong, if anything is
+        plain = MAIN
+    return cloudpickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL) if MAIN in plain else plain
+
+
+class RemoteTraceback(Exception):
+    """Where the exception that it is the cause of was raised, in a worker."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.text}"""'
+
+
+def describe_failure(error: BaseException) -> bytes:
+    """In a worker: the exception, its text, and where it was raised."""
+    lines = "".join(traceback.format_exception(error)).encode(errors="backslashreplace").decode()
+    error.__traceback__ = None  # holds frames, and what lies in them
+    try:
+        value = dumps(error)
+        pickle.loads(value)  # noqa: S301 - made here; some exceptions cannot be unpickled, which must show now
+    except Exception:  # noqa: BLE001 - its text must do
+        value = b""
+    kind = type(error)
+    return pickle.dumps((value, f"{kind.__module__}.{kind.__qualname__}", str(error), lines))
+
+
+def rebuilt_failure(description: bytes) -> BaseException:
+    """The exception, with its traceback as its cause. RuntimeError with its text where it cannot be pickled."""
+    if not description:
+        return MemoryError("a body failed, and its worker had no memory left to say how")
+    value, kind, text, lines = pickle.loads(description)  # noqa: S301 - from a process that was started here
+    try:
+        error = pickle.loads(value)  # noqa: S301 - from a process that was started here
+    except Exception:  # noqa: BLE001 - a class of its own may raise anything
+        error = RuntimeError(f"{kind}: {text}")
+    if not isinstance(error, BaseException):
+        error = RuntimeError(f"{kind}: {text}")
+    error.__cause__ = RemoteTraceback(lines)
+    return error

@@ -1,0 +1,254 @@
+// The part of a worker pool that runs under its lock: slots are filled, outcomes are taken out of them, deaths are told.
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+
+#include "penstock/error.hpp"
+#include "worker_pool.hpp"
+
+namespace penstock::python {
+
+/// Puts the task into a slot or, where the options say so, among those that wait for one. False when there is no room for it.
+bool WorkerPool::place(const TaskPointer& task, const std::byte* packed, std::size_t size) {
+    bool waits = false;
+    {
+        const std::lock_guard lock(mutex_);
+        if (!hopeless_.empty()) throw Error(hopeless_ + "; make a new machine");
+        const auto level = static_cast<std::uint32_t>(task->level);
+        if (!has_free_slot() || !has_room(task->target, level)) drain();
+        waits = waiting_count_.load(std::memory_order_relaxed) != 0 || !has_free_slot() || !has_room(task->target, level);
+        if (waits && options_.when_full != WhenFull::defer) return false;
+        if (waits && options_.pending_limit != 0 && waiting_count_.load(std::memory_order_relaxed) >= options_.pending_limit) return false;
+        if (task->function->serial == 0) place_function(*task->function);
+        ++task->function->outstanding;
+        task->number = ++last_number_;
+        if (task->limit != 0) limited_.fetch_add(1, std::memory_order_relaxed);
+        task->issuer->outstanding.fetch_add(1, std::memory_order_relaxed);
+        outstanding_.fetch_add(1, std::memory_order_relaxed);
+        if (waits) {
+            waiting_[level].push_back({task, {packed, packed + size}});
+            waits = waiting_count_.fetch_add(1, std::memory_order_relaxed) == 0;
+        } else {
+            const auto slot = free_slots_.back();
+            free_slots_.pop_back();
+            task->slot.store(slot, std::memory_order_release);
+            fill(*task, packed, size);
+            publish(task, slot);
+        }
+    }
+    if (waits || task->limit != 0) keeper_->wake();
+    return true;
+}
+
+bool WorkerPool::may_have_room() {
+    const std::lock_guard lock(mutex_);
+    drain();
+    return has_free_slot() || !hopeless_.empty();
+}
+
+bool WorkerPool::advance_waiting() { return waiting_count_.load(std::memory_order_acquire) != 0 && advance(); }
+
+void WorkerPool::fill(PythonTask& task, const std::byte* packed, std::size_t size) {
+    TaskSlot& slot = board_.slot(task.slot.load(std::memory_order_relaxed));
+    slot.function = task.function->place;
+    slot.function_serial = task.function->serial;
+    slot.size = static_cast<std::uint32_t>(size);
+    slot.limit = task.limit;
+    slot.block = 0;
+    slot.room = 0;
+    std::byte* place = slot.bytes;
+    if (task.room.bytes != 0) {
+        slot.block = task.room.place;
+        slot.room = static_cast<std::uint32_t>(std::min<std::size_t>(task.room.bytes, UINT32_MAX));
+        place = task.room.data;
+    }
+    std::memcpy(place, packed, size);
+}
+
+void WorkerPool::publish(const TaskPointer& task, std::uint32_t s) {
+    in_slots_[s] = task;
+    const auto level = static_cast<std::uint32_t>(task->level);
+    (task->target == TaskBoard::everybody ? board_.ring(level) : board_.ring_of(static_cast<std::uint32_t>(task->target)))
+        .publish(board_, s, task->number);
+    board_.header().work.notify(task->target == TaskBoard::everybody ? 1 : INT_MAX);
+}
+
+/// Takes out what has completed and moves tasks into the slots that became free. True while tasks wait.
+bool WorkerPool::advance() {
+    const std::lock_guard lock(mutex_);
+    drain();
+    if (waiting_count_.load(std::memory_order_relaxed) == 0) return false;
+    for (auto& queue : waiting_) {
+        for (std::size_t looked = 0, most = queue.size(); looked < most && has_free_slot(); ++looked) {
+            Waiting next = std::move(queue.front());
+            queue.pop_front();
+            if (!has_room(next.task->target, static_cast<std::uint32_t>(next.task->level))) {
+                queue.push_back(std::move(next));
+                continue;
+            }
+            waiting_count_.fetch_sub(1, std::memory_order_relaxed);
+            const auto slot = free_slots_.back();
+            free_slots_.pop_back();
+            next.task->slot.store(slot, std::memory_order_release);
+            fill(*next.task, next.packed.data(), next.packed.size());
+            publish(next.task, slot);
+        }
+    }
+    return waiting_count_.load(std::memory_order_relaxed) != 0;
+}
+
+bool WorkerPool::has_room(int target, std::uint32_t level) const noexcept {
+    return target == TaskBoard::everybody ? board_.ring(level).has_room() : board_.ring_of(static_cast<std::uint32_t>(target)).has_room();
+}
+
+void WorkerPool::drain() {
+    for (std::uint32_t w = 0; w < board_.workers(); ++w) {
+        const auto completed = board_.worker(w).completed.load(std::memory_order_acquire);
+        auto seen = drained_[w].load(std::memory_order_relaxed);
+        if (completed - seen > TaskBoard::slots) seen = completed - TaskBoard::slots;  // overwritten by somebody who should not have
+        for (; seen < completed; ++seen) {
+            const auto entry = board_.completion(w, seen).load(std::memory_order_acquire);
+            const auto slot = static_cast<std::uint32_t>(entry & 0xffff);
+            if (slot < TaskBoard::slots && in_slots_[slot] != nullptr && in_slots_[slot]->number == entry >> 16) settle(slot);
+        }
+        drained_[w].store(completed, std::memory_order_relaxed);
+    }
+    settled_since_drain_ = 0;
+}
+
+/// Takes the outcome out of a slot whose task is done; takes no notice of others.
+void WorkerPool::settle(std::uint32_t s) {
+    const TaskPointer task = in_slots_[s];
+    TaskSlot& slot = board_.slot(s);
+    const auto word = slot.state.load(std::memory_order_acquire);
+    if (task == nullptr || slot_word::number(word) != task->number || slot_word::phase(word) != Phase::done) return;
+    take_result(*task, slot, static_cast<std::uint32_t>(slot_word::worker(word)));
+    settle_as(task, task->outcome);
+}
+
+void WorkerPool::take_result(PythonTask& task, const TaskSlot& slot, std::uint32_t worker) {
+    task.worker = static_cast<int>(worker);
+    task.outcome = slot.outcome;
+    task.result_size = slot.result_size;
+    if (task.outcome != Outcome::nothing && task.outcome != Outcome::value && task.outcome != Outcome::raised) task.outcome = Outcome::lost;
+    if (task.outcome == Outcome::nothing || task.outcome == Outcome::lost) return;
+    const Place place = slot.result_block;
+    if (place == 0) {
+        task.raw.assign(reinterpret_cast<const char*>(slot.bytes), std::min(task.result_size, TaskSlot::inline_bytes));
+    } else if (place == task.room.place && task.result_size <= task.room.bytes) {
+        task.result_block = std::exchange(task.room, {});
+    } else if (worker < granted_.size() && place == granted_[worker].place && task.result_size <= granted_[worker].bytes) {
+        task.result_block = std::exchange(granted_[worker], {});
+    } else {
+        task.outcome = Outcome::lost;
+        return;
+    }
+    // Half of what a larger one left, so that one large result is not paid for by all that follow.
+    task.function->largest_result = std::max(task.result_size, task.function->largest_result / 2);
+}
+
+/// The end of the task as far as workers are concerned, however it came.
+void WorkerPool::settle_as(const TaskPointer& task, Outcome outcome) {
+    task->outcome = outcome;
+    if (const auto s = task->slot.exchange(PythonTask::no_slot, std::memory_order_acq_rel); s != PythonTask::no_slot) {
+        in_slots_[s] = nullptr;
+        free_slots_.push_back(s);
+    }
+    --task->function->outstanding;
+    if (task->limit != 0) limited_.fetch_sub(1, std::memory_order_relaxed);
+    if (task->failed() && outcome != Outcome::cancelled) task->issuer->failures.push_back(task);
+    settled_.push_back(task);
+    ++settled_since_drain_;
+    task->settled.store(true, std::memory_order_release);
+    task->issuer->outstanding.fetch_sub(1, std::memory_order_release);
+    outstanding_.fetch_sub(1, std::memory_order_release);
+}
+
+/// Gives the function a place in the table, where nobody uses what lay there before.
+void WorkerPool::place_function(CarriedFunction& function) {
+    for (std::uint32_t looked = 0; looked < TaskBoard::functions; ++looked) {
+        hand_ = (hand_ + 1) % TaskBoard::functions;
+        auto& there = placed_[hand_];
+        if (there != nullptr && there->outstanding != 0) continue;
+        if (there != nullptr) there->serial = 0;  // to be placed again before it is used again
+        there = function.shared_from_this();
+        function.place = hand_;
+        function.serial = ++last_serial_;
+        board_.function(hand_) = {function.serial, function.code.place, function.code.bytes};
+        return;
+    }
+    throw QueueFull("tasks of " + std::to_string(TaskBoard::functions) + " different functions are outstanding; wait for some of them");
+}
+
+void WorkerPool::died(const Death& death) {
+    {
+        const std::lock_guard lock(mutex_);
+        drain();
+        const auto limited = board_.worker(death.worker).limited.load(std::memory_order_acquire);
+        for (std::uint32_t s = 0; s < TaskBoard::slots; ++s) {
+            const TaskPointer task = in_slots_[s];
+            if (task == nullptr) continue;
+            const auto word = board_.state(s).load(std::memory_order_acquire);
+            if (slot_word::number(word) != task->number || slot_word::worker(word) != death.worker) continue;
+            if (slot_word::phase(word) == Phase::done) settle(s);  // its entry among the completions was not written any more
+            if (slot_word::phase(word) != Phase::claimed) continue;
+            board_.state(s).store(slot_word::of(task->number, Phase::done, death.worker), std::memory_order_seq_cst);
+            task->worker = static_cast<int>(death.worker);
+            task->pid = death.pid;
+            task->exit_code = death.exit_code;
+            task->signal = death.signal;
+            settle_as(task, limited == (task->number * 2 | 1) ? Outcome::time_limit : Outcome::died);
+        }
+        heap_->free(std::exchange(granted_[death.worker], {}));
+    }
+    board_.header().completion.notify();
+    if (board_.header().armed.exchange(0, std::memory_order_seq_cst) != 0) {
+        const std::uint64_t one = 1;
+        static_cast<void>(write(keeper_->notice(), &one, sizeof one));
+    }
+}
+
+void WorkerPool::hopeless(std::string why) {
+    {
+        const std::lock_guard lock(mutex_);
+        hopeless_ = std::move(why);
+        drain();
+        for (std::uint32_t s = 0; s < TaskBoard::slots; ++s)
+            if (const TaskPointer task = in_slots_[s]; task != nullptr) settle_as(task, Outcome::lost);
+        for (auto& queue : waiting_) {
+            for (Waiting& waiting : queue) settle_as(waiting.task, Outcome::lost);
+            queue.clear();
+        }
+        waiting_count_.store(0, std::memory_order_relaxed);
+    }
+    board_.header().completion.notify();
+}
+
+Block WorkerPool::room(std::uint32_t worker, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    heap_->free(std::exchange(granted_[worker], {}));
+    try {
+        granted_[worker] = heap_->allocate(bytes);
+    } catch (const Error&) {
+        // Nothing: the worker raises MemoryError.
+    }
+    return granted_[worker];
+}
+
+bool WorkerPool::slot_done(const PythonTask& task) const noexcept {
+    if (task.settled.load(std::memory_order_seq_cst)) return true;
+    const auto s = task.slot.load(std::memory_order_acquire);
+    if (s == PythonTask::no_slot) return false;
+    const auto word = board_.state(s).load(std::memory_order_seq_cst);
+    return slot_word::number(word) == task.number && slot_word::phase(word) == Phase::done;
+}
+
+bool WorkerPool::something_completed() const noexcept {
+    for (std::uint32_t w = 0; w < board_.workers(); ++w)
+        if (board_.worker(w).completed.load(std::memory_order_seq_cst) != drained_[w].load(std::memory_order_relaxed)) return true;
+    return false;
+}
+
+}  // namespace penstock::python
