@@ -29,3 +29,9 @@ def test_programs_that_are_started_apart_meet_by_name(tmp_path):
     for program in programs:
         _, errors = program.communicate(timeout=60)
         assert program.returncode == 0, errors
+
+
+def test_the_example_of_python_bodies_prints_its_results(tmp_path):
+    example = start(tmp_path, "example.py", EXAMPLES[3])
+    output, errors = example.communicate(timeout=100)
+    assert output.splitlines() == ["[0.25 0.5  0.25]", "6", "[3, 2, 1]", "1024"], errors

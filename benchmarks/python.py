@@ -1,0 +1,231 @@
+# What a task costs from Python, with a compiled body and with a Python body, against ThreadPoolExecutor, ProcessPoolExecutor, joblib, Dask and Ray.
+#
+# Each contestant does one short batch a round, in an order that is shuffled anew each round, and only ratios of the same round
+# count; ThreadPoolExecutor's null task stands twice among them, and its ratio to itself is the noise. Peers that are not installed
+# are named and left out. Options: --quick, --json FILE.
+"""The benchmark `./bench python`."""
+
+import argparse
+import concurrent.futures
+import ctypes
+import importlib.util
+import json
+import multiprocessing
+import os
+import platform
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import penstock as ps
+
+ELEMENTS = 8192  # of float64: 64 KiB
+OUTSTANDING = 10_000
+SETTLE = 3e-3  # seconds of quiet before each batch
+
+GOALS = [  # name, what, over what, at least
+    ("python/compiled-over-threadpool", "null task: compiled body", "null task: ThreadPoolExecutor", 20.0),
+    ("python/body-over-processpool", "null task: Python body", "null task: ProcessPoolExecutor", 15.0),
+    ("python/outstanding-over-processpool", "10,000 outstanding: Python body", "10,000 outstanding: ProcessPoolExecutor", 15.0),
+]
+
+
+def nothing() -> None:
+    """A task that does nothing."""
+
+
+def double(x: np.ndarray) -> np.ndarray:
+    """What peers do with an array: it travels there and back."""
+    return 2 * x
+
+
+def double_in_place(x: np.ndarray) -> None:
+    """The same in memory that both sides have."""
+    np.multiply(x, 2, out=x)
+
+
+class Contestant:
+    """`operation(count)` does so many operations; `count` of them are a batch."""
+
+    def __init__(self, name: str, count: int, operation: Callable[[int], None]) -> None:
+        self.name, self.count, self.operation = name, count, operation
+        self.times: list[float] = []
+
+    def run(self) -> None:
+        time.sleep(SETTLE)
+        self.operation(max(1, self.count // 8))
+        begin = time.perf_counter()
+        self.operation(self.count)
+        self.times.append((time.perf_counter() - begin) / self.count * 1e9)
+
+
+def one_after_another(submit: Callable[[], Any], finish: Callable[[Any], Any]) -> Callable[[int], None]:
+    def operation(count: int) -> None:
+        for _ in range(count):
+            finish(submit())
+
+    return operation
+
+
+def all_outstanding(submit: Callable[[], Any], finish: Callable[[list[Any]], Any]) -> Callable[[int], None]:
+    def operation(count: int) -> None:
+        finish([submit() for _ in range(count)])
+
+    return operation
+
+
+def of_executor(name: str, pool: concurrent.futures.Executor, few: int, many: int) -> list[Contestant]:
+    x = np.ones(ELEMENTS)
+    return [
+        Contestant(f"null task: {name}", few, one_after_another(lambda: pool.submit(nothing), lambda future: future.result())),
+        Contestant(f"64 KiB array: {name}", few, one_after_another(lambda: pool.submit(double, x), lambda future: future.result())),
+        Contestant(f"10,000 outstanding: {name}", many, all_outstanding(lambda: pool.submit(nothing), lambda all_: [f.result() for f in all_])),
+    ]
+
+
+def of_machine(machine: ps.Machine, scale: float) -> list[Contestant]:
+    library = ctypes.CDLL(None)
+    compiled = ps.compiled(ctypes.cast(library.getpagesize, ctypes.c_void_p).value, "void (void)", "getpagesize")  # as good as nothing
+    shared, outside = machine.array(ELEMENTS), np.ones(ELEMENTS)
+    in_place, copied = ps.InOut(shared), ps.InOut(outside)
+    barrier = machine.barrier
+
+    def null(body: Any) -> Callable[[int], None]:
+        return one_after_another(lambda: machine.call(body), lambda handle: handle.wait())
+
+    def many(body: Any) -> Callable[[int], None]:
+        return all_outstanding(lambda: machine.call(body), lambda _: barrier())
+
+    few, lot = int(400 * scale), int(OUTSTANDING * min(1, scale))
+    return [
+        Contestant("null task: compiled body", few, null(compiled)),
+        Contestant("null task: Python body", few, null(nothing)),
+        Contestant("64 KiB array: Python body, in place", few, one_after_another(lambda: machine.call(double_in_place, in_place), lambda h: h.wait())),
+        Contestant("64 KiB array: Python body, copied", few, one_after_another(lambda: machine.call(double_in_place, copied), lambda h: h.wait())),
+        Contestant("10,000 outstanding: compiled body", lot, many(compiled)),
+        Contestant("10,000 outstanding: Python body", lot, many(nothing)),
+        *of_executor("machine.executor()", machine.executor(), few // 4, lot // 4),
+    ]
+
+
+def of_joblib(few: int) -> list[Contestant]:
+    from joblib import Parallel, delayed
+
+    parallel = Parallel(n_jobs=2)
+    x = np.ones(ELEMENTS)
+    parallel.__enter__()
+    return [
+        Contestant("null task: joblib", few, lambda count: [parallel([delayed(nothing)()]) for _ in range(count)] and None),
+        Contestant("64 KiB array: joblib", few, lambda count: [parallel([delayed(double)(x)]) for _ in range(count)] and None),
+        Contestant("10,000 outstanding: joblib", 500, lambda count: parallel(delayed(nothing)() for _ in range(count)) and None),
+    ]
+
+
+def of_dask(few: int) -> list[Contestant]:
+    from distributed import Client
+
+    client = Client(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None)
+    return of_executor("Dask", client.get_executor(pure=False), few, 200)
+
+
+def of_ray(few: int) -> list[Contestant]:
+    import ray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    null, twice, x = ray.remote(nothing), ray.remote(double), np.ones(ELEMENTS)
+    return [
+        Contestant("null task: Ray", few, one_after_another(null.remote, ray.get)),
+        Contestant("64 KiB array: Ray", few, one_after_another(lambda: twice.remote(x), ray.get)),
+        Contestant("10,000 outstanding: Ray", 500, all_outstanding(null.remote, ray.get)),
+    ]
+
+
+def ratio(a: list[float], b: list[float], rng: random.Random) -> tuple[float, float, float]:
+    """Median of a/b round by round, with its 95 % interval by the bootstrap."""
+    ratios = [x / y for x, y in zip(a, b, strict=True)]
+    draws = sorted(statistics.median(rng.choices(ratios, k=len(ratios))) for _ in range(1000))
+    return statistics.median(ratios), draws[25], draws[974]
+
+
+def measure(contestants: list[Contestant], rounds: int) -> None:
+    rng = random.Random(1)
+    for contestant in contestants:  # workers start, functions travel
+        contestant.operation(2)
+    for _ in range(rounds):
+        rng.shuffle(contestants)
+        for contestant in contestants:
+            contestant.run()
+
+
+def machine_facts() -> dict[str, str]:
+    name = next((line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "?")
+    return {
+        "processor": name, "processors": str(len(os.sched_getaffinity(0))), "system": f"{platform.system()} {platform.release()}",
+        "interpreter": f"{platform.python_implementation()} {platform.python_version()}",
+    }  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds: to see that it runs")
+    parser.add_argument("--json", metavar="FILE", help="also writes what was measured")
+    options = parser.parse_args()
+    scale, rounds = (0.1, 3) if options.quick else (1.0, 15)
+    few = max(2, int(40 * scale))
+    notes = []
+    context = multiprocessing.get_context("forkserver")
+    with ps.Machine(targets=1) as machine, concurrent.futures.ThreadPoolExecutor(1) as threads, concurrent.futures.ProcessPoolExecutor(
+        1, mp_context=context
+    ) as processes:
+        contestants = of_machine(machine, scale)
+        contestants += of_executor("ThreadPoolExecutor", threads, int(200 * scale), int(2000 * scale))
+        contestants += of_executor("ProcessPoolExecutor", processes, few, int(1000 * scale))
+        again = Contestant("again", int(200 * scale), next(c.operation for c in contestants if c.name == "null task: ThreadPoolExecutor"))
+        for module, name, make in (("joblib", "joblib", of_joblib), ("distributed", "Dask", of_dask), ("ray", "Ray", of_ray)):
+            if importlib.util.find_spec(module) is None:
+                notes.append(f"{name} is not installed")
+            else:
+                contestants += make(max(2, few // 8))
+        measure([*contestants, again], rounds)
+    report(contestants, again, notes, options)
+    return 0
+
+
+def report(contestants: list[Contestant], again: Contestant, notes: list[str], options: argparse.Namespace) -> None:
+    rng = random.Random(2)
+    times = {contestant.name: contestant.times for contestant in contestants}
+    notes.append("times in ns; 10,000 outstanding: each; slower peers do fewer in a batch")
+    noise = ratio(again.times, times["null task: ThreadPoolExecutor"], rng)
+    facts = machine_facts()
+    print("python: null task, 64 KiB array and 10,000 outstanding from Python")
+    print(", ".join(facts.values()), end="\n\n")
+    rows = []
+    for name in sorted(times, key=lambda name: (name.partition(":")[0], statistics.median(times[name]))):
+        over, low, high = ratio(times[name], times["null task: ThreadPoolExecutor"], rng)
+        rows.append({"name": name, "median_ns": statistics.median(times[name]), "over_threadpool_null": over, "low": low, "high": high})
+        print(f"{name:48}{rows[-1]['median_ns'] / 1e3:12.2f} us{over:12.3g} [{low:.3g}, {high:.3g}] times the null task of ThreadPoolExecutor")
+    print(f"\nnoise (A/A) {noise[0]:.3g} [{noise[1]:.3g}, {noise[2]:.3g}]")
+    for note in notes:
+        print(f"note: {note}")
+    goals = []
+    for name, ours, theirs, wanted in GOALS:
+        value, low, high = ratio(times[theirs], times[ours], rng)
+        met = high >= wanted
+        goals.append({"name": name, "value": value, "low": low, "high": high, "goal": wanted, "direction": ">=", "met": met})
+        print(f"{'met   ' if met else 'MISSED'} {name}: {value:.3g} [{low:.3g}, {high:.3g}], goal >= {wanted:g}")
+    if options.json:
+        document = {
+            "bench": "python", "machine": facts, "quick": options.quick, "noise": {"value": noise[0], "low": noise[1], "high": noise[2]},
+            "rows": rows, "goals": goals, "notes": [{"text": note} for note in notes],
+        }  # fmt: skip
+        Path(options.json).write_text(json.dumps(document, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
