@@ -328,12 +328,15 @@ void smallest_task(bench::Report& report, bench::Options options, penstock::Mach
         for (const char* way : {"inferred", "replay"}) {
             const auto times = over("openmp-depend", way);
             report.row("METG " + name + ", OpenMP depend over " + way, {{"times", times.value}, {"low", times.low}, {"high", times.high}});
-            if (std::string(way) == "inferred" && times.value < worst.value) worst = times;
+            if (std::string(way) == "inferred" && !(times.value >= worst.value)) worst = times;
         }
 #endif
     }
 #if defined(_OPENMP)
-    report.goal("dependences/stencil-metg-over-openmp-depend", worst, Direction::at_least, 8);
+    if (std::isfinite(worst.value)) report.goal("dependences/stencil-metg-over-openmp-depend", worst, Direction::at_least, 8);
+    else
+        report.missing("dependences/stencil-metg-over-openmp-depend", Direction::at_least, 8,
+                       "one of the two reached 50 % efficiency at no size: run it again on a quieter machine");
 #else
     report.missing("dependences/stencil-metg-over-openmp-depend", Direction::at_least, 8, "OpenMP was not found when this was built");
 #endif

@@ -16,6 +16,7 @@
 #include "peers/openmp.hpp"
 #include "peers/ours.hpp"
 #include "peers/scipy.hpp"
+#include "penstock/dependences.hpp"
 #include "penstock/trace.hpp"
 
 namespace {
@@ -112,10 +113,12 @@ bench::Interval compare(const Problem& problem, int workers, const bench::Option
     bench::Scipy scipy{workers};
     const auto machine = bench::make_machine({.targets = workers - 1});
     Team team{penstock::apps::processors_of(*machine)};
+    penstock::Dependences calls{*machine};
     std::vector<Contestant> contestants{
         contestant("hand", problem, [&](Matrix& m) { return lu::hand(m, team); }),
         contestant("serial", problem, [](Matrix& m) { return seconds_of([&] { lu::serial(m); }); }),
-        contestant("tagged", problem, [&](Matrix& m) { return seconds_of([&] { lu::tagged(m, *machine); }); })};
+        contestant("tagged", problem, [&](Matrix& m) { return seconds_of([&] { lu::tagged(m, *machine); }); }),
+        contestant("dependent", problem, [&](Matrix& m) { return seconds_of([&] { lu::dependent(m, calls); }); })};
 #if defined(_OPENMP)
     bench::bind_openmp_team();
     contestants.push_back(
@@ -127,6 +130,7 @@ bench::Interval compare(const Problem& problem, int workers, const bench::Option
         const auto over = result.ratio(name, "hand");
         report.row(std::to_string(workers) + " workers, " + name, {{"median_us", result.median(name) / 1000},
                                                                    {"over_hand", over.value},
+                                                                   {"over_tagged", result.ratio(name, "tagged").value},
                                                                    {"low", over.low},
                                                                    {"high", over.high},
                                                                    {"speed_up", result.ratio("serial", name).value}});

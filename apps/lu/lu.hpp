@@ -2,8 +2,8 @@
 // L). With n = 512 and blocks of 16 x 16 these are 11,440 tasks of about half a microsecond: the fine-grain test.
 //
 // Step k factors the diagonal block; then the blocks below it (bdiv) and right of it (bmodd) are solved; then the
-// interior is updated (bmod). A barrier ends each of the three phases. All ways do the same operations on each element
-// in the same order, so their factors are equal bit for bit.
+// interior is updated (bmod). A barrier ends each of the three phases, except where the tasks wait for one another by their
+// tags. All ways do the same operations on each element in the same order, so their factors are equal bit for bit.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,7 @@
 #include "apps/team.hpp"
 
 namespace penstock {
+class Dependences;
 class Machine;
 }
 
@@ -83,6 +84,10 @@ double hand(Matrix& matrix, Team& team);
 
 /// Factors in place with a tagged call for each block; the diagonal blocks are factored by the caller.
 void tagged(Matrix& matrix, Machine& machine);
+
+/// Factors in place without barriers: each block's task waits for those that its tags name. `calls` may be used again and again, and
+/// then knows the blocks already.
+void dependent(Matrix& matrix, Dependences& calls);
 
 /// How many procedures one factorisation runs (all but the diagonal blocks are tasks of the tagged way).
 std::size_t procedures(const Matrix& matrix) noexcept;

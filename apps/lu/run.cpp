@@ -8,6 +8,7 @@
 #include "apps/lu/lu.hpp"
 #include "apps/measure.hpp"
 #include "apps/placement.hpp"
+#include "penstock/dependences.hpp"
 #include "penstock/machine.hpp"
 
 namespace penstock::apps::lu {
@@ -76,13 +77,16 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
 
     Matrix original{n, block};
     fill(original, settings);
-    Matrix by_one{n, block}, by_hand{n, block}, by_tasks{n, block};
+    Matrix by_one{n, block}, by_hand{n, block}, by_tasks{n, block}, by_order{n, block};
+    Dependences calls{machine};
     Team team{processors_of(machine)};
     const Way ways[] = {
         {"serial", [&] { by_one.copy_from(original); }, [&] { return seconds_of([&] { serial(by_one); }); }},
         {"hand", [&] { by_hand.copy_from(original); }, [&] { return hand(by_hand, team); }},
         {"tagged", [&] { by_tasks.copy_from(original); },
-         [&] { return seconds_of([&] { tagged(by_tasks, machine); }); }}};
+         [&] { return seconds_of([&] { tagged(by_tasks, machine); }); }},
+        {"dependent", [&] { by_order.copy_from(original); },
+         [&] { return seconds_of([&] { dependent(by_order, calls); }); }}};
 
     RunResult result;
     result.app = "lu";
@@ -98,6 +102,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
         same_bits<double>("elements of hand that differ", by_hand.elements(), by_one.elements(), "serial"));
     result.checks.push_back(
         same_bits<double>("elements of tagged that differ", by_tasks.elements(), by_one.elements(), "serial"));
+    result.checks.push_back(
+        same_bits<double>("elements of dependent that differ", by_order.elements(), by_one.elements(), "serial"));
     if (settings.keep_arrays) result.arrays = {row_major("A", original), row_major("LU", by_tasks)};
     settings.inputs.clear();
     result.settings = std::move(settings);

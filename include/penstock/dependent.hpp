@@ -67,17 +67,15 @@ class alignas(64) Dependent {
     }
     /// Makes this wait for `predecessor`. False, and nothing to wait for, when that one has completed.
     bool come_after(Dependent& predecessor) noexcept {
-        auto head = predecessor.successors_.load(std::memory_order_acquire);
-        if (head == closed) return false;
-        auto& next = edge(edges_);
-        do {
-            next.store(head, std::memory_order_relaxed);
-            if (predecessor.successors_.compare_exchange_strong(head, link(edges_), std::memory_order_release, std::memory_order_acquire)) {
-                ++edges_;
-                return true;
-            }
-        } while (head != closed);
-        return false;
+        for (;;) {
+            auto head = predecessor.successors_.load(std::memory_order_acquire);
+            if (head == closed) return false;
+            edge(edges_).store(head, std::memory_order_relaxed);
+            if (!predecessor.successors_.compare_exchange_strong(head, link(edges_), std::memory_order_release, std::memory_order_relaxed))
+                continue;  // it has been closed: nobody else pushes
+            ++edges_;
+            return true;
+        }
     }
     /// One more that will arrive() by other means than the list of a predecessor.
     void expect_one() noexcept { ++edges_; }

@@ -105,6 +105,9 @@ class Atomic {
     T exchange(T value, std::memory_order order, std::source_location at = std::source_location::current()) {
         return value_.exchange(value, weakened(order, at), position(at));
     }
+    T fetch_sub(T value, std::memory_order order, std::source_location at = std::source_location::current()) {
+        return value_.fetch_sub(value, weakened(order, at), position(at));
+    }
     bool compare_exchange_strong(T& expected, T value, std::memory_order order, std::memory_order failure,
                                  std::source_location at = std::source_location::current()) {
         return value_.compare_exchange_strong(expected, value, weakened(order, at), position(at), order_of(failure),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "penstock/error.hpp"
+#include "penstock/dependences.hpp"
 #include "penstock/machine.hpp"
 
 namespace {
@@ -97,6 +98,18 @@ TEST_P(LuShapes, by_tagged_calls_the_factors_have_the_same_bits) {
         lu::Matrix by_tasks = input();
         lu::tagged(by_tasks, machine);
         EXPECT_TRUE(same_bits(by_one, by_tasks)) << targets << " targets";
+    }
+}
+
+TEST_P(LuShapes, in_the_order_of_the_tags_the_factors_have_the_same_bits) {
+    lu::Matrix by_one = input();
+    lu::serial(by_one);
+    for (const int targets : {0, 1, 2}) {
+        Machine machine{{.targets = targets}};
+        Dependences calls{machine};
+        lu::Matrix by_order = input();
+        lu::dependent(by_order, calls);
+        EXPECT_TRUE(same_bits(by_one, by_order)) << targets << " targets";
     }
 }
 
