@@ -106,7 +106,7 @@ TEST_P(LuShapes, in_the_order_of_the_tags_the_factors_have_the_same_bits) {
     lu::serial(by_one);
     for (const int targets : {0, 1, 2}) {
         Machine machine{{.targets = targets}};
-        Dependences calls{machine};
+        penstock::Dependences calls{machine};
         lu::Matrix by_order = input();
         lu::dependent(by_order, calls);
         EXPECT_TRUE(same_bits(by_one, by_order)) << targets << " targets";
