@@ -30,9 +30,9 @@ LAYERS = {
         message message_answer message_claim message_error message_memory message_ring
     """,
     "task": """
-        argument call_options chain chain_argument chain_image chain_step completion_mailbox descriptor entry footprint handle heap
-        initiator landing local_store machine options pack procedure resident resident_argument ring use_count view
-        dependences dependent history recording
+        argument call_options carrier chain chain_argument chain_image chain_step completion_mailbox dependences dependent
+        descriptor entry footprint handle heap history initiator isolation journalled_claim landing local_store machine options
+        pack procedure recording resident resident_argument ring use_count view
     """,
 }
 EVERYTHING = "penstock.hpp"  # includes all of them, so nothing inside the library includes it

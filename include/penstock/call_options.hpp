@@ -45,6 +45,9 @@ struct CallOptions {
     /// Sends the task where its first inout argument (else its first out argument) last lay for an affine call of this thread, unless that
     /// target's lane is full: caches stay warm. For `target` any.
     bool affine = false;
+    /// For process targets: a task that takes longer is ended with its worker (see MachineOptions::time_limit, which this replaces). A
+    /// millisecond to 28 minutes; 0: the machine's limit.
+    std::chrono::nanoseconds time_limit{0};
 };
 
 }  // namespace penstock

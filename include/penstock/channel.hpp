@@ -163,8 +163,9 @@ class Producer {
                 completed_ = number;
             }
         } else {
+            // Whoever completes may be another process: no more than was issued can be complete.
             const auto completed = credits_->completed.load(std::memory_order_acquire);
-            if (completed > completed_) completed_ = completed;
+            if (completed > completed_) completed_ = completed < issued_ ? completed : issued_;
             if (last_in_slot_) complete({issued_, position_, true});
         }
     }
@@ -191,6 +192,12 @@ class Consumer {
     explicit Consumer(ChannelParts<Payload, Policy> parts)
         : slots_(parts.slots), credits_(parts.credits), bell_(parts.initiation == Initiation::pull ? parts.bell : nullptr),
           mask_(parts.capacity - 1) {}
+    /// Goes on where an earlier consumer stopped: `next` is the number of the first record that is not complete, `position` the slot
+    /// in which it lies, or, if it is not there yet, the slot of the record before it.
+    Consumer(ChannelParts<Payload, Policy> parts, std::uint64_t next, std::uint32_t position) : Consumer(parts) {
+        next_ = next;
+        position_ = position;
+    }
 
     bool attached() const noexcept { return slots_ != nullptr; }
     std::uint64_t next() const noexcept { return next_; }

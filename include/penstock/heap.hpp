@@ -29,9 +29,10 @@ class SharedHeap {
         std::uint64_t offset = 0;
     };
 
-    /// A heap without anything in it. Its addresses cost nothing, its memory is taken as it is asked for. Throws SystemError where
-    /// there are no addresses or descriptors left.
-    static std::shared_ptr<SharedHeap> create();
+    /// A heap without anything in it. Its addresses cost nothing, its memory is taken as it is asked for. `addresses`: how many bytes
+    /// it can ever hold, a power of two; 0: as many as there is memory. Throws SystemError where there are no addresses or
+    /// descriptors left.
+    static std::shared_ptr<SharedHeap> create(std::size_t addresses = 0);
     ~SharedHeap();
     SharedHeap(const SharedHeap&) = delete;
     SharedHeap& operator=(const SharedHeap&) = delete;

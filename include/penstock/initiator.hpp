@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "penstock/call_options.hpp"
+#include "penstock/carrier.hpp"
 #include "penstock/handle.hpp"
 #include "penstock/options.hpp"
 #include "penstock/procedure.hpp"
@@ -354,6 +355,7 @@ class alignas(128) Initiator {
     [[gnu::noinline]] Handle place_elsewhere(std::uint32_t entry, int target, Stored&&... stored) {
         std::unique_lock<std::recursive_mutex> sharing;
         if (shared_) sharing = std::unique_lock{sharing_};
+        if (host_ != nullptr) return place_isolated<Pack>(entry, target, stored...);
         std::unique_ptr<typename Pack::Box> box;
         const bool packed = Pack::fits(stored...);
         if (!packed) box = std::make_unique<typename Pack::Box>(std::move(stored)...);
@@ -373,6 +375,28 @@ class alignas(128) Initiator {
         deque_idle_ = false;
         if (direct_ && scope_ == &base_ && &part == base_.current) stream_ = &part;
         return publish_in_deque(part);
+    }
+
+    /// The same where another process runs the task. Throws CannotCarryOver for what cannot be there.
+    template <class Pack, class... Stored>
+    Handle place_isolated(std::uint32_t entry, int target, Stored&... stored) {
+        isolated::Carrier carrier(*host_, call_side(), entry, entry_of(entry).name);
+        if constexpr (Pack::layout.boxed) {
+            carrier.refuse_box();
+        } else {
+            if (!Pack::fits(stored...)) carrier.refuse_box();
+            const auto flags = asked_ != nullptr ? flags_of_isolated_call(entry) : 0;
+            int argument = 0;
+            (carrier.carry(stored, argument++), ...);
+            auto staged = carrier.take();
+            const Spot spot = reserve_isolated(target, staged != nullptr);
+            if (staged != nullptr) spot.ring->stage(*spot.record, std::move(staged));
+            fill<Pack>(entry, *spot.record, *spot.ring, stored...);
+            spot.record->payload.flags = flags;
+            if (spot.lane != nullptr) return publish_in_lane(*spot.lane);
+            deque_idle_ = false;
+            return publish_in_deque(*spot.ring);
+        }
     }
 
     template <class Pack, class... Stored>
@@ -473,6 +497,11 @@ class alignas(128) Initiator {
     bool forget_callbacks() noexcept;
     bool notices_left(const Scope& scope) const noexcept;
     bool waits_for_mail() const noexcept;
+    /// What is staged comes back through a deque.
+    Spot reserve_isolated(int target, bool staged);
+    const isolated::CallSide& call_side() const noexcept;
+    /// What the call asks for beyond being run, as far as a worker process can do it. The flags of its descriptor.
+    std::uint32_t flags_of_isolated_call(std::uint32_t entry);
     void require_room_to_nest() const;
     Handle run_at_once(TaskPayload& payload, Extension& extension);
     void wake_a_target(const Ring& ring) noexcept;
@@ -540,6 +569,7 @@ class alignas(128) Initiator {
     // The rest: this thread's own.
     alignas(128) Scope base_;
     int target_;               ///< index of the target that this is, or any_target for a thread
+    isolated::WorkerHost* host_;  ///< of worker processes; null where targets are threads
     std::unique_ptr<Waiter> own_waiter_;
     Waiter& waiter_;
     std::unique_ptr<Runner> runner_;

@@ -32,6 +32,12 @@ enum class Prefetch : std::uint8_t {
     never,
 };
 
+/// Where targets run.
+enum class Isolation : std::uint8_t {
+    none,     ///< threads of this process (the default)
+    process,  ///< worker processes with private memory: what a task does to itself ends its worker and nothing else
+};
+
 struct MachineOptions {
     static constexpr int one_per_processor = -1;
     static constexpr std::uint32_t max_depth = 1024;
@@ -70,6 +76,13 @@ struct MachineOptions {
     std::size_t local_store = 0;
     /// How deep tasks may wait inside tasks.
     std::uint32_t nesting_limit = 500;
+    /// With Isolation::process the program must have called penstock::launch() on main's first line.
+    Isolation isolation = Isolation::none;
+    /// A task in a worker process that takes longer is ended, and its worker with it; noticed within an eighth of the limit. At least
+    /// a millisecond and at most 28 minutes; 0: no limit.
+    std::chrono::nanoseconds time_limit{0};
+    /// Bytes of private memory that a worker process may take beyond what it started with; 0: no limit. Tasks see std::bad_alloc.
+    std::size_t worker_memory = 0;
 };
 
 }  // namespace penstock

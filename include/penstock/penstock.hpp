@@ -11,6 +11,7 @@
 #include "penstock/flag.hpp"
 #include "penstock/handle.hpp"
 #include "penstock/heap.hpp"
+#include "penstock/isolation.hpp"
 #include "penstock/join.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/message.hpp"

@@ -23,6 +23,11 @@ namespace penstock {
 
 class Initiator;
 struct Scope;
+namespace isolated {
+struct SharedRing;
+struct StagedTask;
+class WorkerHost;
+}  // namespace isolated
 
 /// A task that ended by an exception, or was cancelled, until somebody asks.
 struct Failure {
@@ -53,8 +58,9 @@ class Ring {
 
     /// A ring of this kind and capacity (a power of two; 0 for immediate): a used one of the process, or a new one.
     /// Throws std::bad_alloc or SystemError.
+    /// With `host` its records lie where worker processes see them.
     static Ring& acquire(Kind kind, std::uint32_t capacity, std::uint32_t claimants, Initiator& owner, Doorbell& owner_bell,
-                         int only_target);
+                         int only_target, isolated::WorkerHost* host = nullptr, Initiation initiation = Initiation::push);
     /// Gives the ring back. Its handles are stale from here on.
     void release() noexcept;
     /// The ring with this number, or null.
@@ -72,9 +78,9 @@ class Ring {
     Kind kind() const noexcept { return kind_; }
     std::uint32_t capacity() const noexcept { return capacity_; }
     TaskRecord* slots() const noexcept { return slots_; }
-    Extension* extensions() const noexcept { return extensions_.get(); }
-    Credits<>& credits() noexcept { return credits_; }
-    Bell<>& bell() noexcept { return bell_; }
+    Extension* extensions() const noexcept { return extensions_; }
+    Credits<>& credits() noexcept { return *credits_; }
+    Bell<>& bell() noexcept { return *bell_; }
     PendingRing<TaskPayload>& pending() noexcept { return *pending_; }
     /// One for each slot of a ring of dependent tasks, and what their owner notes of them.
     DependentNode* nodes() const noexcept { return nodes_.get(); }
@@ -88,8 +94,27 @@ class Ring {
     /// The only target that may run these tasks, or any_target.
     int only_target() const noexcept { return only_target_; }
     ChannelParts<TaskPayload> parts(Initiation initiation) noexcept {
-        return {slots_, &credits_, &bell_, capacity_, initiation};
+        return {slots_, credits_, bell_, capacity_, initiation};
     }
+
+    // ---- worker processes (ring_isolated.cpp) ----
+    // Workers complete the tasks of a deque in words of their own. Whoever looks first brings back what was staged and only then
+    // completes the task in the words that everybody else reads.
+
+    bool isolated() const noexcept { return shared_ != nullptr; }
+    /// The copies that belong to the reserved record. The owner's.
+    void stage(const TaskRecord& record, std::unique_ptr<isolated::StagedTask> staged) noexcept;
+    /// Has this task of an isolated deque completed, with all that it wrote back in place? Any thread.
+    bool forward(std::uint64_t number) noexcept;
+    /// The same for all that are complete, in order, up to `last` or the first that is not. Any thread.
+    void forward_through(std::uint64_t last) noexcept;
+    /// The same up to the last that has been appended, as its record says.
+    void forward_all() noexcept;
+    /// What the task's record says. Checked, because workers can write there.
+    std::string task_name(std::uint64_t number) const;
+    std::vector<std::size_t> argument_bytes(std::uint64_t number) const;
+    /// There are no workers any more: completes everything, with this failure.
+    void give_up(std::exception_ptr cause) noexcept;
 
     // ---- what went wrong (cold; any thread) ----
 
@@ -127,8 +152,13 @@ class Ring {
     Ring& operator=(const Ring&) = delete;
 
   private:
-    Ring(std::uint32_t index, std::uint32_t capacity);
+    Ring(std::uint32_t index, std::uint32_t capacity, bool shared);
     void reset(Kind kind, std::uint32_t claimants, Initiator& owner, Doorbell& owner_bell, int only_target);
+    void share(isolated::WorkerHost& host, Initiation initiation);
+    void unshare() noexcept;
+    void show_cancellations() noexcept;
+    const TaskRecord* record_of(std::uint64_t number) const noexcept;
+    std::uint32_t failure_count() const noexcept;
 
     // Read by all, written when the ring changes hands.
     std::uint32_t index_;
@@ -141,7 +171,8 @@ class Ring {
     Doorbell* owner_bell_ = nullptr;
     TaskRecord* slots_ = nullptr;
     LocalMemory memory_;
-    std::unique_ptr<Extension[]> extensions_;
+    Extension* extensions_ = nullptr;
+    std::unique_ptr<Extension[]> own_extensions_;
     std::unique_ptr<Done<>[]> done_;
     std::unique_ptr<Completed<>[]> completed_;
     std::unique_ptr<DependentNode[]> nodes_;
@@ -152,12 +183,20 @@ class Ring {
     // Written now and then, read with every task.
     std::atomic<std::uint32_t> failures_{0};
     std::atomic<std::uint32_t> cancellations_{0};
-    Credits<> credits_;
-    Bell<> bell_;
+    Credits<> own_credits_;
+    Bell<> own_bell_;
+    Credits<>* credits_ = &own_credits_;
+    Bell<>* bell_ = &own_bell_;
     std::optional<PendingRing<TaskPayload>> pending_;
     std::mutex mutex_;
     std::vector<Failure> failed_;
     std::vector<std::uint64_t> cancelled_;
+    // With worker processes.
+    isolated::SharedRing* shared_ = nullptr;
+    std::unique_ptr<std::unique_ptr<isolated::StagedTask>[]> staged_;      ///< by slot
+    std::unique_ptr<std::atomic<std::uint64_t>[]> forwarding_;             ///< by slot: the last task that somebody has begun to forward
+    std::atomic<std::uint64_t> forwarded_{0};                              ///< all up to here are forwarded
+    std::exception_ptr given_up_;                                          ///< under mutex_
 };
 
 }  // namespace penstock

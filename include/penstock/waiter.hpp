@@ -25,6 +25,10 @@ namespace waiting {
 
 /// Issues a full fence on every running thread of this process. False where the kernel has no such call.
 bool process_wide_barrier() noexcept;
+/// The same on every running thread of every process that accepts such barriers.
+bool barrier_over_processes() noexcept;
+/// Lets this process be reached by barriers that others issue. False where the kernel cannot.
+bool accept_barriers() noexcept;
 /// Sleeps while `bell` is 1, at most `longest`.
 void sleep_on(Doorbell& bell, std::chrono::nanoseconds longest) noexcept;
 /// Cold half of ring().
@@ -53,6 +57,7 @@ struct WaitPolicy {
     std::chrono::nanoseconds spin{50'000};      ///< before parking
     std::uint32_t spins_before_yield = ~0u;     ///< yields the processor after so many looks (oversubscribed machines)
     std::chrono::nanoseconds longest_sleep{0};  ///< bound of one sleep, for peers that cannot be fenced; 0: 20 ms
+    bool across_processes = false;              ///< wakers are threads of other processes, which accept barriers
 
     /// The policy for `threads` threads on `processors` processors: spin when each has its own, else yield soon and
     /// park early.
@@ -63,10 +68,12 @@ struct WaitPolicy {
 class Waiter {
   public:
     explicit Waiter(WaitPolicy policy = {}) noexcept : policy_(policy) {}
+    /// Sleeps at a bell that lies elsewhere, where other processes can ring it.
+    Waiter(WaitPolicy policy, Doorbell& bell) noexcept : policy_(policy), bell_(&bell) {}
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
 
-    Doorbell& bell() noexcept { return bell_; }
+    Doorbell& bell() noexcept { return *bell_; }
     const WaitPolicy& policy() const noexcept { return policy_; }
     void set_policy(WaitPolicy policy) noexcept { policy_ = policy; }
 
@@ -102,7 +109,7 @@ class Waiter {
     WaitReason reason() const noexcept {
         return {what_.load(std::memory_order_acquire), subject_.load(std::memory_order_relaxed)};
     }
-    bool parked() const noexcept { return bell_.parked.load(std::memory_order_relaxed) != 0; }
+    bool parked() const noexcept { return bell_->parked.load(std::memory_order_relaxed) != 0; }
     std::uint64_t parks() const noexcept { return parks_; }
 
   private:
@@ -141,8 +148,8 @@ class Waiter {
     template <class Poll>
     bool park(Poll&& poll) {
         bool fenced = false;
-        return Parking(bell_.parked)
-            .park([&] { fenced = waiting::process_wide_barrier(); },
+        return Parking(bell_->parked)
+            .park([&] { fenced = policy_.across_processes ? waiting::barrier_over_processes() : waiting::process_wide_barrier(); },
                   [&] {
                       parking_ = true;
                       const bool ready = poll();
@@ -151,7 +158,7 @@ class Waiter {
                   },
                   [&] {
                       ++parks_;
-                      waiting::sleep_on(bell_, sleep_limit(fenced));
+                      waiting::sleep_on(*bell_, sleep_limit(fenced));
                   });
     }
 
@@ -171,10 +178,11 @@ class Waiter {
 
     static void yield() noexcept;
 
-    Doorbell bell_;
+    Doorbell own_bell_;
     std::atomic<const char*> what_{"nothing"};
     std::atomic<std::uint64_t> subject_{0};
     WaitPolicy policy_;
+    Doorbell* bell_ = &own_bell_;
     std::uint64_t parks_ = 0;
     std::chrono::steady_clock::time_point deadline_ = forever;  ///< of the wait_for under way
     bool parking_ = false;

@@ -31,6 +31,10 @@ bool process_wide_barrier() noexcept {
     return available && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
+bool barrier_over_processes() noexcept { return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0; }
+
+bool accept_barriers() noexcept { return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0; }
+
 void sleep_on(Doorbell& bell, std::chrono::nanoseconds longest) noexcept {
     timespec limit{};
     limit.tv_sec = static_cast<time_t>(longest.count() / 1'000'000'000);

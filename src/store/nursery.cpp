@@ -38,6 +38,7 @@ struct Request {
     WaitPolicy policy;
     StoreWays ways;
     bool pinned = false;
+    void (*early)(int socket) = nullptr;  ///< not a team: the new process calls this with the socket for answers
     std::array<int, most_ranks> processors{};
     alignas(64) std::array<std::byte, largest_sent_closure> closure{};
 };
@@ -103,6 +104,16 @@ void lead(const Request& request, int answer) noexcept {
     send_record(answer, end);
 }
 
+[[noreturn]] void begin_early(const Request& request, int socket) noexcept {
+    std::signal(SIGCHLD, SIG_DFL);
+    try {
+        request.early(socket);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "penstock: %s\n", error.what());
+    }
+    _exit(0);
+}
+
 /// The nursery's life.
 [[noreturn]] void serve(int socket) noexcept {
     std::signal(SIGCHLD, SIG_IGN);  // leaders answer for themselves
@@ -113,6 +124,7 @@ void lead(const Request& request, int answer) noexcept {
         const pid_t leader = fork();
         if (leader == 0) {
             close(socket);
+            if (request.early != nullptr) begin_early(request, answer.get());
             lead(request, answer.get());
             _exit(0);
         }
@@ -124,6 +136,16 @@ void lead(const Request& request, int answer) noexcept {
 }  // namespace
 
 bool launched() noexcept { return to_nursery.load(std::memory_order_acquire) >= 0; }
+
+OwnedDescriptor start_early_process(void (*program)(int socket)) {
+    if (!launched())
+        throw UsageError("there is no process from which others can be forked; call penstock::launch() on main's first line");
+    Request request;
+    request.early = program;
+    auto [own, other] = socket_pair();
+    send_request(to_nursery.load(std::memory_order_acquire), request, other.get());
+    return std::move(own);
+}
 
 std::vector<EndRecord> run_launched(int size, const Program& program, const SpmdOptions& options, const Placement& placement) {
     if (!program.sendable)

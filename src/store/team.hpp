@@ -10,6 +10,7 @@
 
 #include "penstock/processor_budget.hpp"
 #include "penstock/spmd.hpp"
+#include "store/owned_descriptor.hpp"
 #include "penstock/store_way.hpp"
 
 namespace penstock::team {
@@ -67,6 +68,10 @@ std::vector<EndRecord> run_forked(int size, const Program& program, const SpmdOp
 
 /// Has launch() started the process that forks for this one?
 bool launched() noexcept;
+/// Starts a process that is a copy of this one as it was when it called launch(), and there calls `program` with the other end of the
+/// socket (SOCK_SEQPACKET) that is returned. It has one thread, and stdin, stdout and stderr of that moment. Throws UsageError when
+/// launch() was not called, SystemError.
+OwnedDescriptor start_early_process(void (*program)(int socket));
 /// As run_forked, by the process that launch() started. Throws UsageError for a program that cannot be sent there.
 std::vector<EndRecord> run_launched(int size, const Program& program, const SpmdOptions& options, const Placement& placement);
 

@@ -47,6 +47,8 @@ Core::Core(const MachineOptions& options)
     : options_(options), id_(next_id.fetch_add(1)), process_(getpid()), started_(Clock::ticks()) {
     const Topology& topology = Topology::here();
     if (options_.targets == MachineOptions::one_per_processor) options_.targets = std::max(0, topology.usable() - 1);
+    const bool isolated = options_.isolation == Isolation::process;
+    if (isolated && options_.targets == 0) options_.targets = 1;  // where there is one processor, or none was asked for
     if (options_.targets < 0 || options_.targets > MachineOptions::max_targets)
         throw UsageError("a machine can have 0 to " + std::to_string(MachineOptions::max_targets) + " targets, not " +
                          std::to_string(options_.targets));
@@ -61,6 +63,7 @@ Core::Core(const MachineOptions& options)
     if (options_.spin.count() < 0) throw UsageError("MachineOptions::spin must not be negative");
     policy_ = WaitPolicy::for_threads(options_.targets + 1, topology.usable());
     policy_.spin = std::min(policy_.spin, options_.spin);
+    policy_.across_processes = isolated;
     const auto l2 = topology.processors().front().l2.bytes;
     local_store_ = options_.local_store != 0 ? options_.local_store : std::max<std::size_t>(l2 / 2, 128 * 1024);
     initiators_ = std::make_unique<Initiator*[]>(static_cast<std::size_t>(options_.targets) + most_threads + 1);
@@ -86,6 +89,11 @@ std::vector<int> Core::choose_processors() {
 
 void Core::start() {
     const auto processors = choose_processors();
+    if (options_.isolation == Isolation::process) {
+        host_ = std::make_unique<isolated::WorkerHost>(options_, heap(), processors, policy_, local_store_);
+        // Who sleeps is seen by its bell: a count that processes share would be wrong after a death.
+        board_.idle_targets.store(1, std::memory_order_relaxed);
+    }
     const auto most_lanes = most_threads + 1 + static_cast<std::uint32_t>(options_.targets);
     for (int t = 0; t < options_.targets; ++t) {
         targets_.push_back(std::make_unique<Target>(*this, t, processors[static_cast<std::size_t>(t)], most_lanes));
@@ -94,6 +102,7 @@ void Core::start() {
         initiators_[static_cast<std::size_t>(t)] = &targets_.back()->initiator();
     }
     initiator_count_.store(static_cast<std::uint32_t>(options_.targets), std::memory_order_release);
+    if (host_ != nullptr) return host_->start();
     try {
         for (auto& target : targets_) target->start();
     } catch (...) {
@@ -108,10 +117,12 @@ void Core::shut_down() noexcept {
         // A forked child has the memory but not the threads: leave everything as it is.
         for (auto& target : targets_) (void)target.release()->waiter();
         for (auto& initiator : owned_) (void)initiator.release();
+        (void)host_.release();
         return;
     }
     Waiter waiter(policy_);
     waiter.wait_for([this] { return all_executed(); }, std::chrono::hours(24 * 365));
+    forward_all();
     // A thread that ran the last task inside a barrier may not have left Penstock's code yet.
     each_initiator([&](Initiator& initiator) {
         while (initiator.target_ == Initiator::any_target && initiator.waiting_.load(std::memory_order_acquire)) std::this_thread::yield();
@@ -125,6 +136,7 @@ void Core::shut_down() noexcept {
         // Out of memory while collecting messages: the machine still has to stop.
     }
     for (auto& target : targets_) target->stop();
+    if (host_ != nullptr) host_->stop();
     LetGo::sweep();
     claim_ = {};  // the memory may be kept for a while, the processors not
 }
@@ -135,8 +147,19 @@ std::shared_ptr<SharedHeap> Core::heap() {
     return heap_;
 }
 
+void Core::forward_all() noexcept {
+    if (host_ == nullptr) return;
+    each_initiator([](Initiator& initiator) {
+        for (auto& place : initiator.rings_) {
+            Ring* const ring = place.load(std::memory_order_acquire);
+            if (ring == nullptr) break;
+            ring->forward_all();
+        }
+    });
+}
+
 std::uint64_t Core::executed() const noexcept {
-    std::uint64_t executed = 0;
+    std::uint64_t executed = host_ != nullptr ? host_->executed() : 0;
     each_initiator([&](const Initiator& initiator) { executed += initiator.runner_->executed(); });
     return executed;
 }
@@ -146,6 +169,7 @@ bool Core::all_executed() const noexcept {
     // was a moment at which everything called had been executed.
     const std::uint64_t executed = this->executed();
     std::uint64_t called = 0;
+    if (host_ != nullptr && host_->lost()) return true;
     each_initiator([&](const Initiator& initiator) { called += initiator.counters_.calls.value(); });
     return executed == called;
 }
@@ -229,6 +253,7 @@ void Core::finish(Initiator& caller) {
     const WaitReason reason{"all tasks of its machine", 0};
     if (caller.shared_) Waiter(policy_).wait([this] { return all_executed(); }, reason);
     else caller.wait_for_all(reason);
+    forward_all();
     for (auto& failure : take_all_failures()) failures.push_back(std::move(failure));
     if (!failures.empty()) throw_first(std::move(failures));
 }

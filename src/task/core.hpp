@@ -14,6 +14,7 @@
 #include "penstock/processor_budget.hpp"
 #include "task/target.hpp"
 #include "task/watched.hpp"
+#include "task/worker_host.hpp"
 
 namespace penstock {
 
@@ -94,10 +95,14 @@ class Core : public std::enable_shared_from_this<Core> {
     const std::shared_ptr<std::atomic<std::size_t>>& resident_bytes() const noexcept { return resident_bytes_; }
     /// Made when it is first asked for. Throws SystemError.
     std::shared_ptr<SharedHeap> heap();
+    /// Of worker processes; null where targets are threads.
+    isolated::WorkerHost* host() noexcept { return host_.get(); }
 
   private:
     friend class Target;
     using Circle = std::array<Handle, MachineOptions::max_targets>;
+    /// Brings back what process targets have written, in all deques.
+    void forward_all() noexcept;
     int follow_waits(int from, Circle& circle) noexcept;
     std::vector<int> choose_processors();
 
@@ -113,6 +118,7 @@ class Core : public std::enable_shared_from_this<Core> {
     MachineBoard board_;
     Watched watched_;
     std::mutex replays_;
+    std::unique_ptr<isolated::WorkerHost> host_;
     std::vector<std::unique_ptr<Target>> targets_;
     /// All that issue: the targets' first. Only grows; entries are never moved.
     std::unique_ptr<Initiator*[]> initiators_;

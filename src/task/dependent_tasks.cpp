@@ -5,6 +5,7 @@
 
 #include "penstock/error.hpp"
 #include "penstock/initiator.hpp"
+#include "penstock/isolation.hpp"
 #include "task/core.hpp"
 #include "task/runner.hpp"
 #include "task/verdict.hpp"
@@ -21,6 +22,9 @@ constexpr std::uint32_t lines_ahead = 4;
 }  // namespace
 
 Initiator::DependentSpot Initiator::begin_dependent(DependentGroup* given, int target) {
+    if (host_ != nullptr)
+        throw CannotCarryOver("that comes after others", 0,
+                              "dependences are kept by thread targets only; wait for the tasks that it comes after, or use thread targets");
     Scope& mine = scope();
     if (target_count_ == 0 && runner_->depth() >= core_.options().nesting_limit)
         throw NestingTooDeep("calls inside tasks are nested " + std::to_string(runner_->depth()) +

@@ -36,7 +36,9 @@ bool Handle::complete(const Ring& ring) const noexcept {
     switch (ring.kind()) {
         case Ring::Kind::lane: return Producer<TaskPayload>::completed(ring.slots(), &const_cast<Ring&>(ring).credits(), ticket());
         case Ring::Kind::dependent:
-        case Ring::Kind::pending: return const_cast<Ring&>(ring).pending().completed(ticket().number);
+        case Ring::Kind::pending:
+            if (ring.isolated()) return const_cast<Ring&>(ring).forward(ticket().number);
+            return const_cast<Ring&>(ring).pending().completed(ticket().number);
         case Ring::Kind::immediate: return true;
     }
     return true;

@@ -29,8 +29,8 @@ std::size_t addresses_of_a_heap() {
 
 }  // namespace
 
-std::shared_ptr<SharedHeap> SharedHeap::create() {
-    const auto bytes = addresses_of_a_heap();
+std::shared_ptr<SharedHeap> SharedHeap::create(std::size_t addresses) {
+    const auto bytes = addresses == 0 ? addresses_of_a_heap() : addresses;
     OwnedDescriptor descriptor(memfd_create("penstock heap", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (!descriptor) throw SystemError("cannot create a shared heap", errno);
     if (ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0 || fcntl(descriptor.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)

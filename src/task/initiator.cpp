@@ -24,7 +24,10 @@ Initiator::Initiator(Core& core, int target, Waiter* waiter)
     : board_(core.board()),
       core_(core),
       target_(target),
-      own_waiter_(waiter == nullptr ? std::make_unique<Waiter>(core.wait_policy()) : nullptr),
+      host_(core.host()),
+      own_waiter_(waiter != nullptr   ? nullptr
+                  : host_ == nullptr ? std::make_unique<Waiter>(core.wait_policy())
+                                     : std::make_unique<Waiter>(core.wait_policy(), host_->make_bell())),
       waiter_(waiter == nullptr ? *own_waiter_ : *waiter),
       runner_(std::make_unique<Runner>(*this, target, core.local_store_bytes(), core.options())),
       started_(Clock::ticks()),
@@ -32,7 +35,7 @@ Initiator::Initiator(Core& core, int target, Waiter* waiter)
       machine_id_(core.id()) {
     target_count_ = std::max(0, core.options().targets);
     asked_ = core.standing_options();
-    direct_ = core.options().distribution == Distribution::balanced && asked_ == nullptr;
+    direct_ = core.options().distribution == Distribution::balanced && asked_ == nullptr && host_ == nullptr;
     lanes_ = std::make_unique<LaneEnd[]>(static_cast<std::size_t>(target_count_));
     lanes_idle_ = target_count_;
     base_.last.assign(static_cast<std::size_t>(target_count_), 0);
@@ -107,8 +110,10 @@ Initiator::Spot Initiator::reserve_in_lane(int target) {
 }
 
 Ring* Initiator::ring_with_room(Scope& scope, int only_target, bool urgent) noexcept {
-    for (Ring* ring : only_target == any_target ? scope.rings : scope.named)
+    for (Ring* ring : only_target == any_target ? scope.rings : scope.named) {
+        if (ring->isolated()) ring->forward_through(ring->pending().appended());
         if (ring->only_target() == only_target && ring->urgent == urgent && ring->pending().reserve() != nullptr) return ring;
+    }
     return nullptr;
 }
 
@@ -154,7 +159,7 @@ void Initiator::make_lane(int target) {
     const auto& options = core_.options();
     // One slot more than the depth, rounded up: with depth 1 the lane still alternates between its slots when it must.
     const auto capacity = std::bit_ceil(std::max<std::uint32_t>(options.depth, 2));
-    Ring& ring = Ring::acquire(Ring::Kind::lane, capacity, 0, *this, waiter_.bell(), target);
+    Ring& ring = Ring::acquire(Ring::Kind::lane, capacity, 0, *this, waiter_.bell(), target, host_, options.initiation);
     Target& receiver = core_.target(target);
     {
         const std::lock_guard lock(core_.mutex());
@@ -280,7 +285,7 @@ Ring* Initiator::add_ring(Scope& scope, int only_target, bool urgent) {
     std::uint32_t place = 0;
     while (place < max_rings && rings_[place].load(std::memory_order_relaxed) != nullptr) ++place;
     if (place == max_rings) return nullptr;
-    Ring& ring = Ring::acquire(Ring::Kind::pending, capacity, core_.workers(), *this, waiter_.bell(), only_target);
+    Ring& ring = Ring::acquire(Ring::Kind::pending, capacity, core_.workers(), *this, waiter_.bell(), only_target, host_);
     ring.place = place;
     ring.urgent = urgent;
     if (urgent) urgent_[place / 64].store(urgent_[place / 64].load(std::memory_order_relaxed) | std::uint64_t{1} << place % 64, std::memory_order_release);

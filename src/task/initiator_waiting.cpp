@@ -59,10 +59,11 @@ bool Initiator::drained(Scope& scope) noexcept {
         const auto last = Handle::number_of(scope.last[static_cast<std::size_t>(t)]);
         if (last != 0 && !lane_complete(lanes_[static_cast<std::size_t>(t)], last)) return false;
     }
-    for (Ring* ring : scope.rings)
-        if (!ring->pending().drained()) return false;
-    for (Ring* ring : scope.named)
-        if (!ring->pending().drained()) return false;
+    for (auto* list : {&scope.rings, &scope.named})
+        for (Ring* ring : *list) {
+            if (ring->isolated()) ring->forward_through(ring->pending().appended());
+            if (!ring->pending().drained()) return false;
+        }
     return dependents_drained(scope.dependents);
 }
 
@@ -85,7 +86,7 @@ bool Initiator::pace() const noexcept {
 }
 
 bool Initiator::can_help(const Scope* scope) const noexcept {
-    if (scope == nullptr) return false;
+    if (scope == nullptr || host_ != nullptr) return false;  // nobody runs a process target's tasks in its place
     for (Ring* ring : scope->rings)
         if (ring->pending().inviting()) return true;
     for (Ring* ring : scope->named)
@@ -100,7 +101,7 @@ bool Initiator::can_help(const Scope* scope) const noexcept {
 /// Runs at most `most` waiting tasks of the scope. A barrier takes many at once, because a claim moves the line that all
 /// claimants write; a wait for one task takes one, because its task may complete meanwhile.
 bool Initiator::help(Scope* scope, std::uint32_t most) {
-    if (scope == nullptr) return false;
+    if (scope == nullptr || host_ != nullptr) return false;
     const auto claimant = target_ == any_target ? static_cast<std::uint32_t>(target_count_) : static_cast<std::uint32_t>(target_);
     const auto help_from = [&](Ring& ring) {
         const auto claim = ring.pending().claim(most, ring.only_target() >= 0 ? 1 : core_.workers());
@@ -240,7 +241,10 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
     }
     if (callbacks_due()) run_callbacks();
     if (own && !deque_idle_ && scope_ == &base_ && ring.kind() == Ring::Kind::pending)
-        deque_idle_ = std::all_of(base_.rings.begin(), base_.rings.end(), [](Ring* part) { return part->pending().drained(); });
+        deque_idle_ = std::all_of(base_.rings.begin(), base_.rings.end(), [](Ring* part) {
+            if (part->isolated()) part->forward_through(part->pending().appended());
+            return part->pending().drained();
+        });
     if (deque_idle_ && stream_ != nullptr) stream_ = nullptr;
     throw_failure_of(handle, ring);
 }

@@ -18,8 +18,11 @@ struct Directory {
     std::array<std::atomic<std::atomic<Ring*>*>, 4096> chunks{};
     std::mutex mutex;
     std::uint32_t count = 1;  // 0 is no ring
-    std::multimap<std::uint32_t, Ring*> free;
+    std::multimap<std::uint64_t, Ring*> free;
 };
+
+/// Rings whose records worker processes see are apart from the others.
+constexpr std::uint64_t free_key(std::uint32_t capacity, bool shared) noexcept { return std::uint64_t{shared} << 32 | capacity; }
 
 Directory& directory() {
     static auto* const all = new Directory;  // outlives every thread
@@ -28,19 +31,21 @@ Directory& directory() {
 
 }  // namespace
 
-Ring::Ring(std::uint32_t index, std::uint32_t capacity) : index_(index), capacity_(capacity) {
-    if (capacity == 0) return;
+Ring::Ring(std::uint32_t index, std::uint32_t capacity, bool shared) : index_(index), capacity_(capacity) {
+    if (capacity == 0 || shared) return;
     memory_ = LocalMemory(std::size_t{capacity} * sizeof(TaskRecord));
     slots_ = reinterpret_cast<TaskRecord*>(memory_.data());
-    extensions_ = std::make_unique_for_overwrite<Extension[]>(capacity);
+    own_extensions_ = std::make_unique_for_overwrite<Extension[]>(capacity);
+    extensions_ = own_extensions_.get();
 }
 
 Ring& Ring::acquire(Kind kind, std::uint32_t capacity, std::uint32_t claimants, Initiator& owner, Doorbell& owner_bell,
-                    int only_target) {
+                    int only_target, isolated::WorkerHost* host, Initiation initiation) {
     auto& all = directory();
     const std::lock_guard lock(all.mutex);
     Ring* ring = nullptr;
-    if (const auto found = all.free.find(capacity); found != all.free.end()) {
+    const bool shared = host != nullptr && capacity != 0;
+    if (const auto found = all.free.find(free_key(capacity, shared)); found != all.free.end()) {
         ring = found->second;
         all.free.erase(found);
     } else {
@@ -48,10 +53,14 @@ Ring& Ring::acquire(Kind kind, std::uint32_t capacity, std::uint32_t claimants, 
         auto& chunk = all.chunks.at(index / Directory::chunk);
         if (chunk.load(std::memory_order_relaxed) == nullptr)
             chunk.store(new std::atomic<Ring*>[Directory::chunk] {}, std::memory_order_release);
-        ring = new Ring(index, capacity);
+        ring = new Ring(index, capacity, shared);
         chunk.load(std::memory_order_relaxed)[index % Directory::chunk].store(ring, std::memory_order_release);
         ++all.count;
     }
+    ring->kind_ = kind;
+    ring->only_target_ = only_target;
+    ring->owner_bell_ = &owner_bell;
+    if (shared) ring->share(*host, initiation);  // may throw: then the ring is nobody's, and a little memory is lost
     ring->reset(kind, claimants, owner, owner_bell, only_target);
     ring->in_use_ = true;
     return *ring;
@@ -63,9 +72,11 @@ void Ring::reset(Kind kind, std::uint32_t claimants, Initiator& owner, Doorbell&
     owner_ = &owner;
     owner_bell_ = &owner_bell;
     only_target_ = only_target;
-    for (std::uint32_t i = 0; i < capacity_; ++i) new (&slots_[i]) TaskRecord;
-    credits_.completed.store(0, std::memory_order_relaxed);
-    bell_.issued.store(0, std::memory_order_relaxed);
+    if (shared_ == nullptr) {
+        for (std::uint32_t i = 0; i < capacity_; ++i) new (&slots_[i]) TaskRecord;
+        credits_->completed.store(0, std::memory_order_relaxed);
+        bell_->issued.store(0, std::memory_order_relaxed);
+    }
     if (kind == Kind::pending || kind == Kind::dependent) {
         if (claimants_ < claimants) {
             completed_ = std::make_unique<Completed<>[]>(claimants);
@@ -93,11 +104,14 @@ void Ring::release() noexcept {
         cancelled_.clear();
         failures_.store(0, std::memory_order_relaxed);
         cancellations_.store(0, std::memory_order_relaxed);
+        given_up_ = nullptr;
     }
     auto& all = directory();
     const std::lock_guard lock(all.mutex);
     in_use_ = false;
-    all.free.emplace(capacity_, this);
+    const bool shared = shared_ != nullptr;
+    if (shared) unshare();
+    all.free.emplace(free_key(capacity_, shared), this);
 }
 
 Ring* Ring::find(std::uint32_t index) noexcept {
@@ -128,12 +142,13 @@ void Ring::fail(Failure failure) {
         if (old != failed_.end()) failed_.erase(old);
     }
     failed_.push_back(std::move(failure));
-    failures_.store(static_cast<std::uint32_t>(failed_.size()), std::memory_order_relaxed);
+    failures_.store(failure_count(), std::memory_order_relaxed);
 }
 
 std::optional<Failure> Ring::failure_of(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
     const auto found = std::find_if(failed_.begin(), failed_.end(), [&](const Failure& f) { return f.number == number; });
+    if (found == failed_.end() && given_up_ != nullptr) return Failure{number, task_name(number), only_target_, given_up_, false, true};
     if (found == failed_.end()) return std::nullopt;
     found->delivered = true;
     const Failure failure = *found;
@@ -155,7 +170,8 @@ std::vector<Failure> Ring::take_failures(std::uint64_t after, std::uint64_t unti
     });
     std::vector<Failure> taken(std::make_move_iterator(taken_from), std::make_move_iterator(failed_.end()));
     failed_.erase(taken_from, failed_.end());
-    failures_.store(static_cast<std::uint32_t>(failed_.size()), std::memory_order_relaxed);
+    if (given_up_ != nullptr && taken.empty()) taken.push_back({after + 1, "unfinished", only_target_, given_up_, false, false});
+    failures_.store(failure_count(), std::memory_order_relaxed);
     return taken;
 }
 
@@ -163,12 +179,14 @@ void Ring::ask_to_cancel(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
     cancelled_.push_back(number);
     cancellations_.store(static_cast<std::uint32_t>(cancelled_.size()), std::memory_order_relaxed);
+    if (shared_ != nullptr) show_cancellations();
 }
 
 bool Ring::take_cancellation(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
     const bool asked = std::erase(cancelled_, number) != 0;
     cancellations_.store(static_cast<std::uint32_t>(cancelled_.size()), std::memory_order_relaxed);
+    if (shared_ != nullptr) show_cancellations();
     return asked;
 }
 
@@ -176,6 +194,7 @@ void Ring::forget_cancellations(std::uint64_t after, std::uint64_t until) {
     const std::lock_guard lock(mutex_);
     std::erase_if(cancelled_, [&](std::uint64_t number) { return number > after && number <= until; });
     cancellations_.store(static_cast<std::uint32_t>(cancelled_.size()), std::memory_order_relaxed);
+    if (shared_ != nullptr) show_cancellations();
 }
 
 }  // namespace penstock

@@ -20,9 +20,11 @@ Target::Target(Core& core, int index, int processor, std::uint32_t most_lanes)
       processor_(processor),
       lanes_(std::make_unique<LaneInbox[]>(most_lanes)),
       most_lanes_(most_lanes),
-      waiter_(core.wait_policy()),
+      waiter_(core.host() == nullptr ? Waiter(core.wait_policy()) : Waiter(core.wait_policy(), core.host()->seat(index).bell)),
       initiator_(new Initiator(core, index, &waiter_)),
-      runner_(initiator_->runner_.get()) {}
+      runner_(initiator_->runner_.get()) {
+    if (core.host() != nullptr) worker_busy_ = &core.host()->seat(index).busy;
+}
 
 Target::~Target() { stop(); }
 

@@ -49,7 +49,7 @@ class Target {
     Waiter& waiter() noexcept { return waiter_; }
     Initiator& initiator() noexcept { return *initiator_; }
     Runner& runner() noexcept { return *runner_; }
-    const std::atomic<std::uint32_t>& busy() const noexcept { return busy_; }
+    const std::atomic<std::uint32_t>& busy() const noexcept { return worker_busy_ != nullptr ? *worker_busy_ : busy_; }
 
   private:
     struct LaneInbox {
@@ -85,6 +85,9 @@ class Target {
     std::unique_ptr<Initiator> initiator_;
     Runner* runner_ = nullptr;
     std::thread thread_;
+    /// In a worker's seat; null where this is a thread. A target whose tasks run in a worker process has no thread here: it is the
+    /// place where its lanes and its bell are found.
+    const std::atomic<std::uint32_t>* worker_busy_ = nullptr;
     /// Read by initiators when there are several: 1 from the first task after an idle period to the next one.
     alignas(128) std::atomic<std::uint32_t> busy_{0};
 };

@@ -1,0 +1,121 @@
+// A ring whose records worker processes see.
+#include <memory>
+#include <new>
+
+#include "penstock/carrier.hpp"
+#include "penstock/entry.hpp"
+#include "penstock/ring.hpp"
+#include "task/worker_host.hpp"
+
+namespace penstock {
+
+void Ring::share(isolated::WorkerHost& host, Initiation initiation) {
+    if (kind_ == Kind::pending) {
+        if (staged_ == nullptr) staged_ = std::make_unique<std::unique_ptr<isolated::StagedTask>[]>(capacity_);
+        if (forwarding_ == nullptr) forwarding_ = std::make_unique<std::atomic<std::uint64_t>[]>(capacity_);
+        for (std::uint32_t i = 0; i < capacity_; ++i) forwarding_[i].store(0, std::memory_order_relaxed);
+        forwarded_.store(0, std::memory_order_relaxed);
+    }
+    shared_ = &host.make_ring(*this, kind_ == Kind::lane, only_target_, *owner_bell_, initiation);
+    slots_ = shared_->slots;
+    extensions_ = shared_->extensions;
+    credits_ = &shared_->credits;
+    bell_ = &shared_->bell;
+}
+
+/// The addresses stay: a handle that is older than the machine's end may still look, and reads zeros there.
+void Ring::unshare() noexcept {
+    shared_ = nullptr;
+    if (staged_ == nullptr) return;
+    for (std::uint32_t i = 0; i < capacity_; ++i) staged_[i] = nullptr;
+}
+
+void Ring::show_cancellations() noexcept {
+    shared_->cancels.store(static_cast<std::uint32_t>(cancelled_.size()), std::memory_order_relaxed);
+}
+
+std::uint32_t Ring::failure_count() const noexcept {
+    return static_cast<std::uint32_t>(failed_.size()) + (given_up_ != nullptr ? 1 : 0);
+}
+
+void Ring::stage(const TaskRecord& record, std::unique_ptr<isolated::StagedTask> staged) noexcept {
+    staged_[static_cast<std::size_t>(&record - slots_)] = std::move(staged);
+}
+
+// Happens-before: all that the task wrote -> the worker's done (release) -> acquire here -> what is written back -> the program's done
+// (release) -> acquire by a waiter, or by the owner before it uses the slot again. The compare-and-swap lets one thread do it.
+bool Ring::forward(std::uint64_t number) noexcept {
+    if (pending_->completed(number)) return true;
+    if (shared_->done_of(number).load(std::memory_order_acquire) < number) return false;
+    const auto slot = pending_->slot(number);
+    auto begun = forwarding_[slot].load(std::memory_order_relaxed);
+    if (begun >= number || !forwarding_[slot].compare_exchange_strong(begun, number, std::memory_order_acq_rel)) return false;
+    if (staged_[slot] != nullptr) {
+        staged_[slot]->write_back();
+        staged_[slot] = nullptr;
+    }
+    pending_->complete(number);
+    completed_[0].count.fetch_add(1, std::memory_order_release);
+    penstock::ring(*owner_bell_);
+    return true;
+}
+
+void Ring::forward_through(std::uint64_t last) noexcept {
+    auto number = forwarded_.load(std::memory_order_relaxed);
+    while (number < last && forward(number + 1)) ++number;
+    forwarded_.store(number, std::memory_order_relaxed);
+}
+
+void Ring::forward_all() noexcept {
+    const auto appended = [&](std::uint64_t number) {
+        return pending_->record(number).sequence.load(std::memory_order_acquire) >> 1 == number;
+    };
+    auto number = forwarded_.load(std::memory_order_relaxed);
+    while (appended(number + 1) && forward(number + 1)) ++number;
+    forwarded_.store(number, std::memory_order_relaxed);
+}
+
+const TaskRecord* Ring::record_of(std::uint64_t number) const noexcept {
+    for (std::uint32_t slot = 0; slot < capacity_; ++slot)
+        if (slots_[slot].sequence.load(std::memory_order_acquire) >> 1 == number) return &slots_[slot];
+    return nullptr;
+}
+
+std::string Ring::task_name(std::uint64_t number) const {
+    const TaskRecord* const record = shared_ == nullptr ? nullptr : record_of(number);
+    const auto entry = record == nullptr ? 0 : record->payload.entry;
+    return entry == 0 || entry >= entries.size() || entries[entry] == nullptr ? "unknown" : std::string(entries[entry]->name);
+}
+
+std::vector<std::size_t> Ring::argument_bytes(std::uint64_t number) const {
+    const TaskRecord* const record = shared_ == nullptr ? nullptr : record_of(number);
+    if (record == nullptr) return {};
+    // Copied once: a worker that is still there could change it.
+    TaskPayload payload = record->payload;
+    Extension extension = extensions_[record - slots_];
+    if (payload.entry == 0 || payload.entry >= entries.size() || entries[payload.entry] == nullptr) return {};
+    if (entries[payload.entry]->has_rows) return {};  // a list of pieces would be read where a worker could have put anything
+    std::array<ArgumentBlock, Entry::max_blocks> blocks;
+    const auto count = entries[payload.entry]->describe({payload.line, extension.bytes, false}, blocks.data());
+    std::vector<std::size_t> bytes;
+    for (std::size_t i = 0; i < count; ++i) bytes.push_back(blocks[i].bytes());
+    return bytes;
+}
+
+void Ring::give_up(std::exception_ptr cause) noexcept {
+    {
+        const std::lock_guard lock(mutex_);
+        given_up_ = std::move(cause);
+        failures_.store(failure_count(), std::memory_order_relaxed);
+    }
+    constexpr auto all = ~std::uint64_t{0};
+    if (kind_ == Kind::lane) {
+        shared_->credits.completed.store(all, std::memory_order_release);
+        for (std::uint32_t slot = 0; slot < capacity_; ++slot) slots_[slot].done.store(all, std::memory_order_release);
+    } else {
+        for (std::uint32_t slot = 0; slot < capacity_; ++slot) shared_->done[slot].number.store(all, std::memory_order_release);
+    }
+    penstock::ring(*owner_bell_);
+}
+
+}  // namespace penstock

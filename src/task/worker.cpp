@@ -1,0 +1,270 @@
+// A worker process: takes a seat and runs what comes there, as a thread target does (target.cpp), until the machine stops or a task
+// ends the process.
+#include <cxxabi.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "penstock/entry.hpp"
+#include "penstock/local_store.hpp"
+#include "penstock/topology.hpp"
+#include "task/keeper.hpp"
+#include "task/target.hpp"
+#include "task/worker_board.hpp"
+
+namespace penstock::isolated {
+namespace {
+
+/// The exit codes of a worker whose machine has gone or makes no sense. Nobody asks for them.
+constexpr int nobody_there = 125;
+
+void write_text(std::string_view text, char* at, std::size_t room) noexcept { at[text.copy(at, room - 1)] = '\0'; }
+
+void write_exception(Report& report) noexcept {
+    const auto say = [&](std::string_view type, std::string_view text) {
+        write_text(type, report.type.data(), report.type.size());
+        write_text(text, report.text.data(), report.text.size());
+    };
+    const auto* const type = abi::__cxa_current_exception_type();
+    int status = 0;
+    char* const name = type == nullptr ? nullptr : abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
+    const std::string_view type_name = name != nullptr ? name : type != nullptr ? type->name() : "unknown";
+    try {
+        throw;
+    } catch (const std::exception& error) {
+        say(type_name, error.what());
+    } catch (...) {
+        say(type_name, "not a std::exception");
+    }
+    std::free(name);
+}
+
+class Worker {
+  public:
+    Worker(int socket, Board& board, std::uint32_t seat)
+        : socket_(socket),
+          board_(board),
+          index_(seat),
+          seat_(board.seat[seat]),
+          store_(board.local_store),
+          waiter_(policy(board), seat_.bell) {}
+
+    [[noreturn]] void live() noexcept {
+        finish_claim();  // what the seat's last worker had claimed and did not come to
+        for (std::uint32_t misses = 0;;) {
+            look_for_rings();
+            if (serve_lanes() || claim()) {
+                misses = 0;
+                continue;
+            }
+            if (++misses < Target::looks_before_idle) continue;
+            if (board_.stopping.load(std::memory_order_acquire) != 0) leave(0);
+            seat_.busy.store(0, std::memory_order_relaxed);
+            waiter_.wait([this] { return something_waits(); }, {"tasks", 0});
+            misses = 0;
+        }
+    }
+
+  private:
+    struct Lane {
+        SharedRing* ring;
+        Consumer<TaskPayload> consumer;
+    };
+
+    static WaitPolicy policy(const Board& board) noexcept {
+        WaitPolicy policy;
+        policy.spin = std::chrono::nanoseconds(board.spin_nanoseconds);
+        policy.spins_before_yield = board.spins_before_yield;
+        policy.across_processes = true;
+        return policy;
+    }
+
+    [[noreturn]] static void leave(int code) noexcept {
+        std::cout.flush();
+        std::fflush(nullptr);
+        _exit(code);
+    }
+
+    // ---- where tasks come from ----
+
+    void look_for_rings() noexcept {
+        const auto count = board_.ring_count.load(std::memory_order_acquire);
+        for (; rings_ < count; ++rings_) {
+            SharedRing& ring = *board_.rings[rings_];
+            if (ring.only_target >= 0 && ring.only_target != static_cast<int>(index_)) continue;
+            if (ring.lane) lanes_.push_back({&ring, resume(ring)});
+            else deques_.push_back(&ring);
+        }
+    }
+
+    /// The words of a lane say what has been completed, so that is where its next consumer begins.
+    static Consumer<TaskPayload> resume(SharedRing& ring) noexcept {
+        auto completed = ring.credits.completed.load(std::memory_order_acquire);
+        for (std::uint32_t slot = 0; slot < ring.capacity; ++slot)
+            completed = std::max(completed, ring.slots[slot].done.load(std::memory_order_acquire));
+        const ChannelParts<TaskPayload> parts{ring.slots, &ring.credits, &ring.bell, ring.capacity, ring.initiation};
+        if (completed == 0) return Consumer<TaskPayload>(parts);
+        const auto slot_of = [&](std::uint64_t number) -> std::optional<std::uint32_t> {
+            for (std::uint32_t slot = 0; slot < ring.capacity; ++slot)
+                if (ring.slots[slot].sequence.load(std::memory_order_acquire) >> 1 == number) return slot;
+            return std::nullopt;
+        };
+        // The record before the next is overwritten by the next at the earliest.
+        for (int tries = 0; tries < 1000; ++tries)
+            for (const auto number : {completed + 1, completed})
+                if (const auto slot = slot_of(number)) return Consumer<TaskPayload>(parts, completed + 1, *slot);
+        leave(nobody_there);
+    }
+
+    bool serve_lanes() noexcept {
+        bool served = false;
+        for (auto& [ring, consumer] : lanes_) {
+            for (int turn = 0; turn < Target::lane_share; ++turn) {
+                TaskRecord* const record = consumer.front();
+                if (record == nullptr) break;
+                run(*ring, *record, ring->extensions[consumer.position()], consumer.next(), [&] { consumer.complete(); });
+                served = true;
+            }
+        }
+        return served;
+    }
+
+    bool claim() noexcept {
+        for (SharedRing* const ring : deques_) {
+            const auto share = ring->only_target >= 0 ? 1 : board_.seats + 1;
+            if (!claim_with_journal(ring->claims, seat_.claim, index_ + 1, ring->index, Target::most_claimed, share, [&](std::uint64_t number) {
+                    return ring->record(number).sequence.load(std::memory_order_acquire) >> 1 == number;
+                }))
+                continue;
+            finish_claim();
+            return true;
+        }
+        return false;
+    }
+
+    void finish_claim() noexcept {
+        if (seat_.claim.state.load(std::memory_order_acquire) != ClaimNote<>::owned) return;
+        SharedRing& ring = *board_.rings[seat_.claim.ring.load(std::memory_order_relaxed)];
+        const auto end = seat_.claim.end.load(std::memory_order_relaxed);
+        for (auto number = seat_.claim.first.load(std::memory_order_relaxed); number < end; ++number) {
+            TaskRecord& record = ring.record(number);
+            run(ring, record, ring.extensions[&record - ring.slots], number,
+                [&] { ring.done_of(number).store(number, std::memory_order_release); });
+        }
+        seat_.claim.state.store(ClaimNote<>::none, std::memory_order_release);
+    }
+
+    bool something_waits() noexcept {
+        if (board_.stopping.load(std::memory_order_acquire) != 0) return true;
+        if (board_.ring_count.load(std::memory_order_acquire) != rings_) return true;
+        for (auto& lane : lanes_)
+            if (lane.consumer.front() != nullptr) return true;
+        for (SharedRing* const ring : deques_) {
+            const auto next = ring->claims.head.load(std::memory_order_relaxed) + 1;
+            if (ring->record(next).sequence.load(std::memory_order_acquire) >> 1 == next) return true;
+        }
+        return false;
+    }
+
+    // ---- one task ----
+
+    /// The note stands from before the task begins until it is complete and counted, so that whoever buries this process knows whether
+    /// it was in a task, and counts what it did not come to count.
+    template <class Complete>
+    void run(SharedRing& ring, TaskRecord& record, Extension& extension, std::uint64_t number, Complete&& complete) noexcept {
+        auto& note = seat_.running;
+        const auto ordinal = seat_.executed.load(std::memory_order_relaxed) + 1;
+        note.ring.store(ring.index, std::memory_order_relaxed);
+        note.number.store(number, std::memory_order_relaxed);
+        note.ordinal.store(ordinal, std::memory_order_relaxed);
+        note.flags.store(record.payload.flags, std::memory_order_relaxed);
+        note.on.store(1, std::memory_order_release);
+        if (seat_.busy.load(std::memory_order_relaxed) == 0) seat_.busy.store(1, std::memory_order_relaxed);
+        const bool asks = ring.cancels.load(std::memory_order_relaxed) != 0;
+        if (!asks || ask(Report::may_start) == Answer::go_on) [[likely]] {
+            try {
+                entry_of(record.payload.entry).run({record.payload.line, extension.bytes, false}, store_);
+            } catch (...) {
+                write_exception(seat_.report);
+                ask(Report::failed);
+            }
+        }
+        complete();
+        seat_.executed.store(ordinal, std::memory_order_release);
+        note.on.store(0, std::memory_order_release);
+        penstock::ring(*ring.owner_bell);
+    }
+
+    /// Tells the program about the task that is running and waits for its answer.
+    [[gnu::noinline, gnu::cold]] Answer ask(Report::Kind kind) noexcept {
+        seat_.report.kind = kind;
+        const std::uint32_t word = kind;
+        Answer answer{};
+        if (send(socket_, &word, sizeof word, MSG_NOSIGNAL) != sizeof word) leave(nobody_there);
+        ssize_t length = 0;
+        do {
+            length = recv(socket_, &answer, sizeof answer, 0);
+        } while (length < 0 && errno == EINTR);
+        if (length != sizeof answer) leave(nobody_there);
+        return answer;
+    }
+
+    int socket_;
+    Board& board_;
+    std::uint32_t index_;
+    Seat& seat_;
+    std::uint32_t rings_ = 0;
+    std::vector<Lane> lanes_;
+    std::vector<SharedRing*> deques_;
+    LocalStore store_;
+    Waiter waiter_;
+};
+
+void limit_memory(std::uint64_t bytes) noexcept {
+    if (bytes == 0) return;
+    // What is private and may be written counts (RLIMIT_DATA), so not the heaps. What the process has by now is not the task's.
+    unsigned long pages = 0;
+    if (FILE* const sizes = std::fopen("/proc/self/statm", "r")) {
+        if (std::fscanf(sizes, "%*u %*u %*u %*u %*u %lu", &pages) != 1) pages = 0;
+        std::fclose(sizes);
+    }
+    const auto limit = bytes + pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    const rlimit both{limit, limit};
+    static_cast<void>(setrlimit(RLIMIT_DATA, &both));
+}
+
+}  // namespace
+
+void work(int socket, Board& board) noexcept {
+    try {
+        waiting::accept_barriers();
+        Assignment assignment;
+        ssize_t length = 0;
+        do {
+            length = recv(socket, &assignment, sizeof assignment, 0);
+        } while (length < 0 && errno == EINTR);
+        if (length != sizeof assignment || assignment.seat >= board.seats) _exit(nobody_there);
+        const auto processor = board.seat[assignment.seat].processor;
+        if (processor < 0 || !pin_this_thread(processor)) unpin_this_thread();
+        name_this_thread("penstock/" + std::to_string(assignment.seat));
+        auto* const worker = new Worker(socket, board, assignment.seat);
+        limit_memory(board.memory_limit);
+        worker->live();
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "penstock: a worker cannot begin: %s\n", error.what());
+        _exit(nobody_there);
+    }
+}
+
+}  // namespace penstock::isolated

@@ -1,0 +1,135 @@
+// task layer, internal: the program's side of a machine's worker processes: the memory that they share, and the supervisor, a thread
+// that sleeps until a worker has something to tell, ends, or has run for too long.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "penstock/carrier.hpp"
+#include "penstock/heap.hpp"
+#include "penstock/isolation.hpp"
+#include "penstock/options.hpp"
+#include "penstock/ring.hpp"
+#include "store/owned_descriptor.hpp"
+#include "task/keeper.hpp"
+#include "task/worker_board.hpp"
+
+namespace penstock::isolated {
+
+class WorkerHost {
+  public:
+    /// `heap`: of arrays. `processors`: of each target, or -1. Throws SystemError.
+    WorkerHost(const MachineOptions& options, std::shared_ptr<SharedHeap> heap, const std::vector<int>& processors, WaitPolicy policy,
+               std::size_t local_store);
+    ~WorkerHost();
+    WorkerHost(const WorkerHost&) = delete;
+    WorkerHost& operator=(const WorkerHost&) = delete;
+
+    /// Starts the workers. Throws UsageError where launch() was not called, SystemError.
+    void start();
+    /// Lets the workers end and waits for them. When all tasks have been executed.
+    void stop() noexcept;
+
+    const CallSide& call_side() const noexcept { return side_; }
+    Seat& seat(int target) noexcept { return seats_[target]; }
+    /// Memory for a bell that workers ring.
+    Doorbell& make_bell();
+    /// The shared part of a ring, which the workers see from here on. Throws SystemError.
+    SharedRing& make_ring(Ring& ring, bool lane, int only_target, Doorbell& owner_bell, Initiation initiation);
+
+    /// Tasks executed by all workers, and by none because theirs died.
+    std::uint64_t executed() const noexcept;
+    bool lost() const noexcept { return side_.lost.load(std::memory_order_acquire); }
+    /// A call has a time limit of its own: the supervisor looks at the clock from now on.
+    void expect_limit(std::chrono::nanoseconds limit) noexcept;
+
+    // ---- staging ----
+    std::byte* take_block(std::size_t bytes);
+    void give_block(std::byte* block, std::size_t bytes) noexcept;
+    bool has_image(std::uintptr_t base) const noexcept;
+
+  private:
+    struct Worker {
+        std::uint32_t id = 0;
+        int pid = 0;
+        int seat = -1;  ///< -1: a spare
+        OwnedDescriptor socket;
+        OwnedDescriptor output;
+        std::string last_lines;
+        bool ended_for_time = false;
+        std::chrono::nanoseconds limit{0};
+    };
+    /// What the clock has seen of one seat's task.
+    struct Clocked {
+        std::uint64_t ordinal = 0;
+        std::chrono::steady_clock::time_point since;
+    };
+    /// Deaths in a row in which no task was run, of which the machine gives up.
+    static constexpr int most_idle_deaths = 16;
+
+    // supervisor.cpp
+    void supervise() noexcept;
+    void look();
+    int look_again_in() const noexcept;
+    void read_news();
+    void hear(Worker& worker);
+    void read_output(Worker& worker) noexcept;
+    void watch_clock();
+    void ask_for_worker(int seat);
+    void take_seat(Worker& worker, int seat) noexcept;
+    void bury(Worker& worker, const News& news);
+    void settle(Worker& worker, const News& news);
+    void fail_running(Worker& worker, Ring& ring, std::uint64_t number, const News& news);
+    Ring* ring_of(std::uint32_t index);
+    static bool complete(const SharedRing& shared, std::uint64_t number) noexcept;
+    void complete_for_the_dead(SharedRing& shared, std::uint64_t number) noexcept;
+    bool sound();
+    void give_up(const std::string& why) noexcept;
+    void kick() noexcept;
+
+    MachineOptions options_;
+    std::shared_ptr<SharedHeap> heap_;
+    std::shared_ptr<SharedHeap> control_;
+    Board* board_ = nullptr;
+    Seat* seats_ = nullptr;
+    CallSide side_;
+    Hello hello_;
+    OwnedDescriptor keeper_;
+    OwnedDescriptor kicked_;  ///< an eventfd
+    std::atomic<bool> stopping_{false};
+    std::atomic<std::int64_t> shortest_limit_{0};
+
+    mutable std::mutex mutex_;  ///< of the three lists of rings
+    std::vector<Ring*> rings_;
+    std::vector<SharedRing*> shared_;
+    struct Header {
+        TaskRecord* slots;
+        Done<>* done;
+        Doorbell* bell;
+        std::uint32_t capacity;
+        bool lane;
+    };
+    std::vector<Header> headers_;  ///< what a SharedRing said when it was made
+
+    std::mutex blocks_mutex_;
+    std::array<std::vector<std::byte*>, 48> blocks_;  ///< free ones, by the logarithm of their size
+
+    // The supervisor's own.
+    std::uint32_t next_id_ = 1;
+    std::map<std::uint32_t, std::unique_ptr<Worker>> workers_;
+    std::deque<int> empty_seats_;
+    std::vector<Clocked> clocks_;
+    int idle_deaths_ = 0;
+    std::thread thread_;
+};
+
+}  // namespace penstock::isolated
