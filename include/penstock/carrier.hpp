@@ -1,9 +1,9 @@
-// task layer: what a call does so that another process can run its task: checks that its procedure and arguments can be carried over,
-// and copies what does not lie in the shared heap into it. What is written there comes back before anybody sees the task as complete
-// (Ring::forward).
+// task layer: what a call does so that another process can run its task: checks that its procedure and arguments can be
+// carried over, and copies what does not lie in the shared heap into it. What is written there comes back before anybody sees
+// the task as complete (Ring::forward).
 //
-// In place and copied give the same bits (contract 10): a copy is contiguous, and a strided argument becomes a view of it with strides
-// of its own.
+// In place and copied give the same bits (contract 10): a copy is contiguous, and a strided argument becomes a view of it with
+// strides of its own.
 #pragma once
 
 #include <array>
@@ -63,7 +63,8 @@ struct StagedTask {
 class Carrier {
   public:
     /// Throws WorkersLost, and CannotCarryOver for a procedure that the workers do not have.
-    Carrier(WorkerHost& host, const CallSide& side, std::uint32_t entry, std::string_view task) : host_(host), side_(side), task_(task) {
+    Carrier(WorkerHost& host, const CallSide& side, std::uint32_t entry, std::string_view task)
+        : host_(host), side_(side), task_(task) {
         if (side.lost.load(std::memory_order_relaxed) || entry > side.entries) [[unlikely]] refuse_call(entry);
     }
 
@@ -71,12 +72,15 @@ class Carrier {
     std::unique_ptr<StagedTask> take() noexcept { return std::move(staged_); }
 
     [[noreturn]] void refuse_box() const;
+    [[noreturn]] void refuse_what_stays(int argument) const;
 
     /// Argument number `argument`, from 1; 0 is the procedure itself. Throws CannotCarryOver, SystemError.
     template <class V>
     void carry(V& value, int argument) {
-        if constexpr (std::is_pointer_v<V>) {
-            if constexpr (std::is_function_v<std::remove_pointer_t<V>>) check_function(reinterpret_cast<const void*>(value), argument);
+        if constexpr (requires { typename V::TakesStore; } || requires { typename V::ResidentArgument; }) refuse_what_stays(argument);
+        else if constexpr (std::is_pointer_v<V>) {
+            if constexpr (std::is_function_v<std::remove_pointer_t<V>>)
+                check_function(reinterpret_cast<const void*>(value), argument);
             else check_pointer(value, argument);
         }
     }

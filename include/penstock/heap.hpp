@@ -1,10 +1,11 @@
-// task layer: the shared heap of a machine. Memory in it is used in place by every target, also by one in another process (contract 10).
+// task layer: the shared heap of a machine. Memory in it is used in place by every target, also by one in another process
+// (contract 10).
 //
-// The heap is one memfd, sealed against changes of its size and far larger than what is in it: pages are taken when memory is asked
-// for, so that a lack of memory is an error there. It is mapped once, in a window of the addresses that launch() reserved, and every
-// process forked from the one that launch() started maps it at the same place: a plain pointer into the heap means the same in all of
-// them. A process that cannot count on that takes the descriptor and the place in it. What is free is noted outside the heap, where no
-// other process can write.
+// The heap is one memfd, sealed against changes of its size and far larger than what is in it: pages are taken when memory is
+// asked for, so that a lack of memory is an error there. It is mapped once, in a window of the addresses that launch()
+// reserved, and every process forked from the one that launch() started maps it at the same place: a plain pointer into the
+// heap means the same in all of them. A process that cannot count on that takes the descriptor and the place in it. What is
+// free is noted outside the heap, where no other process can write.
 #pragma once
 
 #include <cstddef>

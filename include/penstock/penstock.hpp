@@ -17,6 +17,7 @@
 #include "penstock/message.hpp"
 #include "penstock/mutex.hpp"
 #include "penstock/options.hpp"
+#include "penstock/plugin.hpp"
 #include "penstock/rank.hpp"
 #include "penstock/region.hpp"
 #include "penstock/remote.hpp"

@@ -193,10 +193,10 @@ class Ring {
     std::vector<std::uint64_t> cancelled_;
     // With worker processes.
     isolated::SharedRing* shared_ = nullptr;
-    std::unique_ptr<std::unique_ptr<isolated::StagedTask>[]> staged_;      ///< by slot
-    std::unique_ptr<std::atomic<std::uint64_t>[]> forwarding_;             ///< by slot: the last task that somebody has begun to forward
-    std::atomic<std::uint64_t> forwarded_{0};                              ///< all up to here are forwarded
-    std::exception_ptr given_up_;                                          ///< under mutex_
+    std::unique_ptr<std::unique_ptr<isolated::StagedTask>[]> staged_;  ///< by slot
+    std::unique_ptr<std::atomic<std::uint64_t>[]> forwarding_;  ///< by slot: the last task that somebody has begun to forward
+    std::atomic<std::uint64_t> forwarded_{0};                   ///< all up to here are forwarded
+    std::exception_ptr given_up_;                               ///< under mutex_
 };
 
 }  // namespace penstock

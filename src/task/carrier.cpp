@@ -17,7 +17,8 @@ void copy_rows(const StagedPiece& piece, std::size_t dimension, std::byte* user,
     const auto extent = piece.extents[dimension];
     const auto stride = piece.strides[dimension];
     if (dimension + 1 < piece.rank) {
-        for (std::size_t i = 0; i < extent; ++i) copy_rows<in>(piece, dimension + 1, user + static_cast<std::ptrdiff_t>(i) * stride, copy);
+        for (std::size_t i = 0; i < extent; ++i)
+            copy_rows<in>(piece, dimension + 1, user + static_cast<std::ptrdiff_t>(i) * stride, copy);
         return;
     }
     const bool dense = stride == static_cast<std::ptrdiff_t>(piece.element);
@@ -67,6 +68,12 @@ void Carrier::refuse_box() const {
                           "scalars); put them into an array of machine.array, or use thread targets");
 }
 
+void Carrier::refuse_what_stays(int argument) const {
+    throw CannotCarryOver(std::string(task_), argument,
+                          "chains and resident data live in the program's own memory; issue their steps as calls of their own, with "
+                          "data in an array of machine.array, or use thread targets");
+}
+
 void Carrier::refuse_call(std::uint32_t entry) const {
     if (side_.lost.load()) throw WorkersLost("this machine has lost its workers; make a new one");
     throw CannotCarryOver(std::string(task_), 0,
@@ -78,8 +85,8 @@ void Carrier::check_function(const void* function, int argument) const {
     Dl_info info;
     // A function that no library holds was made while the program ran.
     if (function == nullptr) return;
-    if (dladdr(function, &info) != 0 && info.dli_fbase != nullptr && host_.has_image(reinterpret_cast<std::uintptr_t>(info.dli_fbase)))
-        return;
+    const bool known = dladdr(function, &info) != 0 && info.dli_fbase != nullptr;
+    if (known && host_.has_image(reinterpret_cast<std::uintptr_t>(info.dli_fbase))) return;
     throw CannotCarryOver(std::string(task_), argument,
                           "this function lies in a library that was loaded after launch(), or was made at run time; name it by library "
                           "and symbol, plugin<...>(\"library.so\", \"symbol\"), or carry its code, machine_code<...>(bytes)");

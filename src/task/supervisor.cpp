@@ -150,7 +150,8 @@ void WorkerHost::hear(Worker& worker) {
     if (ring == nullptr) throw Error("a worker speaks of a task that does not exist");
     if (kind == Report::failed) {
         const auto& report = seat.report;
-        ring->fail({number, ring->task_name(number), worker.seat, std::make_exception_ptr(RemoteException(text_of(report.type), text_of(report.text))), false});
+        auto cause = std::make_exception_ptr(RemoteException(text_of(report.type), text_of(report.text)));
+        ring->fail({number, ring->task_name(number), worker.seat, std::move(cause), false});
     } else if (ring->cancels() && ring->take_cancellation(number)) {
         const auto task = ring->task_name(number);
         auto cause = std::make_exception_ptr(TaskCancelled("task " + task + " was cancelled before it started"));
@@ -207,6 +208,11 @@ void WorkerHost::watch_clock() {
 void WorkerHost::bury(Worker& worker, const News& news) {
     read_output(worker);
     if (lost()) return;
+    // Workers that get something done may die as often as they like.
+    if (const auto done = executed(); done != executed_at_death_) {
+        executed_at_death_ = done;
+        idle_deaths_ = 0;
+    }
     if (worker.seat >= 0) {
         if (stopping_.load() && WIFEXITED(news.status) && seats_[worker.seat].running.on.load() == 0) return;
         settle(worker, news);
@@ -285,7 +291,8 @@ void WorkerHost::fail_running(Worker& worker, Ring& ring, std::uint64_t number, 
     }
     if (worker.ended_for_time) facts.time_limit = worker.limit;
     facts.argument_bytes = ring.argument_bytes(number);
-    facts.output = worker.last_lines.size() > kept_output ? worker.last_lines.substr(worker.last_lines.size() - kept_output) : worker.last_lines;
+    const auto& lines = worker.last_lines;
+    facts.output = lines.substr(lines.size() > kept_output ? lines.size() - kept_output : 0);
     ring.fail({number, facts.task, worker.seat, std::make_exception_ptr(WorkerDied(facts)), false});
 }
 
@@ -316,8 +323,8 @@ Ring* WorkerHost::ring_of(std::uint32_t index) {
 /// Does the shared memory still say what the program wrote there?
 bool WorkerHost::sound() {
     const std::lock_guard lock(mutex_);
-    if (board_->magic != Board::right_magic || board_->seats != clocks_.size() || board_->ring_count.load() != rings_.size() || board_->seat != seats_)
-        return false;
+    if (board_->magic != Board::right_magic || board_->seats != clocks_.size() || board_->seat != seats_) return false;
+    if (board_->ring_count.load() != rings_.size()) return false;
     for (std::size_t i = 0; i < rings_.size(); ++i) {
         const auto* const shared = shared_[i];
         if (board_->rings[i] != shared) return false;

@@ -129,6 +129,7 @@ class WorkerHost {
     std::deque<int> empty_seats_;
     std::vector<Clocked> clocks_;
     int idle_deaths_ = 0;
+    std::uint64_t executed_at_death_ = 0;
     std::thread thread_;
 };
 
