@@ -27,6 +27,7 @@ import penstock as ps
 
 ELEMENTS = 8192  # of float64: 64 KiB
 OUTSTANDING = 10_000
+LARGEST_MOVE = 0.5  # of the floor, a hand-off between two threads of Python, beyond which a run is void
 SETTLE = 3e-3  # seconds of quiet before each batch
 
 GOALS = [  # name, what, over what, at least
@@ -153,6 +154,12 @@ def ratio(a: list[float], b: list[float], rng: random.Random) -> tuple[float, fl
     return statistics.median(ratios), draws[25], draws[974]
 
 
+def moved(times: list[float]) -> float:
+    """By how much the medians of five parts of a run differ: the floor's says whether the machine was quiet."""
+    parts = [statistics.median(times[i * len(times) // 5 : (i + 1) * len(times) // 5]) for i in range(5)] if len(times) >= 5 else [1.0]
+    return max(parts) / min(parts) - 1
+
+
 def measure(contestants: list[Contestant], rounds: int) -> None:
     rng = random.Random(1)
     for contestant in contestants:  # workers start, functions travel
@@ -210,7 +217,12 @@ def report(contestants: list[Contestant], again: Contestant, notes: list[str], o
         over, low, high = ratio(times[name], times["null task: ThreadPoolExecutor"], rng)
         rows.append({"name": name, "median_ns": statistics.median(times[name]), "over_threadpool_null": over, "low": low, "high": high})
         print(f"{name:48}{rows[-1]['median_ns'] / 1e3:12.2f} us{over:12.3g} [{low:.3g}, {high:.3g}] times the null task of ThreadPoolExecutor")
-    print(f"\nnoise (A/A) {noise[0]:.3g} [{noise[1]:.3g}, {noise[2]:.3g}]")
+    floor_moved = moved(times["null task: ThreadPoolExecutor"])
+    void = floor_moved > LARGEST_MOVE
+    print(
+        f"\nnoise (A/A) {noise[0]:.3g} [{noise[1]:.3g}, {noise[2]:.3g}]; the floor moved by {100 * floor_moved:.0f} %"
+        + ("; VOID: the machine was not quiet, run it again" if void else "")
+    )
     for note in notes:
         print(f"note: {note}")
     goals = []
@@ -221,7 +233,9 @@ def report(contestants: list[Contestant], again: Contestant, notes: list[str], o
         print(f"{'met   ' if met else 'MISSED'} {name}: {value:.3g} [{low:.3g}, {high:.3g}], goal >= {wanted:g}")
     if options.json:
         document = {
-            "bench": "python", "machine": facts, "quick": options.quick, "noise": {"value": noise[0], "low": noise[1], "high": noise[2]},
+            "bench": "python", "machine": facts, "quick": options.quick, "noise": {
+                "value": noise[0], "low": noise[1], "high": noise[2], "floor_moved": floor_moved, "runs_thrown_away": 0, "void": void,
+            },
             "rows": rows, "goals": goals, "notes": [{"text": note} for note in notes],
         }  # fmt: skip
         Path(options.json).write_text(json.dumps(document, indent=2) + "\n")

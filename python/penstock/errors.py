@@ -55,6 +55,15 @@ class TaskCancelled(Error):
     """The task that a handle stands for was cancelled before it started."""
 
 
+class PredecessorFailed(TaskCancelled):
+    """A task did not run, because one that it was to come after failed or was cancelled; `__cause__` says how.
+
+    predecessor: name of that one's body
+    """
+
+    predecessor: str = ""
+
+
 class WorkerDied(Error):
     """The worker interpreter that ran a task ended before the task did: a crash, an exit, or a kill.
 

@@ -7,7 +7,7 @@
 // Happens-before.
 //   publish   payload -> state.store(ready) -> entry.store -> published.store -> published.load by a worker -> entry.load
 //             -> the claiming exchange, which acquires what the store of `ready` released -> payload
-//   complete  results -> state.exchange(done) -> state.load by whoever waits -> results
+//   complete  results -> state.store(done) -> state.load by whoever waits -> results
 //   reuse     a slot is filled again only after its completion was seen, by the one issuer (a lock guards that side)
 // `reached` is a hint: where the search begins. It may lag behind, be lost with a worker, or go back; entries that are claimed
 // already are stepped over. An entry that was overwritten a lap later names another task of the same ring, which may be claimed
@@ -46,6 +46,19 @@ struct Claim {
     std::uint64_t number = 0;
     std::uint32_t slot = 0;
 };
+
+/// Worker: the task has ended, and all that it wrote is to be seen.
+template <class Slots>
+void complete(Slots& slots, const Claim& claim, std::uint64_t worker) noexcept {
+    slots.state(claim.slot).store(slot_word::of(claim.number, Phase::done, worker), std::memory_order_seq_cst);
+}
+
+/// Anybody: has this task completed, and its slot not been filled again? What it wrote is seen after `true`.
+template <class Slots>
+bool completed(Slots& slots, const Claim& task) noexcept {
+    const auto word = slots.state(task.slot).load(std::memory_order_seq_cst);
+    return slot_word::number(word) == task.number && slot_word::phase(word) == Phase::done;
+}
 
 /// The ring's shared parts, wherever they lie. `Slots::state(i)` gives the state word of slot i, for i below `Slots::count()`.
 template <class Slots, class Policy = StandardAtomics>

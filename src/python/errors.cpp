@@ -172,6 +172,11 @@ void translate(const std::exception_ptr& exception, void*) {
         raise(make("UnreadableRemote", error));
     } catch (const Interrupted&) {
         PyErr_SetNone(PyExc_KeyboardInterrupt);
+    } catch (const PredecessorFailed& error) {
+        nb::object made = make("PredecessorFailed", error);
+        made.attr("predecessor") = error.predecessor();
+        made.attr("__cause__") = cause_of(error.cause());
+        raise(made);
     } catch (const TaskCancelled& error) {
         raise(make("TaskCancelled", error));
     } catch (const QueueFull& error) {

@@ -1,7 +1,9 @@
 #include "foreign_call.hpp"
 
 #include <algorithm>
+#include <span>
 #include <type_traits>
+#include <utility>
 
 namespace penstock::python {
 namespace {
@@ -60,6 +62,26 @@ Entry foreign_entry(std::size_t words) noexcept {
            : words <= middle_words    ? entry_for<ForeignCall<middle_words>>
            : words <= extension_words ? entry_for<ForeignCall<extension_words>>
                                       : entry_for<LongForeignCall>;
+}
+
+Handle issue_foreign_by(Machine& machine, int target, const OptionsOrHandles& way, const Plan& plan, const std::uint64_t* words) {
+    entry_to_issue = plan.entry();
+    const std::size_t count = plan.counts().total() + 1;
+    const auto issue_as = [&](auto closure) {
+        if (const auto* const options = std::get_if<CallOptions>(&way)) return machine.initiator().call_on(*options, std::move(closure));
+        const auto after = machine.after(std::span<const Handle>(std::get<std::vector<Handle>>(way)));
+        return target == Initiator::any_target ? after.call(std::move(closure)) : after.on(target).call(std::move(closure));
+    };
+    // As large as the plan's entry takes it for, see foreign_entry.
+    const auto issue_sized = [&]<std::size_t capacity>(std::integral_constant<std::size_t, capacity>) {
+        ForeignCall<capacity> call{&plan, {}};
+        std::copy_n(words, count, call.words);
+        return issue_as(call);
+    };
+    if (count <= line_words) return issue_sized(std::integral_constant<std::size_t, line_words>{});
+    if (count <= middle_words) return issue_sized(std::integral_constant<std::size_t, middle_words>{});
+    if (count <= extension_words) return issue_sized(std::integral_constant<std::size_t, extension_words>{});
+    return issue_as(boxed(LongForeignCall{&plan, {words, words + count}}));
 }
 
 Handle issue_foreign(Initiator& initiator, int target, const Plan& plan, const std::uint64_t* words) {

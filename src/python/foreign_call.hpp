@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <variant>
 #include <vector>
 
 #include "penstock/machine.hpp"
@@ -39,6 +40,12 @@ static_assert(sizeof(ForeignCall<extension_words>) == sizeof(Extension));
 
 /// Entry functions for calls of this many words; the name is the plan's to set.
 Entry foreign_entry(std::size_t words) noexcept;
+
+/// How a closure becomes a task: with options, after others.
+using OptionsOrHandles = std::variant<CallOptions, std::vector<Handle>>;
+
+/// The same as issue_foreign below, by a machine's longer ways. `target` for calls after others; options have their own.
+Handle issue_foreign_by(Machine& machine, int target, const OptionsOrHandles& way, const Plan& plan, const std::uint64_t* words);
 
 /// Issues the plan with these words (plan.counts().total() + 1 of them) to a target, or to any.
 Handle issue_foreign(Initiator& initiator, int target, const Plan& plan, const std::uint64_t* words);

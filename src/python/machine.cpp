@@ -78,6 +78,10 @@ constexpr const char* call_doc =
     "its first call. Tagged arrays reach it as NumPy arrays: those of machine.array are used in place, others are copied there and, Out\n"
     "and InOut, back. Everything else is pickled. What it returns is handle.result(). `time_limit`: seconds after which it is ended, with\n"
     "its worker.\n\n"
+    "`after`: handles of tasks, of the same kind of body, that complete before it starts; where one fails it does not run\n"
+    "(PredecessorFailed). `priority`: 'high' goes before what waits. `then`: is called with the handle, by this thread in its next wait,\n"
+    "barrier or poll once the task has completed. Of compiled bodies: `deadline`, seconds after which the task counts as late in the\n"
+    "trace, and `affine`, to send it where its data last lay.\n\n"
     "Raises ArgumentError (element type, layout, range, null, overlap), BodyError for what is no function, UsageError for what cannot\n"
     "be carried over, QueueFull and MachineGone. Costs about a microsecond, tags not included.";
 
@@ -120,11 +124,15 @@ void bind_machine(nb::module_& module) {
              "`spin`: seconds that an idle target spins before it sleeps. `local_store`: bytes of each target's, 0 for half of its L2 cache.\n"
              "`nesting_limit`: how deep tasks may wait inside tasks.\n\n"
              "Raises UsageError for values out of range, SystemError when the system gives no more threads or memory.")
-        .def("call", [](PythonMachine& self, nb::handle body, const nb::args& arguments, nb::handle signature, std::optional<double> time_limit) {
-                 return self.call(Initiator::any_target, body, arguments, signature, time_limit);
+        .def("call", [](PythonMachine& self, nb::handle body, const nb::args& arguments, nb::handle signature, nb::handle time_limit, nb::handle after,
+                nb::handle priority, nb::handle then, nb::handle deadline, nb::handle affine) {
+                 return self.call(Initiator::any_target, body, arguments, {signature, time_limit, after, priority, then, deadline, affine});
              }, nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
-             nb::arg("time_limit").none() = nb::none(),
-             nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | None = None) -> Handle"),
+             nb::arg("time_limit").none() = nb::none(), nb::arg("after").none() = nb::none(), nb::arg("priority").none() = nb::none(),
+             nb::arg("then").none() = nb::none(), nb::arg("deadline").none() = nb::none(), nb::arg("affine").none() = nb::none(),
+             nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | None = None, "
+                     "after: Iterable[Handle] | None = None, priority: Literal['normal', 'high'] | None = None, "
+                     "then: Callable[[Handle], Any] | None = None, deadline: float | None = None, affine: bool | None = None) -> Handle"),
              call_doc)
         .def("on", [](nb::handle self, int target) {
                  nb::cast<PythonMachine&>(self).live()->on(target);
@@ -161,7 +169,14 @@ void bind_machine(nb::module_& module) {
         .def("notification_descriptor", [](PythonMachine& self) { return self.workers()->notice(); },
              "A descriptor that becomes readable when a Python body completes after poll(): for select, epoll and event loops. It is the\n"
              "machine's; do not read or close it.")
-        .def("poll", [](PythonMachine& self) { self.workers()->rearm(); },
+        .def("poll", [](PythonMachine& self) {
+                 const auto live = self.live();
+                 {
+                     const nb::gil_scoped_release release;
+                     live->poll();
+                 }
+                 if (live->targets() != 0) self.workers()->rearm();
+             },
              "Finishes the Python bodies that have completed, runs the call-backs that are due, and asks for the descriptor to tell of more.")
         .def("_submit", [](PythonMachine& self, nb::handle body, const nb::tuple& arguments, const nb::dict& keywords) {
                  return self.submit(body, arguments, keywords);
@@ -184,11 +199,15 @@ void bind_machine(nb::module_& module) {
     bind_trace(module, machine);
 
     nb::class_<PythonTarget>(module, "Target", nb::is_final(), "One target of a machine, as the receiver of calls: machine.on(number).")
-        .def("call", [](PythonTarget& self, nb::handle body, const nb::args& arguments, nb::handle signature, std::optional<double> time_limit) {
-                 return nb::cast<PythonMachine&>(self.machine).call(self.number, body, arguments, signature, time_limit);
+        .def("call", [](PythonTarget& self, nb::handle body, const nb::args& arguments, nb::handle signature, nb::handle time_limit, nb::handle after,
+                nb::handle priority, nb::handle then, nb::handle deadline, nb::handle affine) {
+                 return nb::cast<PythonMachine&>(self.machine).call(self.number, body, arguments, {signature, time_limit, after, priority, then, deadline, affine});
              }, nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
-             nb::arg("time_limit").none() = nb::none(),
-             nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | None = None) -> Handle"),
+             nb::arg("time_limit").none() = nb::none(), nb::arg("after").none() = nb::none(), nb::arg("priority").none() = nb::none(),
+             nb::arg("then").none() = nb::none(), nb::arg("deadline").none() = nb::none(), nb::arg("affine").none() = nb::none(),
+             nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | None = None, "
+                     "after: Iterable[Handle] | None = None, priority: Literal['normal', 'high'] | None = None, "
+                     "then: Callable[[Handle], Any] | None = None, deadline: float | None = None, affine: bool | None = None) -> Handle"),
              "As Machine.call; nobody but this target runs the task.")
         .def_prop_ro("number", [](const PythonTarget& self) { return self.number; }, "Its number, from 0.");
 }

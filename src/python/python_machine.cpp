@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,8 +33,68 @@ struct DestroyWithoutInterpreter {
 };
 
 std::chrono::nanoseconds limit_of(double seconds) {
-    if (!(seconds > 0 && seconds <= 1e9)) throw UsageError("time_limit is in seconds, more than 0 and at most 1,000,000,000");
+    if (!(seconds > 0 && seconds <= 1e9)) throw UsageError("time_limit and deadline are in seconds, more than 0 and at most 1,000,000,000");
     return std::chrono::ceil<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
+}
+
+bool is_high(nb::handle priority) {
+    if (priority.is_none()) return false;
+    const nb::str text(priority);
+    if (text.equal(nb::str("high"))) return true;
+    if (!text.equal(nb::str("normal"))) throw UsageError("priority must be one of normal, high");
+    return false;
+}
+
+/// What a Python body is asked to be called with.
+void read_wishes(const CallWords& asked, TaskWishes& wishes) {
+    if (!asked.time_limit.is_none()) wishes.limit = limit_of(nb::cast<double>(asked.time_limit));
+    wishes.urgent = is_high(asked.priority);
+    if (!asked.deadline.is_none() || !asked.affine.is_none())
+        throw UsageError("deadline= and affine= are for compiled bodies; a Python body has time_limit=");
+    if (asked.after.is_none()) return;
+    for (nb::handle item : asked.after) {
+        const auto& handle = nb::cast<const PythonHandle&>(item);
+        if (handle.task == nullptr) throw UsageError("a Python body can come after Python bodies only; wait for the compiled ones first");
+        wishes.after.push_back(handle.task);
+    }
+}
+
+/// Calls a Python callable with the handle of a compiled body, with the interpreter's lock, which whoever polls has not.
+std::function<void(Handle)> call_back(nb::handle callable, const std::shared_ptr<Ledger>& ledger) {
+    const std::shared_ptr<nb::object> held(new nb::object(nb::borrow(callable)), [](nb::object* object) {
+        const nb::gil_scoped_acquire acquire;
+        delete object;
+    });
+    return [held, ledger](Handle handle) {
+        const nb::gil_scoped_acquire acquire;
+        try {
+            (*held)(PythonHandle{handle, ledger, {}, {}});
+        } catch (nb::python_error& error) {
+            error.discard_as_unraisable(*held);
+        }
+    };
+}
+
+/// What a compiled body is asked to be called with.
+OptionsOrHandles way_of(const CallWords& asked, int target, const std::shared_ptr<Ledger>& ledger) {
+    if (!asked.after.is_none()) {
+        if (!asked.priority.is_none() || !asked.then.is_none() || !asked.deadline.is_none() || !asked.affine.is_none())
+            throw UsageError("after= of a compiled body stands alone, without priority=, then=, deadline= and affine=");
+        std::vector<Handle> handles;
+        for (nb::handle item : asked.after) {
+            const auto& handle = nb::cast<const PythonHandle&>(item);
+            if (handle.task != nullptr) throw UsageError("a compiled body can come after compiled bodies only; wait for the Python ones first");
+            handles.push_back(handle.handle);
+        }
+        return handles;
+    }
+    CallOptions options;
+    options.target = target;
+    options.priority = is_high(asked.priority) ? Priority::high : Priority::normal;
+    if (!asked.then.is_none()) options.then = call_back(asked.then, ledger);
+    if (!asked.deadline.is_none()) options.deadline = limit_of(nb::cast<double>(asked.deadline));
+    options.affine = !asked.affine.is_none() && nb::cast<bool>(asked.affine);
+    return options;
 }
 
 /// The failure that a wait of the task layer ends by, if it does. Without the interpreter's lock meanwhile.
@@ -94,19 +155,32 @@ bool PythonMachine::may_block(const Machine& machine) const {
     return (room != 0 && issued_ >= room) || machine.in_task();
 }
 
-PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& arguments, nb::handle signature, std::optional<double> time_limit) {
+bool CallWords::plain() const noexcept {
+    return time_limit.is_none() && after.is_none() && priority.is_none() && then.is_none() && deadline.is_none() && affine.is_none();
+}
+
+PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& arguments, const CallWords& asked) {
     const auto machine = live();
+    const nb::handle signature = asked.signature;
+    const bool plain = asked.plain();
     if (is_python_body(body, signature)) {
         TaskWishes wishes;
         wishes.target = target;
-        if (time_limit) wishes.limit = limit_of(*time_limit);
-        return call_python(body, arguments, {}, wishes);
+        if (plain) return call_python(body, arguments, {}, wishes);
+        read_wishes(asked, wishes);
+        const PythonHandle handle = call_python(body, arguments, {}, wishes);
+        if (!asked.then.is_none()) handle.add_done_callback(nb::module_::import_("functools").attr("partial")(asked.then, nb::cast(handle)));
+        return handle;
     }
-    if (time_limit) throw UsageError("a time limit is for bodies that can be ended: Python bodies, which run in processes of their own");
+    if (!asked.time_limit.is_none())
+        throw UsageError("a time limit is for bodies that can be ended: Python bodies, which run in processes of their own");
+    std::optional<OptionsOrHandles> way;
+    if (!plain) way = way_of(asked, target, ledger_);
     nb::object held_body = body_of(body, signature);
     const Words words{*nb::inst_ptr<Body>(held_body), arguments};
     const auto issue = [&] {
         if (target != Initiator::any_target) machine->on(target);  // refuses a target that there is not
+        if (way) return issue_foreign_by(*machine, target, *way, words.plan(), words.data());
         return issue_foreign(machine->initiator(), target, words.plan(), words.data());
     };
     PythonHandle handle{{}, ledger_, {}, {}};
@@ -161,7 +235,8 @@ PythonHandle PythonMachine::call_python(nb::handle body, const nb::tuple& argume
 PythonHandle PythonMachine::submit(nb::handle body, const nb::tuple& arguments, const nb::dict& keywords) {
     if (!is_python_body(body, nb::none())) {
         if (keywords.size() != 0) throw UsageError("compiled bodies have no arguments with names");
-        return call(Initiator::any_target, body, nb::borrow<nb::args>(arguments), nb::none(), {});
+        const nb::object none = nb::none();
+        return call(Initiator::any_target, body, nb::borrow<nb::args>(arguments), {none, none, none, none, none, none, none});
     }
     if (keywords.size() == 0) return call_python(body, arguments, {}, {});
     const nb::object names = nb::tuple(keywords.keys());

@@ -40,6 +40,13 @@ struct PythonHandle {
 void wait_all(const std::vector<PythonHandle>& handles);
 std::size_t wait_any(const std::vector<PythonHandle>& handles);
 
+/// The words of a call beside its arguments; None where they were left out.
+struct CallWords {
+    nb::handle signature, time_limit, after, priority, then, deadline, affine;
+
+    bool plain() const noexcept;
+};
+
 class PythonMachine {
   public:
     explicit PythonMachine(const MachineOptions& options);
@@ -50,7 +57,7 @@ class PythonMachine {
     /// Finishes all tasks and gives the threads back. Throws the first failure that nobody has seen, after that.
     void close();
 
-    PythonHandle call(int target, nb::handle body, const nb::args& arguments, nb::handle signature, std::optional<double> time_limit);
+    PythonHandle call(int target, nb::handle body, const nb::args& arguments, const CallWords& words);
     /// A Python body; `names` are those of the last arguments.
     PythonHandle call_python(nb::handle body, const nb::tuple& arguments, nb::handle names, const TaskWishes& wishes);
     /// For executors: any body, the arguments in one tuple, those with names in a dict.

@@ -63,6 +63,8 @@ struct PythonTask {
     Block room;                 ///< for its packed arguments and then its result, where a slot is too small for them
     std::vector<Block> blocks;  ///< of arrays that were copied; back to the heap when it has ended
     std::vector<CopyBack> copies;
+    std::vector<std::shared_ptr<PythonTask>> after;  ///< what it waits for; empty once it does not any more. Under the pool's lock
+    std::shared_ptr<PythonTask> failed_predecessor;
     std::uint64_t limit = 0;
     int target = -1;
     int level = 1;

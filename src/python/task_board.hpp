@@ -15,7 +15,7 @@
 namespace penstock::python {
 
 /// How a task ended. The first three are written by the worker, the others by its parent.
-enum class Outcome : std::uint8_t { nothing, value, raised, died, time_limit, cancelled, lost };
+enum class Outcome : std::uint8_t { nothing, value, raised, died, time_limit, cancelled, predecessor, lost };
 
 /// Where bytes lie in the machine's shared heap: offset + 1. 0: nowhere.
 using Place = std::uint64_t;

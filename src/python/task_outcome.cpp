@@ -53,6 +53,14 @@ nb::object made_exception(PythonTask& task) {
         case Outcome::died:
         case Outcome::time_limit: return death_of(task);
         case Outcome::cancelled: return errors.attr("TaskCancelled")("task " + task.function->name + " was cancelled before it started");
+        case Outcome::predecessor: {
+            const PythonTask& before = *task.failed_predecessor;
+            nb::object error = errors.attr("PredecessorFailed")("task " + task.function->name + " did not run: task " + before.function->name +
+                                                                ", which it comes after, failed or was cancelled");
+            error.attr("predecessor") = before.function->name;
+            error.attr("__cause__") = exception_of(*task.failed_predecessor);
+            return error;
+        }
         default:
             return errors.attr("Error")("the outcome of task " + task.function->name + " is lost: no worker could be started, or something overwrote it");
     }
@@ -100,6 +108,11 @@ TaskFailed failure_of(const TaskPointer& task, std::size_t others) {
 void throw_failure(const TaskPointer& task) {
     if (!task->failed()) return;
     if (task->outcome == Outcome::cancelled) throw TaskCancelled("task " + task->function->name + " was cancelled before it started");
+    if (task->outcome == Outcome::predecessor) {
+        const nb::object error = exception_of(*task);
+        PyErr_SetObject(error.type().ptr(), error.ptr());
+        throw nb::python_error();
+    }
     throw failure_of(task, 0);
 }
 

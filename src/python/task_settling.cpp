@@ -18,8 +18,10 @@ bool WorkerPool::place(const TaskPointer& task, const std::byte* packed, std::si
         if (!hopeless_.empty()) throw Error(hopeless_ + "; make a new machine");
         const auto level = static_cast<std::uint32_t>(task->level);
         if (!has_free_slot() || !has_room(task->target, level)) drain();
-        waits = waiting_count_.load(std::memory_order_relaxed) != 0 || !has_free_slot() || !has_room(task->target, level);
-        if (waits && options_.when_full != WhenFull::defer) return false;
+        const bool full = waiting_count_.load(std::memory_order_relaxed) != 0 || !has_free_slot() || !has_room(task->target, level);
+        const auto predecessors = look_at_predecessors(*task);
+        waits = full || predecessors != Predecessors::complete;
+        if (full && predecessors == Predecessors::complete && options_.when_full != WhenFull::defer) return false;
         if (waits && options_.pending_limit != 0 && waiting_count_.load(std::memory_order_relaxed) >= options_.pending_limit) return false;
         if (task->function->serial == 0) place_function(*task->function);
         ++task->function->outstanding;
@@ -84,7 +86,13 @@ bool WorkerPool::advance() {
         for (std::size_t looked = 0, most = queue.size(); looked < most && has_free_slot(); ++looked) {
             Waiting next = std::move(queue.front());
             queue.pop_front();
-            if (!has_room(next.task->target, static_cast<std::uint32_t>(next.task->level))) {
+            const auto predecessors = look_at_predecessors(*next.task);
+            if (predecessors == Predecessors::failed) {
+                waiting_count_.fetch_sub(1, std::memory_order_relaxed);
+                settle_as(next.task, Outcome::predecessor);
+                continue;
+            }
+            if (predecessors == Predecessors::under_way || !has_room(next.task->target, static_cast<std::uint32_t>(next.task->level))) {
                 queue.push_back(std::move(next));
                 continue;
             }
@@ -97,6 +105,17 @@ bool WorkerPool::advance() {
         }
     }
     return waiting_count_.load(std::memory_order_relaxed) != 0;
+}
+
+/// Forgets those that have completed, so that long rows of tasks are not kept. The first failure among them is kept.
+WorkerPool::Predecessors WorkerPool::look_at_predecessors(PythonTask& task) {
+    std::erase_if(task.after, [&](const TaskPointer& before) {
+        if (!before->settled.load(std::memory_order_acquire)) return false;
+        if (before->failed() && task.failed_predecessor == nullptr) task.failed_predecessor = before;
+        return true;
+    });
+    if (task.failed_predecessor != nullptr) return Predecessors::failed;
+    return task.after.empty() ? Predecessors::complete : Predecessors::under_way;
 }
 
 bool WorkerPool::has_room(int target, std::uint32_t level) const noexcept {
@@ -158,7 +177,7 @@ void WorkerPool::settle_as(const TaskPointer& task, Outcome outcome) {
     }
     --task->function->outstanding;
     if (task->limit != 0) limited_.fetch_sub(1, std::memory_order_relaxed);
-    if (task->failed() && outcome != Outcome::cancelled) task->issuer->failures.push_back(task);
+    if (task->failed() && outcome != Outcome::cancelled && outcome != Outcome::predecessor) task->issuer->failures.push_back(task);
     settled_.push_back(task);
     ++settled_since_drain_;
     task->settled.store(true, std::memory_order_release);
@@ -241,8 +260,7 @@ bool WorkerPool::slot_done(const PythonTask& task) const noexcept {
     if (task.settled.load(std::memory_order_seq_cst)) return true;
     const auto s = task.slot.load(std::memory_order_acquire);
     if (s == PythonTask::no_slot) return false;
-    const auto word = board_.state(s).load(std::memory_order_seq_cst);
-    return slot_word::number(word) == task.number && slot_word::phase(word) == Phase::done;
+    return completed(board_, {task.number, s});
 }
 
 bool WorkerPool::something_completed() const noexcept {

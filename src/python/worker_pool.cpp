@@ -149,6 +149,7 @@ TaskPointer WorkerPool::issue(nb::handle function, const nb::tuple& arguments, n
     task->level = wishes.urgent ? 0 : 1;
     task->limit = static_cast<std::uint64_t>(wishes.limit.count());
     task->issuer = issuer_of_this_thread();
+    task->after = wishes.after;
     ByteWriter writer;
     pack(writer, *task, arguments, names);
     task->arguments = arguments;

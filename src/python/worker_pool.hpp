@@ -35,6 +35,7 @@ namespace penstock::python {
 struct TaskWishes {
     int target = TaskBoard::everybody;
     bool urgent = false;
+    std::vector<TaskPointer> after{};   ///< tasks of this machine that must have completed before it may start
     std::chrono::nanoseconds limit{0};  ///< 0: none
 };
 
@@ -103,6 +104,8 @@ class WorkerPool {
     bool advance_waiting();
     bool has_free_slot() const noexcept { return !free_slots_.empty() && TaskBoard::slots - free_slots_.size() < most_in_slots_; }
     bool has_room(int target, std::uint32_t level) const noexcept;
+    enum class Predecessors { under_way, complete, failed };
+    Predecessors look_at_predecessors(PythonTask& task);
     void drain();
     void settle(std::uint32_t slot);
     void settle_as(const TaskPointer& task, Outcome outcome);

@@ -179,7 +179,7 @@ class WorkerProcess {
             tell_failure(slot, nb::borrow(PyExc_RuntimeError)(std::string(error.what())));
         }
         if (limited) stop_clock(claim.number);
-        complete(claim, slot);
+        complete(claim);
     }
 
     void call(TaskSlot& slot) {
@@ -278,8 +278,8 @@ class WorkerProcess {
         for (;;) pause();  // its time was up: the keeper has decided to kill this process
     }
 
-    void complete(const Claim& claim, TaskSlot& slot) noexcept {
-        slot.state.store(slot_word::of(claim.number, Phase::done, index_), std::memory_order_seq_cst);
+    void complete(const Claim& claim) noexcept {
+        penstock::python::complete(board_, claim, index_);
         board_.completion(index_, completed_).store(claim.number << 16 | claim.slot, std::memory_order_release);
         own().completed.store(++completed_, std::memory_order_seq_cst);
         auto& header = board_.header();

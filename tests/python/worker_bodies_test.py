@@ -317,6 +317,94 @@ def test_wait_all_and_wait_any_take_both_kinds_of_bodies(shared, count):
         ps.wait_all([shared.call(fails, 1), shared.call(process)])
 
 
+def test_a_task_comes_after_others_also_in_long_rows(shared):
+    gated = Gated(shared)
+    x = shared.array(1, np.int64)
+
+    def step(x, i):
+        assert x[0] == i
+        x[0] = i + 1
+
+    last = gated.handle
+    for i in range(200):
+        last = shared.call(step, ps.InOut(x), i, after=[last])
+    assert not last.ready() and x[0] == 0
+    gated.open()
+    last.wait()
+    assert x[0] == 200
+    shared.barrier()
+
+
+def test_a_task_that_comes_after_a_failure_does_not_run(shared):
+    seen = shared.array(1, np.int8)
+    first = shared.call(fails, 4)
+    second = shared.call(fill, ps.Out(seen), 1, after=[first])
+    third = shared.call(fill, ps.Out(seen), 1, after=[second])
+    with pytest.raises(ps.PredecessorFailed, match="fails") as caught:
+        second.wait()
+    assert isinstance(caught.value.__cause__, ValueError) and caught.value.predecessor == "fails"
+    with pytest.raises(ps.PredecessorFailed):
+        third.result()
+    with pytest.raises(ps.TaskFailed, match="ValueError: 4") as caught:
+        shared.barrier()  # the failure itself, once
+    assert caught.value.others == 0 and seen[0] == 0
+
+
+def test_high_priority_goes_before_what_waits(shared):
+    gated = Gated(shared)
+    order = shared.array(20, np.int64)
+
+    def note(order, i):
+        order[np.count_nonzero(order)] = i
+
+    tag = ps.InOut(order)
+    for i in range(1, 11):
+        shared.call(note, tag, i)
+    for i in range(11, 21):
+        shared.call(note, tag, i, priority="high")
+    started = bool(gated.handle.ready())
+    gated.open()
+    shared.barrier()
+    assert not started and order.tolist() == [*range(11, 21), *range(1, 11)]
+    with pytest.raises(ps.UsageError, match="normal, high"):
+        shared.call(process, priority="urgent")
+
+
+def test_then_is_called_with_the_handle_for_both_kinds_of_bodies(shared, count):
+    x, seen = np.zeros(1, np.int64), []
+    handle = shared.call(lambda: 3, then=lambda done: seen.append(done.result()))
+    handle.wait()
+    assert seen == [3]
+    shared.call(count, ps.InOut(x), then=lambda done: seen.append(done.ready()))
+    shared.barrier()
+    assert seen == [3, True] and x[0] == 1
+
+
+def test_compiled_bodies_come_after_others_and_have_options(shared, gate, count, native):
+    opened, x = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    first = shared.call(gate, ps.In(opened))
+    second = shared.call(count, ps.InOut(x), after=[first])
+    assert not second.ready() and x[0] == 0
+    opened[0] = 1
+    second.wait()
+    assert x[0] == 1
+    shared.call(count, ps.InOut(x), priority="high", deadline=10.0, affine=True).wait()
+    assert x[0] == 2
+    failed = shared.call(native.body("fail", "void (int32_t code)"), 3)
+    after = shared.call(count, ps.InOut(x), after=[failed])
+    with pytest.raises(ps.PredecessorFailed):
+        after.wait()
+    with pytest.raises(ps.TaskFailed, match="code 3"):
+        shared.barrier()
+    assert x[0] == 2
+    with pytest.raises(ps.UsageError, match="Python"):
+        shared.call(count, ps.InOut(x), after=[shared.call(process)])
+    with pytest.raises(ps.UsageError, match="time limit"):
+        shared.call(count, ps.InOut(x), time_limit=1)
+    with pytest.raises(ps.UsageError, match="compiled"):
+        shared.call(process, affine=True)
+
+
 def test_callbacks_run_when_the_task_is_found_complete(shared):
     seen = []
     handle = shared.call(lambda: 5)
