@@ -33,6 +33,7 @@ LAYERS = {
         argument call_options carrier chain chain_argument chain_image chain_step completion_mailbox dependences dependent
         descriptor entry footprint handle heap history initiator isolation journalled_claim landing local_store machine options
         pack plugin procedure recording resident resident_argument ring use_count view
+        for_each grain
     """,
 }
 EVERYTHING = "penstock.hpp"  # includes all of them, so nothing inside the library includes it

@@ -164,6 +164,8 @@ class alignas(128) Initiator {
     const trace::InitiatorCounters& counters() const noexcept { return counters_; }
     /// Bytes of the local store of each of the machine's targets.
     std::size_t local_store_bytes() const noexcept { return local_store_bytes_; }
+    /// The target that this is, or any_target for a thread.
+    int target() const noexcept { return target_; }
     std::uint64_t machine_id() const noexcept { return machine_id_; }
 
   private:

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "penstock/grain.hpp"
 #include "penstock/handle.hpp"
 #include "penstock/heap.hpp"
 #include "penstock/initiator.hpp"
@@ -163,6 +166,18 @@ class Machine {
     /// Values that tasks on each target add to, put together by collect(). See resident.hpp.
     template <class Values>
     auto accumulator(const Values& first);
+
+    /// Calls body(i) for each i below n, or body(Piece) for pieces of these; over a contiguous range body(element) or body(std::span<T>). The
+    /// caller and all targets that are free share the pieces; body is called by several threads at once. Returns when all are done. The
+    /// first failure comes as TaskFailed, which names the items; pieces that had not begun then are skipped. Inside tasks too. See
+    /// for_each.hpp.
+    template <class F>
+    void for_each(std::size_t n, F&& body, Grain grain = automatic_grain);
+    template <class Range, class F>
+        requires std::ranges::contiguous_range<Range>
+    void for_each(Range&& range, F&& body, Grain grain = automatic_grain);
+    /// How long it took lately from the issue of a task until another thread began it, in ticks of Clock: what for_each goes by.
+    std::atomic<std::uint64_t>& hand_off_ticks() noexcept;
 
     /// Number of targets.
     int targets() const noexcept;

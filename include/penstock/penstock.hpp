@@ -9,6 +9,7 @@
 #include "penstock/dependences.hpp"
 #include "penstock/error.hpp"
 #include "penstock/flag.hpp"
+#include "penstock/for_each.hpp"
 #include "penstock/handle.hpp"
 #include "penstock/heap.hpp"
 #include "penstock/isolation.hpp"

@@ -66,6 +66,7 @@ Core::Core(const MachineOptions& options)
     policy_.across_processes = isolated;
     const auto l2 = topology.processors().front().l2.bytes;
     local_store_ = options_.local_store != 0 ? options_.local_store : std::max<std::size_t>(l2 / 2, 128 * 1024);
+    hand_off_ticks_.store(static_cast<std::uint64_t>(1000 / Clock::nanoseconds_per_tick()));  // until it is measured
     initiators_ = std::make_unique<Initiator*[]>(static_cast<std::size_t>(options_.targets) + most_threads + 1);
 }
 

@@ -91,6 +91,7 @@ class Core : public std::enable_shared_from_this<Core> {
     std::size_t local_store_bytes() const noexcept { return local_store_; }
     std::uint64_t started() const noexcept { return started_; }
     std::mutex& mutex() noexcept { return mutex_; }
+    std::atomic<std::uint64_t>& hand_off_ticks() noexcept { return hand_off_ticks_; }
     /// Bytes of resident data of this machine. Outlives it.
     const std::shared_ptr<std::atomic<std::size_t>>& resident_bytes() const noexcept { return resident_bytes_; }
     /// Made when it is first asked for. Throws SystemError.
@@ -113,6 +114,7 @@ class Core : public std::enable_shared_from_this<Core> {
     std::uint64_t started_;
     WaitPolicy policy_;
     std::size_t local_store_ = 0;
+    std::atomic<std::uint64_t> hand_off_ticks_;
     std::shared_ptr<std::atomic<std::size_t>> resident_bytes_ = std::make_shared<std::atomic<std::size_t>>(0);
     ProcessorClaim claim_;
     MachineBoard board_;
