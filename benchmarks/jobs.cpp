@@ -310,7 +310,7 @@ void null_chains(bench::Report& report, const bench::Options& options, penstock:
     report.goal("jobs/chain-16", result.ratio("null chain of 16", task), Direction::at_most, 2.5, bench::Judged::by_interval);
 }
 
-// ---- the mechanisms by which a completion is noticed (figure 4), and jobs that a target holds at once (figure 5) ----
+// ---- the mechanisms by which a completion is noticed (figure 4), and jobs whose data are in flight at a target (figure 5) ----
 
 struct Mechanism {
     std::string name;
@@ -318,16 +318,10 @@ struct Mechanism {
 };
 
 std::vector<Mechanism> mechanisms() {
-    using penstock::Completion;
-    using penstock::Distribution;
-    using penstock::WhenFull;
-    std::vector<Mechanism> all;
-    const auto add = [&](std::string name, std::uint32_t depth, Completion completion) {
-        all.push_back({std::move(name), {.depth = depth, .distribution = Distribution::round_robin, .completion = completion, .when_full = WhenFull::wait}});
-    };
-    add("completion in the slot", 4, Completion::slot);
-    add("completion by the line", 4, Completion::line);
-    for (const std::uint32_t jobs : {1u, 2u, 3u, 4u}) add(std::to_string(jobs) + " jobs a target", jobs, Completion::automatic);
+    using penstock::Notification;
+    std::vector<Mechanism> all{{"notified by mailbox", {.notification = Notification::mailbox}},
+                               {"notified by interrupt", {.notification = Notification::interrupt}}};
+    for (const std::uint32_t jobs : {1u, 2u, 3u, 4u}) all.push_back({std::to_string(jobs) + " in flight", {.jobs_in_flight = jobs}});
     return all;
 }
 
@@ -335,7 +329,7 @@ void one_cycle(bench::Report& report, const bench::Options& options, penstock::M
     const int workers = machine.targets() + 1;
     Comparison comparison(options.quick ? 1 : 8);
     comparison.add(serial_way<1>());
-    comparison.add(plain_way<1>("no chains", machine, workers));
+    comparison.add(plain_way<1>("no chains", machine, workers));  // notified by polling, 2 in flight
     comparison.add(chain_way<1>("chains of 4", machine, 4));
     comparison.add(chain_way<1>("chains of 16", machine, 16));
     comparison.add(chain_way<1, true>("chains of 16, staged", machine, 16));
@@ -345,7 +339,7 @@ void one_cycle(bench::Report& report, const bench::Options& options, penstock::M
     std::vector<std::unique_ptr<penstock::Machine>> machines;
     for (const auto& mechanism : mechanisms()) {
         machines.push_back(bench::make_machine(mechanism.options));
-        comparison.add(plain_way<1>(mechanism.name, *machines.back(), machines.back()->targets()));
+        comparison.add(plain_way<1>(mechanism.name, *machines.back(), workers));
     }
     const auto result = comparison.measure<1>(data, options.plan);
     rows(report, "1 cycle a byte: ", result, comparison);
