@@ -150,18 +150,18 @@ void run(Machine& machine, std::size_t n, std::size_t item_bytes, Grain grain, c
     const auto most = item_bytes == 0 ? n : mine.local_store_bytes() / item_bytes;
     const auto loop = std::make_shared<Loop>(n, grain, most, targets + 1, body);
     Loop::Worker me{.target = mine.target()};
-    // Alone at first. Others are asked when what is left is worth a hand-off, as far as the first items tell.
     const auto hand_off = static_cast<double>(machine.hand_off_ticks().load(std::memory_order_relaxed));
-    bool called = targets == 0;
+    // Automatic pieces are run alone at first: others are asked when what is left is worth a hand-off, as far as the first items tell.
+    const auto worth_sharing = [&](std::uint64_t begin) {
+        if (loop->equal_pieces()) return true;
+        return static_cast<double>(Clock::ticks() - begin) >= hand_off && me.item_ticks * static_cast<double>(loop->left()) >= 2 * hand_off;
+    };
+    const auto begin = Clock::ticks();
+    while (targets != 0 && !worth_sharing(begin) && loop->step(me)) {}
     std::uint64_t issued = 0;
-    for (const auto begin = Clock::ticks(); !called && loop->step(me);) {
-        const auto spent = static_cast<double>(Clock::ticks() - begin);
-        if (loop->left() == 0) break;
-        if (!loop->equal_pieces() && spent < hand_off) continue;
-        if (me.item_ticks * static_cast<double>(loop->left()) < 2 * hand_off) continue;
-        called = true;
+    if (targets != 0 && loop->left() != 0) {
         issued = Clock::ticks();
-        const auto helpers = std::min(targets, loop->pieces_to_come());
+        const auto helpers = std::min(targets, loop->pieces_to_come() - 1);
         for (std::size_t h = 0; h < helpers; ++h)
             machine.call(boxed([loop, &machine] {
                 if (loop->left() == 0) return;  // the machine may be gone as well
