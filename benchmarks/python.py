@@ -14,6 +14,7 @@ import multiprocessing
 import os
 import platform
 import random
+import re
 import statistics
 import sys
 import time
@@ -41,14 +42,14 @@ def nothing() -> None:
     """A task that does nothing."""
 
 
-def double(x: np.ndarray) -> np.ndarray:
+def negate(x: np.ndarray) -> np.ndarray:
     """What peers do with an array: it travels there and back."""
-    return 2 * x
+    return -x
 
 
-def double_in_place(x: np.ndarray) -> None:
+def negate_in_place(x: np.ndarray) -> None:
     """The same in memory that both sides have."""
-    np.multiply(x, 2, out=x)
+    np.negative(x, out=x)
 
 
 class Contestant:
@@ -85,7 +86,7 @@ def of_executor(name: str, pool: concurrent.futures.Executor, few: int, many: in
     x = np.ones(ELEMENTS)
     return [
         Contestant(f"null task: {name}", few, one_after_another(lambda: pool.submit(nothing), lambda future: future.result())),
-        Contestant(f"64 KiB array: {name}", few, one_after_another(lambda: pool.submit(double, x), lambda future: future.result())),
+        Contestant(f"64 KiB array: {name}", few, one_after_another(lambda: pool.submit(negate, x), lambda future: future.result())),
         Contestant(f"10,000 outstanding: {name}", many, all_outstanding(lambda: pool.submit(nothing), lambda all_: [f.result() for f in all_])),
     ]
 
@@ -107,8 +108,8 @@ def of_machine(machine: ps.Machine, scale: float) -> list[Contestant]:
     return [
         Contestant("null task: compiled body", few, null(compiled)),
         Contestant("null task: Python body", few, null(nothing)),
-        Contestant("64 KiB array: Python body, in place", few, one_after_another(lambda: machine.call(double_in_place, in_place), lambda h: h.wait())),
-        Contestant("64 KiB array: Python body, copied", few, one_after_another(lambda: machine.call(double_in_place, copied), lambda h: h.wait())),
+        Contestant("64 KiB array: Python body, in place", few, one_after_another(lambda: machine.call(negate_in_place, in_place), lambda h: h.wait())),
+        Contestant("64 KiB array: Python body, copied", few, one_after_another(lambda: machine.call(negate_in_place, copied), lambda h: h.wait())),
         Contestant("10,000 outstanding: compiled body", lot, many(compiled)),
         Contestant("10,000 outstanding: Python body", lot, many(nothing)),
         *of_executor("machine.executor()", machine.executor(), few // 4, lot // 4),
@@ -123,7 +124,7 @@ def of_joblib(few: int) -> list[Contestant]:
     parallel.__enter__()
     return [
         Contestant("null task: joblib", few, lambda count: [parallel([delayed(nothing)()]) for _ in range(count)] and None),
-        Contestant("64 KiB array: joblib", few, lambda count: [parallel([delayed(double)(x)]) for _ in range(count)] and None),
+        Contestant("64 KiB array: joblib", few, lambda count: [parallel([delayed(negate)(x)]) for _ in range(count)] and None),
         Contestant("10,000 outstanding: joblib", 500, lambda count: parallel(delayed(nothing)() for _ in range(count)) and None),
     ]
 
@@ -139,7 +140,7 @@ def of_ray(few: int) -> list[Contestant]:
     import ray
 
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    null, twice, x = ray.remote(nothing), ray.remote(double), np.ones(ELEMENTS)
+    null, twice, x = ray.remote(nothing), ray.remote(negate), np.ones(ELEMENTS)
     return [
         Contestant("null task: Ray", few, one_after_another(null.remote, ray.get)),
         Contestant("64 KiB array: Ray", few, one_after_another(lambda: twice.remote(x), ray.get)),
@@ -160,10 +161,19 @@ def moved(times: list[float]) -> float:
     return max(parts) / min(parts) - 1
 
 
-def measure(contestants: list[Contestant], rounds: int) -> None:
+def leave_processor_of_target(machine: ps.Machine) -> None:
+    """Pins this thread, and none of the pools' that run already, beside the machine's target, which has a processor of its own."""
+    taken = re.search(r"on processors (\d+)", machine.description)
+    others = sorted(os.sched_getaffinity(0) - {int(taken[1])}) if taken else []
+    if others:
+        os.sched_setaffinity(0, {others[0]})
+
+
+def measure(machine: ps.Machine, contestants: list[Contestant], rounds: int) -> None:
     rng = random.Random(1)
     for contestant in contestants:  # workers start, functions travel
         contestant.operation(2)
+    leave_processor_of_target(machine)
     for _ in range(rounds):
         rng.shuffle(contestants)
         for contestant in contestants:
@@ -199,7 +209,7 @@ def main() -> int:
                 notes.append(f"{name} is not installed")
             else:
                 contestants += make(max(2, few // 8))
-        measure([*contestants, again], rounds)
+        measure(machine, [*contestants, again], rounds)
     report(contestants, again, notes, options)
     return 0
 
