@@ -23,6 +23,7 @@
 #include "penstock/options.hpp"
 #include "penstock/procedure.hpp"
 #include "penstock/ring.hpp"
+#include "penstock/scope.hpp"
 #include "penstock/trace_counters.hpp"
 #include "penstock/trace_timeline.hpp"
 #include "penstock/waiter.hpp"
@@ -39,50 +40,6 @@ template <class F>
 inline constexpr bool is_chain = false;
 template <class... P>
 inline constexpr bool is_chain<Chain<P...>> = true;
-
-/// What all threads of one machine look at with every task. Written rarely.
-struct alignas(128) MachineBoard {
-    std::atomic<std::uint32_t> idle_targets{0};  ///< targets that found nothing for about a microsecond and may be asleep
-    std::atomic<std::uint32_t> threads{0};       ///< initiators that are not targets
-    alignas(128) std::atomic<std::uint32_t> timeline{0};  ///< 1 while the full timeline is recorded
-    std::atomic<std::uint32_t> urgent{0};        ///< parts of deques that take tasks of high priority
-    std::atomic<std::uint32_t> dependents{0};    ///< 1 once a dependent task was issued: from then on targets look for ready ones
-};
-
-/// An initiator's end of one lane. Used by its thread alone.
-struct alignas(128) LaneEnd {
-    Producer<TaskPayload> producer;
-    Ring* ring = nullptr;                              ///< null until the lane is made, at its first use
-    Doorbell* bell = nullptr;                          ///< of the target
-    const std::atomic<std::uint32_t>* busy = nullptr;  ///< of the target: it runs a task that came by another way
-    std::uint32_t calls_past = 0;                      ///< calls that go to the deque before the full lane is looked at again
-    Ring* overflow = nullptr;                          ///< the part of the deque that takes them
-};
-
-/// Tasks that one thread has issued and no target has begun yet.
-struct Pending {
-    std::size_t tasks = 0;
-    std::size_t bytes = 0;  ///< of the descriptors that they occupy in its deque
-};
-
-/// Rings for dependent tasks that are waited for together: those of one scope, or of one Dependences.
-struct DependentGroup {
-    std::vector<Ring*> rings;
-    Ring* current = nullptr;  ///< takes the next
-};
-
-/// What was issued by one running task, or by the thread itself outside tasks: what its barrier covers.
-struct Scope {
-    Ring* current = nullptr;           ///< the part of the deque that the next task goes to
-    std::vector<Ring*> rings;          ///< the parts that may hold tasks of this scope
-    std::vector<Ring*> named;          ///< the same for tasks that only one target may run
-    std::vector<Ring*> dependents;     ///< the rings of all its dependent tasks, whichever group they are in
-    DependentGroup after;              ///< those that name their predecessors
-    std::vector<std::uint64_t> last;   ///< for each lane: word of the last handle issued by this scope, 0 for none
-    std::vector<std::uint64_t> before; ///< for each lane: number of the last record when the scope began
-    std::uint64_t immediate_before = 0;  ///< the same for tasks that ran inside their call
-    std::uint64_t immediate_until = Ring::no_limit;  ///< the last of these, once the scope's task has ended
-};
 
 class alignas(128) Initiator {
   public:
@@ -234,67 +191,17 @@ class alignas(128) Initiator {
     /// `group`: where the task is kept, or null for the scope's own. `predecessors(spot)` names what it comes after.
     template <class Call, class Registered, class Predecessors, class F, std::size_t... I, class... Args>
     Handle issue_dependent(DependentGroup* group, int target, Predecessors&& predecessors, F&& function, std::index_sequence<I...>,
-                           Args&&... arguments) {
-        static_assert(!Call::has_residents,
-                      "penstock: resident data cannot be given to a call that waits for others; call it inside a task that does, or plainly");
-        constexpr std::string_view name = Registered::entry.name;
-        Call::check(name, arguments...);
-        return place_dependent<typename Call::Pack>(Registered::number, group, target, predecessors, std::move(function),
-                                                    Call::template bind<I>(name, std::forward<Args>(arguments))...);
-    }
+                           Args&&... arguments);
 
     template <class Pack, class Predecessors, class... Stored>
-    Handle place_dependent(std::uint32_t entry, DependentGroup* group, int target, Predecessors& predecessors, Stored&&... stored) {
-        std::unique_lock<std::recursive_mutex> sharing;
-        if (shared_) [[unlikely]] sharing = std::unique_lock{sharing_};
-        std::unique_ptr<typename Pack::Box> box;
-        const bool packed = Pack::fits(stored...);
-        if (!packed) [[unlikely]] box = std::make_unique<typename Pack::Box>(std::move(stored)...);
-        DependentSpot spot = begin_dependent(group, target);
-        if (packed) fill<Pack>(entry, *spot.record, *spot.ring, stored...);
-        else fill_box<Pack>(entry, spot.record->payload, box.release());
-        try {
-            predecessors(spot);
-        } catch (...) {
-            abandon_dependent(spot);
-            throw;
-        }
-        return commit_dependent(spot);
-    }
+    Handle place_dependent(std::uint32_t entry, DependentGroup* group, int target, Predecessors& predecessors, Stored&&... stored);
 
     template <class Call, class Registered, class F, std::size_t... I, class... Args>
-    Handle issue(int target, F&& function, std::index_sequence<I...>, Args&&... arguments) {
-        // Relaxed, so that threads which share an initiator may count wrongly but not break anything.
-        const auto until_sample = until_sample_.load(std::memory_order_relaxed) - 1;
-        until_sample_.store(until_sample, std::memory_order_relaxed);
-        const std::uint64_t begin = until_sample == 0 ? start_sample() : 0;
-        constexpr std::string_view name = Registered::entry.name;
-        Call::check(name, arguments...);
-        Handle handle;
-        if constexpr (Call::has_residents)
-            handle = place_with_residents<typename Call::Pack>(Registered::number, target, std::move(function),
-                                                               Call::template bind<I>(name, std::forward<Args>(arguments))...);
-        else
-            handle = place<typename Call::Pack>(Registered::number, target, std::move(function),
-                                                Call::template bind<I>(name, std::forward<Args>(arguments))...);
-        if (begin != 0) [[unlikely]] end_sample(begin);
-        return handle;
-    }
+    Handle issue(int target, F&& function, std::index_sequence<I...>, Args&&... arguments);
 
     /// The same for a call that asks for more.
     template <class Call, class Registered, class F, std::size_t... I, class... Args>
-    Handle issue(const CallOptions& options, F&& function, std::index_sequence<I...>, Args&&... arguments) {
-        constexpr std::string_view name = Registered::entry.name;
-        Call::check(name, arguments...);
-        const Asked asked(*this, options);
-        const int target = route(options, procedure::home_of(arguments...));
-        if constexpr (Call::has_residents)
-            return place_with_residents<typename Call::Pack>(Registered::number, target, std::move(function),
-                                                             Call::template bind<I>(name, std::forward<Args>(arguments))...);
-        else
-            return place_elsewhere<typename Call::Pack>(Registered::number, target, std::move(function),
-                                                        Call::template bind<I>(name, std::forward<Args>(arguments))...);
-    }
+    Handle issue(const CallOptions& options, F&& function, std::index_sequence<I...>, Args&&... arguments);
 
     /// For the length of a call: what it asks for.
     class Asked {
@@ -315,63 +222,15 @@ class alignas(128) Initiator {
 
     /// Packs the arguments where the task will be found, and publishes. What is rare stands in place_elsewhere.
     template <class Pack, class... Stored>
-    [[gnu::always_inline]] Handle place(std::uint32_t entry, int target, Stored&&... stored) {
-        if (target == any_target && stream_ != nullptr && Pack::fits(stored...)) [[likely]] {
-            if (TaskRecord* const record = stream_->pending().reserve()) [[likely]] {
-                fill<Pack>(entry, *record, *stream_, stored...);
-                return publish_in_deque(*stream_);
-            }
-        } else if (target == any_target && direct_ && lanes_idle_ != 0 && deque_idle_ && scope_ == &base_ && Pack::fits(stored...)) {
-            if (LaneEnd* const lane = idle_lane()) {
-                fill<Pack>(entry, *lane->producer.reserve(), *lane->ring, stored...);
-                return publish_in_lane(*lane);
-            }
-        }
-        return place_elsewhere<Pack>(entry, target, std::move(stored)...);
-    }
+    [[gnu::always_inline]] Handle place(std::uint32_t entry, int target, Stored&&... stored);
 
     /// Resident arguments are begun here, with the version that is current now, and ended by the task.
     template <class Pack, class... Bound>
-    Handle place_with_residents(std::uint32_t entry, int target, Bound&&... bound) {
-        const auto begin = [&]<class A>(A& argument) {
-            if constexpr (procedure::is_resident<A>) return argument.begin(machine_id_);
-            else return std::move(argument);
-        };
-        (procedure::require_machine(bound, machine_id_), ...);
-        std::tuple stored{begin(bound)...};
-        try {
-            return std::apply(
-                [&](auto&... each) {
-                    return asked_ == nullptr ? place<Pack>(entry, target, std::move(each)...)
-                                             : place_elsewhere<Pack>(entry, target, std::move(each)...);
-                },
-                stored);
-        } catch (...) {
-            std::apply([](auto&... each) { (procedure::discard(each), ...); }, stored);
-            throw;
-        }
-    }
+    Handle place_with_residents(std::uint32_t entry, int target, Bound&&... bound);
 
     /// Boxes, named targets, full deques, other distributions, shared initiators, tasks that run at once, calls with options.
     template <class Pack, class... Stored>
-    [[gnu::noinline]] Handle place_elsewhere(std::uint32_t entry, int target, Stored&&... stored) {
-        std::unique_lock<std::recursive_mutex> sharing;
-        if (shared_) sharing = std::unique_lock{sharing_};
-        if (host_ != nullptr) return place_isolated<Pack>(entry, target, stored...);
-        std::unique_ptr<typename Pack::Box> box;
-        const bool packed = Pack::fits(stored...);
-        if (!packed) box = std::make_unique<typename Pack::Box>(std::move(stored)...);
-        const Spot spot = reserve(target);
-        if (spot.record == nullptr) require_room_to_nest();  // throws while the box is still ours
-        const std::uint32_t notice = asked_ != nullptr ? add_notice(entry) : 0;
-        if (spot.record == nullptr) return place_nowhere<Pack>(entry, notice, box.release(), stored...);
-        if (packed) fill<Pack>(entry, *spot.record, *spot.ring, stored...);
-        else fill_box<Pack>(entry, spot.record->payload, box.release());
-        spot.record->payload.flags |= notice << TaskPayload::notice_shift;
-        const Handle handle = spot.lane != nullptr ? publish_in_lane(*spot.lane) : publish_deferred(*spot.ring);
-        if (notice != 0) note_issued(notice, handle);
-        return handle;
-    }
+    [[gnu::noinline]] Handle place_elsewhere(std::uint32_t entry, int target, Stored&&... stored);
 
     Handle publish_deferred(Ring& part) noexcept {
         deque_idle_ = false;
@@ -381,51 +240,15 @@ class alignas(128) Initiator {
 
     /// The same where another process runs the task. Throws CannotCarryOver for what cannot be there.
     template <class Pack, class... Stored>
-    Handle place_isolated(std::uint32_t entry, int target, Stored&... stored) {
-        isolated::Carrier carrier(*host_, call_side(), entry, entry_of(entry).name);
-        if constexpr (Pack::layout.boxed) {
-            carrier.refuse_box();
-        } else {
-            if (!Pack::fits(stored...)) carrier.refuse_box();
-            const auto flags = asked_ != nullptr ? flags_of_isolated_call(entry) : 0;
-            int argument = 0;
-            (carrier.carry(stored, argument++), ...);
-            auto staged = carrier.take();
-            const Spot spot = reserve_isolated(target, staged != nullptr);
-            if (staged != nullptr) spot.ring->stage(*spot.record, std::move(staged));
-            fill<Pack>(entry, *spot.record, *spot.ring, stored...);
-            spot.record->payload.flags = flags;
-            if (spot.lane != nullptr) return publish_in_lane(*spot.lane);
-            deque_idle_ = false;
-            return publish_in_deque(*spot.ring);
-        }
-    }
+    Handle place_isolated(std::uint32_t entry, int target, Stored&... stored);
 
     template <class Pack, class... Stored>
-    [[gnu::noinline]] Handle place_nowhere(std::uint32_t entry, std::uint32_t notice, typename Pack::Box* box, const Stored&... stored) {
-        TaskPayload payload;
-        Extension extension;
-        payload.entry = entry;
-        if (box != nullptr) fill_box<Pack>(entry, payload, box);
-        else Pack::store(payload, &extension, stored...);
-        payload.flags |= notice << TaskPayload::notice_shift;
-        return run_at_once(payload, extension);
-    }
+    [[gnu::noinline]] Handle place_nowhere(std::uint32_t entry, std::uint32_t notice, typename Pack::Box* box, const Stored&... stored);
 
     template <class Pack, class... Stored>
-    static void fill(std::uint32_t entry, TaskRecord& record, Ring& ring, const Stored&... stored) noexcept {
-        record.payload.entry = entry;
-        record.payload.flags = 0;
-        [[maybe_unused]] Extension* extension = nullptr;
-        if constexpr (Pack::layout.extended) extension = &ring.extensions()[&record - ring.slots()];
-        Pack::store(record.payload, extension, stored...);
-    }
+    static void fill(std::uint32_t entry, TaskRecord& record, Ring& ring, const Stored&... stored) noexcept;
     template <class Pack>
-    static void fill_box(std::uint32_t entry, TaskPayload& payload, typename Pack::Box* box) noexcept {
-        payload.entry = entry;
-        payload.flags = TaskPayload::boxed;
-        Pack::store_box(payload, box);
-    }
+    static void fill_box(std::uint32_t entry, TaskPayload& payload, typename Pack::Box* box) noexcept;
 
     Handle publish_in_lane(LaneEnd& lane) noexcept {
         counters_.calls.add();
@@ -611,3 +434,5 @@ class alignas(128) Initiator {
 };
 
 }  // namespace penstock
+
+#include "penstock/issue.hpp"  // the templates that were only declared here
