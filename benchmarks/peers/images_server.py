@@ -1,8 +1,8 @@
 """What OpenCV, scikit-image, SciPy and NumPy do for the kernels of images: a batch whenever a line of the input asks for one.
 
 A line is "libraries" (answered with the names of those that are installed), or a kernel, a type, rows, columns and a library,
-answered with the nanoseconds of one call, and with 0 where that library has no such thing. All run on one thread, into memory that
-exists already where they take it.
+answered with the nanoseconds of one call, and with 0 where that library has no such thing. All run on one thread, into memory
+that exists already where they take it.
 """
 
 import importlib

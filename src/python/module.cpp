@@ -17,6 +17,7 @@ NB_MODULE(_core, module) {
     bind_machine(module);
     bind_topology(module);
     bind_gallery(module);
+    bind_kernels(module);
     bind_rank(module);
     bind_team(module);
     bind_region(module);

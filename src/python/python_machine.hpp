@@ -93,5 +93,6 @@ void bind_worker_process(nb::module_& module);
 void bind_trace(nb::module_& module, nb::class_<PythonMachine>& machine);
 void bind_topology(nb::module_& module);
 void bind_gallery(nb::module_& module);
+void bind_kernels(nb::module_& module);
 
 }  // namespace penstock::python
