@@ -362,7 +362,21 @@ class alignas(128) Initiator {
     void check_for_circle(int target);
     [[noreturn]] void throw_would_deadlock(int target);
     int in_a_circle(Scope& scope) noexcept;
-    class Announced;
+    /// For the length of a wait: what this target waits for, for others to see. Whatever ends the wait takes it back.
+    class Announced {
+      public:
+        Announced(Initiator& self, const Handle& awaited) noexcept : self_(self) {
+            if (!awaited.none()) self.announce(awaited);
+        }
+        ~Announced() {
+            if (self_.target_ != any_target) self_.announce({});
+        }
+        Announced(const Announced&) = delete;
+        Announced& operator=(const Announced&) = delete;
+
+      private:
+        Initiator& self_;
+    };
     void announce(const Handle& awaited) noexcept;
     Handle awaited() const noexcept;
 

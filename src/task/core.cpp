@@ -303,30 +303,6 @@ void Core::wake_a_target() noexcept {
     }
 }
 
-/// Notes what each target on the way from `from` waits for. The length of the circle, or 0 where the way does not lead back.
-int Core::follow_waits(int from, Circle& circle) noexcept {
-    int at = from;
-    for (int length = 0; length < target_count(); ++length) {
-        const Handle awaited = target(at).initiator().awaited();
-        Ring* const ring = awaited.none() ? nullptr : awaited.ring();
-        if (ring == nullptr || awaited.complete(*ring)) return 0;
-        circle[static_cast<std::size_t>(length)] = awaited;
-        at = ring->only_target();
-        if (at == from) return length + 1;
-        if (at < 0) return 0;
-    }
-    return 0;
-}
-
-bool Core::closes_a_circle(int from) noexcept {
-    // A target that waits for an unfinished task of the next stays where it is as long as the next does. Seen once, the links may be
-    // of different moments; seen twice with the same unfinished tasks, all of them held at the moment between. The caller's own link is
-    // one of them: its task may have completed, and the next target gone on to wait, since the caller looked last.
-    Circle first, again;
-    const int length = follow_waits(from, first);
-    return length != 0 && follow_waits(from, again) == length && std::equal(first.begin(), first.begin() + length, again.begin());
-}
-
 std::string Core::waiting_report() {
     std::string report;
     const std::lock_guard lock(mutex_);

@@ -29,22 +29,6 @@ class Waiting {
 
 }  // namespace
 
-/// For the length of a wait: what this target waits for, for others to see. Whatever ends the wait takes it back.
-class Initiator::Announced {
-  public:
-    Announced(Initiator& self, const Handle& awaited) noexcept : self_(self) {
-        if (!awaited.none()) self.announce(awaited);
-    }
-    ~Announced() {
-        if (self_.target_ != any_target) self_.announce({});
-    }
-    Announced(const Announced&) = delete;
-    Announced& operator=(const Announced&) = delete;
-
-  private:
-    Initiator& self_;
-};
-
 // ---- completion ----
 
 bool Initiator::lane_complete(LaneEnd& lane, std::uint64_t number) noexcept {
@@ -280,62 +264,6 @@ void Initiator::throw_failure_of(const Handle& handle, Ring& ring) {
     if (!failure) return;
     if (failure->cancelled) std::rethrow_exception(failure->cause);
     throw TaskFailed(failure->task, failure->target, failure->cause);
-}
-
-void Initiator::announce(const Handle& handle) noexcept {
-    awaited_word_.store(0, std::memory_order_seq_cst);
-    if (handle.none()) return;
-    awaited_ring_.store(std::uint64_t{handle.ring_} << 32 | handle.generation_, std::memory_order_seq_cst);
-    awaited_word_.store(handle.word_, std::memory_order_seq_cst);
-}
-
-Handle Initiator::awaited() const noexcept {
-    Handle handle;
-    const auto word = awaited_word_.load(std::memory_order_seq_cst);
-    const auto ring = awaited_ring_.load(std::memory_order_seq_cst);
-    if (word == 0 || awaited_word_.load(std::memory_order_seq_cst) != word) return handle;
-    handle.ring_ = static_cast<std::uint32_t>(ring >> 32);
-    handle.generation_ = static_cast<std::uint32_t>(ring);
-    handle.word_ = word;
-    return handle;
-}
-
-/// Announces one of the unfinished tasks of the scope that only another target may run, another one at each look, and says whether
-/// that target waits for this one: then it is returned, else any_target.
-int Initiator::in_a_circle(Scope& scope) noexcept {
-    const auto lanes = static_cast<std::uint32_t>(target_count_);
-    const auto edges = lanes + static_cast<std::uint32_t>(scope.named.size());
-    for (std::uint32_t looked = 0; looked < edges; ++looked) {
-        next_edge_ = next_edge_ + 1 >= edges ? 0 : next_edge_ + 1;
-        Handle handle;
-        Ring* ring = nullptr;
-        if (next_edge_ < lanes) {
-            if (scope.last[next_edge_] == 0) continue;
-            ring = lanes_[next_edge_].ring;
-            handle.word_ = scope.last[next_edge_];
-        } else {
-            ring = scope.named[next_edge_ - lanes];
-            if (ring->only_target() == target_) continue;
-            handle = Handle(0, 0, {ring->pending().appended(), 0, false});
-        }
-        handle.ring_ = ring->index();
-        handle.generation_ = ring->generation();
-        if (handle.complete(*ring)) continue;
-        announce(handle);
-        return core_.closes_a_circle(target_) ? ring->only_target() : any_target;
-    }
-    return any_target;
-}
-
-void Initiator::check_for_circle(int target) {
-    if (core_.closes_a_circle(target_)) throw_would_deadlock(target);
-}
-
-void Initiator::throw_would_deadlock(int target) {
-    announce({});
-    throw WouldDeadlock("this wait can never end: a task on target " + std::to_string(target_) + " waits for a task that only target " +
-                        std::to_string(target) + " may run, and that one waits for this one; wait outside the task\n" +
-                        core_.waiting_report());
 }
 
 /// Has no task failed (and none been cancelled) in any ring that this scope used?
