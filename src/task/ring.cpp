@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "penstock/carrier.hpp"
 #include "penstock/error.hpp"
 
 namespace penstock {
