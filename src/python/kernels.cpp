@@ -30,7 +30,7 @@ view<T, 2> image(T* pixels, Long rows, Long columns, Long pitch) {
     return {pixels, static_cast<std::size_t>(rows), static_cast<std::size_t>(columns), pitch};
 }
 
-Place place(Long row, Long column) {
+kernels::Place place(Long row, Long column) {
     if (row < 0 || column < 0)
         throw std::invalid_argument("row " + std::to_string(row) + ", column " + std::to_string(column) +
                                     " lies before the image");
