@@ -39,9 +39,10 @@ class SharedHeap {
     SharedHeap& operator=(const SharedHeap&) = delete;
 
     /// `bytes` > 0 bytes of what was there before, or zeros. Throws SystemError (ENOMEM) when there is not that much memory. Any thread;
-    /// about a microsecond, and a page fault for each fresh page.
+    /// about a microsecond, and a page fault for each fresh page. Throws MachineGone in a child that was forked since: the memory is
+    /// the parent's too, and the child's notes of what is free are a copy.
     std::byte* allocate(std::size_t bytes);
-    /// Null does nothing. Blocks from a mebibyte on go back to the system.
+    /// Null does nothing. Blocks from a mebibyte on go back to the system. Does nothing in a child that was forked since.
     void release(void* block) noexcept;
 
     /// Do these bytes lie in the heap? Free of any lock.
@@ -67,6 +68,7 @@ class SharedHeap {
     std::byte* base_ = nullptr;
     std::size_t size_ = 0;
     int descriptor_ = -1;
+    int process_ = 0;  ///< whose heap this is
     mutable std::mutex mutex_;
     std::map<std::size_t, std::size_t> free_;            ///< offset to bytes; neighbours are joined
     std::unordered_map<std::size_t, std::size_t> used_;  ///< the same

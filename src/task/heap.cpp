@@ -39,6 +39,7 @@ std::shared_ptr<SharedHeap> SharedHeap::create(std::size_t addresses) {
     const auto window = shared_range::take(bytes);
     heap->base_ = window.base;
     heap->size_ = bytes;
+    heap->process_ = getpid();
     if (mmap(window.base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor.get(), 0) == MAP_FAILED)
         throw SystemError("cannot map a shared heap", errno);
     heap->descriptor_ = descriptor.take();
@@ -64,6 +65,8 @@ void SharedHeap::give_memory(std::size_t offset, std::size_t bytes) const {
 }
 
 std::byte* SharedHeap::allocate(std::size_t bytes) {
+    if (process_ != getpid())
+        throw MachineGone("this shared heap stayed behind in the parent of a fork; make a machine in the child");
     const auto rounded = pages::rounded_up(std::max<std::size_t>(bytes, 1), alignment);
     if (rounded < bytes || rounded > size_ || (rounded >= worth_returning && rounded > pages::available()))
         throw SystemError("cannot get " + std::to_string(bytes) + " bytes for the shared heap; ask for less or free some", ENOMEM);
@@ -82,7 +85,7 @@ std::byte* SharedHeap::allocate(std::size_t bytes) {
 }
 
 void SharedHeap::release(void* block) noexcept {
-    if (block == nullptr) return;
+    if (block == nullptr || process_ != getpid()) return;
     const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(block) - base_);
     const std::lock_guard lock(mutex_);
     const auto found = used_.find(offset);

@@ -1,7 +1,9 @@
 // The shared heap: arrays of a machine, what is told of their places, and what comes back when they go.
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <numeric>
@@ -47,6 +49,28 @@ TEST(Heap, another_mapping_of_the_descriptor_shows_the_array_at_its_place) {
     int outside = 0;
     EXPECT_THROW(machine.heap()->place_of(&outside), penstock::UsageError);
     EXPECT_THROW(machine.heap()->descriptor(1), penstock::UsageError);
+}
+
+TEST(Heap, a_forked_child_neither_frees_nor_takes_the_memory_of_its_parent) {
+    Machine machine(with_targets(0));
+    auto values = machine.array<char>(std::size_t{4} << 20);
+    std::fill(values.begin(), values.end(), 'p');
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        bool refused = false;
+        try {
+            (void)machine.heap()->allocate(100);
+        } catch (const penstock::MachineGone&) {
+            refused = true;
+        }
+        { auto taken = std::move(values); }
+        _exit(refused ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    EXPECT_EQ(std::count(values.begin(), values.end(), 'p'), static_cast<std::ptrdiff_t>(values.size()));
 }
 
 TEST(Heap, an_array_outlives_its_machine) {
