@@ -78,9 +78,11 @@ void send_record(int socket, const EndRecord& record) {
     }
 }
 
-/// Runs one team. Nothing that is thrown may leave: this process is a copy of the program before its main had begun.
-void lead(const Request& request, int answer) noexcept {
+/// Runs one team. Nothing that is thrown may leave: this process is a copy of the program before its main had begun. `group`: the
+/// program's process group, so that an interrupt from its terminal ends the ranks too.
+void lead(const Request& request, int answer, pid_t group) noexcept {
     std::signal(SIGCHLD, SIG_DFL);
+    static_cast<void>(setpgid(0, group));
     EndRecord end;
     end.rank = last;
     try {
@@ -114,9 +116,12 @@ void lead(const Request& request, int answer) noexcept {
     _exit(0);
 }
 
-/// The nursery's life.
+/// The nursery's life. It and what it begins for the program leave the program's process group: an interrupt from the terminal is
+/// the program's to handle, and where that ends by it they end with it.
 [[noreturn]] void serve(int socket) noexcept {
     std::signal(SIGCHLD, SIG_IGN);  // leaders answer for themselves
+    const pid_t group = getpgrp();
+    static_cast<void>(setpgid(0, 0));
     Request request;
     OwnedDescriptor answer;
     while (receive_request(socket, request, answer)) {
@@ -125,7 +130,7 @@ void lead(const Request& request, int answer) noexcept {
         if (leader == 0) {
             close(socket);
             if (request.early != nullptr) begin_early(request, answer.get());
-            lead(request, answer.get());
+            lead(request, answer.get(), group);
             _exit(0);
         }
         answer.reset();  // where there is no leader, the program finds its end closed
