@@ -46,7 +46,7 @@ struct CallOptions {
     /// target's lane is full: caches stay warm. For `target` any.
     bool affine = false;
     /// For process targets: a task that takes longer is ended with its worker (see MachineOptions::time_limit, which this replaces). A
-    /// millisecond to 28 minutes; 0: the machine's limit.
+    /// millisecond to 27 minutes; 0: the machine's limit.
     std::chrono::nanoseconds time_limit{0};
 };
 

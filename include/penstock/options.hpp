@@ -79,7 +79,7 @@ struct MachineOptions {
     /// With Isolation::process the program must have called penstock::launch() on main's first line.
     Isolation isolation = Isolation::none;
     /// A task in a worker process that takes longer is ended, and its worker with it; noticed within an eighth of the limit. At least
-    /// a millisecond and at most 28 minutes; 0: no limit.
+    /// a millisecond and at most 27 minutes; 0: no limit.
     std::chrono::nanoseconds time_limit{0};
     /// Bytes of private memory that a worker process may take beyond what it started with; 0: no limit. Tasks see std::bad_alloc.
     std::size_t worker_memory = 0;

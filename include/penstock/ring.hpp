@@ -113,8 +113,11 @@ class Ring {
     /// What the task's record says. Checked, because workers can write there.
     std::string task_name(std::uint64_t number) const;
     std::vector<std::size_t> argument_bytes(std::uint64_t number) const;
-    /// There are no workers any more: completes everything, with this failure.
-    void give_up(std::exception_ptr cause) noexcept;
+    /// There are no workers any more: completes everything, with this failure. The rest is where it shares its completions, which it
+    /// may not know yet.
+    void give_up(std::exception_ptr cause, Credits<>& credits, TaskRecord* slots, Done<>* done) noexcept;
+    /// Tasks of a deque that nobody has claimed. The owner's.
+    std::uint64_t waiting() const noexcept;
 
     // ---- what went wrong (cold; any thread) ----
 
@@ -157,6 +160,8 @@ class Ring {
     void share(isolated::WorkerHost& host, Initiation initiation);
     void unshare() noexcept;
     void show_cancellations() noexcept;
+    void note_forwarded(std::uint64_t number) noexcept;
+    bool worker_completed(std::uint64_t number) const noexcept;
     const TaskRecord* record_of(std::uint64_t number) const noexcept;
     std::uint32_t failure_count() const noexcept;
 
@@ -193,6 +198,7 @@ class Ring {
     std::vector<std::uint64_t> cancelled_;
     // With worker processes.
     isolated::SharedRing* shared_ = nullptr;
+    Done<>* worker_done_ = nullptr;  ///< the workers' words; kept here, because they could write over the pointer in the shared part
     std::unique_ptr<std::unique_ptr<isolated::StagedTask>[]> staged_;  ///< by slot
     std::unique_ptr<std::atomic<std::uint64_t>[]> forwarding_;  ///< by slot: the last task that somebody has begun to forward
     std::atomic<std::uint64_t> forwarded_{0};                   ///< all up to here are forwarded

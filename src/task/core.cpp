@@ -170,7 +170,7 @@ bool Core::all_executed() const noexcept {
     // was a moment at which everything called had been executed.
     const std::uint64_t executed = this->executed();
     std::uint64_t called = 0;
-    if (host_ != nullptr && host_->lost()) return true;
+    if (host_ != nullptr && host_->given_up()) return true;
     each_initiator([&](const Initiator& initiator) { called += initiator.counters_.calls.value(); });
     return executed == called;
 }

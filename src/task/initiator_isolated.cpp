@@ -16,8 +16,8 @@ std::uint32_t Initiator::flags_of_isolated_call(std::uint32_t entry) {
                               "call-backs, notification, deadlines and priorities are kept by thread targets only; poll or wait for its handle");
     const auto limit = asked_->time_limit;
     if (limit.count() == 0) return 0;
-    if (limit < std::chrono::milliseconds(1) || limit > std::chrono::minutes(28))
-        throw UsageError("CallOptions::time_limit must be from 1 ms to 28 minutes, or 0 for the machine's");
+    if (limit < std::chrono::milliseconds(1) || limit > isolated::longest_limit)
+        throw UsageError("CallOptions::time_limit must be from 1 ms to 27 minutes, or 0 for the machine's");
     host_->expect_limit(limit);
     return static_cast<std::uint32_t>(limit.count() / isolated::limit_unit) << isolated::limit_shift;
 }

@@ -135,7 +135,7 @@ int Initiator::notification_descriptor() {
 Pending Initiator::pending() const noexcept {
     Pending pending;
     for (const auto* const list : {&base_.rings, &base_.named})
-        for (Ring* const ring : *list) pending.tasks += ring->pending().waiting();
+        for (Ring* const ring : *list) pending.tasks += ring->waiting();
     pending.bytes = pending.tasks * (sizeof(TaskRecord) + sizeof(Extension));
     return pending;
 }

@@ -96,7 +96,10 @@ class Keeper {
                 if (worker == command.worker) kill(pid, SIGKILL);
             return true;
         }
-        if (arrived.descriptors.size() != 2) return false;
+        if (arrived.descriptors.size() != 2) {  // as many are open here as may be
+            tell(socket_, News{News::refused, command.worker, 0, EMFILE});
+            return true;
+        }
         const pid_t keeper = getpid();
         const pid_t pid = fork();
         if (pid < 0) {

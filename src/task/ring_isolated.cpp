@@ -1,9 +1,11 @@
 // A ring whose records worker processes see.
+#include <algorithm>
 #include <memory>
 #include <new>
 
 #include "penstock/carrier.hpp"
 #include "penstock/entry.hpp"
+#include "penstock/relax.hpp"
 #include "penstock/ring.hpp"
 #include "task/worker_host.hpp"
 
@@ -18,6 +20,7 @@ void Ring::share(isolated::WorkerHost& host, Initiation initiation) {
     }
     shared_ = &host.make_ring(*this, kind_ == Kind::lane, only_target_, *owner_bell_, initiation);
     slots_ = shared_->slots;
+    worker_done_ = shared_->done;
     extensions_ = shared_->extensions;
     credits_ = &shared_->credits;
     bell_ = &shared_->bell;
@@ -42,11 +45,15 @@ void Ring::stage(const TaskRecord& record, std::unique_ptr<isolated::StagedTask>
     staged_[static_cast<std::size_t>(&record - slots_)] = std::move(staged);
 }
 
+bool Ring::worker_completed(std::uint64_t number) const noexcept {
+    return worker_done_[pending_->slot(number)].number.load(std::memory_order_acquire) >= number;
+}
+
 // Happens-before: all that the task wrote -> the worker's done (release) -> acquire here -> what is written back -> the program's done
 // (release) -> acquire by a waiter, or by the owner before it uses the slot again. The compare-and-swap lets one thread do it.
 bool Ring::forward(std::uint64_t number) noexcept {
     if (pending_->completed(number)) return true;
-    if (shared_->done_of(number).load(std::memory_order_acquire) < number) return false;
+    if (!worker_completed(number)) return false;
     const auto slot = pending_->slot(number);
     auto begun = forwarding_[slot].load(std::memory_order_relaxed);
     if (begun >= number || !forwarding_[slot].compare_exchange_strong(begun, number, std::memory_order_acq_rel)) return false;
@@ -63,16 +70,39 @@ bool Ring::forward(std::uint64_t number) noexcept {
 void Ring::forward_through(std::uint64_t last) noexcept {
     auto number = forwarded_.load(std::memory_order_relaxed);
     while (number < last && forward(number + 1)) ++number;
-    forwarded_.store(number, std::memory_order_relaxed);
+    note_forwarded(number);
 }
 
 void Ring::forward_all() noexcept {
+    // A slot that holds a task of a later lap held this one before. Anything else there is none of ours.
     const auto appended = [&](std::uint64_t number) {
-        return pending_->record(number).sequence.load(std::memory_order_acquire) >> 1 == number;
+        const auto there = pending_->record(number).sequence.load(std::memory_order_acquire) >> 1;
+        return there >= number && (there - number) % capacity_ == 0;
+    };
+    // What a worker has completed and another thread is bringing back at this moment is waited for.
+    const auto brought_back = [&](std::uint64_t number) {
+        while (!forward(number)) {
+            if (!worker_completed(number)) return false;
+            relax();
+        }
+        return true;
     };
     auto number = forwarded_.load(std::memory_order_relaxed);
-    while (appended(number + 1) && forward(number + 1)) ++number;
-    forwarded_.store(number, std::memory_order_relaxed);
+    while (appended(number + 1) && brought_back(number + 1)) ++number;
+    note_forwarded(number);
+}
+
+/// Another thread may have come further.
+void Ring::note_forwarded(std::uint64_t number) noexcept {
+    auto noted = forwarded_.load(std::memory_order_relaxed);
+    while (noted < number && !forwarded_.compare_exchange_weak(noted, number, std::memory_order_relaxed)) {
+    }
+}
+
+std::uint64_t Ring::waiting() const noexcept {
+    if (shared_ == nullptr) return pending_->waiting();
+    const auto appended = pending_->appended();
+    return appended - std::min(appended, shared_->claims.head.load(std::memory_order_relaxed));
 }
 
 const TaskRecord* Ring::record_of(std::uint64_t number) const noexcept {
@@ -102,7 +132,7 @@ std::vector<std::size_t> Ring::argument_bytes(std::uint64_t number) const {
     return bytes;
 }
 
-void Ring::give_up(std::exception_ptr cause) noexcept {
+void Ring::give_up(std::exception_ptr cause, Credits<>& credits, TaskRecord* slots, Done<>* done) noexcept {
     {
         const std::lock_guard lock(mutex_);
         given_up_ = std::move(cause);
@@ -110,10 +140,10 @@ void Ring::give_up(std::exception_ptr cause) noexcept {
     }
     constexpr auto all = ~std::uint64_t{0};
     if (kind_ == Kind::lane) {
-        shared_->credits.completed.store(all, std::memory_order_release);
-        for (std::uint32_t slot = 0; slot < capacity_; ++slot) slots_[slot].done.store(all, std::memory_order_release);
+        credits.completed.store(all, std::memory_order_release);
+        for (std::uint32_t slot = 0; slot < capacity_; ++slot) slots[slot].done.store(all, std::memory_order_release);
     } else {
-        for (std::uint32_t slot = 0; slot < capacity_; ++slot) shared_->done[slot].number.store(all, std::memory_order_release);
+        for (std::uint32_t slot = 0; slot < capacity_; ++slot) done[slot].number.store(all, std::memory_order_release);
     }
     penstock::ring(*owner_bell_);
 }

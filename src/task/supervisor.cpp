@@ -62,8 +62,9 @@ void WorkerHost::supervise() noexcept {
 int WorkerHost::look_again_in() const noexcept {
     if (stopping_.load(std::memory_order_acquire)) return 10;
     const auto shortest = shortest_limit_.load(std::memory_order_relaxed);
-    if (shortest == 0) return -1;
-    return static_cast<int>(std::clamp<std::int64_t>(shortest / 8 / 1'000'000, 1, 1000));
+    const auto longest = missing_.empty() ? 1000 : between_hires.count();
+    if (shortest == 0) return missing_.empty() ? -1 : static_cast<int>(longest);
+    return static_cast<int>(std::clamp<std::int64_t>(shortest / 8 / 1'000'000, 1, longest));
 }
 
 void WorkerHost::look() {
@@ -86,9 +87,34 @@ void WorkerHost::look() {
     }
     if (ends[1].revents != 0) read_news();
     watch_clock();
+    if (!missing_.empty() && !lost() && steady_clock::now() >= next_hire_) hire();
 }
 
 // ---- workers come ----
+
+/// Gives this seat to a spare, whose place is then the one that is missing.
+void WorkerHost::replace(int seat) {
+    for (auto& [id, spare] : workers_) {
+        if (seat < 0 || spare->seat >= 0) continue;
+        take_seat(*spare, seat);
+        seat = -1;
+    }
+    missing_.push_back(seat);
+}
+
+/// Asks for the workers that are missing. What cannot be had now is asked for again later, as long as there are others.
+void WorkerHost::hire() {
+    while (!missing_.empty()) {
+        try {
+            ask_for_worker(missing_.front());
+        } catch (const SystemError&) {
+            if (workers_.empty()) throw;
+            next_hire_ = steady_clock::now() + between_hires;
+            return;
+        }
+        missing_.pop_front();
+    }
+}
 
 void WorkerHost::ask_for_worker(int seat) {
     int sockets[2];
@@ -131,7 +157,13 @@ void WorkerHost::read_news() {
         const auto found = workers_.find(news.worker);
         if (found == workers_.end()) continue;
         if (news.kind == News::forked) found->second->pid = news.pid;
-        if (news.kind == News::refused) throw SystemError("cannot start another worker process", news.status);
+        if (news.kind == News::refused) {
+            const int seat = found->second->seat;
+            workers_.erase(found);
+            replace(seat);
+            next_hire_ = steady_clock::now() + between_hires;
+            if (workers_.empty()) throw SystemError("cannot start another worker process", news.status);
+        }
         if (news.kind == News::ended) {
             const auto worker = std::move(found->second);
             workers_.erase(found);
@@ -185,7 +217,7 @@ void WorkerHost::watch_clock() {
     const auto now = steady_clock::now();
     for (auto& [id, worker] : workers_) {
         if (worker->seat < 0 || worker->ended_for_time) continue;
-        const auto& running = seats_[worker->seat].running;
+        auto& running = seats_[worker->seat].running;
         auto& clock = clocks_[static_cast<std::size_t>(worker->seat)];
         const bool on = running.on.load(std::memory_order_acquire) != 0;
         const auto ordinal = running.ordinal.load(std::memory_order_relaxed);
@@ -196,6 +228,8 @@ void WorkerHost::watch_clock() {
         const auto own = limit_of(running.flags.load(std::memory_order_relaxed));
         const auto limit = own.count() != 0 ? own : options_.time_limit;
         if (limit.count() == 0 || now - clock.since < limit) continue;
+        auto mark = 2 * ordinal;
+        if (!running.timed.compare_exchange_strong(mark, mark + 1, std::memory_order_acq_rel)) continue;  // it has just returned
         worker->ended_for_time = true;
         worker->limit = limit;
         const Command command{Command::kill, worker->id};
@@ -221,13 +255,8 @@ void WorkerHost::bury(Worker& worker, const News& news) {
         throw Error("the workers of this machine end before they have a task");
     }
     if (lost()) return;
-    int seat = worker.seat;
-    for (auto& [id, spare] : workers_) {
-        if (seat < 0 || spare->seat >= 0) continue;
-        take_seat(*spare, seat);
-        seat = -1;
-    }
-    ask_for_worker(seat);
+    replace(worker.seat);
+    hire();
 }
 
 /// Leaves the seat as if its worker had just completed what it ran, with what else it had claimed for the next worker.
@@ -271,6 +300,7 @@ void WorkerHost::settle(Worker& worker, const News& news) {
         while (first < end && complete(*shared_[index], first)) ++first;
         seat.claim.first.store(first);
     }
+    seat.running.timed.store(0);
     seat.busy.store(0);
     seat.bell.parked.store(0);
     clocks_[static_cast<std::size_t>(worker.seat)] = {};
@@ -336,6 +366,17 @@ bool WorkerHost::sound() {
     return true;
 }
 
+/// Until all workers that were told to end have done so: nobody else holds the other ends of their sockets. Not for ever, because
+/// a process that they have forked may hold them too.
+void WorkerHost::wait_for_ends() noexcept {
+    const auto until = steady_clock::now() + longest_stop;
+    for (const auto& [id, worker] : workers_)
+        for (bool ended = false; !ended && steady_clock::now() < until;) {
+            pollfd end{worker->socket.get(), 0, 0};
+            ended = poll(&end, 1, 100) > 0;
+        }
+}
+
 /// Ends all workers and fails everything that is unfinished, so that nobody waits for ever.
 void WorkerHost::give_up(const std::string& why) noexcept {
     if (lost()) return;
@@ -345,10 +386,14 @@ void WorkerHost::give_up(const std::string& why) noexcept {
             const Command command{Command::kill, id};
             static_cast<void>(team::send_with_descriptors(keeper_.get(), std::as_bytes(std::span(&command, 1)), {}, 0));
         }
+        wait_for_ends();
         workers_.clear();
+        missing_.clear();
         const auto cause = std::make_exception_ptr(WorkersLost(why + "; all unfinished tasks of this machine have failed, make a new one"));
         const std::lock_guard lock(mutex_);
-        for (std::size_t i = 0; i < rings_.size(); ++i) rings_[i]->give_up(cause);
+        for (std::size_t i = 0; i < rings_.size(); ++i)
+            rings_[i]->give_up(cause, shared_[i]->credits, headers_[i].slots, headers_[i].done);
+        given_up_.store(true, std::memory_order_release);
     } catch (...) {
         std::terminate();  // no memory even for an error: waits would never end
     }

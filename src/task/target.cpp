@@ -59,11 +59,10 @@ void Target::serve() {
     // The first looks after a task do not even pause: on an idle machine they are what a lone task's latency consists of. Where the
     // last task came from a lane, the next one is expected there too.
     int lane_looks = 1;
-    constexpr int lane_rounds_in_a_row = 64;
     int lane_rounds = 0;
     for (std::uint32_t misses = 0;;) {
         bool from_lane = false;
-        if (lane_rounds == lane_rounds_in_a_row) {  // a lane that never runs dry must not starve the deques
+        if (lane_rounds == lane_rounds_in_a_row) {
             lane_rounds = 0;
             claim_from_deques();
         }

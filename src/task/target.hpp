@@ -20,6 +20,8 @@ class Target {
   public:
     /// Tasks of one lane before the next lane is looked at, so that no initiator starves the others.
     static constexpr int lane_share = 64;
+    /// Rounds of lanes in a row after which the deques are looked at, so that a lane that never runs dry does not starve them.
+    static constexpr int lane_rounds_in_a_row = 64;
     /// Most tasks claimed at once from a deque.
     static constexpr std::uint32_t most_claimed = 16;
     /// Claims of tasks of high priority in a row before one of normal ones.

@@ -62,9 +62,16 @@ class Worker {
 
     [[noreturn]] void live() noexcept {
         finish_claim();  // what the seat's last worker had claimed and did not come to
+        int lane_rounds = 0;
         for (std::uint32_t misses = 0;;) {
             look_for_rings();
-            if (serve_lanes() || claim()) {
+            if (lane_rounds == Target::lane_rounds_in_a_row) {
+                lane_rounds = 0;
+                claim(true);
+            }
+            const bool from_lane = serve_lanes();
+            if (from_lane || claim(false)) {
+                lane_rounds = from_lane ? lane_rounds + 1 : 0;
                 misses = 0;
                 continue;
             }
@@ -80,6 +87,12 @@ class Worker {
     struct Lane {
         SharedRing* ring;
         Consumer<TaskPayload> consumer;
+    };
+
+    /// Those of one initiator, which its bell tells from others.
+    struct Deques {
+        const Doorbell* owner_bell;
+        std::vector<SharedRing*> rings;
     };
 
     static WaitPolicy policy(const Board& board) noexcept {
@@ -104,7 +117,7 @@ class Worker {
             SharedRing& ring = *board_.rings[rings_];
             if (ring.only_target >= 0 && ring.only_target != static_cast<int>(index_)) continue;
             if (ring.lane) lanes_.push_back({&ring, resume(ring)});
-            else deques_.push_back(&ring);
+            else deques_of(ring.owner_bell).rings.push_back(&ring);
         }
     }
 
@@ -140,8 +153,19 @@ class Worker {
         return served;
     }
 
-    bool claim() noexcept {
-        for (SharedRing* const ring : deques_) {
+    /// One initiator after the other, and the deques of each in their order. `before_lanes`: there are tasks in lanes.
+    bool claim(bool before_lanes) noexcept {
+        for (std::size_t looked = 0; looked < deques_.size(); ++looked) {
+            next_initiator_ = next_initiator_ + 1 >= deques_.size() ? 0 : next_initiator_ + 1;
+            if (claim_from(deques_[next_initiator_], before_lanes)) return true;
+        }
+        return false;
+    }
+
+    bool claim_from(const Deques& deques, bool before_lanes) noexcept {
+        for (SharedRing* const ring : deques.rings) {
+            // What an initiator sent to this target alone keeps its order: first what is in its lane.
+            if (before_lanes && ring->only_target >= 0 && in_lane_of(deques.owner_bell)) continue;
             const auto share = ring->only_target >= 0 ? 1 : board_.seats + 1;
             if (!claim_with_journal(ring->claims, seat_.claim, index_ + 1, ring->index, Target::most_claimed, share, [&](std::uint64_t number) {
                     return ring->record(number).sequence.load(std::memory_order_acquire) >> 1 == number;
@@ -151,6 +175,18 @@ class Worker {
             return true;
         }
         return false;
+    }
+
+    Deques& deques_of(const Doorbell* owner_bell) {
+        for (auto& deques : deques_)
+            if (deques.owner_bell == owner_bell) return deques;
+        deques_.push_back({owner_bell, {}});
+        return deques_.back();
+    }
+
+    bool in_lane_of(const Doorbell* owner_bell) noexcept {
+        return std::any_of(lanes_.begin(), lanes_.end(),
+                           [&](Lane& lane) { return lane.ring->owner_bell == owner_bell && lane.consumer.front() != nullptr; });
     }
 
     void finish_claim() noexcept {
@@ -170,10 +206,11 @@ class Worker {
         if (board_.ring_count.load(std::memory_order_acquire) != rings_) return true;
         for (auto& lane : lanes_)
             if (lane.consumer.front() != nullptr) return true;
-        for (SharedRing* const ring : deques_) {
-            const auto next = ring->claims.head.load(std::memory_order_relaxed) + 1;
-            if (ring->record(next).sequence.load(std::memory_order_acquire) >> 1 == next) return true;
-        }
+        for (const auto& deques : deques_)
+            for (SharedRing* const ring : deques.rings) {
+                const auto next = ring->claims.head.load(std::memory_order_relaxed) + 1;
+                if (ring->record(next).sequence.load(std::memory_order_acquire) >> 1 == next) return true;
+            }
         return false;
     }
 
@@ -193,9 +230,13 @@ class Worker {
         if (seat_.busy.load(std::memory_order_relaxed) == 0) seat_.busy.store(1, std::memory_order_relaxed);
         const bool asks = ring.cancels.load(std::memory_order_relaxed) != 0;
         if (!asks || ask(Report::may_start) == Answer::go_on) [[likely]] {
+            const bool timed = board_.all_timed || record.payload.flags >> limit_shift != 0;
+            if (timed) [[unlikely]] note.timed.store(2 * ordinal, std::memory_order_release);
             try {
                 entry_of(record.payload.entry).run({record.payload.line, extension.bytes, false}, store_);
+                if (timed) [[unlikely]] came_in_time(2 * ordinal);
             } catch (...) {
+                if (timed) came_in_time(2 * ordinal);
                 write_exception(seat_.report);
                 ask(Report::failed);
             }
@@ -204,6 +245,12 @@ class Worker {
         seat_.executed.store(ordinal, std::memory_order_release);
         note.on.store(0, std::memory_order_release);
         penstock::ring(*ring.owner_bell);
+    }
+
+    /// The task has returned. Where the supervisor has decided to end this process for it, nothing else may begin here.
+    [[gnu::noinline, gnu::cold]] void came_in_time(std::uint64_t mark) noexcept {
+        if (seat_.running.timed.compare_exchange_strong(mark, 0, std::memory_order_acq_rel)) return;
+        for (;;) pause();
     }
 
     /// Tells the program about the task that is running and waits for its answer.
@@ -226,7 +273,8 @@ class Worker {
     Seat& seat_;
     std::uint32_t rings_ = 0;
     std::vector<Lane> lanes_;
-    std::vector<SharedRing*> deques_;
+    std::vector<Deques> deques_;
+    std::size_t next_initiator_ = 0;  ///< where the last claim was looked for
     LocalStore store_;
     Waiter waiter_;
 };

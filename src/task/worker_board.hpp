@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 #include "penstock/channel.hpp"
@@ -47,6 +48,9 @@ struct RunningNote {
     std::atomic<std::uint64_t> number{0};
     std::atomic<std::uint64_t> ordinal{0};   ///< what `executed` becomes with this task
     std::atomic<std::uint32_t> flags{0};     ///< of the descriptor: its time limit
+    /// Of a task with a time limit: 2 * ordinal while it runs. The supervisor makes it odd before it ends the worker, the worker 0
+    /// when the task has returned: whoever comes second has lost, so that no later task is ended for this one.
+    std::atomic<std::uint64_t> timed{0};
 };
 
 /// What a worker has to tell or to ask about its task. It waits for the answer.
@@ -82,6 +86,7 @@ struct Board {
     std::uint64_t spin_nanoseconds = 0;
     std::uint32_t spins_before_yield = 0;
     std::uint64_t local_store = 0;
+    bool all_timed = false;          ///< tasks have a time limit also where they bring none
     std::uint64_t memory_limit = 0;  ///< bytes of private memory a worker may take; 0: no limit
     std::atomic<std::uint32_t> stopping{0};
     std::atomic<std::uint32_t> ring_count{0};
@@ -91,5 +96,7 @@ struct Board {
 /// Time limits travel in a descriptor's flags, above the bits of TaskPayload: 24 bits of 100 microseconds.
 inline constexpr std::uint32_t limit_shift = 8;
 inline constexpr std::int64_t limit_unit = 100'000;
+inline constexpr std::chrono::nanoseconds longest_limit = std::chrono::minutes(27);
+static_assert(longest_limit.count() / limit_unit < std::int64_t{1} << (32 - limit_shift));
 
 }  // namespace penstock::isolated

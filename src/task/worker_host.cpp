@@ -70,8 +70,8 @@ WorkerHost::WorkerHost(const MachineOptions& options, std::shared_ptr<SharedHeap
                        std::size_t local_store)
     : options_(options), heap_(std::move(heap)), control_(SharedHeap::create(control_addresses)), clocks_(processors.size()) {
     const auto limit = options.time_limit;
-    if (limit.count() != 0 && (limit < std::chrono::milliseconds(1) || limit > std::chrono::minutes(28)))
-        throw UsageError("MachineOptions::time_limit must be from 1 ms to 28 minutes, or 0 for none");
+    if (limit.count() != 0 && (limit < std::chrono::milliseconds(1) || limit > longest_limit))
+        throw UsageError("MachineOptions::time_limit must be from 1 ms to 27 minutes, or 0 for none");
     if (limit.count() != 0) expect_limit(limit);
     board_ = new (control_->allocate(sizeof(Board))) Board;
     board_->seats = static_cast<std::uint32_t>(processors.size());
@@ -82,6 +82,7 @@ WorkerHost::WorkerHost(const MachineOptions& options, std::shared_ptr<SharedHeap
     board_->spins_before_yield = policy.spins_before_yield;
     board_->local_store = local_store;
     board_->memory_limit = options.worker_memory;
+    board_->all_timed = limit.count() != 0;
     side_.heap = heap_->base();
     side_.heap_bytes = heap_->size();
 }
@@ -157,6 +158,8 @@ SharedRing& WorkerHost::make_ring(Ring& ring, bool lane, int only_target, Doorbe
     array(shared->extensions);
     if (!lane) array(shared->done);
     const std::lock_guard lock(mutex_);
+    // give_up() says that all is lost before it takes the lock, so a ring is either refused here or found there.
+    if (lost()) throw WorkersLost("this machine has lost its workers; make a new one");
     if (rings_.size() == Board::most_rings)
         throw SystemError("this machine has as many lanes and deques as its workers can look at; let fewer threads issue tasks", ENOSPC);
     shared->index = static_cast<std::uint32_t>(rings_.size());

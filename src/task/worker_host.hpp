@@ -49,6 +49,8 @@ class WorkerHost {
     /// Tasks executed by all workers, and by none because theirs died.
     std::uint64_t executed() const noexcept;
     bool lost() const noexcept { return side_.lost.load(std::memory_order_acquire); }
+    /// There are no workers any more, and everything that was unfinished has failed.
+    bool given_up() const noexcept { return given_up_.load(std::memory_order_acquire); }
     /// A call has a time limit of its own: the supervisor looks at the clock from now on.
     void expect_limit(std::chrono::nanoseconds limit) noexcept;
 
@@ -75,6 +77,8 @@ class WorkerHost {
     };
     /// Deaths in a row in which no task was run, of which the machine gives up.
     static constexpr int most_idle_deaths = 16;
+    /// Until workers that could not be had are asked for again.
+    static constexpr std::chrono::milliseconds between_hires{50};
 
     // supervisor.cpp
     void supervise() noexcept;
@@ -85,6 +89,9 @@ class WorkerHost {
     void read_output(Worker& worker) noexcept;
     void watch_clock();
     void ask_for_worker(int seat);
+    void replace(int seat);
+    void hire();
+    void wait_for_ends() noexcept;
     void take_seat(Worker& worker, int seat) noexcept;
     void bury(Worker& worker, const News& news);
     void settle(Worker& worker, const News& news);
@@ -106,6 +113,7 @@ class WorkerHost {
     OwnedDescriptor keeper_;
     OwnedDescriptor kicked_;  ///< an eventfd
     std::atomic<bool> stopping_{false};
+    std::atomic<bool> given_up_{false};
     std::atomic<std::int64_t> shortest_limit_{0};
 
     mutable std::mutex mutex_;  ///< of the three lists of rings
@@ -126,7 +134,8 @@ class WorkerHost {
     // The supervisor's own.
     std::uint32_t next_id_ = 1;
     std::map<std::uint32_t, std::unique_ptr<Worker>> workers_;
-    std::deque<int> empty_seats_;
+    std::deque<int> missing_;  ///< seats without a worker, and -1 for each spare that there should be
+    std::chrono::steady_clock::time_point next_hire_;
     std::vector<Clocked> clocks_;
     int idle_deaths_ = 0;
     std::uint64_t executed_at_death_ = 0;

@@ -83,8 +83,12 @@ TEST(IsolationRefusals, a_call_may_have_a_time_limit_and_what_only_threads_keep_
     const auto died = death_of([&] { machine.with(limited).call([] { for (;;) usleep(1000); }).wait(); });
     EXPECT_EQ(died.time_limit(), std::chrono::milliseconds(30));
     machine.call([] { usleep(60'000); }).wait();  // the others have none
-    limited.time_limit = std::chrono::microseconds(1);
-    EXPECT_THROW(machine.with(limited).call<nothing>(), penstock::UsageError);
+    for (const std::chrono::nanoseconds refused : {std::chrono::nanoseconds(1000), std::chrono::nanoseconds(1'680'000'000'000)}) {
+        limited.time_limit = refused;
+        EXPECT_THROW(machine.with(limited).call<nothing>(), penstock::UsageError);
+    }
+    limited.time_limit = std::chrono::minutes(27);
+    machine.with(limited).call<nothing>().wait();
     penstock::CallOptions noticed;
     noticed.then = [](penstock::Handle) {};
     EXPECT_THROW(machine.with(noticed).call<nothing>(), CannotCarryOver);
