@@ -66,13 +66,23 @@ class Executor(concurrent.futures.Executor):
         return future
 
     def map(self, function: Callable[..., Any], *iterables: Iterable[Any], timeout: float | None = None, chunksize: int | None = None) -> Iterator[Any]:
-        """As machine.map(); `timeout` in seconds for all of it."""
-        with self._lock:
-            if self._closed:
-                raise RuntimeError("cannot schedule new futures after shutdown")
+        """As concurrent.futures.Executor.map: all items are taken and their tasks issued at once, whoever asks for results.
+
+        A task has `chunksize` items; None: few in the first tasks and more in the later ones of many.
+        """
         if chunksize is not None and chunksize < 1:
             raise ValueError("chunksize must be >= 1.")
-        return CauseMap(self._machine, function, iterables, chunksize, timeout)
+        end = None if timeout is None else time.monotonic() + timeout
+        items = list(zip(*iterables, strict=False))
+        futures: list[concurrent.futures.Future] = []
+        try:
+            for chunk in _chunks(items, chunksize, max(self._machine.targets, 1)):
+                futures.append(self.submit(run_chunk, function, chunk))  # noqa: PERF401 - those issued are cancelled when one is not
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+        return _results_of(futures[::-1], end)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as the base has it
         """As concurrent.futures.Executor.shutdown."""
@@ -152,6 +162,38 @@ def _tell(future: concurrent.futures.Future, handle: "_core.Handle") -> None:
         future.set_result(result)
 
 
+def _chunks(items: list[Any], chunksize: int | None, workers: int) -> Iterator[list[Any]]:
+    """Of None: sizes that double from 1 on, so that results come early, up to what leaves CHUNKS_A_WORKER for each worker."""
+    largest = chunksize or max(1, min(LARGEST_CHUNK, len(items) // (CHUNKS_A_WORKER * workers)))
+    size, begin, made = chunksize or 1, 0, 0
+    while begin < len(items):
+        yield items[begin : begin + size]
+        begin, made = begin + size, made + 1
+        if made % workers == 0:
+            size = min(2 * size, largest)
+
+
+def _results_of(futures: list[concurrent.futures.Future], end: float | None) -> Iterator[Any]:
+    """The last first. Whatever is left when nobody asks any more is cancelled."""
+    try:
+        while futures:
+            future = futures.pop()
+            try:
+                results = future.result(None if end is None else end - time.monotonic())
+            except BaseException:
+                future.cancel()
+                raise
+            yield from results
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def run_chunk(function: Callable[..., Any], chunk: list[tuple[Any, ...]]) -> list[Any]:
+    """In a worker: one piece of an executor's map."""
+    return [function(*arguments) for arguments in chunk]
+
+
 def timed_chunk(function: Callable[..., Any], chunk: list[tuple[Any, ...]]) -> tuple[float, list[Any]]:
     """In a worker: one piece of a map, and the seconds that it took."""
     begin = time.perf_counter()
@@ -170,14 +212,12 @@ class Map:
     """The results of a map, in the order of the arguments, which are taken from their iterables as results are."""
 
     def __init__(
-        self, machine: "_core.Machine", function: Callable[..., Any], iterables: tuple[Iterable[Any], ...], chunksize: int | None,
-        timeout: float | None = None,
-    ) -> None:  # fmt: skip
+        self, machine: "_core.Machine", function: Callable[..., Any], iterables: tuple[Iterable[Any], ...], chunksize: int | None
+    ) -> None:
         self._machine, self._function = machine, function
         self._source = zip(*iterables, strict=False)
         self._chunksize = chunksize or 1
         self._automatic = chunksize is None
-        self._deadline = None if timeout is None else time.monotonic() + timeout
         self._most = CHUNKS_A_WORKER * max(machine.targets, 1)
         self._under_way: collections.deque[_core.Handle] = collections.deque()
         self._results: collections.deque[Any] = collections.deque()
@@ -211,7 +251,7 @@ class Map:
     def _take(self) -> None:
         handle = self._under_way[0]
         try:
-            seconds, results = handle.result(None if self._deadline is None else self._deadline - time.monotonic())
+            seconds, results = handle.result()
         except BaseException:
             self.close()
             raise
@@ -221,16 +261,6 @@ class Map:
             wished = CHUNK_SECONDS / max(seconds / len(results), 1e-9)
             self._chunksize = max(1, min(LARGEST_CHUNK, 2 * self._chunksize, int(wished)))
         self._fill()
-
-
-class CauseMap(Map):
-    """As concurrent.futures has it: what is raised is the function's own exception."""
-
-    def _take(self) -> None:
-        try:
-            super()._take()
-        except TaskFailed as error:
-            raise (error.__cause__ or error) from None
 
 
 def _seen(handle: "_core.Handle") -> None:

@@ -6,6 +6,7 @@
 namespace penstock::python {
 
 TaskHeap::~TaskHeap() {
+    if (forks() != made_after_) return;
     for (std::byte* run : runs_) heap_->release(run);
 }
 
@@ -32,7 +33,7 @@ Block TaskHeap::allocate(std::size_t bytes) {
 }
 
 void TaskHeap::free(const Block& block) noexcept {
-    if (block.bytes == 0) return;
+    if (block.bytes == 0 || forks() != made_after_) return;
     if (block.bytes > largest_small) return heap_->release(block.data);
     const std::lock_guard lock(mutex_);
     lists_[static_cast<std::size_t>(std::countr_zero(block.bytes) - std::countr_zero(smallest))].push_back(block.data);

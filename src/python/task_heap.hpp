@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "fork_count.hpp"
 #include "penstock/heap.hpp"
 #include "task_board.hpp"
 
@@ -33,6 +34,7 @@ class TaskHeap {
 
     /// At least `bytes`, whatever was there before. Throws SystemError when there is no more memory. Any thread.
     Block allocate(std::size_t bytes);
+    /// Does nothing in a child of fork: the block is still its parent's.
     void free(const Block& block) noexcept;
     /// Where this memory lies, or 0 when not all of it is the heap's.
     Place place_of(const std::byte* data, std::size_t bytes) const noexcept {
@@ -44,6 +46,7 @@ class TaskHeap {
     static constexpr std::size_t smallest = 256, largest_small = std::size_t{64} << 10, run_bytes = std::size_t{256} << 10;
     static constexpr std::size_t classes = 9;  // 256 B to 64 KiB
 
+    const unsigned made_after_ = forks();
     std::shared_ptr<SharedHeap> heap_;
     std::mutex mutex_;
     std::array<std::vector<std::byte*>, classes> lists_;

@@ -79,6 +79,14 @@ void WorkerPool::publish(const TaskPointer& task, std::uint32_t s) {
 
 /// Takes out what has completed and moves tasks into the slots that became free. True while tasks wait.
 bool WorkerPool::advance() {
+    bool settled_here = false;
+    const bool more = advance(settled_here);
+    if (settled_here) tell();
+    return more;
+}
+
+/// Those that settle because of a failed predecessor are told of by no worker.
+bool WorkerPool::advance(bool& settled_here) {
     const std::lock_guard lock(mutex_);
     drain();
     if (waiting_count_.load(std::memory_order_relaxed) == 0) return false;
@@ -90,6 +98,7 @@ bool WorkerPool::advance() {
             if (predecessors == Predecessors::failed) {
                 waiting_count_.fetch_sub(1, std::memory_order_relaxed);
                 settle_as(next.task, Outcome::predecessor);
+                settled_here = true;
                 continue;
             }
             if (predecessors == Predecessors::under_way || !has_room(next.task->target, static_cast<std::uint32_t>(next.task->level))) {
@@ -107,11 +116,13 @@ bool WorkerPool::advance() {
     return waiting_count_.load(std::memory_order_relaxed) != 0;
 }
 
-/// Forgets those that have completed, so that long rows of tasks are not kept. The first failure among them is kept.
+/// Forgets those that have completed, so that long rows of tasks are not kept. The first failure among them is kept. What is
+/// forgotten may hold Python objects, so it goes later, by a thread with the interpreter's lock.
 WorkerPool::Predecessors WorkerPool::look_at_predecessors(PythonTask& task) {
-    std::erase_if(task.after, [&](const TaskPointer& before) {
+    std::erase_if(task.after, [&](TaskPointer& before) {
         if (!before->settled.load(std::memory_order_acquire)) return false;
         if (before->failed() && task.failed_predecessor == nullptr) task.failed_predecessor = before;
+        forgotten_.push_back(std::move(before));
         return true;
     });
     if (task.failed_predecessor != nullptr) return Predecessors::failed;
@@ -179,6 +190,7 @@ void WorkerPool::settle_as(const TaskPointer& task, Outcome outcome) {
     if (task->limit != 0) limited_.fetch_sub(1, std::memory_order_relaxed);
     if (task->failed() && outcome != Outcome::cancelled && outcome != Outcome::predecessor) task->issuer->failures.push_back(task);
     settled_.push_back(task);
+    unfinished_.store(settled_.size(), std::memory_order_relaxed);
     ++settled_since_drain_;
     task->settled.store(true, std::memory_order_release);
     task->issuer->outstanding.fetch_sub(1, std::memory_order_release);
@@ -222,11 +234,14 @@ void WorkerPool::died(const Death& death) {
         }
         heap_->free(std::exchange(granted_[death.worker], {}));
     }
+    tell();
+}
+
+/// Wakes whoever sleeps and event loops. These always: a worker that died may have cleared `armed` and not come to write.
+void WorkerPool::tell() {
     board_.header().completion.notify();
-    if (board_.header().armed.exchange(0, std::memory_order_seq_cst) != 0) {
-        const std::uint64_t one = 1;
-        static_cast<void>(write(keeper_->notice(), &one, sizeof one));
-    }
+    const std::uint64_t one = 1;
+    static_cast<void>(write(keeper_->notice(), &one, sizeof one));
 }
 
 void WorkerPool::hopeless(std::string why) {
@@ -242,11 +257,12 @@ void WorkerPool::hopeless(std::string why) {
         }
         waiting_count_.store(0, std::memory_order_relaxed);
     }
-    board_.header().completion.notify();
+    tell();
 }
 
 Block WorkerPool::room(std::uint32_t worker, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
+    drain();  // the task before this one may have left its result in the room that the worker has
     heap_->free(std::exchange(granted_[worker], {}));
     try {
         granted_[worker] = heap_->allocate(bytes);

@@ -68,7 +68,12 @@ WorkerPool::~WorkerPool() {
     for (auto& [key, function] : known_) callables.push_back(std::move(function->callable));
 }
 
-bool WorkerPool::forked() const noexcept { return board_.header().parent != static_cast<std::uint32_t>(getpid()); }
+bool WorkerPool::forked() const noexcept { return forks() != made_after_; }
+
+void WorkerPool::refuse_child() const {
+    if (forked()) [[unlikely]]
+        throw MachineGone("this machine stayed behind in the parent of a fork; make a new one");
+}
 
 // ---- issuing ----
 
@@ -141,7 +146,7 @@ std::shared_ptr<Issuer> WorkerPool::issuer_of_this_thread() {
 }
 
 TaskPointer WorkerPool::issue(nb::handle function, const nb::tuple& arguments, nb::handle names, const TaskWishes& wishes) {
-    if (forked()) throw MachineGone("this machine stayed behind in the parent of a fork; make a new one");
+    refuse_child();
     auto task = std::make_shared<PythonTask>();
     task->heap = heap_;
     task->function = carried(function);
@@ -192,6 +197,7 @@ bool WorkerPool::wait_until(Done&& done, std::chrono::nanoseconds longest) {
 }
 
 bool WorkerPool::wait_for(const TaskPointer& task, std::chrono::nanoseconds longest) {
+    refuse_child();
     for (std::uint32_t looks = 0; looks < looks_with_lock && !slot_done(*task); ++looks) relax();
     const bool done = slot_done(*task) || wait_until([&] { return slot_done(*task); }, longest);
     if (done) static_cast<void>(ready(task));
@@ -201,11 +207,13 @@ bool WorkerPool::wait_for(const TaskPointer& task, std::chrono::nanoseconds long
 void WorkerPool::wait(const TaskPointer& task) { wait_for(task, forever); }
 
 void WorkerPool::wait_for_any(std::chrono::nanoseconds longest) {
-    static_cast<void>(wait_until([this] { return something_completed(); }, longest));
+    refuse_child();
+    static_cast<void>(wait_until([this] { return something_completed() || unfinished_.load(std::memory_order_relaxed) != 0; }, longest));
     poll();
 }
 
 bool WorkerPool::ready(const TaskPointer& task) {
+    if (forked()) return true;  // as where the machine is gone
     if (!task->settled.load(std::memory_order_acquire)) {
         if (!slot_done(*task)) return false;
         const std::lock_guard lock(mutex_);
@@ -218,6 +226,7 @@ bool WorkerPool::ready(const TaskPointer& task) {
 }
 
 bool WorkerPool::cancel(const TaskPointer& task) {
+    if (forked()) return false;
     {
         const std::lock_guard lock(mutex_);
         if (task->settled.load(std::memory_order_relaxed)) return false;
@@ -236,6 +245,7 @@ bool WorkerPool::cancel(const TaskPointer& task) {
 }
 
 std::vector<TaskPointer> WorkerPool::barrier() {
+    refuse_child();
     const auto issuer = issuer_of_this_thread();
     await_all(issuer->outstanding);
     std::vector<TaskPointer> failed;
@@ -244,6 +254,7 @@ std::vector<TaskPointer> WorkerPool::barrier() {
 }
 
 std::vector<TaskPointer> WorkerPool::finish() {
+    refuse_child();
     await_all(outstanding_);
     std::vector<TaskPointer> failed;
     for (auto& [thread, issuer] : issuers_) take_failures(*issuer, failed);
@@ -273,13 +284,15 @@ void WorkerPool::take_failures(Issuer& issuer, std::vector<TaskPointer>& failed)
 // ---- finishing ----
 
 void WorkerPool::poll() {
+    refuse_child();
     if (something_completed()) static_cast<void>(advance());
     finish_settled();
 }
 
 void WorkerPool::rearm() {
+    refuse_child();
     std::uint64_t count = 0;
-    static_cast<void>(read(notice(), &count, sizeof count));
+    static_cast<void>(read(keeper_->notice(), &count, sizeof count));
     poll();
     board_.header().armed.store(1, std::memory_order_seq_cst);
     poll();  // what completed in between told nobody
@@ -287,10 +300,12 @@ void WorkerPool::rearm() {
 
 void WorkerPool::finish_settled() {
     for (;;) {
-        std::vector<TaskPointer> settled;
+        std::vector<TaskPointer> settled, forgotten;
         {
             const std::lock_guard lock(mutex_);
             settled.swap(settled_);
+            unfinished_.store(0, std::memory_order_relaxed);
+            forgotten.swap(forgotten_);
         }
         if (settled.empty()) break;
         for (const TaskPointer& task : settled) finish(*task);
@@ -325,6 +340,7 @@ void WorkerPool::run_due() {
 }
 
 void WorkerPool::when_done(const TaskPointer& task, nb::object callback) {
+    refuse_child();
     if (task->finished) {
         due_.push_back(std::move(callback));
         run_due();

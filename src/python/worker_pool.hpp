@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "fork_count.hpp"
 #include "penstock/options.hpp"
 #include "python_task.hpp"
 #include "task_board.hpp"
@@ -48,7 +49,7 @@ class WorkerPool {
     WorkerPool(const WorkerPool&) = delete;
     WorkerPool& operator=(const WorkerPool&) = delete;
 
-    // ---- with the interpreter's lock ----
+    // ---- with the interpreter's lock. In a child of fork all throw MachineGone, but for cancel(): false, and ready(): true ----
 
     /// Issues one task. `names`: a tuple of the names of the last arguments, or nothing. Throws what pickling raises, ArgumentError,
     /// QueueFull, SystemError, Error when no worker can be started. May wait for room where the options say so.
@@ -67,7 +68,10 @@ class WorkerPool {
     /// Finishes what has completed and runs call-backs that are due. Cheap when there is nothing.
     void poll();
     /// A descriptor that becomes readable when something completes after arm().
-    int notice() const noexcept { return keeper_->notice(); }
+    int notice() const {
+        refuse_child();
+        return keeper_->notice();
+    }
     /// Clears the notice, polls, and asks to be told of the next completion.
     void rearm();
     /// Calls `callback()` by the thread that finishes the task. At once where it is finished.
@@ -78,7 +82,10 @@ class WorkerPool {
     bool knows(nb::handle function) const { return known_.contains(function.ptr()); }
 
     std::size_t outstanding() const noexcept { return outstanding_.load(std::memory_order_acquire); }
-    std::vector<int> pids() const { return keeper_->pids(); }
+    std::vector<int> pids() const {
+        refuse_child();
+        return keeper_->pids();
+    }
 
   private:
     // In worker_pool.cpp: with the interpreter's lock, without the pool's.
@@ -92,6 +99,7 @@ class WorkerPool {
     void take_failures(Issuer& issuer, std::vector<TaskPointer>& failed);
     void await_all(const std::atomic<std::size_t>& outstanding);
     bool forked() const noexcept;
+    void refuse_child() const;
     template <class Done>
     bool wait_until(Done&& done, std::chrono::nanoseconds longest);
 
@@ -101,6 +109,8 @@ class WorkerPool {
     void fill(PythonTask& task, const std::byte* packed, std::size_t size);
     void publish(const TaskPointer& task, std::uint32_t slot);
     bool advance();
+    bool advance(bool& settled_here);
+    void tell();
     bool advance_waiting();
     bool has_free_slot() const noexcept { return !free_slots_.empty() && TaskBoard::slots - free_slots_.size() < most_in_slots_; }
     bool has_room(int target, std::uint32_t level) const noexcept;
@@ -117,6 +127,7 @@ class WorkerPool {
     bool slot_done(const PythonTask& task) const noexcept;
     bool something_completed() const noexcept;
 
+    const unsigned made_after_ = forks();
     MachineOptions options_;
     std::shared_ptr<TaskHeap> heap_;
     TaskBoard board_;
@@ -131,7 +142,8 @@ class WorkerPool {
         std::vector<std::byte> packed;
     };
     std::deque<Waiting> waiting_[BoardHeader::levels];
-    std::vector<TaskPointer> settled_;  ///< to be finished
+    std::vector<TaskPointer> settled_;    ///< to be finished
+    std::vector<TaskPointer> forgotten_;  ///< predecessors that are over: to be let go with the interpreter's lock
     std::unique_ptr<std::atomic<std::uint64_t>[]> drained_;  ///< for each worker: completions seen
     std::vector<Block> granted_;        ///< for each worker: room it was given last
     std::vector<std::shared_ptr<CarriedFunction>> placed_;
@@ -141,6 +153,7 @@ class WorkerPool {
     std::string hopeless_;
     std::atomic<std::size_t> outstanding_{0};
     std::atomic<std::size_t> limited_{0};
+    std::atomic<std::size_t> unfinished_{0};  ///< how many are in settled_
     std::atomic<std::size_t> waiting_count_{0};
 
     // With the interpreter's lock.

@@ -81,9 +81,23 @@ def test_executor_map_raises_what_the_function_raised(shared):
             executor.map(pow, [1], [1], chunksize=0)
 
 
+def test_executor_map_issues_all_at_once_and_shutdown_waits_for_it(shared, tmp_path):
+    with shared.executor() as executor:
+        executor.map(lambda i: (tmp_path / str(i)).touch(), range(100))  # nobody asks for results
+    assert len(list(tmp_path.iterdir())) == 100
+
+
+def test_what_executor_map_raises_says_where_it_was_raised(shared):
+    with shared.executor() as executor, pytest.raises(ValueError, match="^1$") as caught:
+        list(executor.map(fails, [1]))
+    assert "in fails" in str(caught.value.__cause__)
+
+
 @pytest.mark.parametrize("chunksize", [None, 1, 7, 10_000])
 def test_map_gives_results_in_order(shared, chunksize):
     assert list(shared.map(abs, range(-2000, 0), chunksize=chunksize)) == list(range(2000, 0, -1))
+    with shared.executor() as executor:
+        assert list(executor.map(abs, range(-2000, 0), chunksize=chunksize)) == list(range(2000, 0, -1))
 
 
 def test_map_takes_items_as_results_are_taken(shared):
