@@ -27,7 +27,7 @@ namespace penstock {
 /// covered by the machine's barrier too. Costs about twenty plain tasks for a call with four arguments (`./bench dependences`).
 class Dependences {
   public:
-    /// Throws MachineGone in the child after a fork.
+    /// Throws MachineGone in the child after a fork, UsageError in one of the threads beyond the 63rd of a machine, which share an initiator.
     explicit Dependences(Machine& machine);
     /// Does not wait: the machine's next barrier does.
     ~Dependences();
@@ -119,6 +119,7 @@ class Dependences {
         if constexpr (tagging::is_tagged<A>) return !tagging::is_pieces<typename A::shape_type>;
         else return false;
     }();
+    static Initiator& initiator_of_its_own(Machine& machine);
     [[noreturn]] static void refuse_stranger();
     void tidy();
 

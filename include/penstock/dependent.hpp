@@ -52,6 +52,7 @@ class alignas(64) Dependent {
         unfinished_.store(guard, std::memory_order_relaxed);
         verdict_.store(nullptr, std::memory_order_relaxed);
         edges_ = 0;
+        far_ = nullptr;
         target_ = static_cast<std::int16_t>(target);
         ring_ = ring;
     }
@@ -60,7 +61,6 @@ class alignas(64) Dependent {
     bool needs_room() const noexcept { return edges_ >= near_edges && (edges_ - near_edges) % FarEdges<Policy>::size == 0; }
     void give_room(FarEdges<Policy>& room) noexcept {
         FarEdges<Policy>** end = &far_;
-        if (edges_ == near_edges) far_ = nullptr;
         while (*end != nullptr) end = &(*end)->more;
         room.more = nullptr;
         *end = &room;
@@ -123,7 +123,7 @@ class alignas(64) Dependent {
         Verdict* expected = nullptr;
         return verdict_.compare_exchange_strong(expected, verdict, std::memory_order_relaxed, std::memory_order_relaxed);
     }
-    FarEdges<Policy>* room() const noexcept { return edges_ > near_edges ? far_ : nullptr; }
+    FarEdges<Policy>* room() const noexcept { return far_; }
 
   private:
     static constexpr std::uint64_t none = 0;

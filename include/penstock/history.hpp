@@ -61,21 +61,22 @@ class History {
 
     /// Between two calls: makes room where too much is remembered. True when a task has more readers to wait for than it may have:
     /// then join() must be called for each.
-    bool crowded() const noexcept { return crowded_ != nullptr || blocks_.size() > most_blocks_; }
+    bool crowded() const noexcept { return crowded_ != nullptr || (blocks_.size() > most_blocks_ && !recording()); }
     template <class Issue>
     void tidy(Issue&& issue) {
         if (crowded_ != nullptr) {
             // One task that comes after all the readers, and reads in their place.
             Block& block = *crowded_;
-            crowded_ = nullptr;
-            const std::vector<Reference> readers = std::move(block.readers);
-            block.readers.clear();
+            Reference joined;
             issue([&](Spot& spot) {
-                for (const Reference& reader : readers) come_after(spot, reader);
-                block.readers.push_back({spot.ring, spot.number});
+                for (const Reference& reader : block.readers) come_after(spot, reader);
+                joined = {spot.ring, spot.number};
             });
+            block.readers.assign(1, joined);
+            crowded_ = nullptr;
         }
-        if (blocks_.size() > most_blocks_) forget_completed();
+        // A recording needs the blocks of completed tasks too: their order is what it keeps.
+        if (blocks_.size() > most_blocks_ && !recording()) forget_completed();
     }
     /// Keeps what is issued from here on, until stop_recording().
     void start_recording() { recorded_ = std::make_unique<Recorded>(); }

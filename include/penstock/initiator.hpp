@@ -116,7 +116,7 @@ class alignas(128) Initiator {
     /// See Machine::notification_descriptor.
     int notification_descriptor();
     /// See Machine::pending.
-    Pending pending() const noexcept;
+    Pending pending() const;
 
     const trace::InitiatorCounters& counters() const noexcept { return counters_; }
     /// Bytes of the local store of each of the machine's targets.
@@ -357,8 +357,11 @@ class alignas(128) Initiator {
     template <class Poll>
     void wait_until(Poll&& poll, WaitReason reason);
     template <class Poll>
+    void wait_watched(Waiter& waiter, Poll&& poll, WaitReason reason);
+    template <class Poll>
     void wait_watched(Poll&& poll, WaitReason reason);
     void wait_for_all(WaitReason reason);
+    void wait_for_room(const std::function<bool()>& found, WaitReason reason);
     void check_for_circle(int target);
     [[noreturn]] void throw_would_deadlock(int target);
     int in_a_circle(Scope& scope) noexcept;

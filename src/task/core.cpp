@@ -11,7 +11,9 @@
 #include "penstock/error.hpp"
 #include "penstock/topology.hpp"
 #include "penstock/use_count.hpp"
+#include "task/notices.hpp"
 #include "task/runner.hpp"
+#include "task/verdict.hpp"
 
 namespace penstock {
 namespace {
@@ -159,6 +161,15 @@ void Core::forward_all() noexcept {
     });
 }
 
+/// What comes after a task of another thread is told of its failure before that is taken away.
+void Core::judge_watched() {
+    if (!watched_.any()) return;
+    watched_.each_completed([](const Handle& handle, DependentNode& node) {
+        if (Ring* const ring = handle.ring())
+            if (const auto verdict = Verdict::on(*ring, handle.ticket().number)) Verdict::give(node, *verdict);
+    });
+}
+
 std::uint64_t Core::executed() const noexcept {
     std::uint64_t executed = host_ != nullptr ? host_->executed() : 0;
     each_initiator([&](const Initiator& initiator) { executed += initiator.runner_->executed(); });
@@ -242,24 +253,39 @@ void Core::finish(Initiator& caller) {
     if (caller.in_task())
         throw WouldDeadlock("finish() inside a task would wait for the task itself; use barrier(), which covers the task's children");
     std::vector<Failure> failures;
-    for (;;) {
-        try {
-            caller.barrier();
-            break;
-        } catch (const TaskFailed& failed) {
-            failures.push_back({0, failed.task(), failed.target(), failed.cause(), false, false});
-            for (std::size_t i = 0; i < failed.others(); ++i) failures.push_back(failures.back());
+    std::exception_ptr callback;
+    try {
+        for (bool done = false; !done;) {
+            try {
+                caller.barrier();
+                done = true;
+            } catch (const TaskFailed& failed) {
+                failures.push_back({0, failed.task(), failed.target(), failed.cause(), false, false});
+                for (std::size_t i = 0; i < failed.others(); ++i) failures.push_back(failures.back());
+            } catch (const CallbackFailed&) {
+                callback = std::current_exception();
+            }
         }
+        caller.wait_for_all({"all tasks of its machine", 0});
+    } catch (...) {
+        // Stalled, for instance. What was collected is for the next to ask.
+        keep_unclaimed([&](std::vector<Failure>& unclaimed) {
+            for (auto& failure : failures) unclaimed.push_back(std::move(failure));
+        });
+        if (callback) caller.notices_->keep_failure(callback);
+        throw;
     }
-    const WaitReason reason{"all tasks of its machine", 0};
-    if (caller.shared_) Waiter(policy_).wait([this] { return all_executed(); }, reason);
-    else caller.wait_for_all(reason);
     forward_all();
     for (auto& failure : take_all_failures()) failures.push_back(std::move(failure));
-    if (!failures.empty()) throw_first(std::move(failures));
+    if (!failures.empty()) {
+        if (callback) caller.notices_->keep_failure(callback);
+        throw_first(std::move(failures));
+    }
+    if (callback) std::rethrow_exception(callback);
 }
 
 std::vector<Failure> Core::take_all_failures() {
+    judge_watched();
     std::vector<Failure> all;
     const std::lock_guard lock(mutex_);
     all.swap(unclaimed_);

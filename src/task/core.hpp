@@ -58,6 +58,7 @@ class Core : public std::enable_shared_from_this<Core> {
     /// Is `from`, by the wait that it has announced, part of a circle of targets that wait for one another's named tasks? Exact: true
     /// only when none of them can go on.
     bool closes_a_circle(int from) noexcept;
+    void judge_watched();
     std::string waiting_report();
 
     /// Of all threads, also of those that come later.

@@ -4,8 +4,16 @@
 
 namespace penstock {
 
+Initiator& Dependences::initiator_of_its_own(Machine& machine) {
+    Initiator& initiator = machine.initiator();
+    if (initiator.shared_)
+        throw UsageError("this thread shares its initiator with others, so what it has issued cannot be told from what they have; order tasks "
+                         "on one of a machine's first 63 threads");
+    return initiator;
+}
+
 Dependences::Dependences(Machine& machine)
-    : machine_(machine), initiator_(machine.initiator()), scope_(&initiator_.scope()), history_(initiator_) {}
+    : machine_(machine), initiator_(initiator_of_its_own(machine)), scope_(&initiator_.scope()), history_(initiator_) {}
 
 Dependences::~Dependences() { initiator_.give_back(group_); }
 

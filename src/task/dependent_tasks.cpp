@@ -47,6 +47,7 @@ Initiator::DependentSpot Initiator::begin_dependent(DependentGroup* given, int t
 }
 
 Handle Initiator::commit_dependent(DependentSpot& spot) {
+    unnoticed_ = true;  // it posts nothing into the mailbox
     counters_.calls.add();
     const Handle handle(spot.ring->name(), {spot.ring->pending().append(), 0, false});
     if (spot.node->commit()) hand_on(*spot.node);

@@ -165,7 +165,7 @@ void run(Machine& machine, std::size_t n, std::size_t item_bytes, Grain grain, c
     if (targets != 0 && loop->left() != 0) {
         issued = Clock::ticks();
         const auto helpers = std::min(targets, loop->pieces_to_come() - 1);
-        for (std::size_t h = 0; h < helpers; ++h)
+        const auto ask = [&] {
             machine.call(boxed([loop, &machine] {
                 if (loop->left() == 0) return;  // the machine may be gone as well
                 std::uint64_t none = 0;
@@ -173,6 +173,13 @@ void run(Machine& machine, std::size_t n, std::size_t item_bytes, Grain grain, c
                 Loop::Worker worker{.target = machine.initiator().target()};
                 while (loop->step(worker)) {}
             }));
+        };
+        try {
+            for (std::size_t h = 0; h < helpers; ++h) ask();
+        } catch (const Error&) {
+            // No room for more helpers: this thread does what they do not. It must not leave while those that were asked use the body.
+        } catch (const std::bad_alloc&) {
+        }
     }
     while (loop->step(me)) {}
     loop->wait();

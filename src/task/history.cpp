@@ -49,10 +49,9 @@ void History::read(Spot& spot, Block& block) {
 
 void History::write(Spot& spot, Block& block) {
     const auto after_all = [&](const Block& one) {
-        // Who read it came after its last writer, so they stand for that one too.
-        if (one.readers.empty()) come_after(spot, one.writer);
-        else
-            for (const Reference& reader : one.readers) come_after(spot, reader);
+        // The writer too: readers that came with a block which this one is a part of may be older than it.
+        come_after(spot, one.writer);
+        for (const Reference& reader : one.readers) come_after(spot, reader);
     };
     after_all(block);
     for (const Neighbour& neighbour : block.neighbours) {

@@ -103,7 +103,7 @@ Initiator::Spot Initiator::reserve_in_lane(int target) {
     counters_.stalls.add();
     sample_spoilt_ = true;
     counters_.stall_ticks.begin(Clock::ticks());
-    waiter_.wait([&] { return (record = lane.producer.reserve()) != nullptr; }, {"room in a lane", static_cast<std::uint64_t>(target) + 1});
+    wait_for_room([&] { return (record = lane.producer.reserve()) != nullptr; }, {"room in a lane", static_cast<std::uint64_t>(target) + 1});
     counters_.stall_ticks.end(Clock::ticks());
     if (lane.producer.known_empty()) ++lanes_idle_;
     return {record, &lane, lane.ring};
@@ -147,7 +147,7 @@ Initiator::Spot Initiator::reserve_in_deque(int only_target, bool urgent) {
         counters_.stalls.add();
         sample_spoilt_ = true;
         counters_.stall_ticks.begin(Clock::ticks());
-        waiter_.wait([&] { return (ring = ring_with_room(mine, only_target, urgent)) != nullptr; }, {"room in the deque", 0});
+        wait_for_room([&] { return (ring = ring_with_room(mine, only_target, urgent)) != nullptr; }, {"room in the deque", 0});
         counters_.stall_ticks.end(Clock::ticks());
     }
     if (!urgent && (only_target == any_target || &mine == &base_)) overflow = ring;

@@ -82,6 +82,8 @@ bool Initiator::forget_callbacks() noexcept {
     if (notices_ == nullptr) return true;
     notices_->collect();
     while (const auto index = notices_->next_due()) notices_->remove(index);
+    notices_->forget_failures();
+    notices_->arm();
     return notices_->outstanding() == 0;
 }
 
@@ -127,12 +129,16 @@ std::size_t Initiator::poll() {
 
 int Initiator::notification_descriptor() {
     require_here();
+    std::unique_lock<std::recursive_mutex> sharing;
+    if (shared_) sharing = std::unique_lock{sharing_};
     if (in_task()) throw UsageError("a task has no notification descriptor, because its target does not poll; ask outside tasks");
     if (notices_ == nullptr) notices_ = std::make_unique<Notices>();
     return notices_->descriptor();
 }
 
-Pending Initiator::pending() const noexcept {
+Pending Initiator::pending() const {
+    std::unique_lock<std::recursive_mutex> sharing;
+    if (shared_) sharing = std::unique_lock{sharing_};
     Pending pending;
     for (const auto* const list : {&base_.rings, &base_.named})
         for (Ring* const ring : *list) pending.tasks += ring->waiting();

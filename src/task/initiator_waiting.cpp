@@ -110,21 +110,52 @@ bool Initiator::help(Scope* scope, std::uint32_t most) {
     return count != 0;
 }
 
+/// Throws Stalled when it is asked again and again for as long as the watchdog allows, and no task of the machine has ended meanwhile.
+class Vigil {
+  public:
+    explicit Vigil(Core& core) noexcept : core_(core) {}
+    void look(WaitReason reason) {
+        const auto longest = core_.options().watchdog;
+        if (longest.count() == 0) return;
+        const auto now = std::chrono::steady_clock::now();
+        if (const auto executed = core_.executed(); executed != executed_ || since_ == std::chrono::steady_clock::time_point{}) {
+            executed_ = executed;
+            since_ = now;
+        } else if (now - since_ > longest) {
+            core_.throw_stalled(reason);
+        }
+    }
+
+  private:
+    Core& core_;
+    std::uint64_t executed_ = 0;
+    std::chrono::steady_clock::time_point since_{};
+};
+
 /// Waits, and throws Stalled when the machine has a watchdog that finds no progress.
 template <class Poll>
-void Initiator::wait_watched(Poll&& poll, WaitReason reason) {
+void Initiator::wait_watched(Waiter& waiter, Poll&& poll, WaitReason reason) {
     const auto longest = core_.options().watchdog;
-    if (longest.count() == 0) return waiter_.wait(poll, reason);
-    for (auto before = core_.executed(); !waiter_.wait_for(poll, longest, reason);) {
+    if (longest.count() == 0) return waiter.wait(poll, reason);
+    for (auto before = core_.executed(); !waiter.wait_for(poll, longest, reason);) {
         const auto now = core_.executed();
         if (now == before) core_.throw_stalled(reason);
         before = now;
     }
 }
+template <class Poll>
+void Initiator::wait_watched(Poll&& poll, WaitReason reason) {
+    wait_watched(waiter_, poll, reason);
+}
+
+void Initiator::wait_for_room(const std::function<bool()>& found, WaitReason reason) { wait_watched(found, reason); }
 
 /// Waits for all tasks of the machine.
 void Initiator::wait_for_all(WaitReason reason) {
-    wait_watched([this] { return core_.all_executed(); }, reason);
+    const auto done = [this] { return core_.all_executed(); };
+    if (!shared_) return wait_watched(done, reason);
+    Waiter waiter(core_.wait_policy());  // several threads may be here
+    wait_watched(waiter, done, reason);
 }
 
 /// Waits with nothing to do, and counts the time: each wait beyond a microsecond exactly, the shorter ones as nothing. May come back early:
@@ -138,8 +169,9 @@ void Initiator::wait_until(Poll&& poll, WaitReason reason) {
     const auto begin = Clock::ticks();
     sample_spoilt_ = true;
     if (!waits_for_mail()) wait_watched(poll, reason);
-    else if (core_.options().notification == Notification::interrupt) notices_->sleep(std::chrono::milliseconds(20));
-    else wait_watched([this] { return notices_->mail(); }, reason);
+    else if (core_.options().notification == Notification::interrupt) {
+        for (Vigil vigil(core_); !notices_->mail(); vigil.look(reason)) notices_->sleep(std::chrono::milliseconds(20));
+    } else wait_watched([this] { return notices_->mail(); }, reason);
     const auto end = Clock::ticks();
     counters_.sampled_wait_ticks.add(end - begin);
     if (timeline_.enabled())
@@ -211,6 +243,7 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
             return helping && can_help(mine);
         };
         const Waiting inside(waiting_);
+        Vigil vigil(core_);
         while (!complete(handle, ring)) {
             if (callbacks_due()) {
                 run_callbacks();
@@ -220,7 +253,10 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
             const Announced announced(*this, named ? handle : Handle{});
             if (named) check_for_circle(ring.only_target());
             if (own) wait_until(poll, {Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)});
-            else waiter_.wait_for(poll, std::chrono::microseconds(200), {Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)});
+            else {
+                const WaitReason reason{Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)};
+                if (!waiter_.wait_for(poll, std::chrono::microseconds(200), reason)) vigil.look(reason);
+            }
         }
     }
     if (callbacks_due()) run_callbacks();
@@ -248,13 +284,11 @@ bool Initiator::back_soon(LaneEnd& lane, Ticket ticket) noexcept {
 void Initiator::wait_while_helping(const std::function<bool()>& ready) {
     Scope* const mine = scope_;
     const Waiting inside(waiting_);
-    while (!ready()) {
-        if (callbacks_due()) {
-            run_callbacks();
-            continue;
-        }
-        if (help(mine, 1)) continue;
-        waiter_.wait_for([&] { return ready() || callbacks_due() || can_help(mine); }, std::chrono::microseconds(200), {"one of several tasks", 0});
+    const WaitReason reason{"one of several tasks", 0};
+    for (Vigil vigil(core_); !ready(); vigil.look(reason)) {
+        if (callbacks_due()) run_callbacks();
+        else if (!help(mine, 1))
+            waiter_.wait_for([&] { return ready() || callbacks_due() || can_help(mine); }, std::chrono::microseconds(200), reason);
     }
 }
 
@@ -278,6 +312,7 @@ bool Initiator::clean(const Scope& scope) const noexcept {
 
 /// Adds the failures of the scope's own tasks: lanes and the immediate ring also hold those of the scopes around it.
 void Initiator::collect_failures(Scope& scope, std::vector<Failure>& failures) {
+    if (!clean(scope)) core_.judge_watched();
     const auto take = [&](Ring& ring, std::uint64_t after, std::uint64_t until) {
         if (ring.cancels()) ring.forget_cancellations(after, until);
         if (ring.clean()) return;

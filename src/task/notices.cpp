@@ -19,7 +19,10 @@ Notices::~Notices() {
 
 std::uint32_t Notices::add(const CallOptions& options, std::uint32_t entry, bool interrupts) {
     std::uint32_t index = 0;
-    if (free_.empty() && collect() != 0) arm();
+    if (free_.empty()) {
+        collect();
+        arm();  // the descriptor's signal has been read
+    }
     if (!free_.empty()) {
         index = free_.back();
         free_.pop_back();

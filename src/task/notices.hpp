@@ -67,6 +67,7 @@ class Notices {
     // ---- what call-backs threw (the initiator) ----
 
     void keep_failure(std::exception_ptr cause) { failures_.push_back(std::move(cause)); }
+    void forget_failures() noexcept { failures_.clear(); }
     /// Throws CallbackFailed for the first failure kept, and forgets them.
     void throw_failures();
 

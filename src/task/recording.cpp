@@ -110,6 +110,14 @@ void Recording::replay() {
     if (machine.in_task())
         throw UsageError("a recording cannot be replayed inside a task: its targets may be waiting for this one; replay it outside");
     Initiator& self = machine.initiator();
+    std::unique_lock<std::recursive_mutex> sharing;
+    if (self.shared_) sharing = std::unique_lock{self.sharing_};
+    struct NoCallbacks {  // one that replays would wait for this replay
+        bool& flag;
+        bool outer;
+        explicit NoCallbacks(bool& polling) noexcept : flag(polling), outer(std::exchange(polling, true)) {}
+        ~NoCallbacks() { flag = outer; }
+    } const no_callbacks(self.polling_);
     const std::lock_guard one_at_a_time(self.core_.replays());
     const auto targets = static_cast<std::uint32_t>(machine.targets());
     if (all.measuring) {
@@ -123,13 +131,35 @@ void Recording::replay() {
     ++all.number;
     all.failing.store(false, std::memory_order_relaxed);
     std::vector<Handle> handles;
-    for (std::uint32_t t = 0; t < targets; ++t) {
-        if (all.workers[t].steps.empty()) continue;
-        handles.push_back(machine.on(static_cast<int>(t)).call([](Replay* replay, std::uint32_t worker, Machine* where) { run_share(*replay, worker, *where); },
-                                                                           &all, t, machine_));
+    handles.reserve(targets);
+    // A share in progress uses this recording: whatever happens, nobody leaves before all have ended.
+    const auto wait_for_all = [&] {
+        for (const Handle& handle : handles) {
+            for (bool ended = false; !ended;) {
+                try {
+                    handle.wait();
+                    ended = true;
+                } catch (const Stalled&) {
+                    // A share is one task, and may well take longer than the watchdog thinks.
+                }
+            }
+        }
+    };
+    all.abandoned.store(false, std::memory_order_relaxed);
+    try {
+        for (std::uint32_t t = 0; t < targets; ++t) {
+            if (all.workers[t].steps.empty()) continue;
+            handles.push_back(machine.on(static_cast<int>(t)).call(
+                [](Replay* replay, std::uint32_t worker, Machine* where) { run_share(*replay, worker, *where); }, &all, t, machine_));
+        }
+    } catch (...) {
+        all.abandoned.store(true, std::memory_order_relaxed);
+        wait_for_all();
+        all.measuring = false;
+        throw;
     }
     run_share(all, targets, machine);
-    for (const Handle& handle : handles) handle.wait();
+    wait_for_all();
     if (all.failures.empty()) return;
     auto failures = std::move(all.failures);
     all.failures.clear();

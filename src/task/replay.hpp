@@ -54,6 +54,7 @@ struct Replay {
     std::vector<double> weights;  ///< of each task, in ticks
     std::vector<Worker> workers;
     std::size_t crossings = 0;
+    std::atomic<bool> abandoned{false};  ///< not all workers were to be had: who waits for another goes home
     std::uint64_t number = 0;  ///< of the replay under way, from 1
     bool measured = false;
     bool measuring = false;

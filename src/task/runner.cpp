@@ -23,7 +23,8 @@ class Runner::Inside {
     explicit Inside(Runner& runner) noexcept
         : runner_(runner),
           scope_(std::exchange(runner.self_.scope_, nullptr)),
-          stream_(runner.self_.stream_) {
+          stream_(runner.self_.stream_),
+          asked_(std::exchange(runner.self_.asked_, runner.self_.core_.standing_options())) {
         if (stream_ != nullptr) runner.self_.stream_ = nullptr;  // always null where several threads share an initiator
         ++runner.depth_;
         if (runner.self_.board_.timeline.load(std::memory_order_relaxed) != 0) runner.until_sample_ = 1;
@@ -31,6 +32,7 @@ class Runner::Inside {
     ~Inside() {
         if (--runner_.depth_ == 0) runner_.running_.store(0, std::memory_order_relaxed);
         runner_.self_.scope_ = scope_;
+        runner_.self_.asked_ = asked_;
         if (stream_ != nullptr) runner_.self_.stream_ = stream_;
     }
     Inside(const Inside&) = delete;
@@ -40,6 +42,7 @@ class Runner::Inside {
     Runner& runner_;
     Scope* scope_;
     Ring* stream_;
+    const CallOptions* asked_;  ///< of the call inside which the task runs
 };
 
 [[gnu::always_inline]] inline std::uint32_t Runner::run_one(Ring& ring, TaskPayload& payload, Extension* extension,
@@ -198,7 +201,9 @@ void Runner::replay(Replay& replay, std::uint32_t worker) noexcept {
             const auto wanted = replay.word_of(word->position);
             for (std::uint32_t looks = 1; reached.load(std::memory_order_acquire) < wanted; ++looks) {
                 relax();
-                if (looks % 1024 == 0) std::this_thread::yield();  // the other worker may have no processor now
+                if (looks % 1024 != 0) continue;
+                if (replay.abandoned.load(std::memory_order_relaxed)) return;
+                std::this_thread::yield();  // the other worker may have no processor now
             }
         }
         const auto begin = replay.measuring ? Clock::ticks() : 0;

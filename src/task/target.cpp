@@ -88,9 +88,9 @@ bool Target::serve_lanes() noexcept {
     for (std::uint32_t i = 0; i < count; ++i) {
         auto& [consumer, lane, fetched] = lanes_[i];
         for (int turn = 0; turn < lane_share; ++turn) {
-            if (core_.board().urgent.load(std::memory_order_relaxed) != 0) [[unlikely]] claim_urgent();
             TaskRecord* const record = consumer.front();
             if (record == nullptr) break;
+            while (core_.board().urgent.load(std::memory_order_relaxed) != 0 && claim_urgent()) [[unlikely]] {}
             mark_busy();
             for (fetched = std::max(fetched, consumer.next()); fetched < consumer.next() + runner_->ahead(); ++fetched) {
                 const auto* const behind = consumer.behind(static_cast<std::uint32_t>(fetched + 1 - consumer.next()));
@@ -108,13 +108,13 @@ bool Target::serve_lanes() noexcept {
 }
 
 bool Target::claim_from_deques() noexcept {
-    if (core_.board().urgent.load(std::memory_order_relaxed) == 0) [[likely]] return claim_from_any(false);
-    return claim_urgent() || claim_from_any(false) || claim_from_any(true);
+    if (core_.board().urgent.load(std::memory_order_relaxed) == 0) [[likely]] return claim_from_any(Look::everything);
+    return claim_urgent() || claim_from_any(Look::normal) || claim_from_any(Look::urgent);
 }
 
 /// Runs tasks of high priority, unless it is the turn of the normal ones.
 bool Target::claim_urgent() noexcept {
-    if (urgent_in_a_row_ < most_urgent_in_a_row && claim_from_any(true)) {
+    if (urgent_in_a_row_ < most_urgent_in_a_row && claim_from_any(Look::urgent)) {
         ++urgent_in_a_row_;
         return true;
     }
@@ -122,21 +122,22 @@ bool Target::claim_urgent() noexcept {
     return false;
 }
 
-bool Target::claim_from_any(bool urgent) noexcept {
-    if (claim_from(*initiator_, urgent)) return true;
+bool Target::claim_from_any(Look look) noexcept {
+    if (claim_from(*initiator_, look)) return true;
     const auto count = core_.initiator_count_.load(std::memory_order_acquire);
     for (std::uint32_t looked = 0; looked < count; ++looked) {
         next_victim_ = next_victim_ + 1 >= count ? 0 : next_victim_ + 1;
-        if (claim_from(*core_.initiators_[next_victim_], urgent)) return true;
+        if (claim_from(*core_.initiators_[next_victim_], look)) return true;
     }
     return false;
 }
 
-Ring* Target::inviting(const Initiator& initiator, bool urgent) const noexcept {
+Ring* Target::inviting(const Initiator& initiator, Look look) const noexcept {
     const auto words = initiator.ring_words_.load(std::memory_order_acquire);
     for (std::uint32_t w = 0; w < words; ++w) {
         auto bits = initiator.open_[w].load(std::memory_order_relaxed);
-        if (urgent) bits &= initiator.urgent_[w].load(std::memory_order_relaxed);
+        if (look == Look::urgent) bits &= initiator.urgent_[w].load(std::memory_order_relaxed);
+        if (look == Look::normal) bits &= ~initiator.urgent_[w].load(std::memory_order_relaxed);
         for (; bits != 0; bits &= bits - 1) {
             const auto place = w * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
             Ring* const ring = initiator.rings_[place].load(std::memory_order_acquire);
@@ -146,8 +147,8 @@ Ring* Target::inviting(const Initiator& initiator, bool urgent) const noexcept {
     return nullptr;
 }
 
-bool Target::claim_from(Initiator& initiator, bool urgent) noexcept {
-    Ring* const ring = inviting(initiator, urgent);
+bool Target::claim_from(Initiator& initiator, Look look) noexcept {
+    Ring* const ring = inviting(initiator, look);
     if (ring == nullptr) return false;
     const auto share = ring->only_target() >= 0 ? 1 : core_.workers();
     const auto claim = ring->pending().claim(most_claimed, share);

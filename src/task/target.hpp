@@ -64,10 +64,11 @@ class Target {
     bool serve_lanes() noexcept;
     bool claim_from_deques() noexcept;
     bool claim_urgent() noexcept;
-    bool claim_from_any(bool urgent) noexcept;
+    enum class Look : std::uint8_t { everything, urgent, normal };
+    bool claim_from_any(Look look) noexcept;
     /// The first part of this initiator's deque that has something for this target, or null.
-    Ring* inviting(const Initiator& initiator, bool urgent = false) const noexcept;
-    bool claim_from(Initiator& initiator, bool urgent) noexcept;
+    Ring* inviting(const Initiator& initiator, Look look = Look::everything) const noexcept;
+    bool claim_from(Initiator& initiator, Look look) noexcept;
     bool run_ready() noexcept;
     bool something_waits() noexcept;
     void pause_work() noexcept;

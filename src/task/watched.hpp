@@ -41,6 +41,13 @@ class Watched {
             arrived(one.handle, *one.node);
         }
     }
+    /// Calls `visit(handle, node)` for those whose predecessor has completed, and leaves them here.
+    template <class Visit>
+    void each_completed(Visit&& visit) {
+        const std::lock_guard lock(mutex_);
+        for (const One& one : all_)
+            if (one.handle.ready()) visit(one.handle, *one.node);
+    }
     /// Calls `visit` with each task that waits for `handle`.
     template <class Visit>
     void each_successor(const Handle& handle, Visit&& visit) {

@@ -151,6 +151,30 @@ TEST(Callback, runs_while_its_thread_waits_for_any_of_several) {
     EXPECT_EQ(value, 1);
 }
 
+TEST(Callback, of_a_call_is_not_one_of_the_calls_that_its_task_makes) {
+    for (const int targets : {0, 1}) {
+        Machine machine(with_targets(targets));
+        auto* const m = &machine;
+        int ran = 0;
+        machine.with({.then = [&](Handle done) {
+            done.wait();
+            ++ran;
+        }}).call([m] { m->call([] {}); });
+        machine.barrier();
+        EXPECT_EQ(ran, 1);
+        machine.finish();
+    }
+}
+
+TEST(Callback, that_throws_does_not_hide_a_failed_task_from_finish) {
+    Machine machine(with_targets(1));
+    machine.call<fail>();
+    machine.with({.then = [](Handle) { throw std::runtime_error("call-back"); }}).call([] {});
+    EXPECT_THROW(machine.finish(), TaskFailed);
+    EXPECT_THROW(machine.barrier(), CallbackFailed);
+    EXPECT_NO_THROW(machine.finish());
+}
+
 TEST(Callback, in_a_task_is_refused) {
     for (const int targets : {0, 1}) {
         Machine machine(with_targets(targets));
@@ -183,6 +207,19 @@ TEST(Notification, gives_the_same_results_by_each_mechanism) {
             for (int i = 0; i < 10; ++i) m->call([] {});
             m->barrier();
         });
+        machine.finish();
+    }
+}
+
+TEST(Notification, of_others_does_not_hold_up_a_wait_for_a_task_that_has_none) {
+    for (const auto how : {Notification::mailbox, Notification::interrupt}) {
+        Machine machine(notified(how, 2));
+        Gate gate;
+        const auto first = machine.call([] {});
+        const auto dependent = machine.after(first).call([] {});
+        machine.on(0).call(boxed([&] { gate.wait(); }));
+        dependent.wait();
+        gate.open();
         machine.finish();
     }
 }

@@ -255,6 +255,24 @@ TEST(Dependences, a_block_made_up_of_smaller_ones_is_ordered_with_each_of_them) 
     EXPECT_EQ(got, expected);
 }
 
+TEST(Dependences, a_part_is_written_after_its_last_writer_though_the_whole_was_read_before_that) {
+    Machine machine(with_targets(2));
+    Dependences order(machine);
+    Gate gate;
+    std::vector<int> whole(100, 1);
+    const auto read = [](std::span<const int>) {};
+    const auto half = std::span(whole).first(50);
+    order.call(read, in(whole));
+    order.call<wait_at>(&gate, inout(half));
+    order.call(read, in(std::span(whole).subspan(50)));
+    const auto last = order.call([](std::span<int> block) { block[0] *= 10; }, inout(half));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(last.ready());
+    gate.open();
+    order.wait();
+    EXPECT_EQ(whole[0], 20);
+}
+
 TEST(Dependences, more_readers_than_one_task_may_wait_for_are_joined) {
     Machine machine(with_targets(1));
     Dependences order(machine);

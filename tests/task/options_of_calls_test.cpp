@@ -74,12 +74,15 @@ TEST(Priority, does_not_starve_the_normal_tasks) {
             if (!done->load() && count->load() < 1'000'000) machine->with({.priority = Priority::high}).call(*this);
         }
     };
-    machine.with({.priority = Priority::high}).call(Again{m, done, count});
-    const auto normal = machine.with({.target = 0}).call([done] { done->store(true); });
-    normal.wait();
-    machine.finish();
-    EXPECT_TRUE(normal_ran.load());
-    EXPECT_LT(urgent.load(), 1'000'000);
+    for (const int target : {0, CallOptions::any_target}) {  // in the lane, in the deque
+        normal_ran.store(false);
+        urgent.store(0);
+        machine.with({.priority = Priority::high}).call(Again{m, done, count});
+        const auto normal = machine.with({.target = target}).call([done] { done->store(true); });
+        normal.wait();  // does not help
+        machine.finish();
+        EXPECT_LT(urgent.load(), 1'000'000);
+    }
 }
 
 // ---- affinity ----
