@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from penstock import _core
-from penstock.errors import Error, TaskCancelled, TaskFailed, UsageError
+from penstock.errors import Error, MachineGone, TaskCancelled, TaskFailed, UsageError
 
 # A map with chunksize=None makes pieces of about so many seconds, and of no more items: results keep coming.
 CHUNK_SECONDS, LARGEST_CHUNK = 1e-3, 1024
@@ -24,7 +24,8 @@ CHUNKS_A_WORKER = 8  # that map keeps under way
 class Executor(concurrent.futures.Executor):
     """Runs functions in a machine's worker interpreters (or compiled bodies on its targets), by the rules of concurrent.futures.
 
-    A thread of its own gives the futures their results. Closing it leaves the machine as it is; closing the machine closes it.
+    A thread of its own gives the futures their results. Closing it leaves the machine as it is; closing the machine closes it. One
+    that is dropped without shutdown ends its thread when the last future has its result.
     """
 
     def __init__(self, machine: "_core.Machine") -> None:
@@ -35,7 +36,8 @@ class Executor(concurrent.futures.Executor):
         self._compiled: collections.deque[_Future] = collections.deque()
         self._collector: threading.Thread | None = None
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        weakref.finalize(self, os.close, self._wake)
+        self._collecting = threading.Event()
+        weakref.finalize(self, _leave, self._wake, self._collecting)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> concurrent.futures.Future:
         """A future for `function(*arguments, **keywords)`. Raises RuntimeError after shutdown, and what machine.call raises."""
@@ -53,12 +55,16 @@ class Executor(concurrent.futures.Executor):
         future._handle = handle  # noqa: SLF001
         with self._lock:
             if self._collector is None and not handle.ready():
-                self._collector = threading.Thread(target=self._collect, name="penstock-executor", daemon=True)
+                self._collecting.set()
+                self._collector = threading.Thread(
+                    target=_collect, args=(weakref.ref(self), self._wake), name="penstock-executor", daemon=True
+                )
                 self._collector.start()
         if self._machine._is_compiled(function):  # noqa: SLF001 - the package's own
             if handle.ready():
                 self._settle(future, handle)
             else:
+                future._executor = self  # noqa: SLF001 - nobody else holds it on the task's behalf
                 self._compiled.append(future)
                 self._stir()
         else:
@@ -103,6 +109,7 @@ class Executor(concurrent.futures.Executor):
 
     def _settle(self, future: "_Future", handle: "_core.Handle") -> None:
         """The task has ended; whoever found out is here."""
+        future._executor = None  # noqa: SLF001
         with self._lock:
             self._futures.discard(future)
             over = self._closed and not self._futures
@@ -110,21 +117,13 @@ class Executor(concurrent.futures.Executor):
         if over:
             self._stir()
 
-    def _collect(self) -> None:
-        """Finishes tasks as they complete, so that their call-backs settle the futures."""
-        notice = self._machine.notification_descriptor()
-        while True:
-            with self._lock:
-                if self._closed and not self._futures:
-                    break
-            self._machine.poll()
-            with self._lock:
-                if self._closed and not self._futures:
-                    break
-            ready, _, _ = select.select([notice, self._wake], [], [], COMPILED_LOOK if self._compiled else None)
-            if self._wake in ready:
-                os.eventfd_read(self._wake)
-            self._look_at_compiled()
+    def _over(self) -> bool:
+        with self._lock:
+            return self._closed and not self._futures
+
+    def _busy(self) -> bool:
+        with self._lock:
+            return bool(self._futures)
 
     def _look_at_compiled(self) -> None:
         for _ in range(len(self._compiled)):
@@ -135,10 +134,52 @@ class Executor(concurrent.futures.Executor):
                 self._compiled.append(future)
 
 
+def _leave(wake: int, collecting: threading.Event) -> None:
+    """The executor is gone: its thread, if there is one, closes the descriptor."""
+    if collecting.is_set():
+        os.eventfd_write(wake, 1)
+    else:
+        os.close(wake)
+
+
+def _collect(reference: "weakref.ref[Executor]", wake: int) -> None:
+    """An executor's thread: finishes tasks as they complete, so that their call-backs settle the futures.
+
+    It holds the executor, and by it the machine, only while futures are open.
+    """
+    notice = -1
+    try:
+        while (executor := reference()) is not None:
+            try:
+                if notice < 0 and not executor._over():  # noqa: SLF001
+                    notice = os.dup(executor._machine.notification_descriptor())  # noqa: SLF001 - its number may be another's later
+                if not executor._over():  # noqa: SLF001
+                    executor._machine.poll()  # noqa: SLF001
+                    executor._look_at_compiled()  # noqa: SLF001
+                over = executor._over()  # noqa: SLF001
+            except MachineGone:
+                executor._look_at_compiled()  # noqa: SLF001 - all have ended
+                over = True
+            if over:
+                executor._collecting.clear()  # noqa: SLF001 - from here on the executor closes its descriptor
+                return
+            look = COMPILED_LOOK if executor._compiled else None  # noqa: SLF001
+            if not executor._busy():  # noqa: SLF001
+                executor = None
+            ready, _, _ = select.select([notice, wake], [], [], look)
+            if wake in ready:
+                os.eventfd_read(wake)
+        os.close(wake)
+    finally:
+        if notice >= 0:
+            os.close(notice)
+
+
 class _Future(concurrent.futures.Future):
     """A future whose task may be cancelled as long as it has not started."""
 
     _handle: "_core.Handle | None" = None
+    _executor: Executor | None = None
 
     def cancel(self) -> bool:
         if self.cancelled():

@@ -215,6 +215,9 @@ std::shared_ptr<WorkerPool> PythonMachine::workers() {
     for (char** variable = environ; *variable != nullptr; ++variable) command.environment.emplace_back(*variable);
     for (int t = 0; t < machine->targets(); ++t) command.processors.push_back(machine->processor(t));
     const auto count = static_cast<std::uint32_t>(machine->targets());
+    // Other threads may have run meanwhile, and have closed the machine or come first.
+    static_cast<void>(live());
+    if (pool_ != nullptr) return pool_;
     pool_ = std::make_shared<WorkerPool>(count, machine->options(), std::make_shared<TaskHeap>(machine->heap()), std::move(command));
     return pool_;
 }

@@ -29,6 +29,7 @@ struct CarriedFunction : std::enable_shared_from_this<CarriedFunction> {
     std::uint32_t place = 0;
     std::uint64_t serial = 0;
     Block code;
+    std::size_t code_bytes = 0;
     std::size_t outstanding = 0;
     std::size_t largest_result = 0;  ///< of late: so much room the next call gets
 
@@ -43,7 +44,8 @@ struct CarriedFunction : std::enable_shared_from_this<CarriedFunction> {
 /// A thread that issues, with what its barrier covers. Under the pool's lock, but for the count, which anybody may look at.
 struct Issuer {
     std::atomic<std::size_t> outstanding{0};
-    std::vector<std::shared_ptr<PythonTask>> failures;  ///< that nobody has been told of yet
+    std::vector<std::shared_ptr<PythonTask>> failures;  ///< to be told by a barrier, unless somebody is told before
+    std::size_t most_failures = 64;                     ///< so many, and those that were told of are forgotten
 };
 
 /// Results to be copied back into memory that is not the heap's.
@@ -82,11 +84,13 @@ struct PythonTask {
     std::string raw;       ///< the result, where it is short
     std::size_t result_size = 0;
 
+    std::atomic<bool> delivered{false};  ///< its failure was raised somewhere
+
     // Touched with the interpreter's lock only.
     bool finished = false;   ///< copies are made, arguments let go
-    bool delivered = false;  ///< its failure was raised somewhere
     nb::object arguments;
     nb::object result;       ///< once asked for: the value, or the exception
+    int readers = 0;         ///< threads that make it of the bytes: these go with the last
     std::vector<nb::object> callbacks;
 
     PythonTask() = default;

@@ -16,9 +16,21 @@ std::pair<const std::byte*, std::size_t> bytes_of(const PythonTask& task) noexce
     return {reinterpret_cast<const std::byte*>(task.raw.data()), task.raw.size()};
 }
 
-void let_go(PythonTask& task) noexcept {
-    task.heap->free(std::exchange(task.result_block, {}));
-    task.raw = {};
+/// Makes the result of the task's bytes. Python code may run, so another thread may do the same meanwhile: the first result
+/// stays, and the bytes go when nobody reads them any more.
+template <class Make>
+void make_result(PythonTask& task, Make&& make) {
+    const struct Reader {
+        explicit Reader(PythonTask& read) noexcept : task(read) { ++task.readers; }
+        ~Reader() {
+            if (--task.readers != 0 || !task.result.is_valid()) return;
+            if (task.heap != nullptr) task.heap->free(std::exchange(task.result_block, {}));
+            task.raw = {};
+        }
+        PythonTask& task;
+    } reader(task);
+    nb::object result = make();
+    if (!task.result.is_valid()) task.result = std::move(result);
 }
 
 std::string how_it_died(const PythonTask& task) {
@@ -73,22 +85,18 @@ nb::object result_of(PythonTask& task) {
         if (task.outcome == Outcome::nothing) {
             task.result = nb::none();
         } else {
-            const auto [bytes, size] = bytes_of(task);
-            ByteReader reader(bytes, size);
-            nb::object result = read_value(reader, nullptr);
-            task.result = std::move(result);
-            let_go(task);
+            make_result(task, [&] {
+                const auto [bytes, size] = bytes_of(task);
+                ByteReader reader(bytes, size);
+                return read_value(reader, nullptr);
+            });
         }
     }
     return task.result;
 }
 
 nb::object exception_of(PythonTask& task) {
-    if (!task.result.is_valid()) {
-        nb::object error = made_exception(task);
-        task.result = std::move(error);
-        let_go(task);
-    }
+    if (!task.result.is_valid()) make_result(task, [&] { return made_exception(task); });
     return task.result;
 }
 

@@ -179,6 +179,20 @@ void WorkerPool::take_result(PythonTask& task, const TaskSlot& slot, std::uint32
     task.function->largest_result = std::max(task.result_size, task.function->largest_result / 2);
 }
 
+/// For the next barrier. A program that never has one, but asks its handles, need not keep what it was told of.
+void WorkerPool::keep_failure(const TaskPointer& task) {
+    Issuer& issuer = *task->issuer;
+    if (issuer.failures.size() >= issuer.most_failures) {
+        std::erase_if(issuer.failures, [&](TaskPointer& failed) {
+            if (!failed->delivered.load(std::memory_order_relaxed)) return false;
+            forgotten_.push_back(std::move(failed));
+            return true;
+        });
+        issuer.most_failures = std::max<std::size_t>(64, 2 * issuer.failures.size());
+    }
+    issuer.failures.push_back(task);
+}
+
 /// The end of the task as far as workers are concerned, however it came.
 void WorkerPool::settle_as(const TaskPointer& task, Outcome outcome) {
     task->outcome = outcome;
@@ -188,7 +202,7 @@ void WorkerPool::settle_as(const TaskPointer& task, Outcome outcome) {
     }
     --task->function->outstanding;
     if (task->limit != 0) limited_.fetch_sub(1, std::memory_order_relaxed);
-    if (task->failed() && outcome != Outcome::cancelled && outcome != Outcome::predecessor) task->issuer->failures.push_back(task);
+    if (task->failed() && outcome != Outcome::cancelled && outcome != Outcome::predecessor) keep_failure(task);
     settled_.push_back(task);
     unfinished_.store(settled_.size(), std::memory_order_relaxed);
     ++settled_since_drain_;
@@ -199,16 +213,23 @@ void WorkerPool::settle_as(const TaskPointer& task, Outcome outcome) {
 
 /// Gives the function a place in the table, where nobody uses what lay there before.
 void WorkerPool::place_function(CarriedFunction& function) {
+    const auto place_at = [&](std::uint32_t place) {
+        placed_[place] = function.shared_from_this();
+        function.place = place;
+        function.serial = ++last_serial_;
+        board_.function(place) = {function.serial, function.code.place, function.code.bytes};
+    };
+    while (!free_places_.empty()) {
+        const auto place = free_places_.back();
+        free_places_.pop_back();
+        if (placed_[place] == nullptr) return place_at(place);
+    }
     for (std::uint32_t looked = 0; looked < TaskBoard::functions; ++looked) {
         hand_ = (hand_ + 1) % TaskBoard::functions;
-        auto& there = placed_[hand_];
+        const auto& there = placed_[hand_];
         if (there != nullptr && there->outstanding != 0) continue;
         if (there != nullptr) there->serial = 0;  // to be placed again before it is used again
-        there = function.shared_from_this();
-        function.place = hand_;
-        function.serial = ++last_serial_;
-        board_.function(hand_) = {function.serial, function.code.place, function.code.bytes};
-        return;
+        return place_at(hand_);
     }
     throw QueueFull("tasks of " + std::to_string(TaskBoard::functions) + " different functions are outstanding; wait for some of them");
 }

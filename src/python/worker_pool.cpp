@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::uint32_t looks_with_lock = 100;  // a task that does nothing is back within them
 constexpr std::size_t most_known_functions = TaskBoard::functions;
+constexpr std::size_t most_known_bytes = std::size_t{16} << 20;  // pickled; workers keep what they made of them
 constexpr std::size_t issued_between_polls = 64;
 constexpr auto forever = std::chrono::nanoseconds::max();
 
@@ -85,19 +86,36 @@ std::shared_ptr<CarriedFunction> WorkerPool::carried(nb::handle function) {
     const auto code = nb::cast<nb::bytes>(carry(function));
     made->heap = heap_;
     made->code = heap_->allocate(code.size());
+    made->code_bytes = code.size();
     std::memcpy(made->code.data, code.c_str(), code.size());
     std::vector<nb::object> dropped;
-    if (known_.size() >= most_known_functions) {
-        const std::lock_guard lock(mutex_);
-        std::erase_if(known_, [&](auto& item) {
-            if (item.second->outstanding != 0) return false;
-            dropped.push_back(std::move(item.second->callable));
-            return true;
-        });
-    }
+    if (known_.size() >= most_known_functions || known_bytes_ + code.size() > most_known_bytes) dropped = forget_functions();
+    // Pickling it may have let another thread do the same.
+    if (const auto found = known_.find(function.ptr()); found != known_.end()) return found->second;
     made->callable = nb::borrow(function);
     known_[function.ptr()] = made;
+    known_bytes_ += code.size();
     return made;
+}
+
+/// Those that no task needs at present: methods and lambdas that are made anew for each call would fill the memory. What comes
+/// next takes their places in the table, so that workers let theirs go, too. The callables are the caller's to drop, last.
+std::vector<nb::object> WorkerPool::forget_functions() {
+    std::vector<nb::object> dropped;
+    const std::lock_guard lock(mutex_);
+    std::erase_if(known_, [&](auto& item) {
+        CarriedFunction& function = *item.second;
+        if (function.outstanding != 0) return false;
+        dropped.push_back(std::move(function.callable));
+        known_bytes_ -= function.code_bytes;
+        if (function.serial != 0) {
+            placed_[function.place] = nullptr;
+            free_places_.push_back(function.place);
+            function.serial = 0;
+        }
+        return true;
+    });
+    return dropped;
 }
 
 void WorkerPool::place_array(ByteWriter& writer, PythonTask& task, const ArrayArgument& array) {
@@ -308,11 +326,17 @@ void WorkerPool::finish_settled() {
             forgotten.swap(forgotten_);
         }
         if (settled.empty()) break;
-        for (const TaskPointer& task : settled) finish(*task);
+        // All of them before any Python code runs, which may let other threads run: what they wait for has finished by then.
+        std::vector<nb::object> dropped;
+        for (const TaskPointer& task : settled) {
+            finish(*task);
+            dropped.push_back(std::move(task->arguments));
+        }
     }
     run_due();
 }
 
+/// Without running any Python code; the arguments are left to the caller.
 void WorkerPool::finish(PythonTask& task) {
     if (!task.failed())
         for (const CopyBack& copy : task.copies) scatter(copy.from, *copy.array);
@@ -322,7 +346,6 @@ void WorkerPool::finish(PythonTask& task) {
     task.finished = true;
     for (nb::object& callback : task.callbacks) due_.push_back(std::move(callback));
     task.callbacks.clear();
-    task.arguments = nb::object();  // last: this may run any code
 }
 
 void WorkerPool::run_due() {

@@ -90,6 +90,7 @@ class WorkerPool {
   private:
     // In worker_pool.cpp: with the interpreter's lock, without the pool's.
     std::shared_ptr<CarriedFunction> carried(nb::handle function);
+    std::vector<nb::object> forget_functions();
     void pack(ByteWriter& writer, PythonTask& task, const nb::tuple& arguments, nb::handle names);
     void place_array(ByteWriter& writer, PythonTask& task, const ArrayArgument& array);
     void finish_settled();
@@ -119,6 +120,7 @@ class WorkerPool {
     void drain();
     void settle(std::uint32_t slot);
     void settle_as(const TaskPointer& task, Outcome outcome);
+    void keep_failure(const TaskPointer& task);
     void take_result(PythonTask& task, const TaskSlot& slot, std::uint32_t worker);
     void place_function(CarriedFunction& function);
     void died(const Death& death);
@@ -143,10 +145,11 @@ class WorkerPool {
     };
     std::deque<Waiting> waiting_[BoardHeader::levels];
     std::vector<TaskPointer> settled_;    ///< to be finished
-    std::vector<TaskPointer> forgotten_;  ///< predecessors that are over: to be let go with the interpreter's lock
+    std::vector<TaskPointer> forgotten_;  ///< to be let go with the interpreter's lock: what is over, failures that were told
     std::unique_ptr<std::atomic<std::uint64_t>[]> drained_;  ///< for each worker: completions seen
     std::vector<Block> granted_;        ///< for each worker: room it was given last
     std::vector<std::shared_ptr<CarriedFunction>> placed_;
+    std::vector<std::uint32_t> free_places_;  ///< of functions that were forgotten
     std::uint32_t hand_ = 0;
     std::uint64_t last_serial_ = 0;
     std::size_t settled_since_drain_ = 0;
@@ -158,6 +161,7 @@ class WorkerPool {
 
     // With the interpreter's lock.
     std::unordered_map<PyObject*, std::shared_ptr<CarriedFunction>> known_;
+    std::size_t known_bytes_ = 0;
     std::unordered_map<std::uint64_t, std::shared_ptr<Issuer>> issuers_;  ///< by number of the thread
     std::vector<nb::object> due_;
     std::size_t issued_ = 0;

@@ -73,13 +73,14 @@ class CachedViews : public ArrayViews {
     explicit CachedViews(HeapOfParent& heap) : heap_(heap) {}
 
     nb::object view(std::string_view description) override {
-        if (const auto found = views_.find(description); found != views_.end()) return found->second.array;
+        // A body gets a view of its own: it may give its array another shape.
+        if (const auto found = views_.find(description); found != views_.end()) return found->second.array.attr("view")();
         nb::object array = make(description);
         if (views_.size() >= most_views) views_.clear();
         auto key = std::make_unique<std::string>(description);
         const std::string_view name = *key;
         views_.emplace(name, View{std::move(key), array});
-        return array;
+        return array.attr("view")();
     }
 
   private:

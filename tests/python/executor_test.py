@@ -2,8 +2,11 @@
 
 import asyncio
 import concurrent.futures
+import gc
 import itertools
+import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -91,6 +94,23 @@ def test_what_executor_map_raises_says_where_it_was_raised(shared):
     with shared.executor() as executor, pytest.raises(ValueError, match="^1$") as caught:
         list(executor.map(fails, [1]))
     assert "in fails" in str(caught.value.__cause__)
+
+
+def test_an_executor_that_is_dropped_goes_and_its_thread_ends(shared):
+    executor = shared.executor()
+    assert executor.submit(pow, 3, 4).result(20) == 81
+    thread = next(thread for thread in threading.enumerate() if thread.name == "penstock-executor" and thread is executor._collector)
+    alive = weakref.ref(executor)
+    del executor
+    gc.collect()
+    thread.join(20)
+    assert alive() is None and not thread.is_alive()
+
+
+def test_futures_of_an_executor_that_is_dropped_get_their_results(shared):
+    futures = [shared.executor().submit(time.sleep, 0.05) for _ in range(3)]
+    gc.collect()
+    assert [future.result(20) for future in futures] == [None] * 3
 
 
 @pytest.mark.parametrize("chunksize", [None, 1, 7, 10_000])

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -132,3 +133,149 @@ def test_an_event_loop_is_told_when_no_worker_can_be_started(tmp_path, monkeypat
 
     with ps.Machine(targets=1) as machine:
         asyncio.run(main(machine))
+
+
+class Stopping:
+    """An argument whose destructor stops until it may go on."""
+
+    reached, go_on = threading.Event(), threading.Event()
+
+    def __reduce__(self):
+        return int, ()
+
+    def __del__(self):
+        Stopping.reached.set()
+        Stopping.go_on.wait(20)
+
+
+def test_what_a_wait_returns_for_is_copied_back_whatever_destructors_do(shared):
+    x = np.zeros(10)
+    shared.call(lambda _: None, Stopping())
+    handle = shared.call(lambda x: x.fill(1), ps.Out(x))
+    flag = shared.array(1)
+    shared.call(lambda flag: flag.fill(1), ps.Out(flag))
+    while not flag[0]:
+        time.sleep(0.001)  # both have completed before it, and nobody has looked
+    other = threading.Thread(target=shared.poll)
+    other.start()
+    assert Stopping.reached.wait(20)
+    handle.wait()
+    copied = x.tolist()
+    Stopping.go_on.set()
+    other.join()
+    assert copied == [1] * 10
+
+
+def test_a_body_that_gives_its_array_another_shape_does_so_for_itself(shared):
+    x = shared.array(10)
+
+    def reshape(x):
+        x.shape = (2, 5)
+        x[1, 0] = 1
+
+    def shape(x):
+        return x.shape
+
+    for _ in range(2):
+        shared.call(reshape, ps.InOut(x)).wait()
+        assert shared.call(shape, ps.InOut(x)).result() == (10,)
+    assert x.tolist() == [0] * 5 + [1] + [0] * 4
+
+
+def test_threads_whose_first_calls_meet_share_the_workers(monkeypatch):
+    from penstock import interpreters
+
+    command = interpreters.command
+
+    def slow():
+        time.sleep(0.1)
+        return command()
+
+    monkeypatch.setattr(interpreters, "command", slow)
+    pids = []
+    with ps.Machine(targets=1) as machine:
+        threads = [threading.Thread(target=lambda: pids.append(machine.call(os.getpid).result())) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert pids == machine.worker_pids * 4
+
+
+class Rebuilt:
+    """Where it is unpickled by the first thread, that thread stops until another has done the same."""
+
+    first, second = threading.Event(), threading.Event()
+
+    def __reduce__(self):
+        return rebuild, (bytes(2000),)
+
+
+def rebuild(filling):
+    if threading.current_thread() is threading.main_thread():
+        Rebuilt.second.set()
+    elif not Rebuilt.first.is_set():
+        Rebuilt.first.set()
+        Rebuilt.second.wait(20)
+        time.sleep(0.3)
+    return filling
+
+
+class Pair:
+    """Two values of which the first is made while other threads run; the second lies behind it among the bytes."""
+
+    def __reduce__(self):
+        return tuple, ([Rebuilt(), bytes([7]) * 2000],)
+
+
+def test_two_threads_may_ask_for_the_same_result(shared):
+    handle = shared.call(Pair)
+    handle.wait()
+    results = []
+    other = threading.Thread(target=lambda: results.append(handle.result(20)))
+    other.start()
+    assert Rebuilt.first.wait(20)
+    results.append(handle.result(20))
+    for i in range(50):
+        shared.call(bytes, bytes([i]) * 4500).wait()  # into memory that was let go
+    other.join()
+    assert results == [(bytes(2000), bytes([7]) * 2000)] * 2
+    assert results[0] is results[1]
+
+
+class Large:
+    def __init__(self):
+        self.content = os.urandom(1 << 20)
+
+    def size(self):
+        return len(self.content)
+
+
+def test_functions_that_are_made_anew_for_each_call_do_not_pile_up(shared):
+    alive = weakref.WeakSet()
+    for _ in range(40):
+        large = Large()
+        alive.add(large)
+        assert shared.call(large.size).result() == 1 << 20
+    del large
+    gc.collect()
+    assert len(alive) <= 16
+
+
+def test_failures_that_were_told_of_do_not_pile_up(shared):
+    class Fault(Exception):
+        pass
+
+    alive = weakref.WeakSet()
+
+    def fail():
+        raise Fault
+
+    for _ in range(300):
+        error = shared.call(fail).exception(20).__cause__
+        alive.add(error)
+    del error
+    shared.poll()
+    gc.collect()
+    assert len(alive) <= 150
+    shared.barrier()
