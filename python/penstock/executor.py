@@ -112,9 +112,9 @@ class Executor(concurrent.futures.Executor):
         future._executor = None  # noqa: SLF001
         with self._lock:
             self._futures.discard(future)
-            over = self._closed and not self._futures
+            last = not self._futures
         _tell(future, handle)
-        if over:
+        if last and threading.current_thread() is not self._collector:  # which may sleep, and hold this executor
             self._stir()
 
     def _over(self) -> bool:
