@@ -74,10 +74,15 @@ class Carrier {
     [[noreturn]] void refuse_box() const;
     [[noreturn]] void refuse_what_stays(int argument) const;
 
+    /// For closures that hold their arguments themselves, which have a member carry(Carrier&): where the worker finds `rows` rows of `row_bytes`
+    /// bytes at `pitch`. The same address when they lie in the heap; that of a copy without gaps otherwise. Throws SystemError.
+    std::byte* bring_rows(Access access, std::byte* base, std::size_t rows, std::size_t row_bytes, std::ptrdiff_t pitch);
+
     /// Argument number `argument`, from 1; 0 is the procedure itself. Throws CannotCarryOver, SystemError.
     template <class V>
     void carry(V& value, int argument) {
-        if constexpr (requires { typename V::TakesStore; } || requires { typename V::ResidentArgument; }) refuse_what_stays(argument);
+        if constexpr (requires(Carrier& carrier) { value.carry(carrier); }) value.carry(*this);
+        else if constexpr (requires { typename V::TakesStore; } || requires { typename V::ResidentArgument; }) refuse_what_stays(argument);
         else if constexpr (std::is_pointer_v<V>) {
             if constexpr (std::is_function_v<std::remove_pointer_t<V>>)
                 check_function(reinterpret_cast<const void*>(value), argument);

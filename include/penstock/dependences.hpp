@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "penstock/history.hpp"
 #include "penstock/machine.hpp"
@@ -63,6 +66,24 @@ class Dependences {
             return initiator().call_dependent_closure(
                 &group_, target, [&](History::Spot& spot) { touch_all<typename Call::Pack>(spot, arguments...); }, std::move(closure),
                 std::forward<Args>(arguments)...);
+        });
+    }
+
+    /// As call_on, for a closure that holds its arguments itself: `blocks` is the memory that it touches, and `addresses` says where in
+    /// the closure addresses lie (6 bytes each, counted from its beginning), for recordings.
+    template <class F>
+    Handle call_blocks_on(int target, std::span<const ArgumentBlock> blocks, std::span<const std::uint32_t> addresses, F&& function) {
+        return Initiator::with_closure(std::forward<F>(function), [&]<class Closure>(Closure&& closure) {
+            using Pack = typename procedure::Call<Closure, procedure::Parameters<>>::Pack;
+            const auto touch = [&](History::Spot& spot) {
+                for (const ArgumentBlock& block : blocks) history_.touch(spot, block);
+                if (!history_.recording()) return;
+                std::vector<AddressPlace> places;
+                const auto& at = Pack::layout.places[0];
+                for (const auto offset : addresses) places.push_back({at.in_line, static_cast<std::uint32_t>(at.offset) + offset});
+                history_.keep(spot, std::move(places));
+            };
+            return initiator().call_dependent_closure(&group_, target, touch, std::move(closure));
         });
     }
 

@@ -58,6 +58,14 @@ class History {
     }
     template <class A>
     void touch(Spot&, const A&) noexcept {}
+    /// The same of a block that is named beside the arguments.
+    void touch(Spot& spot, const ArgumentBlock& block) {
+        if (block.rows == 0 || block.row_bytes == 0) return;
+        const bool whole = block.rows == 1 || block.pitch == static_cast<std::ptrdiff_t>(block.row_bytes);
+        const auto base = reinterpret_cast<std::uintptr_t>(block.base);
+        touch_block(spot, block.access, whole ? Key{base, block.rows * block.row_bytes, 1, 0}
+                                              : Key{base, block.row_bytes, block.rows, block.pitch});
+    }
 
     /// Between two calls: makes room where too much is remembered. True when a task has more readers to wait for than it may have:
     /// then join() must be called for each.

@@ -23,8 +23,10 @@ import threading as _threading  # noqa: F401
 from penstock._core import (
     Barrier,
     Body,
+    Chain,
     Condition,
     Counter,
+    Dependences,
     Flag,
     Handle,
     In,
@@ -36,11 +38,13 @@ from penstock._core import (
     Mutex,
     Out,
     Rank,
+    Recording,
     Region,
     Remote,
     RemoteCounter,
     RemoteFlag,
     Request,
+    Resident,
     SharedMutex,
     Snapshot,
     Status,
@@ -50,6 +54,7 @@ from penstock._core import (
     distance,
     gallery,
     join,
+    launch,
     run_app,
     topology,
     wait_all,
@@ -59,6 +64,7 @@ from penstock.body import compiled
 from penstock.errors import (
     ArgumentError,
     BodyError,
+    CannotCarryOver,
     ElementError,
     Error,
     GrantMissing,
@@ -80,6 +86,7 @@ from penstock.errors import (
     RankFailed,
     RankLeft,
     RankLost,
+    RemoteException,
     SettingError,
     SystemError,  # noqa: A004 - the name of its counterpart in C++
     TaskCancelled,
@@ -90,6 +97,7 @@ from penstock.errors import (
     UnreadableRemote,
     UsageError,
     WorkerDied,
+    WorkersLost,
     WouldDeadlock,
     WrongHost,
 )
@@ -98,12 +106,13 @@ from penstock.team import spmd
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentError", "Barrier", "Body", "BodyError", "Condition", "Counter", "ElementError", "Error", "Flag", "GrantMissing",
-    "Handle", "HostMissing", "In", "InOut", "InvalidGrant", "InvalidMessage", "JoinRefused", "Machine", "MachineGone",
-    "MembersMissing", "Membership", "MessageTooLong", "Messenger", "MessengerClosed", "Multicast", "Mutex", "NestingTooDeep",
-    "NoSuchRank", "Out", "OutOfBounds", "PredecessorFailed", "QueueFull", "Rank", "RankDied", "RankEnded", "RankFailed", "RankLeft", "RankLost",
-    "Region", "Remote", "RemoteCounter", "RemoteFlag", "Request", "SettingError", "SharedMutex", "Snapshot", "Status",
-    "SystemError", "Target", "TaskCancelled", "TaskFailed", "TeamHost", "TeamNameTaken", "TimeLimitExceeded", "Truncated", "UnreadableRemote",
-    "UsageError", "WorkerDied", "WouldDeadlock", "WrongHost", "any_source", "compiled", "distance", "gallery", "join", "run_app", "spmd",
-    "topology", "wait_all", "wait_any",
+    "ArgumentError", "Barrier", "Body", "BodyError", "CannotCarryOver", "Chain", "Condition", "Counter", "Dependences",
+    "ElementError", "Error", "Flag", "GrantMissing", "Handle", "HostMissing", "In", "InOut", "InvalidGrant",
+    "InvalidMessage", "JoinRefused", "Machine", "MachineGone", "MembersMissing", "Membership", "MessageTooLong", "Messenger",
+    "MessengerClosed", "Multicast", "Mutex", "NestingTooDeep", "NoSuchRank", "Out", "OutOfBounds", "PredecessorFailed",
+    "QueueFull", "Rank", "RankDied", "RankEnded", "RankFailed", "RankLeft", "RankLost", "Recording", "Region", "Remote",
+    "RemoteCounter", "RemoteException", "RemoteFlag", "Request", "Resident", "SettingError", "SharedMutex", "Snapshot",
+    "Status", "SystemError", "Target", "TaskCancelled", "TaskFailed", "TeamHost", "TeamNameTaken", "TimeLimitExceeded",
+    "Truncated", "UnreadableRemote", "UsageError", "WorkerDied", "WorkersLost", "WouldDeadlock", "WrongHost", "any_source",
+    "compiled", "distance", "gallery", "join", "launch", "run_app", "spmd", "topology", "wait_all", "wait_any",
 ]  # fmt: skip

@@ -1,4 +1,8 @@
-"""`await handle` in asyncio: the loop watches the descriptor that a machine's workers write to."""
+"""`await handle` in asyncio: the loop watches the descriptor that a machine's workers write to.
+
+Python bodies all have one. Compiled bodies have one where the call asked for it (notification="interrupt") and the loop runs in the thread that
+called, which is the one that polls; for others a thread of the loop waits.
+"""
 
 import asyncio
 import contextlib
@@ -7,7 +11,8 @@ from typing import Any
 
 from penstock import _core
 
-_watched: dict[tuple[int, int], int] = {}  # loop and descriptor: how many handles are awaited
+# Loop and descriptor: futures of those who await, with the handle of a compiled body.
+_watched: dict[tuple[int, int], "dict[asyncio.Future, _core.Handle | None]"] = {}
 
 
 def awaited(handle: "_core.Handle") -> Generator[Any, None, Any]:
@@ -24,26 +29,37 @@ async def _result(handle: "_core.Handle") -> Any:
 async def _completion(handle: "_core.Handle") -> None:
     loop = asyncio.get_running_loop()
     notice = handle._notice()  # noqa: SLF001 - the package's own
-    if notice < 0:  # a compiled body: a thread waits for it
+    if notice < 0:  # a compiled body that tells nobody: a thread waits for it
         await loop.run_in_executor(None, handle.exception)
         return
     future = loop.create_future()
-    handle.add_done_callback(lambda _: _tell(loop, future))
+    compiled = handle._is_compiled()  # noqa: SLF001
+    if not compiled:
+        handle.add_done_callback(lambda _: _tell(loop, future))
     key = id(loop), notice
-    _watched[key] = _watched.get(key, 0) + 1
-    if _watched[key] == 1:
-        loop.add_reader(notice, handle._rearm)  # noqa: SLF001
+    watched = _watched.setdefault(key, {})
+    watched[future] = handle if compiled else None
+    if len(watched) == 1:
+        loop.add_reader(notice, _look, key, handle)
     try:
-        handle._rearm()  # noqa: SLF001
+        _look(key, handle)
         await future
     except asyncio.CancelledError:
         handle.cancel()
         raise
     finally:
-        _watched[key] -= 1
-        if _watched[key] == 0:
+        del watched[future]
+        if not watched:
             del _watched[key]
             loop.remove_reader(notice)
+
+
+def _look(key: tuple[int, int], handle: "_core.Handle") -> None:
+    """Asks to be told of more, then looks who has completed: whoever completes after that tells."""
+    handle._rearm()  # noqa: SLF001
+    for future, awaited_handle in list(_watched[key].items()):
+        if awaited_handle is not None and awaited_handle.ready():
+            _done(future)
 
 
 def _tell(loop: asyncio.AbstractEventLoop, future: asyncio.Future) -> None:

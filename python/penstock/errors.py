@@ -65,12 +65,14 @@ class PredecessorFailed(TaskCancelled):
 
 
 class WorkerDied(Error):
-    """The worker interpreter that ran a task ended before the task did: a crash, an exit, or a kill.
+    """The worker that ran a task, an interpreter or a process for compiled bodies, ended before the task did: a crash, an exit, or a kill.
 
     task: name of the body
     target: number of the worker
     pid: its process
     exit_code, signal: how it ended, None where that is not how or not known
+    core_dumped: whether the system says that it wrote a core (compiled bodies)
+    output: the last lines that it wrote to stderr (compiled bodies)
     """
 
     task: str = ""
@@ -78,6 +80,8 @@ class WorkerDied(Error):
     pid: int = 0
     exit_code: int | None = None
     signal: int | None = None
+    core_dumped: bool = False
+    output: str = ""
 
 
 class TimeLimitExceeded(WorkerDied):
@@ -87,6 +91,30 @@ class TimeLimitExceeded(WorkerDied):
     """
 
     limit: float = 0.0
+
+
+class RemoteException(Error):
+    """An exception of C++ that a compiled body threw in a worker process. Only its text travels.
+
+    type: its type as C++ writes it
+    """
+
+    type: str = ""
+
+
+class CannotCarryOver(UsageError):
+    """A call or an argument cannot be carried over to a worker process; the message says why and what to do.
+
+    task: name of the body
+    argument: its place, counted from 1; 0 for the call itself
+    """
+
+    task: str = ""
+    argument: int = 0
+
+
+class WorkersLost(Error):
+    """The machine has no worker processes any more; make a new one."""
 
 
 class QueueFull(Error):

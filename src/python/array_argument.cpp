@@ -29,11 +29,20 @@ std::string represent(const ArrayArgument& argument) {
 }  // namespace
 
 ArrayArgument::ArrayArgument(nb::handle object, Access access) : object_(nb::borrow(object)), access_(access) {
-    if (PyObject_CheckBuffer(object.ptr())) read_buffer();
-    else if (!read_dlpack())
+    if (PyObject_CheckBuffer(object.ptr())) {
+        read_buffer();
+    } else if (const StandIn* const stand_in = stand_in_of(object)) {
+        if (access != Access::in && stand_in->only_read) refuse(stand_in->only_read);
+        stand_in_ = stand_in;
+        element_ = stand_in->element;
+        item_bytes_ = stand_in->element.bytes;
+        count_ = stand_in->count;
+        wrong_ = stand_in->no_memory;
+    } else if (!read_dlpack()) {
         refuse("is a " + nb::cast<std::string>(nb::type_name(object.type())) +
                ", which has no memory to share; give it a NumPy array, or anything with the buffer protocol or DLPack in the memory of "
                "the processor");
+    }
 }
 
 ArrayArgument::~ArrayArgument() {
@@ -165,6 +174,14 @@ Footprint ArrayArgument::footprint() const {
         std::copy_n(strides_.begin(), dimensions_, footprint.strides.begin());
     }
     return footprint;
+}
+
+ArgumentBlock ArrayArgument::block() const {
+    const auto* const base = reinterpret_cast<const std::byte*>(base_);
+    if (count_ == 0) return {base, 0, 0, 0, access_};
+    if (contiguous_) return {base, 1, count_ * item_bytes_, 0, access_};
+    if (dimensions_ == 1) return {base, extents_[0], item_bytes_, strides_[0], access_};
+    return {base, extents_[0], extents_[1] * item_bytes_, strides_[0], access_};
 }
 
 const ArrayArgument* array_argument(nb::handle object) noexcept {

@@ -11,7 +11,9 @@
 
 #include "element.hpp"
 #include "penstock/argument.hpp"
+#include "penstock/entry.hpp"
 #include "penstock/footprint.hpp"
+#include "stand_in.hpp"
 
 namespace penstock::python {
 
@@ -43,8 +45,12 @@ class ArrayArgument {
     bool contiguous() const noexcept { return contiguous_; }
     /// What a task must not be given (null, misaligned, beyond the address space); null when nothing is wrong.
     const char* wrong() const noexcept { return wrong_; }
+    /// What was given in the place of memory, or null. wrong() says then that it is no memory.
+    const StandIn* stand_in() const noexcept { return stand_in_; }
     const Bounds& bounds() const noexcept { return bounds_; }
     Footprint footprint() const;
+    /// The memory of an argument that is contiguous, or of one or two dimensions with contiguous rows.
+    ArgumentBlock block() const;
 
   private:
     void read_buffer();
@@ -68,6 +74,7 @@ class ArrayArgument {
     std::array<std::ptrdiff_t, most_dimensions> strides_{};
     Bounds bounds_;
     const char* wrong_ = nullptr;
+    const StandIn* stand_in_ = nullptr;
 };
 
 struct InArgument : ArrayArgument {

@@ -6,11 +6,18 @@
 #include <cstdint>
 #include <string>
 
+#include "penstock/error.hpp"
 #include "plan.hpp"
 
 namespace penstock::python {
 
 namespace nb = nanobind;
+
+/// What was given as a body cannot be one there.
+class BodyError : public UsageError {
+  public:
+    using UsageError::UsageError;
+};
 
 class Body {
   public:

@@ -7,7 +7,9 @@
 #include <new>
 
 #include "apps/report.hpp"
+#include "body.hpp"
 #include "penstock/error.hpp"
+#include "penstock/isolation.hpp"
 #include "penstock/join.hpp"
 #include "penstock/message_error.hpp"
 #include "penstock/region.hpp"
@@ -25,12 +27,34 @@ nb::object make(const char* name, const std::exception& error) {
 
 void raise(const nb::object& error) { PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr()); }
 
+/// Of a compiled body in a worker process.
+nb::object of_dead_worker(const WorkerDied& error) {
+    nb::object made = make(error.time_limit() ? "TimeLimitExceeded" : "WorkerDied", error);
+    made.attr("task") = error.task();
+    made.attr("target") = error.target();
+    made.attr("pid") = error.pid();
+    made.attr("signal") = error.signal();
+    made.attr("exit_code") = error.exit_code();
+    made.attr("core_dumped") = error.core_dumped();
+    made.attr("output") = error.output();
+    if (error.time_limit()) made.attr("limit") = std::chrono::duration<double>(*error.time_limit()).count();
+    return made;
+}
+
 /// The exception that ended a task or a rank, as Python would have it.
 nb::object cause_of(const std::exception_ptr& exception) {
     try {
         std::rethrow_exception(exception);
     } catch (const BodyFailed& cause) {
         return exception_of(*cause.task());
+    } catch (const WorkerDied& cause) {
+        return of_dead_worker(cause);
+    } catch (const RemoteException& cause) {
+        nb::object made = make("RemoteException", cause);
+        made.attr("type") = cause.type();
+        return made;
+    } catch (const WorkersLost& cause) {
+        return make("WorkersLost", cause);
     } catch (const Error& cause) {
         return make("Error", cause);
     } catch (const std::bad_alloc&) {
@@ -95,6 +119,13 @@ void translate(const std::exception_ptr& exception, void*) {
         made.attr("task") = error.task();
         made.attr("argument") = error.argument();
         raise(made);
+    } catch (const CannotCarryOver& error) {
+        nb::object made = make("CannotCarryOver", error);
+        made.attr("task") = error.task();
+        made.attr("argument") = error.argument();
+        raise(made);
+    } catch (const WorkersLost& error) {
+        raise(make("WorkersLost", error));
     } catch (const TaskFailed& error) {
         raise(failure_object(error));
     } catch (const SystemError& error) {
@@ -187,6 +218,8 @@ void translate(const std::exception_ptr& exception, void*) {
         raise(make("WouldDeadlock", error));
     } catch (const MachineGone& error) {
         raise(make("MachineGone", error));
+    } catch (const BodyError& error) {
+        raise(make("BodyError", error));
     } catch (const UsageError& error) {
         raise(make("UsageError", error));
     } catch (const Error& error) {

@@ -24,13 +24,6 @@ std::size_t describe(const PackedArguments& packed, ArgumentBlock* blocks) noexc
 template <class F>
 constexpr Entry entry_for{&CallOf<F>::run, &CallOf<F>::discard, &describe<F>, "a compiled body", true, true};
 
-/// The entry of the plan that this thread is issuing.
-thread_local constinit std::uint32_t entry_to_issue = 0;
-
-struct EntryToIssue {
-    operator std::uint32_t() const noexcept { return entry_to_issue; }
-};
-
 }  // namespace
 
 template <class F>
@@ -82,6 +75,23 @@ Handle issue_foreign_by(Machine& machine, int target, const OptionsOrHandles& wa
     if (count <= middle_words) return issue_sized(std::integral_constant<std::size_t, middle_words>{});
     if (count <= extension_words) return issue_sized(std::integral_constant<std::size_t, extension_words>{});
     return issue_as(boxed(LongForeignCall{&plan, {words, words + count}}));
+}
+
+Handle issue_foreign_in_order(Dependences& order, int target, const Plan& plan, const std::uint64_t* words, std::span<const ArgumentBlock> blocks,
+                              std::span<const std::uint32_t> addresses) {
+    entry_to_issue = plan.entry();
+    const std::size_t count = plan.counts().total() + 1;
+    std::vector<std::uint32_t> places;
+    for (const auto word : addresses) places.push_back(static_cast<std::uint32_t>(sizeof(const Plan*) + word * sizeof(std::uint64_t)));
+    const auto issue_sized = [&]<std::size_t capacity>(std::integral_constant<std::size_t, capacity>) {
+        ForeignCall<capacity> call{&plan, {}};
+        std::copy_n(words, count, call.words);
+        return order.call_blocks_on(target, blocks, places, call);
+    };
+    if (count <= line_words) return issue_sized(std::integral_constant<std::size_t, line_words>{});
+    if (count <= middle_words) return issue_sized(std::integral_constant<std::size_t, middle_words>{});
+    if (count <= extension_words) return issue_sized(std::integral_constant<std::size_t, extension_words>{});
+    return order.call_blocks_on(target, blocks, places, boxed(LongForeignCall{&plan, {words, words + count}}));
 }
 
 Handle issue_foreign(Initiator& initiator, int target, const Plan& plan, const std::uint64_t* words) {

@@ -7,9 +7,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <variant>
 #include <vector>
 
+#include "penstock/dependences.hpp"
 #include "penstock/machine.hpp"
 #include "plan.hpp"
 
@@ -41,11 +43,21 @@ static_assert(sizeof(ForeignCall<extension_words>) == sizeof(Extension));
 /// Entry functions for calls of this many words; the name is the plan's to set.
 Entry foreign_entry(std::size_t words) noexcept;
 
+/// The entry of the plan that this thread is issuing, for closures whose type does not say which.
+inline thread_local constinit std::uint32_t entry_to_issue = 0;
+struct EntryToIssue {
+    operator std::uint32_t() const noexcept { return entry_to_issue; }
+};
+
 /// How a closure becomes a task: with options, after others.
 using OptionsOrHandles = std::variant<CallOptions, std::vector<Handle>>;
 
 /// The same as issue_foreign below, by a machine's longer ways. `target` for calls after others; options have their own.
 Handle issue_foreign_by(Machine& machine, int target, const OptionsOrHandles& way, const Plan& plan, const std::uint64_t* words);
+
+/// The same in the order of tags. `blocks`: the memory of its arguments. `addresses`: words that hold addresses.
+Handle issue_foreign_in_order(Dependences& order, int target, const Plan& plan, const std::uint64_t* words, std::span<const ArgumentBlock> blocks,
+                              std::span<const std::uint32_t> addresses);
 
 /// Issues the plan with these words (plan.counts().total() + 1 of them) to a target, or to any.
 Handle issue_foreign(Initiator& initiator, int target, const Plan& plan, const std::uint64_t* words);

@@ -210,12 +210,20 @@ void bind_handle(nb::module_& module) {
              nb::sig("def __await__(self) -> Generator[Any, None, Any]"),
              "In a coroutine of asyncio: `await handle` gives other coroutines time, and returns what result() does.")
         .def("_notice", [](const PythonHandle& self) {
+                 if (self.interrupt != nullptr && self.interrupt->thread == PyThread_get_thread_ident() && !self.interrupt->machine.expired())
+                     return self.interrupt->descriptor;
                  const auto workers = self.pool.lock();
                  return workers == nullptr ? -1 : workers->notice();
              },
-             "Descriptor that becomes readable when a Python body completes; -1 for compiled bodies and closed machines.")
+             "Descriptor that becomes readable when a Python body, or a compiled one with notification='interrupt' that this thread called,\n"
+             "completes; -1 for others and closed machines.")
+        .def("_is_compiled", [](const PythonHandle& self) { return self.task == nullptr; }, "Does it stand for a task of a compiled body?")
         .def("_rearm", [](const PythonHandle& self) {
                  if (const auto workers = self.pool.lock()) workers->rearm();
+                 if (self.interrupt == nullptr) return;
+                 const auto machine = self.interrupt->machine.lock();
+                 const nb::gil_scoped_release release;
+                 if (machine != nullptr) machine->poll();
              }, "Finishes what has completed, and asks to be told of more.")
         .def("__eq__", [](const PythonHandle& a, const PythonHandle& b) { return a == b; })
         .def("__eq__", [](const PythonHandle&, nb::handle) { return false; })

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "penstock/error.hpp"
+#include "penstock/spmd.hpp"
 #include "python_machine.hpp"
 
 namespace penstock::python {
@@ -38,10 +39,24 @@ Integer in_range(const char* option, std::int64_t value, std::int64_t low, std::
     return static_cast<Integer>(value);
 }
 
+bool launched = false;  // with the interpreter's lock
+
+/// launch(), with advice for Python.
+void launch_from_python() {
+    try {
+        launch();
+    } catch (const UsageError&) {
+        throw UsageError("launch() comes too late: this process has several threads already, and importing NumPy starts some; call "
+                         "penstock.launch() right behind `import penstock`");
+    }
+    launched = true;
+}
+
 MachineOptions options_of(std::optional<std::int64_t> targets, std::int64_t depth, const std::string& distribution,
                           const std::string& initiation, const std::string& completion, const std::string& when_full,
                           std::int64_t pending_limit, const std::string& prefetch, bool pin, const std::string& budget, double spin,
-                          std::int64_t local_store, std::int64_t nesting_limit) {
+                          std::int64_t local_store, std::int64_t nesting_limit, const std::string& isolation,
+                          std::optional<double> time_limit, std::int64_t worker_memory) {
     constexpr std::int64_t most = std::int64_t{1} << 48;
     MachineOptions options;
     if (targets) options.targets = in_range<int>("targets", *targets, 0, MachineOptions::max_targets);
@@ -64,6 +79,14 @@ MachineOptions options_of(std::optional<std::int64_t> targets, std::int64_t dept
     options.spin = std::chrono::nanoseconds(std::llround(spin * 1e9));
     options.local_store = in_range<std::size_t>("local_store", local_store, 0, most);
     options.nesting_limit = in_range<std::uint32_t>("nesting_limit", nesting_limit, 1, 1 << 20);
+    options.isolation = choose<Isolation, 2>("isolation", isolation, {{{"none", Isolation::none}, {"process", Isolation::process}}});
+    if (options.isolation == Isolation::process && !launched)
+        throw UsageError("worker processes come from a process that penstock.launch() starts; call it right behind `import penstock`");
+    if (time_limit) {
+        if (!(*time_limit > 0 && *time_limit <= 1680)) throw UsageError("time_limit is in seconds and must be 0.001 to 1,680");
+        options.time_limit = std::chrono::nanoseconds(std::llround(*time_limit * 1e9));
+    }
+    options.worker_memory = in_range<std::size_t>("worker_memory", worker_memory, 0, most);
     return options;
 }
 
@@ -81,13 +104,17 @@ constexpr const char* call_doc =
     "`after`: handles of tasks, of the same kind of body, that complete before it starts; where one fails it does not run\n"
     "(PredecessorFailed). `priority`: 'high' goes before what waits. `then`: is called with the handle, by this thread in its next wait,\n"
     "barrier or poll once the task has completed. Of compiled bodies: `deadline`, seconds after which the task counts as late in the\n"
-    "trace, and `affine`, to send it where its data last lay.\n\n"
+    "trace; `affine`, to send it where its data last lay; `notification`, how this thread learns that it has completed ('interrupt':\n"
+    "`await` needs no thread then). A penstock.Chain is called like a compiled body.\n\n"
     "Raises ArgumentError (element type, layout, range, null, overlap), BodyError for what is no function, UsageError for what cannot\n"
     "be carried over, QueueFull and MachineGone. Costs about a microsecond, tags not included.";
 
 }  // namespace
 
 void bind_machine(nb::module_& module) {
+    module.def("launch", &launch_from_python,
+               "Forks a small process from which the worker processes of Machine(isolation='process') come. Call it before anything starts a\n"
+               "thread: right behind `import penstock`, before NumPy. Raises UsageError when it comes too late. A second call does nothing.");
     bind_handle(module);
     bind_worker_process(module);
     nb::class_<PythonMachine> machine(
@@ -102,37 +129,45 @@ void bind_machine(nb::module_& module) {
              [](PythonMachine* self, std::optional<std::int64_t> targets, std::int64_t depth, const std::string& distribution,
                 const std::string& initiation, const std::string& completion, const std::string& when_full, std::int64_t pending_limit,
                 const std::string& prefetch, bool pin, const std::string& budget, double spin, std::int64_t local_store,
-                std::int64_t nesting_limit) {
+                std::int64_t nesting_limit, const std::string& isolation, std::optional<double> time_limit, std::int64_t worker_memory) {
                  new (self) PythonMachine(options_of(targets, depth, distribution, initiation, completion, when_full, pending_limit, prefetch,
-                                                     pin, budget, spin, local_store, nesting_limit));
+                                                     pin, budget, spin, local_store, nesting_limit, isolation, time_limit, worker_memory));
              },
              nb::kw_only(), nb::arg("targets").none() = nb::none(), nb::arg("depth") = 64, nb::arg("distribution") = "balanced",
              nb::arg("initiation") = "push", nb::arg("completion") = "automatic", nb::arg("when_full") = "defer",
              nb::arg("pending_limit") = 1 << 20, nb::arg("prefetch") = "measured", nb::arg("pin") = true, nb::arg("budget") = "",
              nb::arg("spin") = 50e-6, nb::arg("local_store") = 0, nb::arg("nesting_limit") = 500,
+             nb::arg("isolation") = "none", nb::arg("time_limit").none() = nb::none(), nb::arg("worker_memory") = 0,
              nb::sig("def __init__(self, *, targets: int | None = None, depth: int = 64, "
                      "distribution: Literal['balanced', 'round_robin', 'least_loaded'] = 'balanced', "
                      "initiation: Literal['push', 'pull'] = 'push', completion: Literal['automatic', 'slot', 'line'] = 'automatic', "
                      "when_full: Literal['defer', 'wait', 'refuse'] = 'defer', pending_limit: int = 1048576, "
                      "prefetch: Literal['measured', 'always', 'never'] = 'measured', pin: bool = True, budget: str = '', "
-                     "spin: float = 5e-05, local_store: int = 0, nesting_limit: int = 500) -> None"),
+                     "spin: float = 5e-05, local_store: int = 0, nesting_limit: int = 500, "
+                     "isolation: Literal['none', 'process'] = 'none', time_limit: float | None = None, worker_memory: int = 0) -> None"),
              "`targets`: 0 to 256, by default one for each processor but the caller's; with 0 every task runs inside its call.\n"
              "`depth`: tasks that a lane holds, 1 to 1024. `distribution`: which target an unnamed task goes to. `initiation`,\n"
              "`completion`: how descriptors and completions travel. `when_full`: defer into the caller's deque up to\n"
              "`pending_limit` tasks (0: no limit), wait for a slot, or raise QueueFull. `prefetch`: of the next task's arguments.\n"
              "`pin`: each target to a processor of its own. `budget`: name of a processor budget to share with other processes.\n"
              "`spin`: seconds that an idle target spins before it sleeps. `local_store`: bytes of each target's, 0 for half of its L2 cache.\n"
-             "`nesting_limit`: how deep tasks may wait inside tasks.\n\n"
-             "Raises UsageError for values out of range, SystemError when the system gives no more threads or memory.")
+             "`nesting_limit`: how deep tasks may wait inside tasks.\n"
+             "`isolation`: 'process' runs compiled bodies in worker processes, where a crash fails its own task; penstock.launch() must have been\n"
+             "called. `time_limit`: seconds that a task may take there. `worker_memory`: bytes that a worker may take, 0 for no limit.\n\n"
+             "Raises UsageError for values out of range and without launch(), SystemError when the system gives no more threads or memory.")
         .def("call", [](PythonMachine& self, nb::handle body, const nb::args& arguments, nb::handle signature, nb::handle time_limit, nb::handle after,
-                nb::handle priority, nb::handle then, nb::handle deadline, nb::handle affine) {
-                 return self.call(Initiator::any_target, body, arguments, {signature, time_limit, after, priority, then, deadline, affine});
+                nb::handle priority, nb::handle then, nb::handle deadline, nb::handle affine,
+                nb::handle notification) {
+                 return self.call(Initiator::any_target, body, arguments, {signature, time_limit, after, priority, then, deadline, affine,
+                                  notification});
              }, nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
              nb::arg("time_limit").none() = nb::none(), nb::arg("after").none() = nb::none(), nb::arg("priority").none() = nb::none(),
              nb::arg("then").none() = nb::none(), nb::arg("deadline").none() = nb::none(), nb::arg("affine").none() = nb::none(),
+             nb::arg("notification").none() = nb::none(),
              nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | None = None, "
                      "after: Iterable[Handle] | None = None, priority: Literal['normal', 'high'] | None = None, "
-                     "then: Callable[[Handle], Any] | None = None, deadline: float | None = None, affine: bool | None = None) -> Handle"),
+                     "then: Callable[[Handle], Any] | None = None, deadline: float | None = None, affine: bool | None = None, "
+                     "notification: Literal['polled', 'mailbox', 'interrupt'] | None = None) -> Handle"),
              call_doc)
         .def("on", [](nb::handle self, int target) {
                  nb::cast<PythonMachine&>(self).live()->on(target);
@@ -197,17 +232,25 @@ void bind_machine(nb::module_& module) {
         .def("waiting_report", [](const PythonMachine& self) { return self.live()->waiting_report(); },
              "What every waiting thread waits for, a line each.");
     bind_trace(module, machine);
+    bind_resident(module, machine);
+    bind_loops(machine);
+    bind_dependences(module);
+    bind_chain(module);
 
     nb::class_<PythonTarget>(module, "Target", nb::is_final(), "One target of a machine, as the receiver of calls: machine.on(number).")
         .def("call", [](PythonTarget& self, nb::handle body, const nb::args& arguments, nb::handle signature, nb::handle time_limit, nb::handle after,
-                nb::handle priority, nb::handle then, nb::handle deadline, nb::handle affine) {
-                 return nb::cast<PythonMachine&>(self.machine).call(self.number, body, arguments, {signature, time_limit, after, priority, then, deadline, affine});
+                nb::handle priority, nb::handle then, nb::handle deadline, nb::handle affine,
+                nb::handle notification) {
+                 return nb::cast<PythonMachine&>(self.machine).call(self.number, body, arguments, {signature, time_limit, after, priority, then, deadline, affine,
+                                  notification});
              }, nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
              nb::arg("time_limit").none() = nb::none(), nb::arg("after").none() = nb::none(), nb::arg("priority").none() = nb::none(),
              nb::arg("then").none() = nb::none(), nb::arg("deadline").none() = nb::none(), nb::arg("affine").none() = nb::none(),
+             nb::arg("notification").none() = nb::none(),
              nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | None = None, "
                      "after: Iterable[Handle] | None = None, priority: Literal['normal', 'high'] | None = None, "
-                     "then: Callable[[Handle], Any] | None = None, deadline: float | None = None, affine: bool | None = None) -> Handle"),
+                     "then: Callable[[Handle], Any] | None = None, deadline: float | None = None, affine: bool | None = None, "
+                     "notification: Literal['polled', 'mailbox', 'interrupt'] | None = None) -> Handle"),
              "As Machine.call; nobody but this target runs the task.")
         .def_prop_ro("number", [](const PythonTarget& self) { return self.number; }, "Its number, from 0.");
 }

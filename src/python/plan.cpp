@@ -32,6 +32,15 @@ Plan::Plan(const std::string& name, const std::string& signature, const std::vec
     number_ = register_entry(entry_);
 }
 
+std::uint32_t Plan::resident_entry(const Entry& functions) const {
+    if (resident_number_ == 0) {
+        resident_entry_ = functions;
+        resident_entry_.name = name_;
+        resident_number_ = register_entry(resident_entry_);
+    }
+    return resident_number_;
+}
+
 void Plan::assign_forms(const std::string& signature, const std::vector<Parameter>& parameters) {
     std::size_t at = 0;
     for (std::size_t i = 0; i < arguments_.size(); ++i) {

@@ -55,6 +55,8 @@ class Plan {
     const WordCounts& counts() const noexcept { return counts_; }
     /// Number of this plan's entry in the task layer.
     std::uint32_t entry() const noexcept { return number_; }
+    /// Number of its entry for calls with resident data, made at the first one. `functions`: what runs these. With the interpreter's lock.
+    std::uint32_t resident_entry(const Entry& functions) const;
 
     /// Runs the function at words[0] with the words behind it.
     void run(const std::uint64_t* words) const { call_c(words[0], words + 1, counts_); }
@@ -71,6 +73,8 @@ class Plan {
     WordCounts counts_;
     Entry entry_{};
     std::uint32_t number_ = 0;
+    mutable Entry resident_entry_{};
+    mutable std::uint32_t resident_number_ = 0;
 };
 
 /// A name and a signature, with its plans. Kept for ever, one for each name and signature.

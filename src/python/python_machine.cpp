@@ -14,9 +14,13 @@
 #include <utility>
 #include <vector>
 
+#include "chain.hpp"
+#include "dependences.hpp"
 #include "foreign_call.hpp"
 #include "penstock/error.hpp"
+#include "penstock/isolation.hpp"
 #include "rank_session.hpp"
+#include "resident_call.hpp"
 #include "task_outcome.hpp"
 #include "words.hpp"
 
@@ -45,12 +49,21 @@ bool is_high(nb::handle priority) {
     return false;
 }
 
+Notification notification_of(nb::handle notification) {
+    if (notification.is_none()) return Notification::polled;
+    const auto text = nb::cast<std::string>(nb::str(notification));
+    if (text == "interrupt") return Notification::interrupt;
+    if (text == "mailbox") return Notification::mailbox;
+    if (text != "polled") throw UsageError("notification must be one of polled, mailbox, interrupt, not " + text);
+    return Notification::polled;
+}
+
 /// What a Python body is asked to be called with.
 void read_wishes(const CallWords& asked, TaskWishes& wishes) {
     if (!asked.time_limit.is_none()) wishes.limit = limit_of(nb::cast<double>(asked.time_limit));
     wishes.urgent = is_high(asked.priority);
-    if (!asked.deadline.is_none() || !asked.affine.is_none())
-        throw UsageError("deadline= and affine= are for compiled bodies; a Python body has time_limit=");
+    if (!asked.deadline.is_none() || !asked.affine.is_none() || !asked.notification.is_none())
+        throw UsageError("deadline=, affine= and notification= are for compiled bodies; a Python body has time_limit=");
     if (asked.after.is_none()) return;
     for (nb::handle item : asked.after) {
         const auto& handle = nb::cast<const PythonHandle&>(item);
@@ -68,7 +81,7 @@ std::function<void(Handle)> call_back(nb::handle callable, const std::shared_ptr
     return [held, ledger](Handle handle) {
         const nb::gil_scoped_acquire acquire;
         try {
-            (*held)(PythonHandle{handle, ledger, {}, {}});
+            (*held)(PythonHandle{handle, ledger, {}, {}, {}});
         } catch (nb::python_error& error) {
             error.discard_as_unraisable(*held);
         }
@@ -78,8 +91,9 @@ std::function<void(Handle)> call_back(nb::handle callable, const std::shared_ptr
 /// What a compiled body is asked to be called with.
 OptionsOrHandles way_of(const CallWords& asked, int target, const std::shared_ptr<Ledger>& ledger) {
     if (!asked.after.is_none()) {
-        if (!asked.priority.is_none() || !asked.then.is_none() || !asked.deadline.is_none() || !asked.affine.is_none())
-            throw UsageError("after= of a compiled body stands alone, without priority=, then=, deadline= and affine=");
+        if (!asked.priority.is_none() || !asked.then.is_none() || !asked.deadline.is_none() || !asked.affine.is_none() ||
+            !asked.notification.is_none() || !asked.time_limit.is_none())
+            throw UsageError("after= of a compiled body stands alone, without priority=, then=, deadline=, affine= and notification=");
         std::vector<Handle> handles;
         for (nb::handle item : asked.after) {
             const auto& handle = nb::cast<const PythonHandle&>(item);
@@ -93,6 +107,8 @@ OptionsOrHandles way_of(const CallWords& asked, int target, const std::shared_pt
     options.priority = is_high(asked.priority) ? Priority::high : Priority::normal;
     if (!asked.then.is_none()) options.then = call_back(asked.then, ledger);
     if (!asked.deadline.is_none()) options.deadline = limit_of(nb::cast<double>(asked.deadline));
+    if (!asked.time_limit.is_none()) options.time_limit = limit_of(nb::cast<double>(asked.time_limit));
+    options.notification = notification_of(asked.notification);
     options.affine = !asked.affine.is_none() && nb::cast<bool>(asked.affine);
     return options;
 }
@@ -141,6 +157,7 @@ void PythonMachine::close() {
         failure = std::current_exception();
     }
     pool_ = nullptr;
+    for (PythonDependences* order : std::exchange(orders_, {})) order->end();
     machine_ = nullptr;
     machine = nullptr;
     ledger_->sweep();
@@ -156,7 +173,7 @@ bool PythonMachine::may_block(const Machine& machine) const {
 }
 
 bool CallWords::plain() const noexcept {
-    return time_limit.is_none() && after.is_none() && priority.is_none() && then.is_none() && deadline.is_none() && affine.is_none();
+    return notification.is_none() && time_limit.is_none() && after.is_none() && priority.is_none() && then.is_none() && deadline.is_none() && affine.is_none();
 }
 
 PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& arguments, const CallWords& asked) {
@@ -172,27 +189,67 @@ PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& ar
         if (!asked.then.is_none()) handle.add_done_callback(nb::module_::import_("functools").attr("partial")(asked.then, nb::cast(handle)));
         return handle;
     }
-    if (!asked.time_limit.is_none())
-        throw UsageError("a time limit is for bodies that can be ended: Python bodies, which run in processes of their own");
+    const bool isolated = machine->options().isolation == Isolation::process;
+    if (!asked.time_limit.is_none() && !isolated)
+        throw UsageError("a time limit is for bodies that can be ended: Python bodies, which run in processes of their own, and compiled ones on a "
+                         "machine with isolation='process'");
     std::optional<OptionsOrHandles> way;
     if (!plain) way = way_of(asked, target, ledger_);
+    if (PythonChain* const chain = chain_of(body)) [[unlikely]] return call_chain(target, *chain, body, arguments, way ? &*way : nullptr);
     nb::object held_body = body_of(body, signature);
-    const Words words{*nb::inst_ptr<Body>(held_body), arguments};
+    const Words words{*nb::inst_ptr<Body>(held_body), arguments, Takes::residents};
+    const CarriedBody* const carried = isolated ? &carried_.find(*machine, words) : nullptr;
+    if (isolated && !words.later().empty())
+        throw CannotCarryOver(words.plan().name(), words.later().front().number, "resident data are kept by thread targets only");
     const auto issue = [&] {
         if (target != Initiator::any_target) machine->on(target);  // refuses a target that there is not
+        if (carried != nullptr) [[unlikely]] return issue_carried(*machine, target, way ? &*way : nullptr, *carried, words);
+        if (!words.later().empty()) [[unlikely]] return issue_resident(*machine, target, way ? &*way : nullptr, words);
         if (way) return issue_foreign_by(*machine, target, *way, words.plan(), words.data());
         return issue_foreign(machine->initiator(), target, words.plan(), words.data());
     };
-    PythonHandle handle{{}, ledger_, {}, {}};
+    Handle handle;
     if (may_block(*machine)) [[unlikely]] {
         const nb::gil_scoped_release release;
-        handle.handle = issue();
+        handle = issue();
     } else {
-        handle.handle = issue();
+        handle = issue();
     }
+    PythonHandle made = keep(handle, std::move(held_body), nb::borrow(arguments));
+    if (way) note_interrupt(made, *way, machine);
+    return made;
+}
+
+/// A handle whose completion signals a descriptor knows which, and who may poll for it.
+void PythonMachine::note_interrupt(PythonHandle& handle, const OptionsOrHandles& way, const std::shared_ptr<Machine>& machine) {
+    const auto* const options = std::get_if<CallOptions>(&way);
+    if (options == nullptr || options->notification != Notification::interrupt || machine->in_task()) return;
+    handle.interrupt = std::make_shared<const Interrupt>(machine, machine->notification_descriptor(), PyThread_get_thread_ident());
+}
+
+PythonHandle PythonMachine::call_chain(int target, PythonChain& chain, nb::handle object, const nb::args& arguments,
+                                       const OptionsOrHandles* way) {
+    const auto machine = live();
+    if (target != Initiator::any_target) machine->on(target);  // refuses a target that there is not
+    if (machine->options().isolation == Isolation::process)
+        throw CannotCarryOver(chain.name(), 0, "chains are kept by thread targets only; issue its steps as calls of their own");
+    auto issue = chain.begin(machine->initiator(), arguments);
+    Handle handle;
+    if (may_block(*machine)) {
+        const nb::gil_scoped_release release;
+        handle = issue_chain(*machine, target, way, std::move(issue));
+    } else {
+        handle = issue_chain(*machine, target, way, std::move(issue));
+    }
+    PythonHandle made = keep(handle, nb::borrow(object), nb::borrow(arguments));
+    if (way != nullptr) note_interrupt(made, *way, machine);
+    return made;
+}
+
+PythonHandle PythonMachine::keep(Handle handle, nb::object body, nb::object arguments) {
     ++issued_;
-    ledger_->keep(handle.handle, std::move(held_body), nb::borrow(arguments));
-    return handle;
+    ledger_->keep(handle, std::move(body), std::move(arguments));
+    return {handle, ledger_, {}, {}, {}};
 }
 
 // ---- Python bodies ----
@@ -230,16 +287,16 @@ std::vector<int> PythonMachine::worker_pids() const {
 PythonHandle PythonMachine::call_python(nb::handle body, const nb::tuple& arguments, nb::handle names, const TaskWishes& wishes) {
     const auto machine = live();
     if (wishes.target != Initiator::any_target) machine->on(wishes.target);  // refuses a target that there is not
-    if (machine->targets() == 0) return {{}, ledger_, run_at_once(body, arguments, names), {}};
+    if (machine->targets() == 0) return {{}, ledger_, run_at_once(body, arguments, names), {}, {}};
     const auto pool = workers();
-    return {{}, ledger_, pool->issue(body, arguments, names, wishes), pool};
+    return {{}, ledger_, pool->issue(body, arguments, names, wishes), pool, {}};
 }
 
 PythonHandle PythonMachine::submit(nb::handle body, const nb::tuple& arguments, const nb::dict& keywords) {
     if (!is_python_body(body, nb::none())) {
         if (keywords.size() != 0) throw UsageError("compiled bodies have no arguments with names");
         const nb::object none = nb::none();
-        return call(Initiator::any_target, body, nb::borrow<nb::args>(arguments), {none, none, none, none, none, none, none});
+        return call(Initiator::any_target, body, nb::borrow<nb::args>(arguments), {none, none, none, none, none, none, none, none});
     }
     if (keywords.size() == 0) return call_python(body, arguments, {}, {});
     const nb::object names = nb::tuple(keywords.keys());

@@ -9,6 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "carried_call.hpp"
+#include "foreign_call.hpp"
 #include "ledger.hpp"
 #include "penstock/machine.hpp"
 #include "python_task.hpp"
@@ -16,12 +18,20 @@
 
 namespace penstock::python {
 
+/// How a thread learns of a task that was called with notification='interrupt'.
+struct Interrupt {
+    std::weak_ptr<Machine> machine;
+    int descriptor;
+    unsigned long thread;  ///< the one that polls for it
+};
+
 /// A handle, and the ledger to tidy when its task is seen to be complete. Of a task with a Python body: the task, and who runs it.
 struct PythonHandle {
     Handle handle;
     std::shared_ptr<Ledger> ledger;
     TaskPointer task;
     std::weak_ptr<WorkerPool> pool;
+    std::shared_ptr<const Interrupt> interrupt;
 
     void wait(bool helping) const;
     bool ready() const;
@@ -42,14 +52,19 @@ std::size_t wait_any(const std::vector<PythonHandle>& handles);
 
 /// The words of a call beside its arguments; None where they were left out.
 struct CallWords {
-    nb::handle signature, time_limit, after, priority, then, deadline, affine;
+    nb::handle signature, time_limit, after, priority, then, deadline, affine, notification;
 
     bool plain() const noexcept;
 };
 
+class PythonChain;
+class PythonDependences;
+
 class PythonMachine {
   public:
     explicit PythonMachine(const MachineOptions& options);
+    PythonMachine(const PythonMachine&) = delete;
+    PythonMachine& operator=(const PythonMachine&) = delete;
 
     /// The machine, kept from being destroyed as long as the result lives. Throws MachineGone after close().
     std::shared_ptr<Machine> live() const;
@@ -71,9 +86,17 @@ class PythonMachine {
     void barrier();
     void finish();
     std::size_t held() const noexcept { return ledger_->size(); }
+    /// May issuing a call to this machine have to wait for a task? Then without the interpreter's lock.
+    bool may_block(const Machine& machine) const;
+    /// Holds what a task needs until it has completed.
+    PythonHandle keep(Handle handle, nb::object body, nb::object arguments);
+    /// Objects that end with the machine.
+    void add_order(PythonDependences& order) { orders_.push_back(&order); }
+    void remove_order(PythonDependences& order) { std::erase(orders_, &order); }
 
   private:
-    bool may_block(const Machine& machine) const;
+    PythonHandle call_chain(int target, PythonChain& chain, nb::handle object, const nb::args& arguments, const OptionsOrHandles* way);
+    static void note_interrupt(PythonHandle& handle, const OptionsOrHandles& way, const std::shared_ptr<Machine>& machine);
     TaskPointer run_at_once(nb::handle body, const nb::tuple& arguments, nb::handle names);
     void take_python_failures(std::vector<TaskPointer>& failed);
 
@@ -81,6 +104,8 @@ class PythonMachine {
     std::shared_ptr<Ledger> ledger_ = std::make_shared<Ledger>();
     std::shared_ptr<WorkerPool> pool_;  // from the first call of a Python body on
     std::vector<TaskPointer> failed_at_once_;
+    std::vector<PythonDependences*> orders_;
+    CarriedBodies carried_;
     std::size_t issued_ = 0;  // since the last barrier of any thread: how full lanes and deques can be at most
 };
 
@@ -91,6 +116,10 @@ nb::object failure_object(const TaskFailed& error);
 void bind_errors(nb::module_& module);
 void bind_worker_process(nb::module_& module);
 void bind_trace(nb::module_& module, nb::class_<PythonMachine>& machine);
+void bind_resident(nb::module_& module, nb::class_<PythonMachine>& machine);
+void bind_loops(nb::class_<PythonMachine>& machine);
+void bind_dependences(nb::module_& module);
+void bind_chain(nb::module_& module);
 void bind_topology(nb::module_& module);
 void bind_gallery(nb::module_& module);
 void bind_kernels(nb::module_& module);

@@ -23,7 +23,7 @@ std::string type_text(nb::handle value) { return nb::cast<std::string>(nb::type_
 
 }  // namespace
 
-Words::Words(const Body& body, const nb::args& arguments) {
+Words::Words(const Body& body, const nb::args& arguments, Takes takes) : takes_(takes) {
     // Kept between calls so that a call allocates nothing; nothing between here and the last use runs Python code that calls.
     thread_local std::vector<const ArrayArgument*> arrays;
     thread_local std::vector<ArgumentKind> kinds;
@@ -59,7 +59,7 @@ void Words::place_array(const Slot& slot, const ArrayArgument& array, int number
     if (slot.element.kind != ElementKind::other && array.element() != slot.element) [[unlikely]]
         refuse(number, "has elements of type " + std::string(name_of(array.element())) + ", but the body takes " +
                            std::string(name_of(slot.element)) + "; convert the array with astype()");
-    if (array.wrong() != nullptr) [[unlikely]] refuse(number, array.wrong());
+    if (array.wrong() != nullptr) [[unlikely]] return place_stand_in(slot, array, number);
     words_[slot.words[0]] = array.base();
     if (slot.form == Slot::Form::contiguous) {
         if (!array.contiguous()) [[unlikely]]
@@ -68,6 +68,28 @@ void Words::place_array(const Slot& slot, const ArrayArgument& array, int number
         words_[slot.words[1]] = array.count();
         return;
     }
+    const auto [rows, columns, pitch] = rows_of(plan_->name(), array, number);
+    words_[slot.words[1]] = rows;
+    words_[slot.words[2]] = columns;
+    words_[slot.words[3]] = static_cast<std::uint64_t>(pitch);
+}
+
+/// Also for memory that no task may have, which is refused.
+void Words::place_stand_in(const Slot& slot, const ArrayArgument& array, int number) {
+    const StandIn* const stand_in = array.stand_in();
+    if (stand_in == nullptr || stand_in->taken_by != takes_) refuse(number, array.wrong());
+    words_[slot.words[0]] = 0;
+    if (slot.form == Slot::Form::contiguous) {
+        words_[slot.words[1]] = stand_in->count;
+    } else {
+        words_[slot.words[1]] = stand_in->rows;
+        words_[slot.words[2]] = words_[slot.words[3]] = stand_in->columns;
+    }
+    later_.push_back({&slot, stand_in, slot.access, number});
+}
+
+RowsOf rows_of(const std::string& task, const ArrayArgument& array, int number) {
+    const auto refuse = [&](const std::string& what) { throw ArgumentError(task, number, what); };
     const auto item = static_cast<std::ptrdiff_t>(array.item_bytes());
     std::size_t rows = 1, columns = array.count();
     std::ptrdiff_t pitch = static_cast<std::ptrdiff_t>(columns) * item;
@@ -76,78 +98,86 @@ void Words::place_array(const Slot& slot, const ArrayArgument& array, int number
         columns = array.extent(1);
         pitch = array.stride(0);
         if (columns > 1 && array.stride(1) != item) [[unlikely]]
-            refuse(number, "has a last dimension that is not contiguous; copy it, or transpose what you pass");
+            refuse("has a last dimension that is not contiguous; copy it, or transpose what you pass");
     } else if (array.dimensions() == 1 && !array.contiguous()) {
         rows = columns;
         columns = 1;
         pitch = array.stride(0);
     } else if (array.dimensions() > 2) {
-        refuse(number, "has " + std::to_string(array.dimensions()) + " dimensions, but the body takes rows, columns and pitch; pass one plane");
+        refuse("has " + std::to_string(array.dimensions()) + " dimensions, but the body takes rows, columns and pitch; pass one plane");
     }
-    if (pitch % item != 0) [[unlikely]] refuse(number, "has rows whose distance is no whole number of elements; copy it");
-    words_[slot.words[1]] = rows;
-    words_[slot.words[2]] = columns;
-    words_[slot.words[3]] = static_cast<std::uint64_t>(pitch / item);
+    if (pitch % item != 0) [[unlikely]] refuse("has rows whose distance is no whole number of elements; copy it");
+    return {rows, columns, pitch / item};
 }
 
 void Words::place_scalar(const Slot& slot, nb::handle value, int number) {
-    std::uint64_t& word = words_[slot.words[0]];
-    const int bits = slot.element.bytes * 8;
-    if (slot.element.kind == ElementKind::floating) {
+    if (takes_ == Takes::chains) [[unlikely]] {
+        if (const StandIn* const stand_in = scalar_stand_in_of(value)) {
+            if (stand_in->element != slot.element)
+                refuse(number, "stands for a " + std::string(name_of(stand_in->element)) + ", but the body takes a " +
+                                   std::string(name_of(slot.element)) + "; a scalar parameter has exactly the type of the step's");
+            words_[slot.words[0]] = 0;
+            later_.push_back({&slot, stand_in, Access::in, number});
+            return;
+        }
+    }
+    words_[slot.words[0]] = scalar_word(plan_->name(), slot.element, value, number);
+}
+
+std::uint64_t scalar_word(const std::string& task, Element element, nb::handle value, int number) {
+    const auto refuse = [&](const std::string& what) { throw ArgumentError(task, number, what); };
+    const int bits = element.bytes * 8;
+    if (element.kind == ElementKind::floating) {
         const double number_given = PyFloat_AsDouble(value.ptr());
         if (number_given == -1 && PyErr_Occurred()) {
             PyErr_Clear();
-            refuse(number, "is a " + type_text(value) + ", but the body takes a " + std::string(name_of(slot.element)));
+            refuse("is a " + type_text(value) + ", but the body takes a " + std::string(name_of(element)));
         }
-        const bool wide = slot.element.bytes == sizeof(double);
+        const bool wide = element.bytes == sizeof(double);
         if (PyLong_Check(value.ptr()) && std::abs(number_given) >= (wide ? 0x1p53 : 0x1p24)) {
             const auto kept = nb::steal(PyLong_FromDouble(wide ? number_given : static_cast<float>(number_given)));
             if (!kept.is_valid() || PyObject_RichCompareBool(kept.ptr(), value.ptr(), Py_EQ) != 1) {
                 PyErr_Clear();
-                refuse(number, "is an integer that a " + std::string(name_of(slot.element)) + " cannot hold exactly; say float(x)");
+                refuse("is an integer that a " + std::string(name_of(element)) + " cannot hold exactly; say float(x)");
             }
         }
         if (wide) {
-            word = std::bit_cast<std::uint64_t>(number_given);
-            return;
+            return std::bit_cast<std::uint64_t>(number_given);
         }
         if (std::isfinite(number_given) && std::abs(number_given) > std::numeric_limits<float>::max())
-            refuse(number, "is too large for a float32");
-        word = std::bit_cast<std::uint32_t>(static_cast<float>(number_given));
-        return;
+            refuse("is too large for a float32");
+        return std::bit_cast<std::uint32_t>(static_cast<float>(number_given));
     }
     const auto index = nb::steal(PyNumber_Index(value.ptr()));
     if (!index.is_valid()) {
         PyErr_Clear();
-        if (slot.element.kind == ElementKind::boolean && nb::hasattr(value, "dtype") && type_text(value).starts_with("bool")) {
-            word = PyObject_IsTrue(value.ptr()) == 1;
-            return;
+        if (element.kind == ElementKind::boolean && nb::hasattr(value, "dtype") && type_text(value).starts_with("bool")) {
+            return PyObject_IsTrue(value.ptr()) == 1;
         }
-        refuse(number, "is a " + type_text(value) + ", but the body takes a " + std::string(name_of(slot.element)) +
+        refuse("is a " + type_text(value) + ", but the body takes a " + std::string(name_of(element)) +
                            (PyFloat_Check(value.ptr()) ? "; round it yourself" : PyObject_CheckBuffer(value.ptr()) ? "; say In(x), Out(x) or InOut(x) for arrays" : ""));
     }
-    const std::string range = "does not fit a " + std::string(name_of(slot.element));
-    if (slot.element.kind == ElementKind::natural) {
+    const std::string range = "does not fit a " + std::string(name_of(element));
+    if (element.kind == ElementKind::natural) {
         const std::uint64_t given = PyLong_AsUnsignedLongLong(index.ptr());
         if (PyErr_Occurred()) {
             PyErr_Clear();
-            refuse(number, range);
+            refuse(range);
         }
-        if (bits < 64 && given >> bits != 0) refuse(number, range);
-        word = given;
-        return;
+        if (bits < 64 && given >> bits != 0) refuse(range);
+        return given;
     }
     const std::int64_t given = PyLong_AsLongLong(index.ptr());
     if (given == -1 && PyErr_Occurred()) {
         PyErr_Clear();
-        refuse(number, range);
+        refuse(range);
     }
-    if (slot.element.kind == ElementKind::boolean) {
-        if (given != 0 && given != 1) refuse(number, range);
+    if (element.kind == ElementKind::boolean) {
+        if (given != 0 && given != 1) refuse(range);
     } else if (bits < 64 && (given >> (bits - 1) != 0 && given >> (bits - 1) != -1)) {
-        refuse(number, range);
+        refuse(range);
     }
-    word = static_cast<std::uint64_t>(given);
+    return static_cast<std::uint64_t>(given);
 }
 
 void check_overlap(const std::string& name, const std::vector<const ArrayArgument*>& arrays) {

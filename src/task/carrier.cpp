@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -60,6 +61,23 @@ std::byte* Carrier::copy_in(StagedPiece& piece, bool filled) {
     staged_->pieces.push_back(piece);
     if (filled) copy<true>(piece);
     return piece.copy;
+}
+
+std::byte* Carrier::bring_rows(Access access, std::byte* base, std::size_t rows, std::size_t row_bytes, std::ptrdiff_t pitch) {
+    if (rows == 0 || row_bytes == 0) return base;
+    const auto first = reinterpret_cast<std::uintptr_t>(base);
+    const auto last = reinterpret_cast<std::uintptr_t>(base + static_cast<std::ptrdiff_t>(rows - 1) * pitch);
+    if (side_.inside(std::min(first, last), std::max(first, last) + row_bytes)) return base;
+    StagedPiece piece;
+    piece.user = base;
+    piece.bytes = rows * row_bytes;
+    piece.back = access != Access::in;
+    if (rows > 1 && pitch != static_cast<std::ptrdiff_t>(row_bytes)) {
+        piece.rank = 2;
+        piece.extents = {rows, row_bytes};
+        piece.strides = {pitch, 1};
+    }
+    return copy_in(piece, access != Access::out);
 }
 
 void Carrier::refuse_box() const {

@@ -35,6 +35,25 @@ void wait_and_sum(const volatile int64_t* open, intptr_t, const double* x, intpt
 }
 void fail(int32_t code) { throw std::runtime_error("code " + std::to_string(code)); }
 void nothing() {}
+void go(int32_t how, int64_t* out, intptr_t) {
+    if (how == 1) std::raise(SIGSEGV);
+    if (how == 2) std::exit(7);
+    while (how == 3) {}
+    *out = how;
+}
+void fill(intptr_t begin, intptr_t end, int64_t* x, intptr_t, int64_t value) { for (intptr_t i = begin; i < end; ++i) x[i] += i + value; }
+void fail_at(intptr_t begin, intptr_t end, intptr_t where) { if (begin <= where && where < end) throw std::runtime_error("at it"); }
+void fail_with(const int32_t*, intptr_t n) { throw std::runtime_error("with " + std::to_string(n)); }
+void add(const float* x, intptr_t n, const float* y, intptr_t, float* out, intptr_t, float b) {
+    for (intptr_t i = 0; i < n; ++i) out[i] = x[i] + b * y[i];
+}
+void transposed(const double* x, intptr_t rows, intptr_t columns, intptr_t pitch, double* y, intptr_t, intptr_t, intptr_t other) {
+    for (intptr_t r = 0; r < rows; ++r)
+        for (intptr_t c = 0; c < columns; ++c) y[c * other + r] = x[r * pitch + c];
+}
+void look_up(const int32_t* table, intptr_t, const int64_t* at, intptr_t n, int32_t* out, intptr_t) {
+    for (intptr_t i = 0; i < n; ++i) out[i] = table[at[i]];
+}
 int32_t returns(int32_t x) { return x; }
 }
 """
@@ -45,7 +64,7 @@ class Native:
 
     def __init__(self, folder: Path) -> None:
         source = folder / "native.cpp"
-        source.write_text("#include <string>\n" + NATIVE)
+        source.write_text("#include <csignal>\n#include <cstdlib>\n#include <string>\n" + NATIVE)
         self.path = compile_library(source)
         self.library = ctypes.CDLL(str(self.path))
 
@@ -79,6 +98,11 @@ def machine():
 @pytest.fixture(scope="session")
 def scale_body(native):
     return native.body("scale", "void (const float *x, intptr_t n, float *y, intptr_t m, float a)")
+
+
+@pytest.fixture(scope="session")
+def fail(native):
+    return native.body("fail", "void (int32_t code)")
 
 
 @pytest.fixture(scope="session")

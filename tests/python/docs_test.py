@@ -35,3 +35,15 @@ def test_the_example_of_python_bodies_prints_its_results(tmp_path):
     example = start(tmp_path, "example.py", EXAMPLES[3])
     output, errors = example.communicate(timeout=100)
     assert output.splitlines() == ["[0.25 0.5  0.25]", "6", "[3, 2, 1]", "1024"], errors
+
+
+def test_the_example_of_compiled_bodies_prints_its_results(tmp_path):
+    example = start(tmp_path, "example.py", EXAMPLES[4])
+    output, errors = example.communicate(timeout=100)
+    assert output.splitlines() == ["[4. 4. 4. 4.]", "[8. 8. 8. 8.]", "[10. 10. 10. 10.]"], errors
+
+
+def test_the_example_of_worker_processes_prints_its_results(tmp_path):
+    example = start(tmp_path, "example.py", EXAMPLES[5])
+    output, errors = example.communicate(timeout=100)
+    assert output.splitlines() == ["[42 42 42]"], errors
