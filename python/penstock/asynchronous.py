@@ -1,7 +1,7 @@
 """`await handle` in asyncio: the loop watches the descriptor that a machine's workers write to.
 
-Python bodies all have one. Compiled bodies have one where the call asked for it (notification="interrupt") and the loop runs in the
-thread that called, which is the one that polls; for others a thread of the loop waits.
+Python bodies all have one. Compiled bodies have one where the call asked for it (notification="interrupt") and the loop runs
+in the thread that called, which is the one that polls; for others a thread of the loop waits.
 """
 
 import asyncio

@@ -65,7 +65,7 @@ class PredecessorFailed(TaskCancelled):
 
 
 class WorkerDied(Error):
-    """The worker that ran a task, an interpreter or a process for compiled bodies, ended before the task did: by a crash, exit or kill.
+    """The worker that ran a task (an interpreter, or a process for compiled bodies) ended before the task: crash, exit or kill.
 
     task: name of the body
     target: number of the worker
