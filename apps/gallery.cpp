@@ -8,9 +8,11 @@
 #include "apps/jacobi/jacobi.hpp"
 #include "apps/lu/lu.hpp"
 #include "apps/motion/motion.hpp"
+#include "apps/pipeline/pipeline.hpp"
 #include "apps/radix/radix.hpp"
 #include "apps/saxpy/saxpy.hpp"
 #include "apps/sgemv/sgemv.hpp"
+#include "apps/synthetic/synthetic.hpp"
 
 namespace penstock::apps {
 
@@ -23,6 +25,14 @@ std::span<const App> gallery() {
         {"conv2d", "a dense filter over an image, in strided tiles with a halo", tagged, conv2d::run},
         {"lu", "LU factorisation in contiguous blocks: thousands of tasks of half a microsecond",
          {"serial", "hand", "tagged", "dependent"}, lu::run},
+        {"synthetic",
+         "jobs of so many cycles a byte, several for each block: with and without chains and resident data",
+         {"serial", "hand", "tagged", "resident", "chains", "both"},
+         synthetic::run},
+        {"pipeline",
+         "the greater of two images, filtered and turned, in tiles: one chain a tile against a barrier behind each stage",
+         {"serial", "hand", "tagged", "chains"},
+         pipeline::run},
         {"jacobi",
          "relaxation on a line over ranks: one element from each neighbour before each sweep",
          {"serial", "shared", "push"},

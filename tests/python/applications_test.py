@@ -26,7 +26,8 @@ def run(machine, name, settings=None, inputs=None):
 
 def test_the_gallery_holds_what_the_readme_says():
     needs_fftw = [name for name, _ in ps.gallery() if name == "fft2d"]  # left out where there is no FFTW
-    assert [name for name, _ in ps.gallery()] == ["saxpy", "sgemv", "addition", "conv2d", "lu", "jacobi", "radix", "motion", *needs_fftw]
+    assert [name for name, _ in ps.gallery()] == ["saxpy", "sgemv", "addition", "conv2d", "lu", "synthetic", "pipeline",
+                                                     "jacobi", "radix", "motion", *needs_fftw]  # fmt: skip
 
 
 def test_lu_has_the_published_figures(machine):

@@ -24,7 +24,7 @@ def test_machine_tells_processors_and_targets():
 def test_gallery_lists_the_applications():
     result = invoke("gallery")
     assert result.exit_code == 0
-    for name in ("saxpy", "sgemv", "addition", "conv2d", "lu"):
+    for name in ("saxpy", "sgemv", "addition", "conv2d", "lu", "synthetic", "pipeline"):
         assert name in result.output
 
 

@@ -120,6 +120,7 @@ def _picture(picture: Picture) -> str:
 WORDS = {
     "serial": "one thread", "hand": "threaded by hand", "tagged": "tagged calls",
     "dependent": "calls in the order of their tags",
+    "resident": "tagged calls, resident data", "chains": "chains of calls", "both": "chains and resident data",
     "shared": "shared memory", "lines": "shared memory, whole lines", "push": "remote stores",
     "bulk": "bulk exchange", "pencils": "bulk exchange, row by row", "pull": "tiled pull", "choice": "push or pull, as calibrated",
 }  # fmt: skip

@@ -124,6 +124,11 @@ TEST(Inputs, of_the_wrong_type_shape_or_size_are_refused_by_name) {
     EXPECT_EQ(refused("lu", {"A", {3, 4}, std::vector<double>(12)}), "input A");
     EXPECT_EQ(refused("lu", {"A", {3, 3}, std::vector<double>(8)}), "input A");
     EXPECT_EQ(refused("conv2d", {"filter", {2, 3}, std::vector<float>(6)}), "input filter");
+    EXPECT_EQ(refused("synthetic", {"table", {3}, std::vector<float>(3)}), "input table");
+    EXPECT_EQ(refused("synthetic", {"blocks", {8}, std::vector<std::uint32_t>(8)}), "input blocks");
+    EXPECT_EQ(refused("pipeline", {"second", {4}, std::vector<float>(4)}), "input second");
+    EXPECT_EQ(refused("pipeline", {"filter", {5, 5}, std::vector<float>(25)}), "input filter");
+    EXPECT_EQ(refused("pipeline", {"map", {2, 3}, std::vector<double>(6, std::nan(""))}), "input map");
     EXPECT_EQ(refused("conv2d", {"image", {4}, std::vector<float>(4)}), "input image");
 }
 
