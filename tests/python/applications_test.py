@@ -99,6 +99,51 @@ def test_a_strip_of_a_large_image_agrees_with_opencv(machine):
     np.testing.assert_allclose(arrays["result"][strip], expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize(("words", "jobs", "cycles", "shared"), [(16384, 4, 1, None), (1000, 5, 7, 1000), (37, 1, 3, 1)])
+def test_synthetic_jobs_give_what_their_closed_form_does(words, jobs, cycles, shared, machine):
+    random = np.random.default_rng(12)
+    inputs = {"blocks": random.integers(0, 1 << 32, (9, words), np.uint32)}
+    if shared is not None:
+        inputs["table"] = random.integers(0, 1 << 32, shared, np.uint32)
+    arrays = run(machine, "synthetic", {"block_rows": jobs, "block_columns": cycles}, inputs)["arrays"]
+    modulus, multiplier = 1 << 32, 1_664_525  # of apps/synthetic/job.hpp
+    factor = pow(multiplier, cycles, modulus)
+    weight = (pow(multiplier, cycles, modulus * (multiplier - 1)) - 1) // (multiplier - 1) % modulus  # of a geometric series
+    table = arrays["table"].astype(np.uint64)
+    assert table.size == (shared or words // 5)
+    values = inputs["blocks"].astype(np.uint64)
+    for _ in range(jobs):
+        values[:, : table.size] = table
+        state = np.ones(9, np.uint64)
+        for word in range(words):
+            state = (state * np.uint64(factor) + values[:, word] * np.uint64(weight)) & np.uint64(modulus - 1)
+            values[:, word] = state
+    assert np.array_equal(arrays["result"], values)
+
+
+@pytest.mark.parametrize("turned", [None, 0.45, 2.9])
+@pytest.mark.parametrize("tile", [64, 37])
+def test_a_pipeline_of_photographs_agrees_with_opencv_and_scipy(turned, tile, coffee, machine):
+    inputs = {"first": coffee[0], "second": np.ascontiguousarray(coffee[2, ::-1])}
+    if turned is not None:
+        # No short fractions, of which many places would lie half-way between two pixels.
+        linear = 0.917 * np.array([[np.cos(turned), np.sin(turned)], [-1.2 * np.sin(turned), np.cos(turned)]])
+        inputs["map"] = np.hstack([linear, [[31.7123], [-63.2071]]])
+        inputs["filter"] = np.float32([[0.1, -0.7, 0.2], [-1.1, 5.3, -0.9], [0.3, -0.8, -0.4]])
+    arrays = run(machine, "pipeline", {"block_rows": tile, "block_columns": 2 * tile}, inputs)["arrays"]
+    weights, numbers, found = arrays["filter"].astype(np.float64), arrays["map"], arrays["result"]
+    assert found.shape == coffee[0].shape
+    greater = np.maximum(inputs["first"], inputs["second"]).astype(np.float64)
+    filtered = ndimage.correlate(greater, weights, mode="mirror")
+    by_scipy = ndimage.affine_transform(filtered, numbers[:, :2], numbers[:, 2], order=1, mode="mirror")
+    assert np.abs(found - by_scipy).max() <= 5e-6 * np.abs(weights).sum()
+    by_opencv = cv2.filter2D(cv2.max(inputs["first"], inputs["second"]), -1, arrays["filter"], borderType=cv2.BORDER_REFLECT_101)
+    columns_first = np.array([[numbers[1, 1], numbers[1, 0], numbers[1, 2]], [numbers[0, 1], numbers[0, 0], numbers[0, 2]]])
+    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    by_opencv = cv2.warpAffine(by_opencv, columns_first, found.shape[::-1], flags=flags, borderMode=cv2.BORDER_REFLECT_101)
+    assert np.abs(found - by_opencv).max() <= 0.05 * np.abs(weights).sum()  # OpenCV may take places to 1/32 of a pixel
+
+
 @pytest.mark.parametrize(("points", "sweeps"), [(57_344, 50), (1, 3), (1000, 1)])
 def test_jacobi_has_the_bits_of_numpy(points, sweeps, machine):
     random = np.random.default_rng(8)
