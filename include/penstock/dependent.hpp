@@ -29,7 +29,7 @@ namespace penstock {
 class Ring;
 struct Verdict;
 
-/// The further edges of a task with more predecessors than its line has room for.
+/// The further edges of a task with more predecessors than its lines have room for.
 template <class Policy = StandardAtomics>
 struct FarEdges {
     static constexpr std::uint32_t size = 30;
@@ -40,7 +40,9 @@ struct FarEdges {
 template <class Policy = StandardAtomics>
 class alignas(64) Dependent {
   public:
-    static constexpr std::uint32_t near_edges = 3;
+    /// Edges that lie in the line which is written when a predecessor completes, and those in the line beside it.
+    static constexpr std::uint32_t first_line_edges = 3;
+    static constexpr std::uint32_t near_edges = 11;
     /// Predecessors that one task may wait for; who has more puts tasks that do nothing in between.
     static constexpr std::uint32_t most_edges = 0xffff;
 
@@ -57,6 +59,8 @@ class alignas(64) Dependent {
         ring_ = ring;
     }
     std::uint32_t edges() const noexcept { return edges_; }
+    /// What only tasks with many predecessors use, for asking for it early.
+    const void* second_line() const noexcept { return &near_[first_line_edges]; }
     /// Must a FarEdges be given before the next come_after()?
     bool needs_room() const noexcept { return edges_ >= near_edges && (edges_ - near_edges) % FarEdges<Policy>::size == 0; }
     void give_room(FarEdges<Policy>& room) noexcept {
@@ -156,6 +160,6 @@ class alignas(64) Dependent {
 };
 
 using DependentNode = Dependent<>;
-static_assert(sizeof(DependentNode) == 64, "what is written when a predecessor completes is one line");
+static_assert(sizeof(DependentNode) == 128, "the second line is touched only by tasks with more predecessors than the first has room for");
 
 }  // namespace penstock

@@ -19,6 +19,7 @@
 #include "penstock/argument.hpp"
 #include "penstock/footprint.hpp"
 #include "penstock/initiator.hpp"
+#include "penstock/reader_list.hpp"
 #include "penstock/recording.hpp"
 
 namespace penstock {
@@ -26,7 +27,7 @@ namespace penstock {
 /// Used by one thread, the one that issues the tasks.
 class History {
   public:
-    explicit History(Initiator& initiator) : initiator_(initiator), table_(first_table) {}
+    explicit History(Initiator& initiator) : initiator_(initiator) { clear_table(first_table); }
     History(const History&) = delete;
     History& operator=(const History&) = delete;
 
@@ -75,12 +76,13 @@ class History {
         if (crowded_ != nullptr) {
             // One task that comes after all the readers, and reads in their place.
             Block& block = *crowded_;
-            Reference joined;
+            TaskReference joined;
             issue([&](Spot& spot) {
-                for (const Reference& reader : block.readers) come_after(spot, reader);
+                block.readers.each([&](const TaskReference& reader) { come_after(spot, reader); });
                 joined = {spot.ring, spot.number};
             });
-            block.readers.assign(1, joined);
+            block.readers.clear();
+            block.readers.push(joined);
             crowded_ = nullptr;
         }
         // A recording needs the blocks of completed tasks too: their order is what it keeps.
@@ -99,8 +101,8 @@ class History {
 
   private:
     static constexpr std::size_t first_table = 256;
-    static constexpr std::size_t first_look = 16;       ///< readers of one block before those that are complete are dropped
-    static constexpr std::size_t most_readers = 16'384;  ///< before they are joined
+    static constexpr std::uint32_t first_look = 16;       ///< readers of one block before those that are complete are dropped
+    static constexpr std::uint32_t most_readers = 16'384;  ///< before they are joined
 
     /// A block as it is given: rows of bytes at a pitch. No rows: an irregular one, known by its number.
     struct Key {
@@ -110,22 +112,21 @@ class History {
         std::ptrdiff_t pitch = 0;
         friend bool operator==(const Key&, const Key&) = default;
     };
-    struct Reference {
-        Ring* ring = nullptr;
-        std::uint64_t number = 0;
-    };
     struct Block;
     struct Neighbour {
         Block* block;
         bool covered;  ///< has no byte outside
     };
-    struct Block {
+    /// What is looked at for each argument is the first line; a task that writes also reads the readers, four to a line.
+    struct alignas(64) Block {
         Key key;
-        Reference writer;
-        std::vector<Reference> readers;     ///< since the last write
+        TaskReference writer;
+        std::uint32_t next_look = first_look;
+        bool alone = true;                  ///< no neighbours, and no parts
+        bool mixed = false;                 ///< readers that came with a block which this one is a part of may be older than the writer
+        ReaderList readers;                 ///< since the last write
         std::vector<Neighbour> neighbours;  ///< those with which it shares bytes
         std::vector<Block*> parts;          ///< when not empty: they make up this block, which keeps nothing itself
-        std::size_t next_look = first_look;
         Bounds bounds;
         Footprint footprint;
     };
@@ -140,47 +141,37 @@ class History {
     };
 
     static std::uint64_t hash_of(const Key& key) noexcept {
-        std::uint64_t hash = key.base * 0x9e3779b97f4a7c15u;
-        hash ^= (key.row_bytes + key.rows * 0x100000001b3u + static_cast<std::uint64_t>(key.pitch) * 0xc2b2ae3d27d4eb4fu) *
-                0x9e3779b97f4a7c15u;
-        return hash ^ hash >> 29;
+        // The highest bits choose the place: blocks at one distance from one another, as tiles are, then hardly ever meet.
+        return (key.base + key.row_bytes * 0xc2b2ae3d27d4eb4fu + key.rows * 0x165667b19e3779f9u +
+                static_cast<std::uint64_t>(key.pitch) * 0x27d4eb2f165667c5u) *
+               0x9e3779b97f4a7c15u;
     }
-    void touch_block(Spot& spot, Access access, const Key& key) {
-        const auto hash = hash_of(key);
-        for (auto i = hash;; ++i) {
-            const Place& place = table_[i & (table_.size() - 1)];
-            if (place.block == nullptr) [[unlikely]] return touch_found(spot, access, add(key, footprint_of(key)));
-            if (place.hash == hash && place.block->key == key) return touch_found(spot, access, *place.block);
-        }
-    }
-    void touch_found(Spot& spot, Access access, Block& block) {
-        if (block.parts.empty()) [[likely]] {
-            access == Access::in ? read(spot, block) : write(spot, block);
-        } else {
-            for (Block* part : block.parts) access == Access::in ? read(spot, *part) : write(spot, *part);
-        }
-    }
+    void touch_block(Spot& spot, Access access, const Key& key);
+    void touch_found(Spot& spot, Access access, Block& block);
+    void touch_several(Spot& spot, Access access, Block& block);
     void touch_irregular(Spot& spot, Access access, Footprint&& irregular);
     void read(Spot& spot, Block& block);
     void write(Spot& spot, Block& block);
-    void come_after(Spot& spot, const Reference& reference) {
+    void come_after(Spot& spot, const TaskReference& reference) {
         if (reference.ring == nullptr) return;
         initiator_.come_after(spot, *reference.ring, reference.number);
         if (recorded_ != nullptr) [[unlikely]] note_edge(spot, reference);
     }
-    void note_edge(const Spot& spot, const Reference& reference);
-    static bool complete(const Reference& reference) noexcept;
+    void note_edge(const Spot& spot, const TaskReference& reference);
+    static bool complete(const TaskReference& reference) noexcept;
     void drop_completed_readers(Block& block);
 
     static Footprint footprint_of(const Key& key);
     Block& add(const Key& key, Footprint&& footprint);
+    void clear_table(std::size_t places);
     void enter(Block& block);
     void find_neighbours(Block& block);
     void compose(Block& block);
     void forget_completed();
 
     Initiator& initiator_;
-    std::vector<Place> table_;  ///< open addressing; a power of two, at most half full
+    std::vector<Place> table_;  ///< open addressing; a power of two, at most a quarter full
+    int shift_ = 0;             ///< a hash shifted by this is a place
     std::vector<std::unique_ptr<Block>> blocks_;
     std::vector<Block*> irregular_;
     /// By size: all that are at most 2^i bytes long and longer than half of that, by where they begin.

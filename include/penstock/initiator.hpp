@@ -8,6 +8,7 @@
 // `./bench null-task` prints what each way costs.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -147,11 +148,18 @@ class alignas(128) Initiator {
 
     /// Where a dependent task is being written, until commit_dependent() or abandon_dependent().
     struct DependentSpot {
+        static constexpr std::uint64_t extensions_ahead = 4;  ///< the line of a task's extension is asked for so many tasks before
         TaskRecord* record = nullptr;
         Ring* ring = nullptr;
         DependentNode* node = nullptr;
         std::uint64_t number = 0;
         std::uint64_t serial = 0;  ///< never used twice by one initiator
+        // Edges that push_edges() pushes at the end, one after the other: a read-modify-write holds up every load behind it, so all blocks are
+        // looked up before the first.
+        static constexpr std::uint32_t most_edges_left = 8;
+        std::uint32_t edges_left = 0;
+        std::array<Ring*, most_edges_left> edge_ring;
+        std::array<std::uint64_t, most_edges_left> edge_number;
     };
 
     /// `waiter`: the target's own, or null for a thread, which gets one.
@@ -295,8 +303,11 @@ class alignas(128) Initiator {
     Ring& dependent_ring_with_room(DependentGroup& group);
     Ring& add_dependent_ring(DependentGroup& group);
     void give_back(DependentGroup& group) noexcept;
+    void push_edges(DependentSpot& spot);
     void make_room(DependentNode& node);
     void hand_on(DependentNode& node) noexcept;
+    /// A task of this ring may be taken by who has nothing else to do.
+    void tell_of_ready(Ring& ring) noexcept;
     bool dependents_drained(const std::vector<Ring*>& rings) const noexcept;
     void wait_for_dependents(const std::vector<Ring*>& rings);
     /// Throws WouldDeadlock when this wait is for a task (`handle`, or any of `scope`) that comes after one which runs on this thread.

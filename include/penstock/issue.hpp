@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "penstock/initiator.hpp"
+#include "penstock/relax.hpp"
 
 namespace penstock {
 
@@ -151,13 +152,37 @@ Handle Initiator::place_dependent(std::uint32_t entry, DependentGroup* group, in
     DependentSpot spot = begin_dependent(group, target);
     if (packed) fill<Pack>(entry, *spot.record, *spot.ring, stored...);
     else fill_box<Pack>(entry, spot.record->payload, box.release());
+    if constexpr (Pack::layout.extended) {
+        const auto ahead = static_cast<std::uint64_t>(spot.record - spot.ring->slots()) + DependentSpot::extensions_ahead;
+        prefetch_write(&spot.ring->extensions()[ahead & (spot.ring->capacity() - 1)]);
+    }
     try {
         predecessors(spot);
+        push_edges(spot);
     } catch (...) {
         abandon_dependent(spot);
         throw;
     }
     return commit_dependent(spot);
+}
+
+[[gnu::always_inline]] inline void Initiator::come_after(DependentSpot& spot, Ring& ring, std::uint64_t number) {
+    DependentNote& note = ring.note(number);
+    if (note.number == number) [[likely]] {
+        if (note.last_successor == spot.serial) return;
+        note.last_successor = spot.serial;
+        if (!note.complete) {
+            // The words of completion stand eight to a line and move less often than the task's own line.
+            if (!ring.pending().completed(number)) {
+                if (spot.edges_left == DependentSpot::most_edges_left) [[unlikely]] push_edges(spot);
+                spot.edge_ring[spot.edges_left] = &ring;
+                spot.edge_number[spot.edges_left++] = number;
+                return prefetch_write(&ring.nodes()[ring.pending().slot(number)]);
+            }
+            note.complete = true;
+        }
+    }
+    if (!ring.clean()) [[unlikely]] look_for_failure(spot, ring, number);
 }
 
 template <class Pack, class... Stored>

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include "penstock/error.hpp"
 #include "penstock/initiator.hpp"
@@ -38,12 +39,21 @@ Initiator::DependentSpot Initiator::begin_dependent(DependentGroup* given, int t
     }
     const auto slot = static_cast<std::uint32_t>(record - ring->slots());
     DependentNode& node = ring->nodes()[slot];
-    prefetch_write(&ring->nodes()[(slot + lines_ahead) & (ring->capacity() - 1)]);
+    // Lines that a completing thread wrote last come back slowly, and the next read-modify-write would wait for them.
+    const DependentNode& ahead = ring->nodes()[(slot + lines_ahead) & (ring->capacity() - 1)];
+    prefetch_write(&ahead);
+    if (node.edges() > DependentNode::first_line_edges) prefetch_write(ahead.second_line());
     for (FarEdges<>* room = node.room(); room != nullptr; room = room->more) [[unlikely]] free_rooms_.push_back(room);
     node.begin(ring, target);
     const auto number = ring->pending().appended() + 1;
     ring->note(number) = {number, 0, false};
-    return {record, ring, &node, number, ++dependent_serial_};
+    DependentSpot spot;
+    spot.record = record;
+    spot.ring = ring;
+    spot.node = &node;
+    spot.number = number;
+    spot.serial = ++dependent_serial_;
+    return spot;
 }
 
 Handle Initiator::commit_dependent(DependentSpot& spot) {
@@ -56,13 +66,28 @@ Handle Initiator::commit_dependent(DependentSpot& spot) {
 
 void Initiator::abandon_dependent(DependentSpot& spot) noexcept {
     Verdict::give(*spot.node, {"(a call that threw)", std::current_exception(), false});
+    try {
+        push_edges(spot);
+    } catch (...) {  // it has as many as it may have
+    }
     commit_dependent(spot);
 }
 
 // ---- what a task comes after ----
 
+void Initiator::push_edges(DependentSpot& spot) {
+    const auto edges = std::exchange(spot.edges_left, 0);
+    for (std::uint32_t i = 0; i < edges; ++i) {
+        Ring& ring = *spot.edge_ring[i];
+        const auto number = spot.edge_number[i];
+        if (spot.node->needs_room()) [[unlikely]] make_room(*spot.node);
+        if (spot.node->come_after(ring.nodes()[ring.pending().slot(number)])) continue;
+        ring.note(number).complete = true;
+        if (!ring.clean()) [[unlikely]] look_for_failure(spot, ring, number);
+    }
+}
+
 void Initiator::make_room(DependentNode& node) {
-    if (!node.needs_room()) [[likely]] return;
     if (node.edges() + FarEdges<>::size > DependentNode::most_edges)
         throw UsageError("a task can come after " + std::to_string(DependentNode::most_edges - FarEdges<>::size) +
                          " others at most; let some of them be followed by a task of their own, and come after that one");
@@ -72,20 +97,6 @@ void Initiator::make_room(DependentNode& node) {
     }
     node.give_room(*free_rooms_.back());
     free_rooms_.pop_back();
-}
-
-void Initiator::come_after(DependentSpot& spot, Ring& ring, std::uint64_t number) {
-    DependentNote& note = ring.note(number);
-    if (note.number == number) [[likely]] {
-        if (note.last_successor == spot.serial) return;
-        note.last_successor = spot.serial;
-        if (!note.complete) {
-            make_room(*spot.node);
-            if (spot.node->come_after(ring.nodes()[ring.pending().slot(number)])) return;
-            note.complete = true;
-        }
-    }
-    if (!ring.clean()) [[unlikely]] look_for_failure(spot, ring, number);
 }
 
 void Initiator::look_for_failure(DependentSpot& spot, Ring& ring, std::uint64_t number) {
@@ -105,7 +116,7 @@ void Initiator::come_after(DependentSpot& spot, const Handle& handle) {
     if (ring->kind() == Ring::Kind::dependent && &ring->owner() == this) return come_after(spot, *ring, number);
     if (!complete(handle, *ring)) {
         if (target_count_ != 0) {
-            make_room(*spot.node);
+            if (spot.node->needs_room()) [[unlikely]] make_room(*spot.node);
             spot.node->expect_one();
             core_.watched().add(handle, *spot.node);
             core_.wake_a_target();
@@ -196,6 +207,10 @@ void Initiator::hand_on(DependentNode& node) noexcept {
         return;
     }
     runner_->ready().push(node);
+    tell_of_ready(ring);
+}
+
+void Initiator::tell_of_ready(Ring& ring) noexcept {
     if (board_.idle_targets.load(std::memory_order_relaxed) != 0) [[unlikely]] core_.wake_a_target();
     penstock::ring(ring.owner_bell());
 }

@@ -40,18 +40,50 @@ bool same(const Footprint& a, const Footprint& b) {
 
 // ---- one access ----
 
+void History::touch_block(Spot& spot, Access access, const Key& key) {
+    const auto hash = hash_of(key);
+    for (auto i = hash >> shift_;; ++i) {
+        const Place& place = table_[i & (table_.size() - 1)];
+        if (place.block == nullptr) [[unlikely]] return touch_found(spot, access, add(key, footprint_of(key)));
+        if (place.hash == hash && place.block->key == key) [[likely]] return touch_found(spot, access, *place.block);
+    }
+}
+
+inline void History::touch_found(Spot& spot, Access access, Block& block) {
+    if (!block.alone) [[unlikely]] return touch_several(spot, access, block);
+    if (access == Access::in) {
+        come_after(spot, block.writer);
+        if (block.readers.size() >= block.next_look) [[unlikely]] drop_completed_readers(block);
+        block.readers.push({spot.ring, spot.number});
+        return;
+    }
+    // Who read it came after its last writer, so they stand for that one too.
+    if (block.readers.empty() || block.mixed) come_after(spot, block.writer);
+    block.readers.each([&](const TaskReference& reader) { come_after(spot, reader); });
+    block.writer = {spot.ring, spot.number};
+    block.readers.clear();
+    block.mixed = false;
+}
+
+void History::touch_several(Spot& spot, Access access, Block& block) {
+    if (block.parts.empty()) {
+        access == Access::in ? read(spot, block) : write(spot, block);
+    } else {
+        for (Block* part : block.parts) access == Access::in ? read(spot, *part) : write(spot, *part);
+    }
+}
+
 void History::read(Spot& spot, Block& block) {
     come_after(spot, block.writer);
     for (const Neighbour& neighbour : block.neighbours) come_after(spot, neighbour.block->writer);
     if (block.readers.size() >= block.next_look) [[unlikely]] drop_completed_readers(block);
-    block.readers.push_back({spot.ring, spot.number});
+    block.readers.push({spot.ring, spot.number});
 }
 
 void History::write(Spot& spot, Block& block) {
     const auto after_all = [&](const Block& one) {
-        // The writer too: readers that came with a block which this one is a part of may be older than it.
-        come_after(spot, one.writer);
-        for (const Reference& reader : one.readers) come_after(spot, reader);
+        if (one.readers.empty() || one.mixed) come_after(spot, one.writer);
+        one.readers.each([&](const TaskReference& reader) { come_after(spot, reader); });
     };
     after_all(block);
     for (const Neighbour& neighbour : block.neighbours) {
@@ -60,12 +92,14 @@ void History::write(Spot& spot, Block& block) {
         // Whoever touches a byte of it shares this byte with the block that is being written, and finds the writer there.
         neighbour.block->writer = {};
         neighbour.block->readers.clear();
+        neighbour.block->mixed = false;
     }
     block.writer = {spot.ring, spot.number};
     block.readers.clear();
+    block.mixed = false;
 }
 
-bool History::complete(const Reference& reference) noexcept {
+bool History::complete(const TaskReference& reference) noexcept {
     if (reference.ring == nullptr) return true;
     const DependentNote& note = reference.ring->note(reference.number);
     return note.number != reference.number || note.complete || reference.ring->pending().completed(reference.number);
@@ -74,14 +108,14 @@ bool History::complete(const Reference& reference) noexcept {
 void History::drop_completed_readers(Block& block) {
     if (recorded_ != nullptr) return;  // what has completed now will not have in the next replay
     // One that failed must still be found: what comes after it is not to run.
-    std::erase_if(block.readers, [](const Reference& reader) { return reader.ring->clean() && complete(reader); });
+    block.readers.erase_if([](const TaskReference& reader) { return reader.ring->clean() && complete(reader); });
     block.next_look = std::max(first_look, 2 * block.readers.size());
     if (block.readers.size() >= most_readers) crowded_ = &block;
 }
 
 // ---- recording ----
 
-void History::note_edge(const Spot& spot, const Reference& reference) {
+void History::note_edge(const Spot& spot, const TaskReference& reference) {
     if (reference.ring == spot.ring && reference.number == spot.number) return;
     const auto known = recorded_->numbers.find({reference.ring, reference.number});
     if (known != recorded_->numbers.end()) recorded_->edges.push_back(known->second);
@@ -143,8 +177,8 @@ History::Block& History::add(const Key& key, Footprint&& footprint) {
     find_neighbours(block);
     by_size_[static_cast<std::size_t>(std::bit_width(block.bounds.high - block.bounds.low - 1))].emplace(block.bounds.low, &block);
     if (key.rows != 0) {
-        if (2 * blocks_.size() > table_.size()) {
-            table_.assign(2 * table_.size(), {});
+        if (4 * blocks_.size() > table_.size()) {
+            clear_table(2 * table_.size());
             for (auto& one : blocks_) enter(*one);
         } else {
             enter(block);
@@ -156,10 +190,15 @@ History::Block& History::add(const Key& key, Footprint&& footprint) {
     return block;
 }
 
+void History::clear_table(std::size_t places) {
+    table_.assign(places, {});
+    shift_ = 64 - std::countr_zero(places);
+}
+
 void History::enter(Block& block) {
     if (block.key.rows == 0) return;
     const auto hash = hash_of(block.key);
-    auto i = hash;
+    auto i = hash >> shift_;
     while (table_[i & (table_.size() - 1)].block != nullptr) ++i;
     table_[i & (table_.size() - 1)] = {hash, &block};
 }
@@ -177,6 +216,7 @@ void History::find_neighbours(Block& block) {
             if (!other.bounds.meets(block.bounds) || !overlap(other.footprint, block.footprint)) continue;
             block.neighbours.push_back({&other, covers(block, other)});
             other.neighbours.push_back({&block, covers(other, block)});
+            block.alone = other.alone = false;
         }
     }
 }
@@ -200,7 +240,10 @@ void History::compose(Block& block) {
         end = one->bounds.high;
     }
     if (end != block.bounds.high) return;
-    for (Block* part : parts) part->readers.insert(part->readers.end(), block.readers.begin(), block.readers.end());
+    for (Block* part : parts) {
+        block.readers.each([part](const TaskReference& reader) { part->readers.push(reader); });
+        part->mixed = true;
+    }
     block.readers.clear();
     block.parts = std::move(parts);
 }
@@ -210,19 +253,20 @@ void History::forget_completed() {
     auto all = std::move(blocks_);
     blocks_.clear();
     irregular_.clear();
-    table_.assign(first_table, {});
+    clear_table(first_table);
     for (auto& same_size : by_size_) same_size.clear();
     for (auto& one : all) {
-        const auto failed = [](const Reference& reference) { return reference.ring != nullptr && !reference.ring->clean(); };
-        const auto done = [&](const Reference& reference) { return complete(reference) && !failed(reference); };
-        std::erase_if(one->readers, done);
+        const auto failed = [](const TaskReference& reference) { return reference.ring != nullptr && !reference.ring->clean(); };
+        const auto done = [&](const TaskReference& reference) { return complete(reference) && !failed(reference); };
+        one->readers.erase_if(done);
         if (one->readers.empty() && done(one->writer)) continue;
         Key key = one->key;
         if (key.rows == 0) key.pitch = static_cast<std::ptrdiff_t>(irregular_.size());
         Block& kept = add(key, std::move(one->footprint));
         if (key.rows == 0) irregular_.push_back(&kept);
         kept.writer = one->writer;
-        kept.readers.insert(kept.readers.end(), one->readers.begin(), one->readers.end());
+        kept.mixed = one->mixed;
+        one->readers.each([&](const TaskReference& reader) { kept.readers.push(reader); });
     }
     most_blocks_ = std::max<std::size_t>(1u << 17, 2 * blocks_.size());
 }

@@ -2,12 +2,16 @@
 // are warm; others take the oldest.
 //
 // A lock of one word, held for a few instructions: most tasks never come here (who completes a task runs one of its successors
-// itself), and who only helps must be able to pass over tasks that are not its own, which a queue without a lock cannot offer.
+// itself), and who only helps must be able to pass over tasks that are not its own, which a queue without a lock cannot offer. What
+// a push and a take cost is the transfer of a line, so the lock, the counts and the first few places share one; and a worker with nothing
+// to do takes several at once into its own queue.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -29,15 +33,16 @@ class ReadyQueue {
 
     /// Any thread.
     void push(DependentNode& node) {
-        const Locked locked(lock_);
-        const auto count = count_.load(std::memory_order_relaxed);
-        if (count == buffer_.size()) grow(count);
-        at(first_ + count) = &node;
-        count_.store(count + 1, std::memory_order_relaxed);
+        DependentNode* const one = &node;
+        push(std::span(&one, 1));
     }
+    /// The last of them is the newest.
+    void push(std::span<DependentNode* const> nodes);
     /// The task pushed last, of this scope unless it is null; null when there is none.
     DependentNode* take_newest(const Scope* only) noexcept { return take(only, true); }
     DependentNode* take_oldest(const Scope* only) noexcept { return take(only, false); }
+    /// The oldest, as many as fit into `room` but no more than half (so that others get some too), and one at least. How many.
+    std::size_t take_oldest(std::span<DependentNode*> room) noexcept;
     /// Is there one of this scope?
     bool holds(const Scope& scope) noexcept;
 
@@ -60,14 +65,22 @@ class ReadyQueue {
         std::atomic<bool>& lock_;
     };
 
-    DependentNode*& at(std::size_t place) noexcept { return buffer_[place & (buffer_.size() - 1)]; }
-    DependentNode* take(const Scope* only, bool newest) noexcept;
-    void grow(std::size_t count);
+    static constexpr std::uint32_t near_places = 4;
 
+    DependentNode*& at(std::uint32_t place) noexcept { return places_[place & mask_]; }
+    DependentNode* take(const Scope* only, bool newest) noexcept;
+    void set_count(std::uint32_t count) noexcept;
+    void grow(std::uint32_t count);
+
+    // One line.
     alignas(128) std::atomic<bool> lock_{false};
-    std::atomic<std::size_t> count_{0};  ///< written under the lock
-    std::size_t first_ = 0;
-    std::vector<DependentNode*> buffer_;  ///< a power of two
+    std::atomic<std::uint32_t> count_{0};  ///< written under the lock
+    std::uint32_t first_ = 0;
+    std::uint32_t mask_ = near_places - 1;
+    DependentNode** places_ = near_.data();
+    std::array<DependentNode*, near_places> near_{};
+    // And what it does not hold.
+    alignas(64) std::vector<DependentNode*> far_;  ///< a power of two
 };
 
 }  // namespace penstock

@@ -155,10 +155,26 @@ std::uint64_t Runner::run_ready(const Scope* only) noexcept {
     if (node == nullptr) node = ready_.take_newest(only);
     if (node == nullptr) {
         self_.core_.each_initiator([&](Initiator& other) {
-            if (node == nullptr && &other != &self_) node = other.runner_->ready_.take_oldest(only);
+            if (node != nullptr || &other == &self_) return;
+            node = only == nullptr ? take_several(other.runner_->ready_) : other.runner_->ready_.take_oldest(only);
         });
     }
     return node == nullptr ? 0 : run_dependent(*node);
+}
+
+/// The oldest; those that come with it are ready here from now on, for anybody.
+DependentNode* Runner::take_several(ReadyQueue& queue) noexcept {
+    std::array<DependentNode*, 16> several;
+    const auto count = queue.take_oldest(several);
+    if (count == 0) return nullptr;
+    if (count > 1) {
+        std::array<Ring*, several.size()> rings;  // asked now: once they are pushed they may be over at any moment
+        for (std::size_t i = 1; i < count; ++i) rings[i] = several[i]->ring();
+        std::reverse(several.begin() + 1, several.begin() + static_cast<std::ptrdiff_t>(count));
+        ready_.push(std::span(several).subspan(1, count - 1));
+        for (std::size_t i = 1; i < count; ++i) self_.tell_of_ready(*rings[i]);
+    }
+    return several[0];
 }
 
 bool Runner::can_run_ready(const Scope* only) noexcept {

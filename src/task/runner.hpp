@@ -92,6 +92,7 @@ class Runner {
 
     void run_step(Replay& replay, const ReplayStep& step, Extension& extension) noexcept;
     DependentNode* run_and_release(DependentNode& node) noexcept;
+    DependentNode* take_several(ReadyQueue& queue) noexcept;
     void pass_over(Ring& ring, DependentNode& node, const Entry& entry, const PackedArguments& arguments, std::uint64_t number) noexcept;
     std::uint64_t start_sample() noexcept;
     void end_sample(std::uint64_t begin, const TaskPayload& payload, std::byte* extension, const Ring& ring) noexcept;
