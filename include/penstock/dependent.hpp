@@ -2,7 +2,8 @@
 //
 // The list of successors is pushed to by one thread (the owner: whoever issues the tasks) and closed, once, by whoever completes the
 // task. The link to a successor lies in the successor's own line, beside the count that the completing thread is about to lower, so
-// that releasing a successor moves one line. A link is the successor's address and the number of its edge in one word.
+// that releasing a successor moves one line (two where it has more than three predecessors). A link is the successor's address and the
+// number of its edge in one word.
 //
 // Happens-before. P is a predecessor of S; everybody who may name P as a predecessor is the owner.
 //   push      the owner writes S and the link's next word, then compare-and-swaps it into P's list (release). P's completing thread

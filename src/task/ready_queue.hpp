@@ -4,7 +4,8 @@
 // A lock of one word, held for a few instructions: most tasks never come here (who completes a task runs one of its successors
 // itself), and who only helps must be able to pass over tasks that are not its own, which a queue without a lock cannot offer. What
 // a push and a take cost is the transfer of a line, so the lock, the counts and the first few places share one; and a worker with nothing
-// to do takes several at once into its own queue.
+// to do takes several at once into its own queue. A profile of `./bench dependences` showed about 4 % of a stencil task's time in this
+// queue, its lock included.
 #pragma once
 
 #include <array>
