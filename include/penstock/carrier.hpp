@@ -17,6 +17,12 @@
 
 #include "penstock/argument.hpp"
 #include "penstock/footprint.hpp"
+#include "penstock/heap.hpp"
+#include "penstock/use_count.hpp"
+
+namespace penstock::chain {
+class Image;
+}
 
 namespace penstock::isolated {
 
@@ -48,7 +54,7 @@ struct StagedPiece {
     std::array<std::ptrdiff_t, most_dimensions> strides{};  ///< in bytes
 };
 
-/// All copies of one task, freed with it.
+/// What belongs to one task on the program's side, freed with it: its copies, and what it uses of chains and resident data.
 struct StagedTask {
     explicit StagedTask(WorkerHost& its_host) noexcept : host(&its_host) {}
     ~StagedTask();
@@ -58,6 +64,9 @@ struct StagedTask {
 
     WorkerHost* host;
     std::vector<StagedPiece> pieces;
+    std::vector<Shared*> held;            ///< uses that end with the task, once `counts`
+    const chain::Image* chain = nullptr;  ///< that the task runs
+    bool counts = false;                  ///< the task is issued; before, who began the uses ends them
 };
 
 class Carrier {
@@ -68,11 +77,35 @@ class Carrier {
         if (side.lost.load(std::memory_order_relaxed) || entry > side.entries) [[unlikely]] refuse_call(entry);
     }
 
-    /// What had to be copied; null when nothing had.
+    /// What belongs to the task; null when nothing does.
     std::unique_ptr<StagedTask> take() noexcept { return std::move(staged_); }
 
     [[noreturn]] void refuse_box() const;
     [[noreturn]] void refuse_what_stays(int argument) const;
+    const std::shared_ptr<SharedHeap>& heap() const noexcept;
+    /// A use that the task has of this, and of the chain that it runs.
+    void hold(Shared& used);
+    void hold_chain(chain::Image& image);
+    /// For the checks of a chain's step. Throws CannotCarryOver for a procedure that the workers do not have.
+    Carrier for_step(std::uint32_t entry) const;
+    /// An argument that a chain's step has whatever the issue brings. Throws CannotCarryOver.
+    template <class V>
+    void check_literal(const V& value, int argument) const {
+        if constexpr (std::is_pointer_v<V>) {
+            if constexpr (std::is_function_v<std::remove_pointer_t<V>>)
+                check_function(reinterpret_cast<const void*>(value), argument);
+            else check_pointer(value, argument);
+        } else if constexpr (tagging::is_tagged<V>) {
+            Bounds bounds{};
+            footprint::check(value.value, bounds);
+            bool inside = bounds.high == 0 || side_.inside(bounds.low, bounds.high);
+            if constexpr (tagging::is_pieces<typename V::shape_type>) {
+                const auto list = reinterpret_cast<std::uintptr_t>(value.value.list().data());
+                inside = inside && side_.inside(list, list);
+            }
+            if (!inside) refuse_literal(argument);
+        }
+    }
 
     /// For closures that hold their arguments themselves, which have a member carry(Carrier&): where the worker finds `rows` rows of `row_bytes`
     /// bytes at `pitch`. The same address when they lie in the heap; that of a copy without gaps otherwise. Throws SystemError.
@@ -82,6 +115,7 @@ class Carrier {
     template <class V>
     void carry(V& value, int argument) {
         if constexpr (requires(Carrier& carrier) { value.carry(carrier); }) value.carry(*this);
+        else if constexpr (requires(Carrier& carrier) { value.carry_over(carrier, argument); }) value.carry_over(*this, argument);
         else if constexpr (requires { typename V::TakesStore; } || requires { typename V::ResidentArgument; }) refuse_what_stays(argument);
         else if constexpr (std::is_pointer_v<V>) {
             if constexpr (std::is_function_v<std::remove_pointer_t<V>>)
@@ -138,6 +172,8 @@ class Carrier {
         return reinterpret_cast<T*>(copy_in(piece, access != Access::out));
     }
     std::byte* copy_in(StagedPiece& piece, bool filled);
+    StagedTask& staged();
+    [[noreturn]] void refuse_literal(int argument) const;
     [[noreturn]] void refuse_call(std::uint32_t entry) const;
     void check_function(const void* function, int argument) const;
     void check_pointer(const void* pointer, int argument) const;

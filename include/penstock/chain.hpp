@@ -100,25 +100,33 @@ struct Mapped<ChainScalar<T>> {
 template <class... P>
 struct Task {
     using TakesStore = void;
-    const Image* image;
+    const Program* program;
 
     void run(LocalStore& store, P... parameters) const {
         struct End {
-            Image& image;
+            Image* image;
             std::uint32_t worker;
-            ~End() { image.end(worker); }
-        } const end{const_cast<Image&>(*image), store.worker()};
+            ~End() {
+                if (image != nullptr) image->end(worker);
+            }
+        } const end{program->image, store.worker()};
         if constexpr (sizeof...(P) == 0) {
-            image->run(store, nullptr);
+            program->run(store, nullptr);
         } else {
             constexpr auto offsets = value_offsets<P...>();
             alignas(16) std::byte values[offsets.back()];
             std::size_t i = 0;
             (Parameter<P>::store(values + offsets[i++], static_cast<P>(parameters)), ...);
-            image->run(store, values);
+            program->run(store, values);
         }
     }
-    void discard() const noexcept { const_cast<Image*>(image)->end(0); }
+    void discard() const noexcept { program->image->end(0); }
+    /// For worker processes: the image's copy in the shared heap. Whoever sees the completion ends the use.
+    void carry_over(isolated::Carrier& carrier, int) {
+        Image& image = *program->image;
+        program = &image.share(carrier);
+        carrier.hold_chain(image);
+    }
 };
 
 }  // namespace chain

@@ -21,11 +21,18 @@
 #include "penstock/chain_argument.hpp"
 #include "penstock/descriptor.hpp"
 #include "penstock/footprint.hpp"
+#include "penstock/heap.hpp"
 #include "penstock/local_store.hpp"
 #include "penstock/resident_argument.hpp"
 #include "penstock/use_count.hpp"
 
+namespace penstock::isolated {
+class Carrier;
+}
+
 namespace penstock::chain {
+
+class Image;
 
 /// The packed arguments of one step: the line, then the extension.
 struct alignas(64) Packed {
@@ -54,7 +61,30 @@ struct Step {
     std::uint32_t first_patch = 0;
     std::uint32_t patches = 0;
     bool extended = false;
+    /// Throws CannotCarryOver for an argument that means nothing in another process; null where nobody knows.
+    void (*check_carried)(const Packed&, const isolated::Carrier&) = nullptr;
     Packed packed{};
+};
+
+/// What a target needs to run a chain. It and all that it points to lie in an Image, or in the shared heap for worker processes.
+struct Program {
+    const Step* steps = nullptr;
+    const Patch* patches = nullptr;
+    std::size_t count = 0;  ///< steps
+    std::size_t local_bytes = 0;
+    const char* name = nullptr;
+    std::size_t name_length = 0;
+    Image* image = nullptr;  ///< whose uses the task counts; null where the program that issued it does
+
+    /// Runs all steps in order. `values`: those of the parameters, laid out by the chain. What a step throws comes out as StepFailed, and
+    /// no further step runs. Local memory is freed.
+    void run(LocalStore& store, const std::byte* values) const;
+    /// "blur (step 1 of 2 of chain sharpen)"; steps count from 1 here.
+    std::string step_name(std::size_t step) const;
+
+  private:
+    void run_patched(const Step& step, LocalStore& store, const std::byte* local, const std::byte* values) const;
+    [[noreturn]] void throw_step_failed(std::size_t step) const;
 };
 
 /// What all issues of one parameter must keep to.
@@ -109,7 +139,7 @@ class Description {
     std::mutex& mutex() noexcept { return mutex_; }
     void add_patch(const Patch& patch) { patches_.push_back(patch); }
     /// Ends the step whose patches were added.
-    void add_step(std::uint32_t entry, const Packed& packed, bool extended);
+    void add_step(std::uint32_t entry, const Packed& packed, bool extended, void (*check_carried)(const Packed&, const isolated::Carrier&) = nullptr);
     /// Forgets the patches and hazards of a step that was refused.
     void give_up_step() noexcept;
 
@@ -141,9 +171,16 @@ class Description {
 };
 
 /// What targets run. Immutable; counted.
-class Image : public Shared {
+class Image final : public Shared {
   public:
     explicit Image(const Description& description);
+    ~Image() override;
+
+    const Program& program() const noexcept { return program_; }
+    void run(LocalStore& store, const std::byte* values) const { program_.run(store, values); }
+    /// The same in the shared heap, made at the first issue to worker processes of that machine. Throws CannotCarryOver, SystemError.
+    const Program& share(isolated::Carrier& carrier);
+    void end_elsewhere() noexcept override { end(0); }
 
     /// Begins a use: of this, and of the resident data that it names. False when one of these has a newer version.
     bool begin() noexcept;
@@ -152,17 +189,21 @@ class Image : public Shared {
         for (const auto& [state, version] : versions_) version->uses.end(worker);
         uses.end(worker);
     }
-    /// Runs all steps in order. `values`: those of the parameters, laid out by the chain. What a step throws comes out as StepFailed, and
-    /// no further step runs. Local memory is freed.
-    void run(LocalStore& store, const std::byte* values) const;
     /// Bytes of the local store that its blocks take, those whose lives do not meet sharing room.
     std::size_t local_bytes() const noexcept { return local_bytes_; }
     /// Throws UsageError: the local store is smaller than this chain's blocks.
     [[noreturn]] void refuse_local_store(std::size_t bytes) const;
 
   private:
-    void run_patched(const Step& step, LocalStore& store, const std::byte* local, const std::byte* values) const;
-    [[noreturn]] void throw_step_failed(std::size_t step) const;
+    struct Copy {
+        std::shared_ptr<SharedHeap> heap;
+        Program* program = nullptr;
+    };
+    struct ResidentStep {
+        resident::Version* version = nullptr;
+        std::size_t step = 0;
+        std::uint16_t to = 0;  ///< byte of Packed
+    };
     static std::vector<std::size_t> lay_out(const std::vector<Description::Local>& locals, std::size_t& total);
 
     std::string name_;
@@ -170,7 +211,11 @@ class Image : public Shared {
     std::vector<Patch> patches_;
     std::vector<std::pair<std::size_t, std::size_t>> blocks_;  ///< local blocks: offset and bytes
     std::vector<std::pair<std::shared_ptr<resident::State>, std::shared_ptr<resident::Version>>> versions_;
+    std::vector<ResidentStep> residents_;
     std::size_t local_bytes_ = 0;
+    Program program_;
+    std::mutex mutex_;
+    std::vector<Copy> copies_;  ///< under mutex_: one for each machine of worker processes
 };
 
 }  // namespace penstock::chain

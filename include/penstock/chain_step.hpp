@@ -85,6 +85,22 @@ auto packed_form(const A& argument) {
     }
 }
 
+/// What a worker process could not use of a step: literal memory outside the shared heap, bare pointers, functions that it does not have.
+/// What stands for memory is known at the issue; resident data are carried over by the image.
+template <class Pack, class... Args>
+void check_carried(const Packed& packed, const isolated::Carrier& carrier) {
+    const PackedArguments arguments{const_cast<std::byte*>(packed.line), const_cast<std::byte*>(packed.extension.bytes), false};
+    carrier.check_literal(Pack::template load<0>(arguments), 0);
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+        [[maybe_unused]] const auto one = [&]<class A, std::size_t number>(std::type_identity<A>,
+                                                                          std::integral_constant<std::size_t, number>) {
+            if constexpr (!Mapped<A>::stands_in && !procedure::is_resident<A>)
+                carrier.check_literal(Pack::template load<number>(arguments), static_cast<int>(number));
+        };
+        (one(std::type_identity<Args>{}, std::integral_constant<std::size_t, I + 1>{}), ...);
+    }(std::index_sequence_for<Args...>{});
+}
+
 /// Resident data are named by the image, which knows their versions.
 template <class Bound>
 auto stored_form(const Bound& bound) {
@@ -123,7 +139,8 @@ Chain<P...>& Chain<P...>::add_step(const F& function, const Args&... arguments) 
             };
             store(chain::stored_form(Call::template bind<I>(name, chain::packed_form(arguments)))...);
             std::memcpy(packed.line, payload.line, sizeof payload.line);
-            description_->add_step(Steps::number, packed, Call::Pack::layout.extended);
+            description_->add_step(Steps::number, packed, Call::Pack::layout.extended,
+                                   &chain::check_carried<typename Call::Pack, Args...>);
         }(std::index_sequence_for<Args...>{});
     } catch (...) {
         description_->give_up_step();
@@ -259,7 +276,7 @@ Handle Chain<P...>::issue(Initiator& initiator, const How& how, Args&&... argume
     auto& image = begin(initiator);
     try {
         if (image.local_bytes() > initiator.local_store_bytes()) [[unlikely]] image.refuse_local_store(initiator.local_store_bytes());
-        return initiator.call_closure(how, chain::Task<P...>{&image}, std::forward<Args>(arguments)...);
+        return initiator.call_closure(how, chain::Task<P...>{&image.program()}, std::forward<Args>(arguments)...);
     } catch (...) {
         image.end(0);
         throw;

@@ -122,7 +122,10 @@ Handle Initiator::place_isolated(std::uint32_t entry, int target, Stored&... sto
         (carrier.carry(stored, argument++), ...);
         auto staged = carrier.take();
         const Spot spot = reserve_isolated(target, staged != nullptr);
-        if (staged != nullptr) spot.ring->stage(*spot.record, std::move(staged));
+        if (staged != nullptr) {
+            staged->counts = true;  // from here on nothing is refused
+            spot.ring->stage(*spot.record, std::move(staged));
+        }
         fill<Pack>(entry, *spot.record, *spot.ring, stored...);
         spot.record->payload.flags = flags;
         if (spot.lane != nullptr) return publish_in_lane(*spot.lane);

@@ -1,6 +1,7 @@
 // task layer: the local store of a target, in which arguments are staged. Sized from its L2 cache; used as a stack.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,6 +24,14 @@ class LocalStore {
     /// Which of its machine's local stores this is: the targets' first, then those of threads that help.
     std::uint32_t worker() const noexcept { return worker_; }
     void set_worker(std::uint32_t worker) noexcept { worker_ = worker; }
+    /// In a worker process: where it notes which step of a chain it runs, for who buries it, and which of its machine's workers it is, from
+    /// 1; null and 0 in threads.
+    std::atomic<std::uint32_t>* step_note() const noexcept { return step_note_; }
+    std::uint64_t incarnation() const noexcept { return incarnation_; }
+    void set_process(std::atomic<std::uint32_t>& step_note, std::uint64_t incarnation) noexcept {
+        step_note_ = &step_note;
+        incarnation_ = incarnation;
+    }
 
     /// `bytes` bytes at `alignment`, until the enclosing Mark ends. Throws std::bad_alloc.
     std::byte* allocate(std::size_t bytes);
@@ -54,6 +63,8 @@ class LocalStore {
   private:
     std::size_t capacity_;
     std::uint32_t worker_ = 0;
+    std::atomic<std::uint32_t>* step_note_ = nullptr;
+    std::uint64_t incarnation_ = 0;
     std::size_t used_ = 0;
     std::size_t staged_ = 0;
     std::unique_ptr<std::byte[]> memory_;

@@ -41,8 +41,8 @@ class ResidentBase {
     void update(const T& value) { update(std::span<const T>(&value, 1)); }
 
   protected:
-    ResidentBase(Machine& machine, std::span<const T> values)
-        : state_(std::make_shared<resident::State>(machine, std::as_bytes(values))) {}
+    ResidentBase(Machine& machine, std::span<const T> values, bool accumulates)
+        : state_(std::make_shared<resident::State>(machine, std::as_bytes(values), accumulates)) {}
 
     std::shared_ptr<resident::State> state_;
 };
@@ -53,7 +53,7 @@ template <class T>
 class Resident : public ResidentBase<T> {
   public:
     /// Throws UsageError when the resident data of the machine would be larger than a local store.
-    Resident(Machine& machine, std::span<const T> values) : ResidentBase<T>(machine, values) {}
+    Resident(Machine& machine, std::span<const T> values) : ResidentBase<T>(machine, values, false) {}
 
     template <Access access>
     auto tagged() const {
@@ -68,7 +68,7 @@ class Resident : public ResidentBase<T> {
 template <class T>
 class Accumulator : public ResidentBase<T> {
   public:
-    Accumulator(Machine& machine, std::span<const T> first) : ResidentBase<T>(machine, first) {}
+    Accumulator(Machine& machine, std::span<const T> first) : ResidentBase<T>(machine, first, true) {}
 
     template <Access access>
     auto tagged() const {

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "penstock/argument.hpp"
+#include "penstock/carrier.hpp"
+#include "penstock/heap.hpp"
 #include "penstock/landing.hpp"
 #include "penstock/local_store.hpp"
 #include "penstock/pack.hpp"
@@ -23,11 +25,31 @@ class Machine;
 
 namespace resident {
 
+/// A version as worker processes see it, in the shared heap of their machine: the bytes, and a copy for each target, which its worker
+/// fills at its first task with this version. A worker that takes a dead one's seat fills it anew, unless it is an accumulator's, which
+/// keeps what tasks have added.
+struct SharedVersion {
+    struct Copy {
+        std::byte* bytes = nullptr;
+        std::atomic<std::uint64_t> filled_by{0};  ///< the worker's incarnation; 0: nobody yet
+    };
+    std::size_t size = 0;
+    const std::byte* original = nullptr;
+    bool accumulates = false;
+    std::size_t workers = 0;
+    Copy* copies = nullptr;
+
+    std::byte* local(std::uint32_t worker, std::uint64_t incarnation) noexcept;
+};
+
 /// One set of values: the bytes as they were given, and each worker's copy.
 class Version : public Shared {
   public:
-    Version(std::span<const std::byte> bytes, std::uint64_t number, std::size_t workers);
+    Version(std::span<const std::byte> bytes, std::uint64_t number, std::size_t workers, std::size_t targets, bool accumulates);
     ~Version() override;
+
+    /// The same in the heap of the worker processes' machine, made when it is first asked for. Throws SystemError.
+    SharedVersion& share(const std::shared_ptr<SharedHeap>& heap);
 
     std::uint64_t number() const noexcept { return number_; }
     void renumber(std::uint64_t number) noexcept { number_ = number; }
@@ -38,7 +60,7 @@ class Version : public Shared {
         return copy != nullptr ? copy : make_copy(worker);
     }
     /// A worker's copy, or null. Only while no task uses this.
-    const std::byte* copy(std::uint32_t worker) const noexcept { return copies_[worker]; }
+    const std::byte* copy(std::uint32_t worker) const noexcept;
     std::size_t workers() const noexcept { return copies_.size(); }
 
   private:
@@ -47,6 +69,11 @@ class Version : public Shared {
     std::uint64_t number_;
     std::size_t size_;
     std::byte* original_;
+    std::size_t targets_;
+    bool accumulates_;
+    std::mutex mutex_;
+    std::shared_ptr<SharedHeap> heap_;               ///< of worker processes; null until share()
+    std::atomic<SharedVersion*> shared_{nullptr};
     std::vector<std::byte*> copies_;  ///< each written by its worker alone, read by others only when no task uses this
 };
 
@@ -54,7 +81,7 @@ class Version : public Shared {
 class State {
   public:
     /// Throws UsageError when the machine's resident data would not fit a local store.
-    State(Machine& machine, std::span<const std::byte> bytes);
+    State(Machine& machine, std::span<const std::byte> bytes, bool accumulates = false);
     ~State();
     State(const State&) = delete;
     State& operator=(const State&) = delete;
@@ -80,6 +107,8 @@ class State {
     std::uint64_t machine_;
     std::size_t bytes_;
     std::size_t workers_;
+    std::size_t targets_;
+    bool accumulates_;
     std::shared_ptr<std::atomic<std::size_t>> budget_;  ///< bytes of resident data of the machine, which may be gone
     mutable std::mutex mutex_;
     std::shared_ptr<Version> current_;
@@ -93,7 +122,17 @@ struct Argument {
     static constexpr Access access = access_;
     Version* version = nullptr;
     bool counted = true;
+    SharedVersion* elsewhere = nullptr;  ///< travels instead where another process runs the task
 
+    std::size_t bytes() const noexcept { return elsewhere != nullptr ? elsewhere->size : version->bytes().size(); }
+    std::byte* local(const LocalStore& store) const {
+        return elsewhere != nullptr ? elsewhere->local(store.worker(), store.incarnation()) : version->local(store.worker());
+    }
+    /// Whoever sees the completion ends the use.
+    void carry_over(isolated::Carrier& carrier, int) {
+        elsewhere = &version->share(carrier.heap());
+        carrier.hold(*version);
+    }
     void discard() const noexcept {
         if (counted) version->uses.end(0);
     }
@@ -118,7 +157,7 @@ struct Use {
 
 namespace packing {
 
-/// The address of the version; its lowest bit says that nobody counts.
+/// The address of the version; its lowest bit says that nobody counts, the next that it is a SharedVersion.
 template <Access access, class T>
 struct Codec<resident::Argument<access, T>> {
     using Stored = resident::Argument<access, T>;
@@ -126,10 +165,12 @@ struct Codec<resident::Argument<access, T>> {
     static constexpr std::size_t bytes = address_bytes;
     static bool fits(const Stored& a) noexcept { return address_fits(a.version); }
     static void store(std::byte* at, const Stored& a) noexcept {
+        if (a.elsewhere != nullptr) [[unlikely]] return store_address(at, reinterpret_cast<const std::byte*>(a.elsewhere) + 3);
         store_address(at, reinterpret_cast<const std::byte*>(a.version) + (a.counted ? 0 : 1));
     }
     static Stored load(const std::byte* at) noexcept {
         const auto word = reinterpret_cast<std::uintptr_t>(load_address(at));
+        if ((word & 2) != 0) [[unlikely]] return {nullptr, false, reinterpret_cast<resident::SharedVersion*>(word & ~std::uintptr_t{3})};
         return {reinterpret_cast<resident::Version*>(word & ~std::uintptr_t{1}), (word & 1) == 0};
     }
 };
@@ -160,7 +201,7 @@ class Landing<Parameter, resident::Argument<access, T>> {
     static constexpr bool copies = false;
     Landing(resident::Argument<access, T>& stored, LocalStore& store) : stored_(stored), worker_(store.worker()) {
         try {
-            values_ = {reinterpret_cast<T*>(stored.version->local(worker_)), stored.version->bytes().size() / sizeof(T)};
+            values_ = {reinterpret_cast<T*>(stored.local(store)), stored.bytes() / sizeof(T)};
         } catch (...) {
             end();
             throw;

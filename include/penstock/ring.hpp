@@ -112,6 +112,8 @@ class Ring {
     void forward_all() noexcept;
     /// What the task's record says. Checked, because workers can write there.
     std::string task_name(std::uint64_t number) const;
+    /// The same for a task that has not been forwarded, with the step of its chain that it was in, from 1; 0: none.
+    std::string task_name(std::uint64_t number, std::uint32_t step) const;
     std::vector<std::size_t> argument_bytes(std::uint64_t number) const;
     /// There are no workers any more: completes everything, with this failure. The rest is where it shares its completions, which it
     /// may not know yet.

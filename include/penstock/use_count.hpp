@@ -53,6 +53,8 @@ class Shared {
     Shared& operator=(const Shared&) = delete;
 
     UseCount<> uses;
+    /// Ends a use that a task in a worker process had, which cannot count here itself.
+    virtual void end_elsewhere() noexcept { uses.end(0); }
 
   private:
     friend struct LetGo;

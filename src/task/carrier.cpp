@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string>
 
+#include "penstock/chain_image.hpp"
+#include "penstock/entry.hpp"
 #include "penstock/isolation.hpp"
 #include "task/worker_host.hpp"
 
@@ -47,6 +49,8 @@ void copy(const StagedPiece& piece) noexcept {
 
 StagedTask::~StagedTask() {
     for (const auto& piece : pieces) host->give_block(piece.copy, piece.bytes);
+    if (counts)
+        for (Shared* const one : held) one->end_elsewhere();
 }
 
 void StagedTask::write_back() const noexcept {
@@ -54,8 +58,24 @@ void StagedTask::write_back() const noexcept {
         if (piece.back) copy<false>(piece);
 }
 
-std::byte* Carrier::copy_in(StagedPiece& piece, bool filled) {
+StagedTask& Carrier::staged() {
     if (staged_ == nullptr) staged_ = std::make_unique<StagedTask>(host_);
+    return *staged_;
+}
+
+const std::shared_ptr<SharedHeap>& Carrier::heap() const noexcept { return host_.heap(); }
+
+void Carrier::hold(Shared& used) { staged().held.push_back(&used); }
+
+void Carrier::hold_chain(chain::Image& image) {
+    hold(image);
+    staged().chain = &image;
+}
+
+Carrier Carrier::for_step(std::uint32_t entry) const { return {host_, side_, entry, entry_of(entry).name}; }
+
+std::byte* Carrier::copy_in(StagedPiece& piece, bool filled) {
+    staged();
     staged_->pieces.reserve(staged_->pieces.size() + 1);
     piece.copy = host_.take_block(piece.bytes);
     staged_->pieces.push_back(piece);
@@ -81,22 +101,30 @@ std::byte* Carrier::bring_rows(Access access, std::byte* base, std::size_t rows,
 }
 
 void Carrier::refuse_box() const {
-    throw CannotCarryOver(std::string(task_), 0,
-                          "its arguments do not fit a descriptor byte by byte (owned values, boxed closures, more than 192 bytes of "
-                          "scalars); put them into an array of machine.array, or use thread targets");
+    throw CannotCarryOver(
+        std::string(task_), 0,
+        "its arguments do not fit a descriptor byte by byte (owned values, boxed closures, more than 192 bytes of "
+        "scalars); put them into an array of machine.array, or use thread targets");
 }
 
 void Carrier::refuse_what_stays(int argument) const {
     throw CannotCarryOver(std::string(task_), argument,
-                          "chains and resident data live in the program's own memory; issue their steps as calls of their own, with "
-                          "data in an array of machine.array, or use thread targets");
+                          "what it holds lies in the program's own memory; put it into an array of machine.array, or use thread targets");
+}
+
+void Carrier::refuse_literal(int argument) const {
+    throw CannotCarryOver(
+        std::string(task_), argument,
+        "a chain's step has memory outside the shared heap here, which is copied to no worker; make it a parameter of the "
+        "chain, resident data, or an array of machine.array");
 }
 
 void Carrier::refuse_call(std::uint32_t entry) const {
     if (side_.lost.load()) throw WorkersLost("this machine has lost its workers; make a new one");
     throw CannotCarryOver(std::string(task_), 0,
-                          "procedure " + std::to_string(entry) + " came with a library that was loaded after launch(); name it by "
-                          "library and symbol: plugin<...>(\"library.so\", \"symbol\")");
+                          "procedure " + std::to_string(entry) +
+                              " came with a library that was loaded after launch(); name it by "
+                              "library and symbol: plugin<...>(\"library.so\", \"symbol\")");
 }
 
 void Carrier::check_function(const void* function, int argument) const {
@@ -105,17 +133,19 @@ void Carrier::check_function(const void* function, int argument) const {
     if (function == nullptr) return;
     const bool known = dladdr(function, &info) != 0 && info.dli_fbase != nullptr;
     if (known && host_.has_image(reinterpret_cast<std::uintptr_t>(info.dli_fbase))) return;
-    throw CannotCarryOver(std::string(task_), argument,
-                          "this function lies in a library that was loaded after launch(), or was made at run time; name it by library "
-                          "and symbol, plugin<...>(\"library.so\", \"symbol\"), or carry its code, machine_code<...>(bytes)");
+    throw CannotCarryOver(
+        std::string(task_), argument,
+        "this function lies in a library that was loaded after launch(), or was made at run time; name it by library "
+        "and symbol, plugin<...>(\"library.so\", \"symbol\"), or carry its code, machine_code<...>(bytes)");
 }
 
 void Carrier::check_pointer(const void* pointer, int argument) const {
     const auto at = reinterpret_cast<std::uintptr_t>(pointer);
     if (pointer == nullptr || side_.inside(at, at)) return;
-    throw CannotCarryOver(std::string(task_), argument,
-                          "a bare pointer outside the shared heap means nothing in another process; tag the argument with in, out or "
-                          "inout, or point into an array of machine.array");
+    throw CannotCarryOver(
+        std::string(task_), argument,
+        "a bare pointer outside the shared heap means nothing in another process; tag the argument with in, out or "
+        "inout, or point into an array of machine.array");
 }
 
 }  // namespace penstock::isolated

@@ -60,12 +60,14 @@ void Description::require(const Place& place, std::size_t least, std::size_t mos
     requirement.most = std::min(requirement.most, most);
 }
 
-void Description::add_step(std::uint32_t entry, const Packed& packed, bool extended) {
+void Description::add_step(std::uint32_t entry, const Packed& packed, bool extended,
+                           void (*check_carried)(const Packed&, const isolated::Carrier&)) {
     Step step;
     step.entry = entry;
     step.first_patch = static_cast<std::uint32_t>(step_patches_);
     step.patches = static_cast<std::uint32_t>(patches_.size() - step_patches_);
     step.extended = extended;
+    step.check_carried = check_carried;
     step.packed = packed;
     steps_.push_back(step);
     step_patches_ = patches_.size();

@@ -22,7 +22,9 @@ Image::Image(const Description& description)
         if (held == versions_.end()) held = versions_.emplace(held, place.state, place.state->current());
         packing::Codec<resident::Argument<Access::in, std::byte>>::store(
             reinterpret_cast<std::byte*>(&steps_[place.step].packed) + place.to, {held->second.get(), false});
+        residents_.push_back({held->second.get(), place.step, place.to});
     }
+    program_ = {steps_.data(), patches_.data(), steps_.size(), local_bytes_, name_.data(), name_.size(), this};
 }
 
 bool Image::begin() noexcept {
@@ -64,13 +66,15 @@ std::vector<std::size_t> Image::lay_out(const std::vector<Description::Local>& l
     return offsets;
 }
 
-void Image::run(LocalStore& store, const std::byte* values) const {
+void Program::run(LocalStore& store, const std::byte* values) const {
     const LocalStore::Mark mark(store);
-    const std::byte* const local = local_bytes_ == 0 ? nullptr : store.allocate(local_bytes_);
-    const Step* step = steps_.data();
-    const Step* const end = step + steps_.size();
+    const std::byte* const local = local_bytes == 0 ? nullptr : store.allocate(local_bytes);
+    auto* const note = store.step_note();
+    const Step* step = steps;
+    const Step* const end = step + count;
     try {
         for (; step != end; ++step) {
+            if (note != nullptr) note->store(static_cast<std::uint32_t>(step - steps) + 1, std::memory_order_relaxed);
             if (step->patches != 0) {
                 run_patched(*step, store, local, values);
             } else {
@@ -80,16 +84,17 @@ void Image::run(LocalStore& store, const std::byte* values) const {
             }
         }
     } catch (...) {
-        throw_step_failed(static_cast<std::size_t>(step - steps_.data()));
+        throw_step_failed(static_cast<std::size_t>(step - steps) + 1);  // the note stands until the failure is told
     }
+    if (note != nullptr) note->store(0, std::memory_order_relaxed);
 }
 
-void Image::run_patched(const Step& step, LocalStore& store, const std::byte* local, const std::byte* values) const {
+void Program::run_patched(const Step& step, LocalStore& store, const std::byte* local, const std::byte* values) const {
     Packed packed;
     std::memcpy(packed.line, step.packed.line, sizeof packed.line);
     if (step.extended) packed.extension = step.packed.extension;
     auto* const bytes = reinterpret_cast<std::byte*>(&packed);
-    const Patch* const first = patches_.data() + step.first_patch;
+    const Patch* const first = patches + step.first_patch;
     for (const Patch* patch = first; patch != first + step.patches; ++patch) {
         std::byte* const to = bytes + patch->to;
         const std::byte* const from = values + patch->from;
@@ -108,12 +113,12 @@ void Image::run_patched(const Step& step, LocalStore& store, const std::byte* lo
     entry_of(step.entry).run({packed.line, packed.extension.bytes, false}, store);
 }
 
-void Image::throw_step_failed(std::size_t step) const {
-    std::string task(entry_of(steps_[step].entry).name);
-    task += " (step " + std::to_string(step + 1) + " of " + std::to_string(steps_.size()) + " of " +
-            (name_.empty() ? "a chain" : "chain " + name_) + ")";
-    throw StepFailed{std::move(task), std::current_exception()};
+std::string Program::step_name(std::size_t step) const {
+    return std::string(entry_of(steps[step - 1].entry).name) + " (step " + std::to_string(step) + " of " + std::to_string(count) + " of " +
+           (name_length == 0 ? "a chain" : "chain " + std::string(name, name_length)) + ")";
 }
+
+void Program::throw_step_failed(std::size_t step) const { throw StepFailed{step_name(step), std::current_exception()}; }
 
 void Image::refuse_local_store(std::size_t bytes) const {
     std::string text;

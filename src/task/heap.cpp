@@ -33,14 +33,16 @@ std::shared_ptr<SharedHeap> SharedHeap::create(std::size_t addresses) {
     const auto bytes = addresses == 0 ? addresses_of_a_heap() : addresses;
     OwnedDescriptor descriptor(memfd_create("penstock heap", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (!descriptor) throw SystemError("cannot create a shared heap", errno);
-    if (ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0 || fcntl(descriptor.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
+    if (ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0 ||
+        fcntl(descriptor.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
         throw SystemError("cannot give a shared heap its size", errno);
     const std::shared_ptr<SharedHeap> heap(new SharedHeap);
     const auto window = shared_range::take(bytes);
     heap->base_ = window.base;
     heap->size_ = bytes;
     heap->process_ = getpid();
-    if (mmap(window.base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor.get(), 0) == MAP_FAILED)
+    if (mmap(window.base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor.get(), 0) ==
+        MAP_FAILED)
         throw SystemError("cannot map a shared heap", errno);
     heap->descriptor_ = descriptor.take();
     heap->free_.emplace(0, bytes);
@@ -69,7 +71,8 @@ std::byte* SharedHeap::allocate(std::size_t bytes) {
         throw MachineGone("this shared heap stayed behind in the parent of a fork; make a machine in the child");
     const auto rounded = pages::rounded_up(std::max<std::size_t>(bytes, 1), alignment);
     if (rounded < bytes || rounded > size_ || (rounded >= worth_returning && rounded > pages::available()))
-        throw SystemError("cannot get " + std::to_string(bytes) + " bytes for the shared heap; ask for less or free some", ENOMEM);
+        throw SystemError("cannot get " + std::to_string(bytes) + " bytes for the shared heap; ask for less or free some",
+                          ENOMEM);
     const std::lock_guard lock(mutex_);
     // The first hole that is large enough: what lives long gathers at the front.
     const auto hole = std::find_if(free_.begin(), free_.end(), [&](const auto& each) { return each.second >= rounded; });
@@ -94,7 +97,8 @@ void SharedHeap::release(void* block) noexcept {
     used_.erase(found);
     used_bytes_ -= bytes;
     const auto page = pages::small();
-    if (const auto from = pages::rounded_up(offset, page), until = (offset + bytes) & ~(page - 1); bytes >= worth_returning && from < until)
+    if (const auto from = pages::rounded_up(offset, page), until = (offset + bytes) & ~(page - 1);
+        bytes >= worth_returning && from < until)
         static_cast<void>(fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
                                     static_cast<off_t>(until - from)));
     auto after = free_.lower_bound(offset);

@@ -33,7 +33,8 @@ void tell(int socket, const Message& message) noexcept {
 int map_heaps(const Setup& setup, const Arrived& arrived) noexcept {
     for (std::size_t i = 0; i < setup.heaps.size(); ++i) {
         const auto& [base, bytes] = setup.heaps[i];
-        if (mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, arrived.descriptors[i].get(), 0) == MAP_FAILED)
+        if (mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, arrived.descriptors[i].get(), 0) ==
+            MAP_FAILED)
             return errno;
     }
     return 0;

@@ -134,7 +134,8 @@ trace::Snapshot Machine::snapshot() const {
         } else {
             track.role = trace::Role::target;
             track.name = "target " + std::to_string(initiator.track_);
-            snapshot.add(track, initiator.runner_->counters());
+            auto* const host = core_->host();
+            snapshot.add(track, host != nullptr ? host->seat(initiator.target_).counters : initiator.runner_->counters());
         }
     });
     return snapshot;

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "penstock/carrier.hpp"
+#include "penstock/chain_image.hpp"
 #include "penstock/entry.hpp"
 #include "penstock/relax.hpp"
 #include "penstock/ring.hpp"
@@ -49,8 +50,9 @@ bool Ring::worker_completed(std::uint64_t number) const noexcept {
     return worker_done_[pending_->slot(number)].number.load(std::memory_order_acquire) >= number;
 }
 
-// Happens-before: all that the task wrote -> the worker's done (release) -> acquire here -> what is written back -> the program's done
-// (release) -> acquire by a waiter, or by the owner before it uses the slot again. The compare-and-swap lets one thread do it.
+// Happens-before: all that the task wrote -> the worker's done (release) -> acquire here -> what is written back -> the program's
+// done (release) -> acquire by a waiter, or by the owner before it uses the slot again. The compare-and-swap lets one thread do
+// it.
 bool Ring::forward(std::uint64_t number) noexcept {
     if (pending_->completed(number)) return true;
     if (!worker_completed(number)) return false;
@@ -115,6 +117,13 @@ std::string Ring::task_name(std::uint64_t number) const {
     const TaskRecord* const record = shared_ == nullptr ? nullptr : record_of(number);
     const auto entry = record == nullptr ? 0 : record->payload.entry;
     return entry == 0 || entry >= entries.size() || entries[entry] == nullptr ? "unknown" : std::string(entries[entry]->name);
+}
+
+std::string Ring::task_name(std::uint64_t number, std::uint32_t step) const {
+    const TaskRecord* const record = step == 0 || shared_ == nullptr || staged_ == nullptr ? nullptr : record_of(number);
+    const auto* const staged = record == nullptr ? nullptr : staged_[static_cast<std::size_t>(record - slots_)].get();
+    if (staged == nullptr || staged->chain == nullptr || step > staged->chain->program().count) return task_name(number);
+    return staged->chain->program().step_name(step);
 }
 
 std::vector<std::size_t> Ring::argument_bytes(std::uint64_t number) const {

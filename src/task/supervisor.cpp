@@ -1,8 +1,8 @@
-// The supervisor of a machine's worker processes: hears of their failures, forwards what they write to stderr, ends those whose task
-// takes too long, and buries the dead: fails the task that a dead worker ran and no other, and gives its seat to a spare.
+// The supervisor of a machine's worker processes: hears of their failures, forwards what they write to stderr, ends those whose
+// task takes too long, and buries the dead: fails the task that a dead worker ran and no other, and gives its seat to a spare.
 //
-// It trusts nothing that a worker could have written over (contract 20): indices are looked up, counts are compared, and where they
-// make no sense the machine gives up its workers with a typed error for everything that is unfinished.
+// It trusts nothing that a worker could have written over (contract 20): indices are looked up, counts are compared, and where
+// they make no sense the machine gives up its workers with a typed error for everything that is unfinished.
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <span>
 
+#include "penstock/clock.hpp"
 #include "penstock/entry.hpp"
 #include "penstock/error.hpp"
 #include "store/descriptor_message.hpp"
@@ -46,7 +47,8 @@ void WorkerHost::supervise() noexcept {
     for (;;) {
         if (stopping_.load(std::memory_order_acquire)) {
             if (stop_until == steady_clock::time_point::max()) stop_until = steady_clock::now() + longest_stop;
-            const bool serving = std::any_of(workers_.begin(), workers_.end(), [](const auto& one) { return one.second->seat >= 0; });
+            const bool serving =
+                std::any_of(workers_.begin(), workers_.end(), [](const auto& one) { return one.second->seat >= 0; });
             if (!serving || lost() || steady_clock::now() > stop_until) break;
         }
         try {
@@ -75,7 +77,8 @@ void WorkerHost::look() {
         ends.push_back({worker->socket.get(), static_cast<short>(worker->seat >= 0 ? POLLIN : 0), 0});
         ends.push_back({worker->output.get(), POLLIN, 0});
     }
-    if (poll(ends.data(), ends.size(), look_again_in()) < 0 && errno != EINTR) throw SystemError("cannot wait for worker processes", errno);
+    if (poll(ends.data(), ends.size(), look_again_in()) < 0 && errno != EINTR)
+        throw SystemError("cannot wait for worker processes", errno);
     if (ends[0].revents != 0) {
         std::uint64_t count = 0;
         static_cast<void>(!read(kicked_.get(), &count, sizeof count));
@@ -119,7 +122,8 @@ void WorkerHost::hire() {
 void WorkerHost::ask_for_worker(int seat) {
     int sockets[2];
     int output[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) throw SystemError("cannot make a worker's socket", errno);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
+        throw SystemError("cannot make a worker's socket", errno);
     const OwnedDescriptor theirs(sockets[1]);
     auto worker = std::make_unique<Worker>();
     worker->socket.reset(sockets[0]);
@@ -183,7 +187,8 @@ void WorkerHost::hear(Worker& worker) {
     if (kind == Report::failed) {
         const auto& report = seat.report;
         auto cause = std::make_exception_ptr(RemoteException(text_of(report.type), text_of(report.text)));
-        ring->fail({number, ring->task_name(number), worker.seat, std::move(cause), false});
+        const auto step = seat.running.step.load(std::memory_order_relaxed);
+        ring->fail({number, ring->task_name(number, step), worker.seat, std::move(cause), false});
     } else if (ring->cancels() && ring->take_cancellation(number)) {
         const auto task = ring->task_name(number);
         auto cause = std::make_exception_ptr(TaskCancelled("task " + task + " was cancelled before it started"));
@@ -269,16 +274,18 @@ void WorkerHost::settle(Worker& worker, const News& news) {
         const auto index = seat.running.ring.load(std::memory_order_relaxed);
         const auto number = seat.running.number.load(std::memory_order_relaxed);
         const auto ordinal = seat.running.ordinal.load(std::memory_order_relaxed);
-        const auto executed = seat.executed.load(std::memory_order_relaxed);
+        const auto executed = seat.counters.tasks.value_acquire();
         Ring* const ring = ring_of(index);
         if (ring == nullptr || number == 0 || (ordinal != executed && ordinal != executed + 1))
-            throw Error("what a dead worker was doing makes no sense: it has written over the memory that it shares with the program");
+            throw Error(
+                "what a dead worker was doing makes no sense: it has written over the memory that it shares with the program");
         SharedRing& shared = *shared_[index];
         if (!complete(shared, number)) {
             fail_running(worker, *ring, number, news);
             complete_for_the_dead(shared, number);
         }
-        seat.executed.store(ordinal, std::memory_order_release);
+        seat.running.step.store(0, std::memory_order_relaxed);
+        seat.counters.tasks.add_release(ordinal - executed);
         seat.running.on.store(0, std::memory_order_release);
     } else {
         ++idle_deaths_;
@@ -296,12 +303,14 @@ void WorkerHost::settle(Worker& worker, const News& news) {
         auto first = seat.claim.first.load();
         const auto end = seat.claim.end.load();
         if (ring_of(index) == nullptr || shared_[index]->lane || first == 0 || end < first || end - first > 64)
-            throw Error("what a dead worker had claimed makes no sense: it has written over the memory that it shares with the program");
+            throw Error(
+                "what a dead worker had claimed makes no sense: it has written over the memory that it shares with the program");
         while (first < end && complete(*shared_[index], first)) ++first;
         seat.claim.first.store(first);
     }
     seat.running.timed.store(0);
     seat.busy.store(0);
+    if (seat.counters.idle_ticks.running()) seat.counters.idle_ticks.end(Clock::ticks());
     seat.bell.parked.store(0);
     clocks_[static_cast<std::size_t>(worker.seat)] = {};
     // Whoever sleeps may have been about to be woken by the dead.
@@ -310,7 +319,7 @@ void WorkerHost::settle(Worker& worker, const News& news) {
 
 void WorkerHost::fail_running(Worker& worker, Ring& ring, std::uint64_t number, const News& news) {
     WorkerDied::Facts facts;
-    facts.task = ring.task_name(number);
+    facts.task = ring.task_name(number, seats_[worker.seat].running.step.load(std::memory_order_relaxed));
     facts.target = worker.seat;
     facts.pid = news.pid;
     if (WIFSIGNALED(news.status)) {
@@ -359,8 +368,8 @@ bool WorkerHost::sound() {
         const auto* const shared = shared_[i];
         if (board_->rings[i] != shared) return false;
         const auto& header = headers_[i];
-        if (shared->index != i || shared->slots != header.slots || shared->done != header.done || shared->owner_bell != header.bell ||
-            shared->capacity != header.capacity || shared->lane != header.lane)
+        if (shared->index != i || shared->slots != header.slots || shared->done != header.done ||
+            shared->owner_bell != header.bell || shared->capacity != header.capacity || shared->lane != header.lane)
             return false;
     }
     return true;
@@ -389,7 +398,8 @@ void WorkerHost::give_up(const std::string& why) noexcept {
         wait_for_ends();
         workers_.clear();
         missing_.clear();
-        const auto cause = std::make_exception_ptr(WorkersLost(why + "; all unfinished tasks of this machine have failed, make a new one"));
+        const auto cause =
+            std::make_exception_ptr(WorkersLost(why + "; all unfinished tasks of this machine have failed, make a new one"));
         const std::lock_guard lock(mutex_);
         for (std::size_t i = 0; i < rings_.size(); ++i)
             rings_[i]->give_up(cause, shared_[i]->credits, headers_[i].slots, headers_[i].done);

@@ -1,5 +1,5 @@
-// A worker process: takes a seat and runs what comes there, as a thread target does (target.cpp), until the machine stops or a task
-// ends the process.
+// A worker process: takes a seat and runs what comes there, as a thread target does (target.cpp), until the machine stops or a
+// task ends the process.
 #include <cxxabi.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -16,10 +16,12 @@
 #include <string_view>
 #include <vector>
 
+#include "penstock/clock.hpp"
 #include "penstock/entry.hpp"
 #include "penstock/local_store.hpp"
 #include "penstock/topology.hpp"
 #include "task/keeper.hpp"
+#include "task/step_failed.hpp"
 #include "task/target.hpp"
 #include "task/worker_board.hpp"
 
@@ -42,6 +44,12 @@ void write_exception(Report& report) noexcept {
     const std::string_view type_name = name != nullptr ? name : type != nullptr ? type->name() : "unknown";
     try {
         throw;
+    } catch (const chain::StepFailed& step) {  // which step it was stands in the note
+        try {
+            std::rethrow_exception(step.cause);
+        } catch (...) {
+            write_exception(report);
+        }
     } catch (const std::exception& error) {
         say(type_name, error.what());
     } catch (...) {
@@ -58,7 +66,10 @@ class Worker {
           index_(seat),
           seat_(board.seat[seat]),
           store_(board.local_store),
-          waiter_(policy(board), seat_.bell) {}
+          waiter_(policy(board), seat_.bell) {
+        store_.set_worker(seat);
+        store_.set_process(seat_.running.step, board.workers.fetch_add(1, std::memory_order_relaxed) + 1);
+    }
 
     [[noreturn]] void live() noexcept {
         finish_claim();  // what the seat's last worker had claimed and did not come to
@@ -78,12 +89,22 @@ class Worker {
             if (++misses < Target::looks_before_idle) continue;
             if (board_.stopping.load(std::memory_order_acquire) != 0) leave(0);
             seat_.busy.store(0, std::memory_order_relaxed);
-            waiter_.wait([this] { return something_waits(); }, {"tasks", 0});
+            idle();
             misses = 0;
         }
     }
 
   private:
+    void idle() noexcept {
+        auto& counters = seat_.counters;
+        const auto parks = waiter_.parks();
+        counters.idle_periods.add();
+        counters.idle_ticks.begin(Clock::ticks());
+        waiter_.wait([this] { return something_waits(); }, {"tasks", 0});
+        counters.parks.add(waiter_.parks() - parks);
+        counters.idle_ticks.end(Clock::ticks());
+    }
+
     struct Lane {
         SharedRing* ring;
         Consumer<TaskPayload> consumer;
@@ -167,10 +188,13 @@ class Worker {
             // What an initiator sent to this target alone keeps its order: first what is in its lane.
             if (before_lanes && ring->only_target >= 0 && in_lane_of(deques.owner_bell)) continue;
             const auto share = ring->only_target >= 0 ? 1 : board_.seats + 1;
-            if (!claim_with_journal(ring->claims, seat_.claim, index_ + 1, ring->index, Target::most_claimed, share, [&](std::uint64_t number) {
-                    return ring->record(number).sequence.load(std::memory_order_acquire) >> 1 == number;
-                }))
+            if (!claim_with_journal(ring->claims, seat_.claim, index_ + 1, ring->index, Target::most_claimed, share,
+                                    [&](std::uint64_t number) {
+                                        return ring->record(number).sequence.load(std::memory_order_acquire) >> 1 == number;
+                                    }))
                 continue;
+            seat_.counters.pulled.add(seat_.claim.end.load(std::memory_order_relaxed) -
+                                      seat_.claim.first.load(std::memory_order_relaxed));
             finish_claim();
             return true;
         }
@@ -216,12 +240,12 @@ class Worker {
 
     // ---- one task ----
 
-    /// The note stands from before the task begins until it is complete and counted, so that whoever buries this process knows whether
-    /// it was in a task, and counts what it did not come to count.
+    /// The note stands from before the task begins until it is complete and counted, so that whoever buries this process knows
+    /// whether it was in a task, and counts what it did not come to count.
     template <class Complete>
     void run(SharedRing& ring, TaskRecord& record, Extension& extension, std::uint64_t number, Complete&& complete) noexcept {
         auto& note = seat_.running;
-        const auto ordinal = seat_.executed.load(std::memory_order_relaxed) + 1;
+        const auto ordinal = seat_.counters.tasks.value() + 1;
         note.ring.store(ring.index, std::memory_order_relaxed);
         note.number.store(number, std::memory_order_relaxed);
         note.ordinal.store(ordinal, std::memory_order_relaxed);
@@ -232,17 +256,21 @@ class Worker {
         if (!asks || ask(Report::may_start) == Answer::go_on) [[likely]] {
             const bool timed = board_.all_timed || record.payload.flags >> limit_shift != 0;
             if (timed) [[unlikely]] note.timed.store(2 * ordinal, std::memory_order_release);
+            const std::uint64_t begin = --until_sample_ == 0 ? Clock::ticks() : 0;
             try {
                 entry_of(record.payload.entry).run({record.payload.line, extension.bytes, false}, store_);
                 if (timed) [[unlikely]] came_in_time(2 * ordinal);
             } catch (...) {
                 if (timed) came_in_time(2 * ordinal);
                 write_exception(seat_.report);
+                seat_.counters.failed.add();
                 ask(Report::failed);
+                note.step.store(0, std::memory_order_relaxed);
             }
+            if (begin != 0) [[unlikely]] end_sample(begin);
         }
         complete();
-        seat_.executed.store(ordinal, std::memory_order_release);
+        seat_.counters.tasks.add_release();
         note.on.store(0, std::memory_order_release);
         penstock::ring(*ring.owner_bell);
     }
@@ -251,6 +279,13 @@ class Worker {
     [[gnu::noinline, gnu::cold]] void came_in_time(std::uint64_t mark) noexcept {
         if (seat_.running.timed.compare_exchange_strong(mark, 0, std::memory_order_acq_rel)) return;
         for (;;) pause();
+    }
+
+    [[gnu::noinline, gnu::cold]] void end_sample(std::uint64_t begin) noexcept {
+        seat_.counters.sampled_tasks.add();
+        seat_.counters.sampled_compute_ticks.add(Clock::ticks() - begin);
+        if (const auto staged = store_.take_staged()) seat_.counters.staged_bytes.add(staged * trace::tasks_a_sample);
+        until_sample_ = trace::tasks_a_sample;
     }
 
     /// Tells the program about the task that is running and waits for its answer.
@@ -272,6 +307,7 @@ class Worker {
     std::uint32_t index_;
     Seat& seat_;
     std::uint32_t rings_ = 0;
+    std::uint32_t until_sample_ = 1;
     std::vector<Lane> lanes_;
     std::vector<Deques> deques_;
     std::size_t next_initiator_ = 0;  ///< where the last claim was looked for

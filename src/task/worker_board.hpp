@@ -15,6 +15,7 @@
 #include "penstock/journalled_claim.hpp"
 #include "penstock/options.hpp"
 #include "penstock/pending.hpp"
+#include "penstock/trace_counters.hpp"
 #include "penstock/waiter.hpp"
 
 namespace penstock::isolated {
@@ -46,11 +47,12 @@ struct RunningNote {
     std::atomic<std::uint32_t> on{0};        ///< 1 from before the task starts until after it is complete and counted
     std::atomic<std::uint32_t> ring{0};
     std::atomic<std::uint64_t> number{0};
-    std::atomic<std::uint64_t> ordinal{0};   ///< what `executed` becomes with this task
+    std::atomic<std::uint64_t> ordinal{0};   ///< what `counters.tasks` becomes with this task
     std::atomic<std::uint32_t> flags{0};     ///< of the descriptor: its time limit
     /// Of a task with a time limit: 2 * ordinal while it runs. The supervisor makes it odd before it ends the worker, the worker 0
     /// when the task has returned: whoever comes second has lost, so that no later task is ended for this one.
     std::atomic<std::uint64_t> timed{0};
+    std::atomic<std::uint32_t> step{0};  ///< of the chain that runs, from 1; 0: none
 };
 
 /// What a worker has to tell or to ask about its task. It waits for the answer.
@@ -65,8 +67,8 @@ struct Report {
 struct Seat {
     // The worker's, with every task.
     alignas(128) RunningNote running;
-    std::atomic<std::uint64_t> executed{0};
     ClaimNote<> claim;
+    trace::TargetCounters counters;
     // The worker's, now and then; read by those who issue.
     alignas(128) Doorbell bell;
     alignas(128) std::atomic<std::uint32_t> busy{0};
@@ -89,6 +91,7 @@ struct Board {
     bool all_timed = false;          ///< tasks have a time limit also where they bring none
     std::uint64_t memory_limit = 0;  ///< bytes of private memory a worker may take; 0: no limit
     std::atomic<std::uint32_t> stopping{0};
+    std::atomic<std::uint64_t> workers{0};  ///< that have taken a seat so far; the workers'
     std::atomic<std::uint32_t> ring_count{0};
     std::array<SharedRing*, most_rings> rings{};
 };

@@ -20,7 +20,8 @@ namespace penstock {
 namespace {
 
 std::string describe(const WorkerDied::Facts& facts) {
-    std::string text = "the worker process of target " + std::to_string(facts.target) + " (process " + std::to_string(facts.pid) + ") ";
+    std::string text =
+        "the worker process of target " + std::to_string(facts.target) + " (process " + std::to_string(facts.pid) + ") ";
     if (facts.time_limit)
         text += "was ended because the task took longer than its limit of " +
                 std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(*facts.time_limit).count()) + " ms";
@@ -66,8 +67,8 @@ std::size_t block_size(std::size_t bytes) noexcept { return std::bit_ceil(std::m
 
 }  // namespace
 
-WorkerHost::WorkerHost(const MachineOptions& options, std::shared_ptr<SharedHeap> heap, const std::vector<int>& processors, WaitPolicy policy,
-                       std::size_t local_store)
+WorkerHost::WorkerHost(const MachineOptions& options, std::shared_ptr<SharedHeap> heap, const std::vector<int>& processors,
+                       WaitPolicy policy, std::size_t local_store)
     : options_(options), heap_(std::move(heap)), control_(SharedHeap::create(control_addresses)), clocks_(processors.size()) {
     const auto limit = options.time_limit;
     if (limit.count() != 0 && (limit < std::chrono::milliseconds(1) || limit > longest_limit))
@@ -161,7 +162,8 @@ SharedRing& WorkerHost::make_ring(Ring& ring, bool lane, int only_target, Doorbe
     // give_up() says that all is lost before it takes the lock, so a ring is either refused here or found there.
     if (lost()) throw WorkersLost("this machine has lost its workers; make a new one");
     if (rings_.size() == Board::most_rings)
-        throw SystemError("this machine has as many lanes and deques as its workers can look at; let fewer threads issue tasks", ENOSPC);
+        throw SystemError("this machine has as many lanes and deques as its workers can look at; let fewer threads issue tasks",
+                          ENOSPC);
     shared->index = static_cast<std::uint32_t>(rings_.size());
     rings_.push_back(&ring);
     shared_.push_back(shared);
@@ -173,7 +175,7 @@ SharedRing& WorkerHost::make_ring(Ring& ring, bool lane, int only_target, Doorbe
 
 std::uint64_t WorkerHost::executed() const noexcept {
     std::uint64_t sum = 0;
-    for (std::size_t s = 0; s < clocks_.size(); ++s) sum += seats_[s].executed.load(std::memory_order_acquire);
+    for (std::size_t s = 0; s < clocks_.size(); ++s) sum += seats_[s].counters.tasks.value_acquire();
     return sum;
 }
 

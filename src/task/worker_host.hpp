@@ -39,6 +39,7 @@ class WorkerHost {
     /// Lets the workers end and waits for them. When all tasks have been executed.
     void stop() noexcept;
 
+    const std::shared_ptr<SharedHeap>& heap() const noexcept { return heap_; }
     const CallSide& call_side() const noexcept { return side_; }
     Seat& seat(int target) noexcept { return seats_[target]; }
     /// Memory for a bell that workers ring.

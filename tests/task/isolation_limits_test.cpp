@@ -1,5 +1,5 @@
-// Targets in worker processes: what cannot be carried over, code that comes later, memory that runs out or is written over, and kills at
-// any moment.
+// Targets in worker processes: what cannot be carried over, code that comes later, memory that runs out or is written over, and
+// kills at any moment.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,7 +15,6 @@
 #include <thread>
 #include <vector>
 
-#include "penstock/chain.hpp"
 #include "penstock/error.hpp"
 #include "penstock/plugin.hpp"
 #include "tests/task/isolation_support.hpp"
@@ -53,9 +52,6 @@ TEST(IsolationRefusals, what_cannot_be_carried_over_is_refused_at_the_call_with_
     machine.call([](int* value) { *value = 5; }, there.data()).wait();
     EXPECT_EQ(there[0], 5);
     machine.call(&nothing).wait();
-    penstock::Chain<> chain;
-    chain.add<nothing>();
-    EXPECT_NE(message_of<CannotCarryOver>([&] { machine.call(chain); }).find("chains"), std::string::npos);
     EXPECT_THROW(machine.after(machine.call<nothing>()).call<nothing>(), CannotCarryOver);
     machine.barrier();
 }
@@ -108,11 +104,18 @@ TEST(IsolationCode, a_procedure_is_named_by_library_and_symbol) {
         auto from = machine.array<char>(4);
         auto to = machine.array<char>(4);
         std::memcpy(from.data(), "abcd", 4);
-        machine.call(penstock::plugin<Swab>("libc.so.6", "swab"), static_cast<const void*>(from.data()), static_cast<void*>(to.data()), 4).wait();
+        machine
+            .call(penstock::plugin<Swab>("libc.so.6", "swab"), static_cast<const void*>(from.data()),
+                  static_cast<void*>(to.data()), 4)
+            .wait();
         EXPECT_EQ(std::string(to.data(), 4), "badc");
-        EXPECT_NE(message_of<penstock::TaskFailed>([&] { machine.call(penstock::plugin<void()>("libnobody.so", "x")).wait(); }).find("libnobody.so"),
+        EXPECT_NE(message_of<penstock::TaskFailed>([&] {
+                      machine.call(penstock::plugin<void()>("libnobody.so", "x")).wait();
+                  }).find("libnobody.so"),
                   std::string::npos);
-        EXPECT_NE(message_of<penstock::TaskFailed>([&] { machine.call(penstock::plugin<void()>("libc.so.6", "no_such")).wait(); }).find("no_such"),
+        EXPECT_NE(message_of<penstock::TaskFailed>([&] {
+                      machine.call(penstock::plugin<void()>("libc.so.6", "no_such")).wait();
+                  }).find("no_such"),
                   std::string::npos);
     }
     EXPECT_THROW(penstock::plugin<void()>(std::string(200, 'x'), "y"), penstock::UsageError);
@@ -164,8 +167,8 @@ TEST(IsolationStaging, strided_arguments_and_pieces_give_the_same_bits_as_in_pla
         // Every second column of some rows, backwards and forwards.
         const penstock::view<int, 2> written(to.data() + 1, {10, 20}, {80, 2});
         std::vector<std::span<int>> list{std::span(pieces).subspan(3, 10), std::span(pieces).subspan(50, 7)};
-        machine.call(work, penstock::in(penstock::view<const int, 2>(from.data() + 29 * 40, {10, 20}, {-40, 2})), penstock::inout(written),
-                     penstock::inout(penstock::pieces<int>(list)));
+        machine.call(work, penstock::in(penstock::view<const int, 2>(from.data() + 29 * 40, {10, 20}, {-40, 2})),
+                     penstock::inout(written), penstock::inout(penstock::pieces<int>(list)));
         machine.barrier();
         to.insert(to.end(), pieces.begin(), pieces.end());
         return to;

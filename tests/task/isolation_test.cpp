@@ -44,7 +44,8 @@ TEST(Isolation, many_tasks_are_shared_by_the_workers_and_each_is_run_once) {
     constexpr int tasks = 5000;
     auto count = machine.array<int>(tasks);
     for (int i = 0; i < tasks; ++i)
-        machine.call([](std::span<int> one, int value) { one[0] += value; }, penstock::inout(std::span(count).subspan(static_cast<std::size_t>(i), 1)), i + 1);
+        machine.call([](std::span<int> one, int value) { one[0] += value; },
+                     penstock::inout(std::span(count).subspan(static_cast<std::size_t>(i), 1)), i + 1);
     machine.barrier();
     for (int i = 0; i < tasks; ++i) ASSERT_EQ(count[static_cast<std::size_t>(i)], i + 1);
 }
@@ -65,8 +66,12 @@ TEST(Isolation, a_named_target_gets_its_tasks_in_order) {
     auto last = machine.array<int>(1);
     auto wrong = machine.array<int>(1);
     for (int i = 0; i < 500; ++i)
-        machine.on(1).call([](std::span<int> seen, std::span<int> bad, int number) { bad[0] += seen[0] != number; seen[0] = number + 1; },
-                           penstock::inout(last), penstock::inout(wrong), i);
+        machine.on(1).call(
+            [](std::span<int> seen, std::span<int> bad, int number) {
+                bad[0] += seen[0] != number;
+                seen[0] = number + 1;
+            },
+            penstock::inout(last), penstock::inout(wrong), i);
     machine.barrier();
     EXPECT_EQ(last[0], 500);
     EXPECT_EQ(wrong[0], 0);
@@ -106,7 +111,8 @@ TEST(Isolation, a_crash_fails_its_own_task_with_all_that_is_known_and_every_othe
                 std::fprintf(stderr, "about to fall\n");
                 raise(SIGSEGV);
             }, penstock::in(numbers));
-        rest.push_back(machine.call([](std::span<int> one) { ++one[0]; }, penstock::inout(std::span(count).subspan(static_cast<std::size_t>(i), 1))));
+        rest.push_back(machine.call([](std::span<int> one) { ++one[0]; },
+                                    penstock::inout(std::span(count).subspan(static_cast<std::size_t>(i), 1))));
     }
     const auto died = death_of([&] { crash.wait(); });
     EXPECT_EQ(died.signal(), SIGSEGV);
