@@ -96,6 +96,8 @@ class Producer {
     bool attached() const noexcept { return slots_ != nullptr; }
     std::uint64_t issued() const noexcept { return issued_; }
     std::uint64_t outstanding() const noexcept { return issued_ - completed_; }
+    /// What the consumer claimed to have completed when that was more than was issued; 0 while it has not.
+    std::uint64_t claimed() const noexcept { return claimed_; }
     /// True when everything issued is known to be complete. Costs nothing: it looks at no shared line.
     bool known_empty() const noexcept { return issued_ == completed_; }
 
@@ -165,6 +167,7 @@ class Producer {
         } else {
             // Whoever completes may be another process: no more than was issued can be complete.
             const auto completed = credits_->completed.load(std::memory_order_acquire);
+            if (completed > issued_) claimed_ = completed;
             if (completed > completed_) completed_ = completed < issued_ ? completed : issued_;
             if (last_in_slot_) complete({issued_, position_, true});
         }
@@ -175,6 +178,7 @@ class Producer {
     Bell<Policy>* bell_ = nullptr;
     std::uint64_t issued_ = 0;
     std::uint64_t completed_ = 0;  ///< what this half knows, not what is
+    std::uint64_t claimed_ = 0;
     std::uint32_t position_ = 0;
     std::uint32_t mask_ = 0;
     std::uint32_t depth_ = 0;

@@ -206,12 +206,9 @@ class SharedProducer {
     /// claims to have completed what was never sent.
     std::optional<Ticket> try_send(const Payload& payload) {
         auto* record = producer_.reserve();
-        if (!record) {
-            if (producer_.outstanding() > capacity_)
-                throw InvalidChannel("number of completed records", producer_.issued(),
-                                     producer_.issued() - producer_.outstanding());
-            return std::nullopt;
-        }
+        if (producer_.claimed() != 0) [[unlikely]]
+            throw InvalidChannel("number of completed records", producer_.issued(), producer_.claimed());
+        if (!record) return std::nullopt;
         record->payload = payload;
         const auto ticket = producer_.publish();
         side_.ring_other();

@@ -106,9 +106,8 @@ void Core::move_out(int to, Peer& peer) {
         else
             done(operation);
     }
-    if (peer.producer.outstanding() > slots_a_lane)
-        throw InvalidMessage(to, "number of messages taken", peer.producer.issued(),
-                             peer.producer.issued() - peer.producer.outstanding());
+    if (peer.producer.claimed() != 0)
+        throw InvalidMessage(to, "number of messages taken", peer.producer.issued(), peer.producer.claimed());
     if (peer.writer.broken())
         throw InvalidMessage(to, "count of bytes freed", peer.writer.position(), peer.writer.position() + 1);
 }

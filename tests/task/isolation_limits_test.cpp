@@ -329,7 +329,7 @@ TEST(IsolationSoak, kills_at_any_moment_lose_nothing_but_the_tasks_that_they_hit
             else ASSERT_EQ(runs[i], 1) << "task " << i << " of a batch was lost or run twice";
     }
     EXPECT_LE(failed, bombs[0]) << "a kill fails one task at most";
-    EXPECT_GT(failed, 0);
+    if (task_tests::long_run()) EXPECT_GT(failed, 0);  // a few kills may all come between two tasks
     machine.finish();
 }
 
