@@ -34,6 +34,9 @@ LAYERS = {
         descriptor entry footprint for_each grain handle heap history initiator isolation issue journalled_claim landing
         local_store machine options pack plugin procedure reader_list recording resident resident_argument ring scope use_count view
     """,
+    "stream": """
+        buffer filter graph mail port run stream_error stream_options
+    """,
 }
 EVERYTHING = "penstock.hpp"  # includes all of them, so nothing inside the library includes it
 

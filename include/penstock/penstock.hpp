@@ -10,6 +10,7 @@
 #include "penstock/error.hpp"
 #include "penstock/flag.hpp"
 #include "penstock/for_each.hpp"
+#include "penstock/graph.hpp"
 #include "penstock/handle.hpp"
 #include "penstock/heap.hpp"
 #include "penstock/isolation.hpp"

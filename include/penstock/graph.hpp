@@ -1,0 +1,166 @@
+// stream layer: a graph of filters joined by streams, as it is described; Graph::start() makes it run (run.hpp).
+//
+//     penstock::Graph graph;
+//     auto& decode = graph.add<Decode>("decode", {.copies = 4});
+//     auto& tile = graph.add<Tile>("tile");
+//     graph.connect(decode.rgb, tile.image, {.policy = Policy::demand_driven, .capacity = 8});
+//     auto run = graph.start(machine);
+//     run.finish();
+//
+// The filter-stream model is that of DataCutter-Lite; groups, events and changes while the graph runs are those of Cell-Space's Space-RTS.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "penstock/filter.hpp"
+#include "penstock/stream_error.hpp"
+#include "penstock/stream_options.hpp"
+
+namespace penstock {
+
+class Machine;
+class Run;
+
+namespace streaming {
+struct Model;
+class RunCore;
+class Station;
+class Console;
+}  // namespace streaming
+
+/// The program's own writing end of a stream; made by add_writer(). Its functions may be called by several threads.
+template <class T>
+class StreamWriter;
+/// The program's own reading end.
+template <class T>
+class StreamReader;
+
+/// What a filter, a port or a setting says of itself.
+struct PortDescription {
+    std::string name;
+    ElementType element;
+    bool required = true;      ///< inputs
+    std::size_t at_least = 1;  ///< inputs
+};
+struct SettingDescription {
+    std::string name;
+    SettingValue value;
+    SettingLimits limits;
+};
+struct FilterDescription {
+    std::string name;
+    std::string type;
+    std::vector<PortDescription> inputs;
+    std::vector<PortDescription> outputs;
+    std::vector<SettingDescription> settings;
+    FilterOptions options;
+    bool may_be_copied = false;
+    bool on_any_input = false;
+};
+struct StreamDescription {
+    std::string from;  ///< "filter.port"
+    std::string to;
+    StreamOptions options;
+};
+struct GraphDescription {
+    std::vector<FilterDescription> filters;
+    std::vector<StreamDescription> streams;
+};
+
+/// What a graph and an edit of a running one have in common. Names of filters in groups are "group/filter".
+class GraphBuilder {
+  public:
+    GraphBuilder(const GraphBuilder&) = delete;
+    GraphBuilder& operator=(const GraphBuilder&) = delete;
+
+    /// A filter of type F, made of `arguments` (copied, once for each copy). The reference is that of the first copy and stays valid
+    /// as long as the graph or the run has it.
+    template <class F, class... Args>
+    F& add(std::string name, FilterOptions options = {}, Args&&... arguments) {
+        static_assert(streaming::Firing<F>, "penstock: a filter needs a call operator without arguments");
+        using Kind = streaming::FilterKindOf<F, std::decay_t<Args>...>;
+        auto kind = std::make_shared<Kind>(std::forward<Args>(arguments)...);
+        return *static_cast<F*>(add_filter(std::move(name), std::move(options), std::move(kind))->object());
+    }
+
+    /// Joins an output to an input of the same type; others do not compile.
+    template <class T>
+    void connect(Output<T>& from, Input<T>& to, StreamOptions options = {}) {
+        connect_ports(from, to, std::move(options));
+    }
+    /// The same by name, "filter.port". What does not exist or has another type is a problem of the graph, found by check().
+    void connect(const std::string& from, const std::string& to, StreamOptions options = {});
+
+    /// Filters that belong together, as a struct whose constructor takes a GraphBuilder& (and `arguments`), adds filters and connects
+    /// them, and keeps references to the ports that are for others. What it adds is called "name/...". Groups nest.
+    template <class G, class... Args>
+    G& add_group(const std::string& name, Args&&... arguments) {
+        const Prefix prefix(*this, name);
+        auto group = std::make_shared<G>(*this, std::forward<Args>(arguments)...);
+        G& reference = *group;
+        keep(std::move(group));
+        return reference;
+    }
+
+    /// The main program as a filter: it writes into a stream, or reads from one.
+    template <class T>
+    StreamWriter<T>& add_writer(std::string name);
+    template <class T>
+    StreamReader<T>& add_reader(std::string name);
+
+    /// Gives a setting of a filter another value, also on a running graph, where it holds for all copies from their next firing on.
+    void set(const std::string& filter, const std::string& setting, SettingValue value);
+
+    /// Everything that is wrong, in words; empty when the graph could start.
+    std::vector<std::string> check() const;
+    GraphDescription description() const;
+
+  protected:
+    explicit GraphBuilder(std::unique_ptr<streaming::Model> model);
+    ~GraphBuilder();
+    streaming::Model& model() const noexcept { return *model_; }
+
+  private:
+    class Prefix {
+      public:
+        Prefix(GraphBuilder& builder, const std::string& name);
+        ~Prefix();
+        Prefix(const Prefix&) = delete;
+        Prefix& operator=(const Prefix&) = delete;
+
+      private:
+        GraphBuilder& builder_;
+        std::size_t length_;
+    };
+
+    streaming::AnyFilter* add_filter(std::string name, FilterOptions options, std::shared_ptr<const streaming::FilterKind> kind);
+    void add_console(std::string name, std::shared_ptr<streaming::Console> console);
+    void connect_ports(streaming::OutputPort& from, streaming::InputPort& to, StreamOptions options);
+    void keep(std::shared_ptr<void> group);
+
+    std::unique_ptr<streaming::Model> model_;
+    std::string prefix_;
+};
+
+class Graph : public GraphBuilder {
+  public:
+    Graph();
+    ~Graph();
+
+    /// Checks everything, then runs it on the machine's targets. Returns at once. Throws GraphError, and nothing has started then;
+    /// UsageError when the graph runs already.
+    Run start(Machine& machine);
+};
+
+}  // namespace penstock
+
+#include "penstock/run.hpp"

@@ -1,0 +1,267 @@
+// stream layer: what a filter is made of: typed ports and settings, which are members of a plain struct and announce themselves when the
+// filter is made, so that a graph can name, check and connect them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "penstock/buffer.hpp"
+#include "penstock/entry.hpp"
+
+namespace penstock {
+
+/// The type of a stream's values, as a graph compares it. Two types are the same when their names and sizes are.
+struct ElementType {
+    std::string_view name;
+    std::size_t size = 0;
+    friend bool operator==(const ElementType&, const ElementType&) = default;
+};
+template <class T>
+constexpr ElementType element_type() noexcept {
+    return {entry_name::of_type<T>(), sizeof(T)};
+}
+
+/// What an input asks for.
+struct InputOptions {
+    bool required = true;      ///< false: the filter also fires without a buffer here, and the port may stay open
+    std::size_t at_least = 1;  ///< buffers that must wait here; at the end of the stream fewer do
+};
+
+/// The value of a setting, whatever its type.
+using SettingValue = std::variant<bool, std::int64_t, double, std::string>;
+
+namespace streaming {
+
+class AnyFilter;
+class Part;
+struct Inlet;
+struct Outlet;
+
+/// Ports and settings in the order in which a filter declares them.
+class Parts {
+  public:
+    std::vector<Part*> all;
+};
+
+/// What announces itself to the filter that is being made.
+class Part {
+  public:
+    enum class Kind : std::uint8_t { input, output, setting };
+    Part(const Part&) = delete;
+    Part& operator=(const Part&) = delete;
+
+    const std::string& name() const noexcept { return name_; }
+    Kind kind() const noexcept { return kind_; }
+    /// The filter that it is a part of; null for one that was made outside a graph.
+    AnyFilter* owner = nullptr;
+
+    /// For the length of a filter's construction: where its parts announce themselves.
+    class Gathering {
+      public:
+        explicit Gathering(Parts& parts) noexcept : outer_(std::exchange(current_, &parts)) {}
+        ~Gathering() { current_ = outer_; }
+        Gathering(const Gathering&) = delete;
+        Gathering& operator=(const Gathering&) = delete;
+
+      private:
+        Parts* outer_;
+    };
+
+  protected:
+    Part(Kind kind, std::string name) : name_(std::move(name)), kind_(kind) {
+        if (current_ != nullptr) current_->all.push_back(this);
+    }
+    ~Part() = default;
+
+  private:
+    static thread_local Parts* current_;
+    std::string name_;
+    Kind kind_;
+};
+
+/// A port without its type.
+class Port : public Part {
+  public:
+    ElementType element() const noexcept { return element_; }
+
+  protected:
+    Port(Kind kind, std::string name, ElementType element) : Part(kind, std::move(name)), element_(element) {}
+    ~Port() = default;
+
+  private:
+    ElementType element_;
+};
+
+class InputPort : public Port {
+  public:
+    const InputOptions& options() const noexcept { return options_; }
+    Inlet* inlet = nullptr;  ///< set while a graph runs
+
+  protected:
+    InputPort(std::string name, ElementType element, InputOptions options)
+        : Port(Kind::input, std::move(name), element), options_(options) {}
+    ~InputPort() = default;
+    Block* take();
+    Block* take_if_any();
+
+  private:
+    InputOptions options_;
+};
+
+class OutputPort : public Port {
+  public:
+    Outlet* outlet = nullptr;  ///< set while a graph runs
+
+  protected:
+    OutputPort(std::string name, ElementType element) : Port(Kind::output, std::move(name), element) {}
+    ~OutputPort() = default;
+    Block* make(std::size_t bytes, std::size_t reserved_bytes);
+    void write(Block* block);
+};
+
+/// Number of buffers that wait; whether no more will come; the filter's own end of its output.
+std::size_t waiting_at(const Inlet* inlet) noexcept;
+bool ended(const Inlet* inlet) noexcept;
+void close(Outlet* outlet);
+bool has_reader(const Outlet* outlet) noexcept;
+
+}  // namespace streaming
+
+/// Where a filter reads: `Input<float> samples{"samples"};`. T: type of the values of a buffer. Used inside the filter's firing only.
+template <class T>
+class Input : public streaming::InputPort {
+  public:
+    explicit Input(std::string name, InputOptions options = {}) : InputPort(std::move(name), element_type<T>(), options) {}
+    /// The oldest buffer. Throws UsageError when none waits (ask waiting() where the input is not required, or to read more than one).
+    Buffer<T> read() { return Buffer<T>(take()); }
+    /// The oldest buffer, or nothing.
+    std::optional<Buffer<T>> read_if_any() {
+        auto* const block = take_if_any();
+        return block == nullptr ? std::nullopt : std::optional<Buffer<T>>(Buffer<T>(block));
+    }
+    /// Buffers that wait here now.
+    std::size_t waiting() const noexcept { return streaming::waiting_at(inlet); }
+    /// True when all producers have closed and nothing waits.
+    bool ended() const noexcept { return streaming::ended(inlet); }
+};
+
+/// Where a filter writes: `Output<float> result{"result"};`. Used inside the filter's firing only.
+template <class T>
+class Output : public streaming::OutputPort {
+  public:
+    explicit Output(std::string name) : OutputPort(std::move(name), element_type<T>()) {}
+
+    /// A buffer of `n` values, from this output's pool; not initialised. Throws std::bad_alloc, std::bad_array_new_length.
+    Buffer<T> make(std::size_t n) { return make_shaped(std::array<std::size_t, 1>{n}, 0); }
+    Buffer<T> make(std::size_t rows, std::size_t columns) { return make_shaped(std::array<std::size_t, 2>{rows, columns}, 0); }
+    Buffer<T> make(std::size_t rows, std::size_t columns, std::size_t channels) {
+        return make_shaped(std::array<std::size_t, 3>{rows, columns, channels}, 0);
+    }
+    /// An empty buffer to which up to `n` values can be appended.
+    Buffer<T> reserve(std::size_t n) { return make_shaped(std::array<std::size_t, 1>{0}, n); }
+    /// Hands the buffer on; the handle is empty afterwards. Never blocks: what the stream has no room for waits here, and the filter
+    /// does not fire again before it has gone. Throws StreamFull where the stream says so.
+    void write(Buffer<T>&& buffer) { OutputPort::write(buffer.release()); }
+    /// No more buffers will come from this filter here. The end of the filter closes all its outputs.
+    void close() { streaming::close(outlet); }
+    /// Does anybody read this stream?
+    bool connected() const noexcept { return streaming::has_reader(outlet); }
+
+  private:
+    template <std::size_t Rank>
+    Buffer<T> make_shaped(std::array<std::size_t, Rank> extents, std::size_t reserved) {
+        std::size_t n = 1;
+        for (const auto extent : extents)
+            if (__builtin_mul_overflow(n, extent, &n)) throw std::bad_array_new_length();
+        if (std::max(n, reserved) > std::numeric_limits<std::size_t>::max() / 2 / sizeof(T)) throw std::bad_array_new_length();
+        auto* const block = OutputPort::make(n * sizeof(T), reserved * sizeof(T));
+        block->rank = Rank;
+        std::copy(extents.begin(), extents.end(), block->extents.begin());
+        return Buffer<T>(block);
+    }
+};
+
+/// What a setting may be, and in which unit.
+struct SettingLimits {
+    std::string unit;
+    double least = -std::numeric_limits<double>::infinity();
+    double most = std::numeric_limits<double>::infinity();
+};
+
+namespace streaming {
+
+/// A setting without its type.
+class AnySetting : public Part {
+  public:
+    const SettingLimits& limits() const noexcept { return limits_; }
+    virtual SettingValue value() const = 0;
+    /// Throws UsageError for a value of another type or outside the limits.
+    virtual void set(const SettingValue& value) = 0;
+
+  protected:
+    AnySetting(std::string name, SettingLimits limits) : Part(Kind::setting, std::move(name)), limits_(std::move(limits)) {}
+    ~AnySetting() = default;
+    void require_within(double value) const;
+    [[noreturn]] void throw_wrong_type(const char* wanted) const;
+
+  private:
+    SettingLimits limits_;
+};
+
+}  // namespace streaming
+
+/// A value that is given from outside, by name if need be: `Setting<double> sigma{"sigma", 1.5, {.unit = "pixels", .least = 0}};`. T: bool, an
+/// integer, a floating-point number or std::string.
+template <class T>
+class Setting final : public streaming::AnySetting {
+    static_assert(std::is_arithmetic_v<T> || std::is_same_v<T, std::string>, "penstock: a setting is a number, a bool or a std::string");
+
+  public:
+    /// Throws UsageError when the first value is outside its own limits.
+    Setting(std::string name, T first, SettingLimits limits = {}) : AnySetting(std::move(name), std::move(limits)) { *this = std::move(first); }
+
+    /// Throws UsageError for a value outside the limits.
+    Setting& operator=(T value) {
+        if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) require_within(static_cast<double>(value));
+        value_ = std::move(value);
+        return *this;
+    }
+    operator const T&() const noexcept { return value_; }
+    const T& get() const noexcept { return value_; }
+
+    SettingValue value() const override {
+        if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string>) return value_;
+        else if constexpr (std::is_integral_v<T>) return static_cast<std::int64_t>(value_);
+        else return static_cast<double>(value_);
+    }
+    void set(const SettingValue& value) override {
+        if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string>) {
+            const auto* const given = std::get_if<T>(&value);
+            if (given == nullptr) throw_wrong_type(std::is_same_v<T, bool> ? "true or false" : "a text");
+            *this = *given;
+        } else if (const auto* const integer = std::get_if<std::int64_t>(&value)) {
+            if constexpr (std::is_integral_v<T>)
+                if (!std::in_range<T>(*integer)) throw_wrong_type("an integer that fits its type");
+            *this = static_cast<T>(*integer);
+        } else if (const auto* const number = std::get_if<double>(&value); number != nullptr && std::is_floating_point_v<T>) {
+            *this = static_cast<T>(*number);
+        } else {
+            throw_wrong_type(std::is_integral_v<T> ? "an integer" : "a number");
+        }
+    }
+
+  private:
+    T value_{};
+};
+
+}  // namespace penstock

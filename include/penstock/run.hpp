@@ -1,0 +1,109 @@
+// stream layer: a graph that runs: waiting for its end, writing into it and reading from it, and what it is doing.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "penstock/graph.hpp"
+
+namespace penstock {
+
+namespace streaming {
+struct RunState;
+Block* program_make(OutputPort& port, std::size_t bytes);
+void program_write(OutputPort& port, Block* block);
+void program_close(OutputPort& port);
+Block* program_read(InputPort& port, bool wait);
+}  // namespace streaming
+
+template <class T>
+class StreamWriter {
+  public:
+    static constexpr bool belongs_to_the_program = true;
+    /// To be connected.
+    Output<T> output{"output"};
+    bool operator()() { return false; }
+
+    /// A buffer of `n` values. Throws RunEnded when the graph does not run.
+    Buffer<T> make(std::size_t n) {
+        auto* const block = streaming::program_make(output, n * sizeof(T));
+        block->rank = 1;
+        block->extents[0] = n;
+        return Buffer<T>(block);
+    }
+    /// Hands the buffer on; where the stream is full, runs filters or waits until there is room. Throws RunEnded once the graph has ended,
+    /// UsageError inside a filter.
+    void write(Buffer<T>&& buffer) { streaming::program_write(output, buffer.release()); }
+    /// A buffer with these values.
+    void write(std::span<const T> values) {
+        auto buffer = make(values.size());
+        std::copy(values.begin(), values.end(), buffer.edit().begin());
+        write(std::move(buffer));
+    }
+    /// No more will come from here.
+    void close() { streaming::program_close(output); }
+};
+
+template <class T>
+class StreamReader {
+  public:
+    static constexpr bool belongs_to_the_program = true;
+    /// To be connected.
+    Input<T> input{"input"};
+    bool operator()() { return false; }
+
+    /// The next buffer; nothing at the end of the stream. Runs filters or waits meanwhile. Throws RunEnded when the graph never ran,
+    /// StreamStalled when nothing can come any more although the stream has not ended, UsageError inside a filter.
+    std::optional<Buffer<T>> read() { return wrap(streaming::program_read(input, true)); }
+    /// The same, but nothing also when no buffer waits now.
+    std::optional<Buffer<T>> read_if_any() { return wrap(streaming::program_read(input, false)); }
+
+  private:
+    static std::optional<Buffer<T>> wrap(streaming::Block* block) {
+        return block == nullptr ? std::nullopt : std::optional<Buffer<T>>(Buffer<T>(block));
+    }
+};
+
+template <class T>
+StreamWriter<T>& GraphBuilder::add_writer(std::string name) {
+    return add<StreamWriter<T>>(std::move(name));
+}
+template <class T>
+StreamReader<T>& GraphBuilder::add_reader(std::string name) {
+    return add<StreamReader<T>>(std::move(name));
+}
+
+/// Destroyed before it has ended, it stops.
+class Run {
+  public:
+    Run(Run&& other) noexcept;
+    Run& operator=(Run&& other) noexcept;
+    ~Run();
+
+    /// Closes the program's own writing ends, and returns when all filters have ended, running them on this thread too. Throws
+    /// FilterFailed for the first firing that threw; StreamStalled, with what waits for what, when nothing can go on although the graph
+    /// has not ended (a cycle that nobody starts, a reader of the program's that does not read).
+    void finish();
+    /// Asks all sources to end; what is under way still goes through. Returns at once; finish() waits.
+    void close();
+    /// Ends all filters without firing them again; what waits is dropped (and counted). Returns when they have ended. A filter that is
+    /// in a firing is waited for.
+    void stop();
+    bool ended() const noexcept;
+
+    /// What each filter is doing and what it waits for, a line each.
+    std::string report() const;
+
+  private:
+    friend class Graph;
+    explicit Run(std::unique_ptr<streaming::RunState> state);
+    std::unique_ptr<streaming::RunState> state_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,59 @@
+// stream layer: what can be wrong with a graph, and what can go wrong while it runs.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "penstock/error.hpp"
+
+namespace penstock {
+
+/// A graph, or an edit of one, that cannot run; nothing was started or changed. what() lists everything that is wrong with it.
+class GraphError : public UsageError {
+  public:
+    explicit GraphError(std::vector<std::string> problems);
+    const std::vector<std::string>& problems() const noexcept { return problems_; }
+
+  private:
+    std::vector<std::string> problems_;
+};
+
+/// A filter threw. `cause()` is what it threw.
+class FilterFailed : public Error {
+  public:
+    FilterFailed(std::string filter, int copy, std::uint64_t firing, std::exception_ptr cause, std::uint64_t others);
+    const std::string& filter() const noexcept { return filter_; }
+    int copy() const noexcept { return copy_; }
+    std::uint64_t firing() const noexcept { return firing_; }      ///< of this copy, from 0
+    std::exception_ptr cause() const noexcept { return cause_; }  ///< never null
+    std::uint64_t others() const noexcept { return others_; }     ///< firings that failed later
+
+  private:
+    std::string filter_;
+    int copy_;
+    std::uint64_t firing_;
+    std::exception_ptr cause_;
+    std::uint64_t others_;
+};
+
+/// Nothing in the graph can go on, although it has not ended: what() says which filter waits for what.
+class StreamStalled : public Error {
+  public:
+    using Error::Error;
+};
+
+/// A buffer was written to a full stream that says WhenStreamFull::fail.
+class StreamFull : public Error {
+  public:
+    using Error::Error;
+};
+
+/// The run has ended or was stopped, so nothing can be written, sent or edited any more.
+class RunEnded : public UsageError {
+  public:
+    using UsageError::UsageError;
+};
+
+}  // namespace penstock

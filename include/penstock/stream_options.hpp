@@ -1,0 +1,71 @@
+// stream layer: what may be asked of a stream and of a filter in a graph.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "penstock/buffer.hpp"
+
+namespace penstock {
+
+/// Which of several sinks (copies of a filter, or filters that read the same named stream) gets the next buffer.
+enum class Policy {
+    demand_driven,  ///< the one with the fewest buffers before it
+    round_robin,    ///< each in turn
+    random,         ///< any
+    broadcast,      ///< all of them; they share the values, to be read
+    by_key,         ///< StreamOptions::key of the buffer: equal keys to the same sink
+    chosen,         ///< StreamOptions::key of the buffer is the number of the sink
+};
+
+/// What becomes of a buffer for which a sink has no room.
+enum class WhenStreamFull {
+    wait,         ///< the writer does not fire again before there is room
+    drop_oldest,  ///< the buffer that has waited longest at that sink is dropped
+    drop_newest,  ///< this one is dropped
+    fail,         ///< write() throws StreamFull
+};
+
+struct StreamOptions {
+    Policy policy = Policy::demand_driven;
+    /// Buffers that may wait at each sink; 0: automatic (8, fewer where 8 would not fit the target's local store, but two at least).
+    std::size_t capacity = 0;
+    /// Bytes that may wait at each sink, beyond the first buffer; 0: no limit of its own.
+    std::size_t capacity_bytes = 0;
+    WhenStreamFull when_full = WhenStreamFull::wait;
+    /// Sinks see the buffers in the order in which the stream's source filter got or made what they come from, although copies
+    /// of the filters in between overtook one another.
+    bool ordered = false;
+    /// This stream closes a cycle on purpose. It ends when everything that leads into the cycle has ended and the cycle is empty.
+    bool feedback = false;
+    /// For Policy::by_key and Policy::chosen. Empty: the tag user[0].
+    std::function<std::uint64_t(const Tags&, std::span<const std::byte>)> key{};
+    /// Streams of one name are one stream with several sources and sinks. Empty: a stream of its own.
+    std::string name{};
+};
+
+/// What happens when a filter throws.
+enum class OnFailure {
+    stop,   ///< the run is stopped, and finish() throws FilterFailed
+    go_on,  ///< what it read is lost and counted (statistics: failures); finish() throws FilterFailed for the first at the end
+};
+
+struct FilterOptions {
+    /// As many copies as the run finds useful, at most one for each target.
+    static constexpr int automatic = 0;
+    /// Copies that may fire at the same time. More than one only for filters that say `may_be_copied`.
+    int copies = 1;
+    /// Targets whose threads alone run it, copy by copy in turn; empty: whichever is free.
+    std::vector<int> targets{};
+    /// The name of a filter whose targets it shares; excludes `targets`.
+    std::string near{};
+    OnFailure on_failure = OnFailure::stop;
+    /// Buffers of each of its outputs that exist at once before it waits for one to come back; 0: no limit beyond the streams' own.
+    std::size_t pool = 0;
+};
+
+}  // namespace penstock

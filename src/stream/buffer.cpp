@@ -1,0 +1,161 @@
+#include "penstock/buffer.hpp"
+
+#include <cstdlib>
+#include <memory>
+
+#include "stream/pool.hpp"
+#include "stream/run_core.hpp"
+#include "stream/server.hpp"
+#include "stream/station.hpp"
+
+namespace penstock::streaming {
+namespace {
+
+constexpr std::size_t alignment = 128;
+
+void take_storage(Block& block, std::size_t bytes) {
+    const auto capacity = (bytes + alignment - 1) / alignment * alignment;
+    if (capacity < bytes) throw std::bad_alloc();
+    std::byte* data = nullptr;
+    if (capacity != 0 && (data = static_cast<std::byte*>(std::aligned_alloc(alignment, capacity))) == nullptr) throw std::bad_alloc();
+    std::free(block.own.data);
+    block.own.data = data;
+    block.own.capacity = capacity;
+    block.own.owner = &block;
+}
+
+void destroy(Block* block) noexcept {
+    std::free(block->own.data);
+    delete block;
+}
+
+/// A reader less. True for the last.
+bool leave(Storage& storage) noexcept {
+    return storage.readers.load(std::memory_order_acquire) == 1 || storage.readers.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+
+void recycle(Block* block) noexcept {
+    if (block->pool != nullptr) block->pool->put(block);
+    else destroy(block);
+}
+
+}  // namespace
+
+Block* make_block(Pool* pool, std::size_t bytes) {
+    if (pool != nullptr) return pool->get(bytes);
+    auto block = std::make_unique<Block>();
+    take_storage(*block, bytes);
+    block->storage = &block->own;
+    block->data = block->own.data;
+    block->bytes = bytes;
+    block->extents[0] = bytes;
+    return block.release();
+}
+
+void give_back(Block* block) noexcept {
+    Storage* const storage = block->storage;
+    const bool last = leave(*storage);
+    if (last) recycle(storage->owner);
+    if (storage != &block->own) destroy(block);
+}
+
+Block* share(Block* block) {
+    auto other = std::make_unique<Block>();
+    other->data = block->data;
+    other->bytes = block->bytes;
+    other->rank = block->rank;
+    other->tagged = block->tagged;
+    other->tags = block->tags;
+    other->extents = block->extents;
+    other->storage = block->storage;
+    block->storage->readers.fetch_add(1, std::memory_order_relaxed);
+    return other.release();
+}
+
+void own_values(Block* block) {
+    // A block that others share is never in anybody's hands itself (outlet.cpp), so this one reads another's storage.
+    Storage* const shared = block->storage;
+    take_storage(*block, block->bytes);
+    if (block->bytes != 0) std::memcpy(block->own.data, block->data, block->bytes);
+    block->own.readers.store(1, std::memory_order_relaxed);
+    block->storage = &block->own;
+    block->data = block->own.data;
+    if (leave(*shared)) recycle(shared->owner);
+}
+
+void throw_gone(const char* what) {
+    throw UsageError(std::string("cannot ") + what + " that this handle does not hold: it was written to a stream or moved away, or none was made");
+}
+
+void throw_overrun(bool appending, std::size_t asked, std::size_t there) {
+    throw BufferOverrun(appending ? "appending " + std::to_string(asked) + " bytes to a buffer that has room for " + std::to_string(there) +
+                                        " more; reserve() more"
+                                  : "extracting " + std::to_string(asked) + " bytes from a buffer that has " + std::to_string(there) + " left");
+}
+
+// ---- pool ----
+
+Block* Pool::get(std::size_t bytes) {
+    Block* block = local_;
+    if (block == nullptr && returned_.load(std::memory_order_relaxed) != 0)
+        block = reinterpret_cast<Block*>(returned_.exchange(0, std::memory_order_acquire));
+    if (block != nullptr) {
+        if (block->own.capacity < bytes) [[unlikely]] take_storage(*block, bytes);
+        local_ = static_cast<Block*>(block->next);
+        block->own.readers.store(1, std::memory_order_relaxed);
+        block->tagged = false;
+        block->tags = {};
+    } else {
+        block = make_block(nullptr, bytes);
+        block->pool = this;
+        ++made_;
+    }
+    block->data = block->own.data;
+    block->bytes = bytes;
+    return block;
+}
+
+void Pool::put(Block* block) noexcept {
+    if (home_ != nullptr && home_ == Server::current) {
+        block->next = local_;
+        local_ = block;
+        if (most_ != 0 && starvation_.must_tell()) [[unlikely]] station_.run().post(station_, &poke_);
+        return;
+    }
+    auto head = returned_.load(std::memory_order_relaxed);
+    do {
+        if (head == closed_mark) {
+            destroy(block);
+            if (abroad_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+            return;
+        }
+        block->next = reinterpret_cast<Block*>(head);
+    } while (!returned_.compare_exchange_weak(head, reinterpret_cast<std::uintptr_t>(block), std::memory_order_seq_cst,
+                                              std::memory_order_relaxed));
+    if (most_ != 0 && starvation_.must_tell()) station_.run().post(station_, &poke_);
+}
+
+bool Pool::exhausted() noexcept {
+    if (most_ == 0 || local_ != nullptr || made_ < static_cast<std::int64_t>(most_)) [[likely]] return false;
+    const auto room = [this] { return returned_.load(std::memory_order_seq_cst) != 0; };
+    return !room() && !starvation_.starve(room);
+}
+
+void Pool::close() noexcept {
+    std::int64_t home = 0;
+    const auto end = [&](Block* block) {
+        while (block != nullptr) {
+            Block* const next = static_cast<Block*>(block->next);
+            destroy(block);
+            block = next;
+            ++home;
+        }
+    };
+    end(std::exchange(local_, nullptr));
+    home_ = nullptr;
+    end(reinterpret_cast<Block*>(returned_.exchange(closed_mark, std::memory_order_acq_rel)));
+    const auto abroad = made_ - home;
+    if (abroad_.fetch_add(abroad, std::memory_order_acq_rel) + abroad == 0) delete this;
+}
+
+}  // namespace penstock::streaming

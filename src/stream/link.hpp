@@ -1,0 +1,91 @@
+// The way from one copy of a filter to one copy of another: how many buffers are under way on it, counted at both ends.
+//
+// The buffers themselves travel as mail (mail.hpp), or in the lane of the target that runs the sink. A link is credits only: the
+// producer counts what it sent, the consumer what it took; the producer looks at the consumer's line when its credits seem
+// to be used up, and starves (starvation.hpp) when they are.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "penstock/stream_options.hpp"
+#include "stream/starvation.hpp"
+
+namespace penstock::streaming {
+
+struct Inlet;
+struct Loop;
+struct Outlet;
+
+struct alignas(128) Link {
+    // Written while both ends are held, read by both.
+    Outlet* from = nullptr;
+    Inlet* to = nullptr;
+    std::uint64_t capacity = 0;        ///< buffers
+    std::uint64_t capacity_bytes = 0;  ///< beyond the first free_of_bytes buffers; 0: no limit
+    std::uint64_t free_of_bytes = 1;
+    WhenStreamFull when_full = WhenStreamFull::wait;
+    bool local = false;     ///< one target's thread runs both ends
+    bool feedback = false;
+    bool enters_loop = false;  ///< from outside the cycle
+    Loop* loop = nullptr;   ///< the cycle that the sink is in, or null
+    Mail closing{};
+
+    // The producer's.
+    alignas(128) std::uint64_t sent = 0;  ///< mail, closing included
+    std::uint64_t sent_bytes = 0;
+    std::uint64_t seen_taken = 0;
+    std::uint64_t seen_taken_bytes = 0;
+    std::uint64_t dropped = 0;  ///< the newest, for lack of room
+    bool closed = false;
+    std::atomic<std::uint64_t> announced{0};  ///< `sent`, for other threads
+
+    // The consumer's.
+    alignas(128) std::atomic<std::uint64_t> taken{0};  ///< buffers, read or dropped
+    std::atomic<std::uint64_t> taken_bytes{0};
+    std::atomic<std::uint64_t> accepted{0};  ///< mail that has arrived, closing included
+    std::uint64_t displaced = 0;             ///< the oldest, for lack of room
+
+    alignas(128) Starvation<> starvation;  ///< producer waits for room
+    Mail poke{};                           ///< consumer to producer
+
+    /// Producer: is there room for a buffer of so many bytes?
+    bool has_room(std::uint64_t bytes) noexcept {
+        if (fits(bytes)) [[likely]] return true;
+        refresh();
+        return fits(bytes);
+    }
+    /// Producer: looks at the consumer's line.
+    void refresh() noexcept {
+        seen_taken = taken.load(std::memory_order_acquire);
+        seen_taken_bytes = taken_bytes.load(std::memory_order_relaxed);
+    }
+    /// Producer: waits for room from now on. True when there is some after all.
+    bool starve(std::uint64_t bytes) noexcept {
+        return starvation.starve([&] {
+            seen_taken = taken.load(std::memory_order_seq_cst);
+            seen_taken_bytes = taken_bytes.load(std::memory_order_relaxed);
+            return fits(bytes);
+        });
+    }
+    /// Consumer: a buffer has left the queue. True: the producer must be poked.
+    bool take(std::uint64_t bytes) noexcept {
+        taken_bytes.store(taken_bytes.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+        const auto now = taken.load(std::memory_order_relaxed) + 1;
+        if (local) taken.store(now, std::memory_order_relaxed);
+        else taken.store(now, std::memory_order_seq_cst);
+        return starvation.must_tell();
+    }
+    /// Producer: buffers that the consumer has not taken yet, as far as the producer knows.
+    std::uint64_t outstanding() const noexcept { return sent - seen_taken; }
+
+  private:
+    bool fits(std::uint64_t bytes) const noexcept {
+        const auto under_way = sent - seen_taken;
+        if (under_way >= capacity) return false;
+        return capacity_bytes == 0 || under_way < free_of_bytes || sent_bytes - seen_taken_bytes + bytes <= capacity_bytes;
+    }
+};
+
+}  // namespace penstock::streaming

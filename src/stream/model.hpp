@@ -1,0 +1,65 @@
+// A graph as it is described: filters and streams by number, so that an edit can be tried on a copy and compared with what runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "penstock/graph.hpp"
+
+namespace penstock::streaming {
+
+struct FilterModel {
+    std::uint64_t id = 0;
+    std::string name;
+    std::shared_ptr<const FilterKind> kind;
+    std::shared_ptr<AnyFilter> first;  ///< the first copy, to whose ports the user has references
+    FilterOptions options;
+    std::uint64_t predecessor = 0;     ///< whose state it takes over, once
+    /// A setting's new value, for all copies.
+    std::vector<std::pair<std::string, SettingValue>> changes;
+};
+
+/// One output joined to one input. Streams of one name are several of these.
+struct StreamModel {
+    std::uint64_t id = 0;
+    std::uint64_t from = 0;  ///< filter
+    std::size_t output = 0;  ///< number of the port
+    std::uint64_t to = 0;
+    std::size_t input = 0;
+    StreamOptions options;
+};
+
+struct Model {
+    std::vector<FilterModel> filters;
+    std::vector<StreamModel> streams;
+    std::vector<std::string> problems;  ///< found while it was described
+    std::vector<std::shared_ptr<void>> groups;
+    std::uint64_t next_id = 1;
+    bool running = false;
+
+    const FilterModel* filter(std::uint64_t id) const noexcept;
+    FilterModel* filter(std::uint64_t id) noexcept;
+    const FilterModel* named(const std::string& name) const noexcept;
+    FilterModel* named(const std::string& name) noexcept;
+    const FilterModel* owning(const AnyFilter* filter) const noexcept;
+    /// Number of copies on a machine with so many targets.
+    static int copies(const FilterModel& filter, int targets) noexcept;
+    /// The target of a copy, or -1 for any.
+    int place(const FilterModel& filter, int copy) const noexcept;
+    /// What makes streams one stream: a name, or else a number of its own.
+    static std::string group_of(const StreamModel& stream);
+};
+
+/// Everything that is wrong with it, in words. `targets`: of the machine that is to run it; below 0: not known yet.
+std::vector<std::string> problems_of(const Model& model, int targets);
+
+/// Which cycle each filter is in: numbers from 1, 0 for none. By position in model.filters.
+std::vector<std::size_t> cycles_of(const Model& model);
+
+std::string port_name(const Model& model, std::uint64_t filter, const Part& port);
+
+}  // namespace penstock::streaming

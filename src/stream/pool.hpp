@@ -1,0 +1,60 @@
+// The blocks of one output of one copy of a filter: made as they are needed, used again, local to the thread that fills them.
+//
+// Whoever runs the filter takes from a list of its own; readers on other threads put blocks into a second list, which is taken over as
+// a whole when the first is empty. The pool ends with its output, and goes when the last block that is still abroad has come back.
+//
+// Happens-before. A reader's last use of a block comes before its push (release); the owner's exchange acquires it. close() exchanges
+// the list for `closed`, so each block is either found by close() or finds the pool closed; the count of those abroad reaches zero once,
+// for the last of them or for close() itself.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "penstock/buffer.hpp"
+#include "stream/starvation.hpp"
+
+namespace penstock::streaming {
+
+class Server;
+class Station;
+
+class Pool {
+  public:
+    /// `most`: blocks that exist at once before exhausted(); 0: no limit.
+    Pool(Station& station, std::size_t most) noexcept : station_(station), most_(most) { poke_.kind = MailKind::poke; }
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
+
+    /// For whoever runs the station. Throws std::bad_alloc.
+    Block* get(std::size_t bytes);
+    /// Any thread.
+    void put(Block* block) noexcept;
+    /// True when the station must wait for a block to come back. It will be told.
+    bool exhausted() noexcept;
+    Mail& poke() noexcept { return poke_; }
+    /// The poke has arrived.
+    void poked() noexcept { starvation_.arrived(); }
+    Starvation<>& starvation() noexcept { return starvation_; }
+    /// No more blocks will be asked for. The pool deletes itself, now or later.
+    void close() noexcept;
+    /// The server whose thread alone runs the station, or null. Only while nobody gets or puts.
+    void set_home(Server* home) noexcept { home_ = home; }
+
+  private:
+    ~Pool() = default;
+    static constexpr std::uintptr_t closed_mark = 1;
+
+    Block* local_ = nullptr;  ///< whoever runs the station
+    Server* home_ = nullptr;
+    Station& station_;
+    std::size_t most_;
+    std::int64_t made_ = 0;
+    alignas(64) std::atomic<std::uintptr_t> returned_{0};  ///< readers elsewhere: the newest, linked by next; closed_mark at the end
+    std::atomic<std::int64_t> abroad_{0};                  ///< once closed
+    Starvation<> starvation_;
+    Mail poke_;
+};
+
+}  // namespace penstock::streaming

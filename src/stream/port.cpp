@@ -1,0 +1,111 @@
+#include "penstock/port.hpp"
+
+#include "penstock/filter.hpp"
+#include "penstock/stream_error.hpp"
+#include "stream/station.hpp"
+
+namespace penstock {
+
+namespace streaming {
+
+thread_local Parts* Part::current_ = nullptr;
+
+void AnyFilter::adopt(Parts& parts) {
+    for (Part* const part : parts.all) {
+        part->owner = this;
+        switch (part->kind()) {
+            case Part::Kind::input: inputs.push_back(static_cast<InputPort*>(part)); break;
+            case Part::Kind::output: outputs.push_back(static_cast<OutputPort*>(part)); break;
+            case Part::Kind::setting: settings.push_back(static_cast<AnySetting*>(part)); break;
+        }
+    }
+}
+
+namespace {
+
+template <class Side>
+Side& required(Side* side, const Part& port) {
+    if (side == nullptr) [[unlikely]] throw UsageError("port '" + port.name() + "' is used outside a running graph");
+    return *side;
+}
+
+}  // namespace
+
+Block* InputPort::take() {
+    Inlet& in = required(inlet, *this);
+    Block* const block = in.station->take(in);
+    if (block == nullptr) [[unlikely]]
+        throw UsageError("filter '" + in.station->name() + "' reads its input '" + name() + "', where no buffer waits: ask waiting() first");
+    return block;
+}
+
+Block* InputPort::take_if_any() {
+    Inlet& in = required(inlet, *this);
+    return in.station->take(in);
+}
+
+Block* OutputPort::make(std::size_t bytes, std::size_t reserved_bytes) {
+    Outlet& out = required(outlet, *this);
+    Block* const block = make_block(out.pool, std::max(bytes, reserved_bytes));
+    block->bytes = bytes;
+    return block;
+}
+
+void OutputPort::write(Block* block) {
+    if (outlet == nullptr) [[unlikely]] {
+        give_back(block);
+        (void)required(outlet, *this);
+    }
+    outlet->write(block);
+}
+
+std::size_t waiting_at(const Inlet* inlet) noexcept { return inlet == nullptr ? 0 : inlet->queue.size(); }
+bool ended(const Inlet* inlet) noexcept { return inlet == nullptr || (inlet->open_links == 0 && inlet->queue.empty()); }
+void close(Outlet* outlet) {
+    if (outlet != nullptr) outlet->close_when_empty();
+}
+bool has_reader(const Outlet* outlet) noexcept {
+    if (outlet == nullptr) return false;
+    for (const auto& branch : outlet->branches)
+        if (!branch.links.empty()) return true;
+    return false;
+}
+
+void AnySetting::require_within(double value) const {
+    if (value >= limits_.least && value <= limits_.most) return;
+    throw UsageError("setting '" + name() + "' cannot be " + std::to_string(value) + ": it goes from " + std::to_string(limits_.least) + " to " +
+                     std::to_string(limits_.most) + (limits_.unit.empty() ? "" : " " + limits_.unit));
+}
+
+void AnySetting::throw_wrong_type(const char* wanted) const { throw UsageError("setting '" + name() + "' takes " + wanted); }
+
+}  // namespace streaming
+
+namespace {
+
+std::string text_of(const std::vector<std::string>& problems) {
+    std::string text = "this graph cannot run:";
+    for (const auto& problem : problems) text += "\n  " + problem;
+    return text;
+}
+
+std::string text_of(std::exception_ptr cause) {
+    try {
+        std::rethrow_exception(cause);
+    } catch (const std::exception& error) {
+        return error.what();
+    } catch (...) {
+        return "an exception of unknown type";
+    }
+}
+
+}  // namespace
+
+GraphError::GraphError(std::vector<std::string> problems) : UsageError(text_of(problems)), problems_(std::move(problems)) {}
+
+FilterFailed::FilterFailed(std::string filter, int copy, std::uint64_t firing, std::exception_ptr cause, std::uint64_t others)
+    : Error("filter '" + filter + "' (copy " + std::to_string(copy) + ") threw in its firing " + std::to_string(firing) + ": " + text_of(cause) +
+            (others != 0 ? "; " + std::to_string(others) + " more firings failed" : "")),
+      filter_(std::move(filter)), copy_(copy), firing_(firing), cause_(std::move(cause)), others_(others) {}
+
+}  // namespace penstock

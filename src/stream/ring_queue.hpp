@@ -1,0 +1,48 @@
+// A first-in first-out queue of one thread, in one block of memory that grows by doubling and never shrinks.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+namespace penstock::streaming {
+
+template <class T>
+class RingQueue {
+  public:
+    bool empty() const noexcept { return first_ == last_; }
+    std::size_t size() const noexcept { return last_ - first_; }
+    T& front() noexcept { return slots_[first_ & mask_]; }
+    const T& front() const noexcept { return slots_[first_ & mask_]; }
+    T& operator[](std::size_t i) noexcept { return slots_[(first_ + i) & mask_]; }
+    void push(T item) {
+        if (last_ - first_ == capacity_) [[unlikely]] grow();
+        slots_[last_++ & mask_] = std::move(item);
+    }
+    T pop() noexcept { return std::move(slots_[first_++ & mask_]); }
+    /// Makes room now, so that this many pushes will not throw.
+    void reserve(std::size_t more) {
+        while (capacity_ - size() < more) grow();
+    }
+
+  private:
+    [[gnu::noinline]] void grow() {
+        const auto capacity = capacity_ == 0 ? std::size_t{8} : capacity_ * 2;
+        auto slots = std::make_unique<T[]>(capacity);
+        const auto count = size();
+        for (std::size_t i = 0; i < count; ++i) slots[i] = std::move((*this)[i]);
+        slots_ = std::move(slots);
+        capacity_ = capacity;
+        mask_ = capacity - 1;
+        first_ = 0;
+        last_ = count;
+    }
+
+    std::unique_ptr<T[]> slots_;
+    std::size_t capacity_ = 0;
+    std::size_t mask_ = 0;
+    std::size_t first_ = 0;
+    std::size_t last_ = 0;
+};
+
+}  // namespace penstock::streaming

@@ -1,0 +1,115 @@
+#include "penstock/run.hpp"
+
+#include <cstdio>
+#include <utility>
+
+#include "penstock/machine.hpp"
+#include "stream/program_end.hpp"
+#include "stream/run_state.hpp"
+
+namespace penstock {
+
+using streaming::RunState;
+
+Run Graph::start(Machine& machine) {
+    auto& described = model();
+    if (described.running) throw UsageError("this graph runs already; a second run needs a second graph");
+    if (auto problems = problems_of(described, machine.targets()); !problems.empty()) throw GraphError(std::move(problems));
+    if (machine.options().isolation == Isolation::process)
+        throw UsageError("filters run on thread targets: start the graph on a machine without Isolation::process");
+    for (auto& filter : described.filters)
+        for (auto& [name, value] : std::exchange(filter.changes, {}))
+            for (auto* const setting : filter.first->settings)
+                if (setting->name() == name) setting->set(value);
+    auto state = std::make_unique<RunState>(machine, described, &described);
+    state->wiring.build(state->model);
+    described.running = true;
+    Run run(std::move(state));
+    run.state_->wiring.begin();
+    return run;
+}
+
+Run::Run(std::unique_ptr<RunState> state) : state_(std::move(state)) {}
+Run::Run(Run&& other) noexcept = default;
+Run& Run::operator=(Run&& other) noexcept = default;
+Run::~Run() = default;
+
+void Run::finish() {
+    auto& core = state_->core;
+    if (!state_->finished) {
+        for (const auto& station : core.stations)
+            if (station->external && !station->outlets.empty()) streaming::close_program_end(*station);
+        core.help_until(
+            [&] {
+                state_->attend_program_ends();
+                return core.all_ended();
+            },
+            "the end of a graph", true);
+        state_->settle();
+    }
+    core.throw_failure();
+}
+
+void Run::close() {
+    const std::lock_guard lock(state_->core.structure);
+    for (const auto& station : state_->core.stations) state_->core.do_at(*station, [](streaming::Station& each) { each.end_source(); });
+}
+
+void Run::stop() {
+    auto& core = state_->core;
+    if (state_->finished) return;
+    core.stop();
+    core.help_until(
+        [&] {
+            state_->attend_program_ends();
+            return core.all_ended();
+        },
+        "the end of a graph", false);
+    state_->settle();
+}
+
+bool Run::ended() const noexcept { return state_->core.all_ended(); }
+
+std::string Run::report() const { return state_->core.report(); }
+
+namespace streaming {
+
+RunState::~RunState() {
+    if (!finished) {
+        try {
+            core.stop();
+            core.help_until(
+                [&] {
+                    attend_program_ends();
+                    return core.all_ended();
+                },
+                "the end of a graph", false);
+            settle();
+            core.throw_failure();
+        } catch (const Error& error) {
+            std::fprintf(stderr, "penstock: a run was destroyed before finish(): %s\n", error.what());
+        }
+    }
+    if (graph != nullptr) graph->running = false;
+}
+
+void RunState::attend_program_ends() {
+    for (const auto& station : core.stations)
+        if (station->external) attend_program_end(*station);
+}
+
+void RunState::settle() {
+    for (const auto& link : core.links) link->starvation.give_up();
+    for (const auto& station : core.stations)
+        for (const auto& outlet : station->outlets) outlet->pool->starvation().give_up();
+    core.help_until(
+        [&] {
+            attend_program_ends();
+            return core.settled();
+        },
+        "the last mail of a graph", false);
+    finished = true;
+}
+
+}  // namespace streaming
+}  // namespace penstock

@@ -1,0 +1,108 @@
+// A graph while it runs: its stations, the servers of the targets, the queue of stations that are ready and have no place, and how the
+// run ends.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "penstock/machine.hpp"
+#include "penstock/waiter.hpp"
+#include "stream/link.hpp"
+#include "stream/ring_queue.hpp"
+#include "stream/server.hpp"
+#include "stream/spin_lock.hpp"
+#include "stream/station.hpp"
+
+namespace penstock::streaming {
+
+class RunCore {
+  public:
+    explicit RunCore(Machine& machine);
+    ~RunCore();
+    RunCore(const RunCore&) = delete;
+    RunCore& operator=(const RunCore&) = delete;
+
+    Machine& machine() const noexcept { return machine_; }
+
+    // ---- mail ----
+    /// Hands `mail` to the station, wherever it is run. Any thread.
+    void post(Station& to, Mail* mail);
+    /// Has `work` done by the station, between its firings, and waits for that. Not inside a firing.
+    void do_at(Station& station, std::function<void(Station&)> work);
+
+    // ---- ready stations without a place ----
+    void put_ready(Station& station);
+    Station* take_ready();
+    /// More of this server's stations wait than one task may run.
+    void resume(Server& server);
+    /// Wakes whoever waits for something about this run.
+    void stir();
+
+    // ---- what stations say ----
+    void station_ended(Station& station);
+    void failed(Station& station, std::uint64_t firing, std::exception_ptr cause);
+    void leave_loop(Loop& loop, std::int64_t tokens);
+
+    // ---- waiting ----
+    /// Runs stations until `over()`, which is asked often. `what`: for the report. Throws StreamStalled when nothing can go on any more.
+    void help_until(const std::function<bool()>& over, const char* what, bool report_stall);
+    bool all_ended() const noexcept { return open_.load(std::memory_order_acquire) == 0; }
+    /// Everybody ends without firing again.
+    void stop();
+    /// No mail is on its way and no task of this run is at work.
+    bool settled();
+    /// Throws FilterFailed for the first that failed, once.
+    void throw_failure();
+    bool stopping() const noexcept { return stopping_.load(std::memory_order_acquire); }
+    /// The program may still write into the graph.
+    bool program_writes();
+    /// What every filter does, a line each.
+    std::string report();
+
+    /// The stations; locked by `structure`.
+    std::vector<std::unique_ptr<Station>> stations;
+    std::vector<std::unique_ptr<Link>> links;
+    std::vector<std::unique_ptr<Loop>> loops;
+    std::recursive_mutex structure;
+    void add_station(std::unique_ptr<Station> station);
+    Server* server_of(int target) const noexcept { return servers_[static_cast<std::size_t>(target)].get(); }
+
+    /// The task that brings a placed station its mail.
+    static void deliver(Station* station, Mail* mail);
+    static void serve(RunCore* run);
+    static void go_on(Server* server);
+
+  private:
+    class Look;
+    bool nothing_moves();
+    std::uint64_t progress();
+    void look_for_stall(Look& look);
+
+    Machine& machine_;
+    std::vector<std::unique_ptr<Server>> servers_;
+    std::atomic<std::int64_t> open_{0};  ///< stations that have not ended
+    std::atomic<bool> stopping_{false};
+
+    alignas(128) SpinLock lock_;
+    RingQueue<Station*> ready_;
+    std::atomic<std::size_t> ready_count_{0};
+    int serving_ = 0;  ///< tasks of serve() that have been issued and have not ended
+    std::vector<Doorbell*> waiting_;
+    std::atomic<int> helpers_{0};
+
+    alignas(128) std::mutex failure_lock_;
+    std::exception_ptr failure_;
+    std::string failed_filter_;
+    int failed_copy_ = 0;
+    std::uint64_t failed_firing_ = 0;
+    std::uint64_t failures_ = 0;
+    friend class HelperHere;
+};
+
+}  // namespace penstock::streaming

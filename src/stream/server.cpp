@@ -1,0 +1,101 @@
+#include "stream/server.hpp"
+
+#include <utility>
+
+#include "stream/run_core.hpp"
+#include "stream/station.hpp"
+
+namespace penstock::streaming {
+namespace {
+
+constexpr int turns_in_a_task = 256;   // then the target looks at its lanes and deques again
+constexpr unsigned picks_of_own = 16;  // then one from the run's queue, so that none waits for ever
+
+}  // namespace
+
+thread_local constinit Server* Server::current = nullptr;
+
+void Server::enqueue(Station& station) {
+    if (station.queued) return;
+    station.queued = true;
+    local_.push(&station);
+}
+
+Station* Server::pick(Sources sources) {
+    const bool others_first = sources == Sources::all && ++picks_ % picks_of_own == 0;
+    if (others_first)
+        if (Station* const station = run_.take_ready()) return station;
+    if (!local_.empty()) return local_.pop();
+    if (next_ != nullptr) return std::exchange(next_, nullptr);
+    return sources == Sources::all && !others_first ? run_.take_ready() : nullptr;
+}
+
+void Server::run_one(Station& station) {
+    Server* const home = station.home();
+    running_ = true;
+    if (home == this) [[likely]] {
+        station.queued = false;
+        if (station.work(station.burst())) enqueue(station);
+    } else if (home != nullptr) {
+        // It got a place while it was in the queue, or had mail in its box then.
+        if (station.begin_visit()) run_.post(station, &station.visit);
+    } else {
+        bool more = false;
+        do {
+            station.accept_box();
+            more = station.work(station.burst());
+        } while (!more && station.home() == nullptr && !station.rest());
+        if (more) keep(station);
+    }
+    running_ = false;
+    if (!fresh_.empty()) share_fresh(station);
+}
+
+/// The first that was made ready stays here; the others are for whoever is free.
+void Server::share_fresh(Station& ran) {
+    for (Station* const station : fresh_) {
+        if (next_ == nullptr) {
+            next_ = station;
+        } else if (next_ == &ran) {
+            run_.put_ready(*std::exchange(next_, station));
+        } else {
+            run_.put_ready(*station);
+        }
+    }
+    fresh_.clear();
+}
+
+void Server::drain() {
+    if (running_) return;  // the loop below this call will come to it
+    for (int turns = 0; turns < turns_in_a_task; ++turns) {
+        Station* const station = pick(Sources::own);
+        if (station == nullptr) return;
+        run_one(*station);
+    }
+    hand_back();
+    if (!local_.empty()) run_.resume(*this);
+}
+
+bool Server::serve() {
+    for (int turns = 0; turns < turns_in_a_task; ++turns) {
+        Station* const station = pick(Sources::all);
+        if (station == nullptr) return true;
+        run_one(*station);
+    }
+    hand_back();
+    if (!local_.empty()) run_.resume(*this);
+    return false;
+}
+
+void Server::hand_back() {
+    if (Station* const station = std::exchange(next_, nullptr)) run_.put_ready(*station);
+}
+
+bool Server::help() {
+    Station* const station = pick(Sources::all);
+    if (station == nullptr) return false;
+    run_one(*station);
+    return true;
+}
+
+}  // namespace penstock::streaming

@@ -1,0 +1,83 @@
+// What one thread has to run of one run: a target's thread, or a thread that helps while it waits for the run.
+//
+// A target's server keeps the placed stations that have something to do; only its thread touches it. Stations without a place are in
+// the run's own queue (run_core.hpp), and whoever makes one ready in the course of a firing keeps it for itself, while its buffer is in
+// the cache, unless there is more to do than that.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "stream/ring_queue.hpp"
+
+namespace penstock::streaming {
+
+class RunCore;
+class Station;
+struct Mail;
+
+class Server {
+  public:
+    static constexpr int helper = -1;
+
+    Server(RunCore& run, int target) noexcept : run_(run), target_(target) {}
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    /// Of the calling thread, while it runs stations.
+    static thread_local constinit Server* current;
+
+    RunCore& run() const noexcept { return run_; }
+    int target() const noexcept { return target_; }
+
+    /// A placed station of this server may have something to do.
+    void enqueue(Station& station);
+    /// A station without a place has something to do: this thread's, for now.
+    void keep(Station& station) { fresh_.push_back(&station); }
+    bool running() const noexcept { return running_; }
+
+    /// Runs what there is for this thread alone.
+    void drain();
+    /// Runs that and whatever else is ready in the run, until nothing is. False: it stopped because it was long enough.
+    bool serve();
+    /// Runs one station, if any is ready. For threads that help.
+    bool help();
+
+    /// What help() has left over is for others.
+    void hand_back();
+
+    /// A task of this server is at work, or on its way, so the run must not end. Called by the server's own thread.
+    void begin() noexcept { active_.store(active_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+    void end() noexcept { active_.store(active_.load(std::memory_order_relaxed) - 1, std::memory_order_release); }
+    bool active() const noexcept { return active_.load(std::memory_order_acquire) != 0; }
+
+    /// For the length of a task: the thread's server.
+    class Here {
+      public:
+        explicit Here(Server& server) noexcept : server_(server), outer_(current) { current = &server; }
+        ~Here() { current = outer_; }
+        Here(const Here&) = delete;
+        Here& operator=(const Here&) = delete;
+
+      private:
+        Server& server_;
+        Server* outer_;
+    };
+
+  private:
+    enum class Sources : bool { own, all };
+    Station* pick(Sources sources);
+    void run_one(Station& station);
+    void share_fresh(Station& ran);
+
+    RunCore& run_;
+    int target_;
+    bool running_ = false;
+    unsigned picks_ = 0;
+    RingQueue<Station*> local_;
+    Station* next_ = nullptr;
+    std::vector<Station*> fresh_;
+    alignas(64) std::atomic<int> active_{0};
+};
+
+}  // namespace penstock::streaming

@@ -1,0 +1,393 @@
+#include "stream/station.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "penstock/clock.hpp"
+#include "penstock/stream_error.hpp"
+#include "stream/run_core.hpp"
+#include "stream/server.hpp"
+
+namespace penstock::streaming {
+namespace {
+
+constexpr std::uint32_t firings_a_sample = 16;
+
+void count(std::atomic<std::uint64_t>& counter, std::uint64_t more = 1) noexcept {
+    counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter, bool on_any_input,
+                 const FilterOptions& options)
+    : on_failure(options.on_failure), run_(run), filter_(std::move(filter)), on_any_input_(on_any_input), name_(std::move(name)), copy_(copy),
+      filter_id_(filter_id) {
+    visit.kind = MailKind::visit;
+    stop_mail.kind = MailKind::errand;
+    stop_mail.work = [](Station& station) { station.stopping = true; };
+    for (InputPort* port : filter_->inputs) {
+        auto& inlet = *inlets.emplace_back(std::make_unique<Inlet>());
+        inlet.station = this;
+        inlet.port = port;
+        inlet.index = static_cast<std::uint32_t>(inlets.size() - 1);
+        port->inlet = &inlet;
+    }
+    for (OutputPort* port : filter_->outputs) {
+        auto& outlet = *outlets.emplace_back(std::make_unique<Outlet>());
+        outlet.station = this;
+        outlet.port = port;
+        outlet.index = static_cast<std::uint32_t>(outlets.size() - 1);
+        outlet.pool = new Pool(*this, options.pool);
+        port->outlet = &outlet;
+    }
+    source_ = inlets.empty();
+}
+
+Station::~Station() {
+    for (auto& inlet : inlets) {
+        inlet->port->inlet = nullptr;
+        while (!inlet->queue.empty()) give_back(inlet->queue.pop().block);
+        for (auto& waiting : inlet->early) give_back(waiting.block);
+    }
+    for (auto& outlet : outlets) outlet->port->outlet = nullptr;
+    for (EventMail* event : events_) delete event;
+}
+
+void Station::set_home(Server* home) noexcept {
+    home_.store(home, std::memory_order_release);
+    for (auto& outlet : outlets) outlet->pool->set_home(home);
+}
+
+// ---- mail ----
+
+void Station::accept(Mail* mail) {
+    switch (mail->kind) {
+        case MailKind::buffer:
+        case MailKind::skip:
+        case MailKind::close: {
+            Link& link = *static_cast<Link*>(mail->from);
+            if (const auto expected = link.accepted.load(std::memory_order_relaxed); mail->number != expected) [[unlikely]] {
+                link.to->strays.push_back(mail);  // an older one went by the deque, because the lane was full
+                return;
+            }
+            arrive(link, mail);
+            while (!link.to->strays.empty()) [[unlikely]] {
+                auto& strays = link.to->strays;
+                const auto next = std::find_if(strays.begin(), strays.end(), [&](const Mail* stray) {
+                    return stray->from == &link && stray->number == link.accepted.load(std::memory_order_relaxed);
+                });
+                if (next == strays.end()) break;
+                Mail* const stray = *next;
+                strays.erase(next);
+                arrive(link, stray);
+            }
+            return;
+        }
+        case MailKind::poke:
+            // Of a link to one of the sinks, or of a pool: whoever sent it lies around it.
+            for (auto& outlet : outlets) {
+                if (mail == &outlet->pool->poke()) return outlet->pool->poked();
+                for (auto& branch : outlet->branches)
+                    for (Link* link : branch.links)
+                        if (mail == &link->poke) return link->starvation.arrived();
+            }
+            return;
+        case MailKind::event:
+            events_.push_back(static_cast<EventMail*>(mail));
+            count(handled);
+            return;
+        case MailKind::errand: {
+            auto* const errand = static_cast<Errand*>(mail);
+            errand->work(*this);
+            count(handled);
+            errand->done.store(true, std::memory_order_release);
+            run_.stir();
+            return;
+        }
+        case MailKind::visit: visiting_.store(false, std::memory_order_seq_cst); return;
+    }
+}
+
+void Station::accept_box() {
+    for (Mail* mail = box.take_all(); mail != nullptr;) {
+        Mail* const next = mail->next;
+        accept(mail);
+        mail = next;
+    }
+}
+
+void Station::empty_box() {
+    do accept_box();
+    while (!box.at_rest() && !box.rest());
+}
+
+void Station::arrive(Link& link, Mail* mail) {
+    link.accepted.store(mail->number + 1, std::memory_order_release);
+    Inlet& inlet = *link.to;
+    if (mail->kind == MailKind::close) {
+        --inlet.open_links;
+        if (link.loop != nullptr && !link.feedback && link.enters_loop) run_.leave_loop(*link.loop, 1);
+        return;
+    }
+    const Waiting waiting{static_cast<Block*>(mail), &link};
+    if (ended_) return drop(inlet, waiting);
+    if (inlet.ordered) [[unlikely]] return put_in_order(inlet, waiting);
+    if (mail->kind == MailKind::skip) [[unlikely]] return pass_skip(inlet, waiting);
+    enqueue(inlet, waiting);
+}
+
+void Station::enqueue(Inlet& inlet, Waiting waiting) {
+    inlet.queue.push(waiting);
+    inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
+    if (waiting.link->when_full == WhenStreamFull::drop_oldest && inlet.queue.size() > inlet.capacity) [[unlikely]] {
+        ++waiting.link->displaced;
+        drop(inlet, inlet.queue.pop());
+        inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
+    }
+}
+
+/// Buffers enter the queue by their numbers in the order; those that are early wait beside it.
+void Station::put_in_order(Inlet& inlet, Waiting waiting) {
+    inlet.early.push_back(waiting);
+    for (;;) {
+        const auto next = std::find_if(inlet.early.begin(), inlet.early.end(),
+                                       [&](const Waiting& each) { return each.block->order == inlet.next_in_order; });
+        if (next == inlet.early.end()) return;
+        const Waiting turn = *next;
+        inlet.early.erase(next);
+        ++inlet.next_in_order;
+        if (turn.block->kind == MailKind::skip) release(inlet, turn);
+        else enqueue(inlet, turn);
+    }
+}
+
+/// Nothing was written in this turn: those further down who restore the order must know.
+void Station::pass_skip(Inlet& inlet, Waiting waiting) {
+    first_order_ = waiting.block->order;
+    release(inlet, waiting);
+    if (!several_copies) return;
+    for (auto& outlet : outlets)
+        if (outlet->order_matters && !outlet->closed) outlet->skip();
+}
+
+/// The buffer has left the queue and was read, or never will be.
+void Station::release(Inlet& inlet, Waiting waiting) {
+    const auto bytes = waiting.block->bytes;
+    give_back(waiting.block);
+    credit(inlet, waiting.link, bytes);
+    if (loop != nullptr) run_.leave_loop(*loop, 1);
+}
+
+void Station::credit(Inlet&, Link* link, std::uint64_t bytes) {
+    if (link != nullptr && link->take(bytes)) run_.post(*link->from->station, &link->poke);
+}
+
+void Station::drop(Inlet& inlet, Waiting waiting) {
+    if (waiting.block->kind == MailKind::buffer) count(dropped);
+    release(inlet, waiting);
+}
+
+Block* Station::take(Inlet& inlet) {
+    if (inlet.queue.empty()) return nullptr;
+    const Waiting waiting = inlet.queue.pop();
+    inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
+    Block* const block = waiting.block;
+    count(inlet.read);
+    count(inlet.read_bytes, block->bytes);
+    if (taken_in_firing_++ == 0) {
+        first_tags_ = block->tags;
+        first_order_ = block->order;
+    }
+    credit(inlet, waiting.link, block->bytes);
+    if (!inlet.queue.empty()) prefetch_read(inlet.queue.front().block);
+    return block;
+}
+
+void Station::label(Outlet& outlet, Block& block) {
+    const auto number = outlet.next_order++;
+    block.order = several_copies ? first_order_ : number;
+    if (block.tagged) return;
+    if (taken_in_firing_ != 0) block.tags = first_tags_;
+    else block.tags.sequence = number;
+}
+
+// ---- firing ----
+
+bool Station::work(int most) {
+    for (int turn = 0; turn < most; ++turn) {
+        switch (next()) {
+            case Next::nothing: return false;
+            case Next::event: handle_event(); break;
+            case Next::fire: fire(); break;
+            case Next::finish: end_of_inputs(); break;
+            case Next::close: end(); return false;
+        }
+    }
+    return true;
+}
+
+Station::Next Station::next() {
+    const auto waits = [this](Doing what) {
+        doing.store(what, std::memory_order_relaxed);
+        return Next::nothing;
+    };
+    if (ended_) return waits(Doing::ended);
+    if (spread.load(std::memory_order_acquire) != 0) return waits(Doing::waits_for_tasks);
+    if (stopping) [[unlikely]] return Next::close;
+    for (auto& outlet : outlets)
+        if ((!outlet->pending.empty() || outlet->closing) && !flush(*outlet)) return waits(Doing::waits_for_output);
+    if (held) return waits(Doing::held);
+    if (!events_.empty()) [[unlikely]] return Next::event;
+    if (finished_) return Next::close;
+    if (over_) [[unlikely]] return Next::finish;
+    for (auto& outlet : outlets)
+        if (outlet->pool->exhausted()) return waits(Doing::waits_for_pool);
+    if (source_) {
+        if (!outlets.empty() && std::all_of(outlets.begin(), outlets.end(), [](auto& outlet) { return outlet->closed; })) return Next::finish;
+        return Next::fire;
+    }
+    if (inputs_ready()) return Next::fire;
+    if (inputs_over()) return Next::finish;
+    return waits(Doing::waits_for_input);
+}
+
+bool Station::flush(Outlet& outlet) {
+    try {
+        return outlet.flush();
+    } catch (...) {  // a stream's own function threw, or the stream is full and says fail
+        give_back(outlet.pending.pop());
+        outlet.held_back.store(outlet.pending.size(), std::memory_order_relaxed);
+        count(dropped);
+        fail(std::current_exception());
+        return outlet.pending.empty();
+    }
+}
+
+bool Station::inputs_ready() const noexcept {
+    const auto enough = [](const Inlet& inlet) {
+        const auto there = inlet.queue.size();
+        return there != 0 && (there >= inlet.port->options().at_least || inlet.open_links == 0);
+    };
+    if (inlets.size() == 1) [[likely]] return enough(*inlets[0]);
+    bool any = false;
+    bool all = true;
+    bool required = false;
+    for (const auto& inlet : inlets) {
+        if (!inlet->connected) continue;
+        const bool ready = enough(*inlet);
+        any = any || ready;
+        if (inlet->port->options().required) required = true, all = all && ready;
+    }
+    return on_any_input_ || !required ? any : all;
+}
+
+bool Station::inputs_over() const noexcept {
+    bool any_open = false;
+    bool required_over = false;
+    for (const auto& inlet : inlets) {
+        if (!inlet->connected) continue;
+        const bool over = inlet->open_links == 0 && inlet->queue.empty();
+        any_open = any_open || !over;
+        if (over && inlet->port->options().required) required_over = true;
+    }
+    return !any_open || (!on_any_input_ && required_over);
+}
+
+void Station::fire() {
+    doing.store(Doing::firing, std::memory_order_relaxed);
+    const std::uint64_t begin = --until_sample_ == 0 ? Clock::ticks() : 0;
+    taken_in_firing_ = 0;
+    bool failed = false;
+    try {
+        if (!std::exchange(started_, true)) [[unlikely]] filter_->start();
+        over_ = !filter_->fire();
+        if (taken_in_firing_ == 0 && !source_ && !over_) [[unlikely]]
+            throw UsageError("filter '" + name_ + "' fired because buffers wait at its inputs, and read none of them: it would fire for ever");
+    } catch (...) {
+        failed = true;
+        fail(std::current_exception());
+    }
+    if (begin != 0) [[unlikely]] sample_end(begin);
+    count(firings);
+    if (failed && taken_in_firing_ == 0) [[unlikely]] drop_one_of_each();
+    for (auto& outlet : outlets)
+        if (outlet->order_matters) [[unlikely]] {
+            if (outlet->written_in_firing == 0 && !outlet->closed && taken_in_firing_ != 0) outlet->skip();
+            outlet->written_in_firing = 0;
+        }
+    if (loop != nullptr && taken_in_firing_ != 0) [[unlikely]] run_.leave_loop(*loop, taken_in_firing_);
+}
+
+/// A firing that failed before it read anything would be repeated with the same buffers for ever.
+void Station::drop_one_of_each() {
+    for (auto& inlet : inlets)
+        if (!inlet->queue.empty()) {
+            drop(*inlet, inlet->queue.pop());
+            inlet->waiting.store(inlet->queue.size(), std::memory_order_relaxed);
+        }
+}
+
+void Station::sample_end(std::uint64_t begin) {
+    const auto end = Clock::ticks();
+    until_sample_ = firings_a_sample;
+    constexpr double burst_ns = 2'000;
+    burst_ = std::clamp(static_cast<int>(burst_ns / std::max(Clock::nanoseconds(end - begin), 1.0)), 1, 16);
+    count(service_ticks, end - begin);
+    count(sampled);
+}
+
+void Station::fail(std::exception_ptr cause) {
+    count(failures);
+    run_.failed(*this, firings.load(std::memory_order_relaxed), std::move(cause));
+}
+
+void Station::handle_event() {
+    const std::unique_ptr<EventMail> mail(events_.front());
+    events_.pop_front();
+    taken_in_firing_ = 0;
+    try {
+        filter_->handle(mail->event);
+    } catch (...) {
+        fail(std::current_exception());
+    }
+}
+
+void Station::end_of_inputs() {
+    finished_ = true;
+    taken_in_firing_ = 0;
+    for (auto& outlet : outlets) outlet->written_in_firing = 1;  // what came after the last buffer would have no place in the order
+    try {
+        if (!std::exchange(started_, true)) filter_->start();
+        filter_->finish();
+    } catch (...) {
+        fail(std::current_exception());
+    }
+}
+
+void Station::end_reader() {
+    over_ = true;
+    doing.store(Doing::ended, std::memory_order_relaxed);
+    run_.station_ended(*this);
+}
+
+void Station::end() {
+    if (std::exchange(ended_, true)) return;
+    for (auto& inlet : inlets) {
+        while (!inlet->queue.empty()) drop(*inlet, inlet->queue.pop());
+        for (auto& waiting : std::exchange(inlet->early, {})) drop(*inlet, waiting);
+        inlet->waiting.store(0, std::memory_order_relaxed);
+    }
+    for (auto& outlet : outlets) {
+        while (!outlet->pending.empty()) {
+            give_back(outlet->pending.pop());
+            count(dropped);
+        }
+        outlet->held_back.store(0, std::memory_order_relaxed);
+        outlet->close();
+    }
+    doing.store(Doing::ended, std::memory_order_relaxed);
+    run_.station_ended(*this);
+}
+
+}  // namespace penstock::streaming

@@ -1,0 +1,245 @@
+// One copy of a filter in a run: what waits at its inputs, where its outputs lead, and when it may fire.
+//
+// A station is run by one thread at a time, and all that is in it belongs to whoever runs it. A placed station is run by its target's thread
+// alone: mail from other threads comes through that target's lanes, mail from the thread itself as a plain call. Any other station
+// has a mail box, and whoever finds the box at rest has it queued (mail.hpp). What is for other threads to see is atomic.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "penstock/filter.hpp"
+#include "penstock/stream_options.hpp"
+#include "stream/link.hpp"
+#include "stream/pool.hpp"
+#include "stream/ring_queue.hpp"
+
+namespace penstock::streaming {
+
+class RunCore;
+class Server;
+class Station;
+
+/// A buffer at an input, and the link by which it came (null once that was removed).
+struct Waiting {
+    Block* block = nullptr;
+    Link* link = nullptr;
+};
+
+struct Inlet {
+    Station* station = nullptr;
+    InputPort* port = nullptr;
+    RingQueue<Waiting> queue;
+    std::size_t capacity = 0;         ///< for links that drop the oldest
+    std::uint32_t open_links = 0;
+    std::uint32_t index = 0;
+    bool connected = false;
+    std::uint64_t next_in_order = 0;  ///< where order is restored
+    bool ordered = false;
+    std::vector<Waiting> early;       ///< where order is restored: arrived before their turn
+    std::vector<Mail*> strays;        ///< overtook an older mail of their link on the way here
+    std::atomic<std::uint64_t> read{0};
+    std::atomic<std::uint64_t> read_bytes{0};
+    std::atomic<std::uint64_t> waiting{0};  ///< queue.size(), for other threads
+};
+
+/// A stream as one source sees it: its sinks, and whose turn it is.
+struct Branch {
+    std::vector<Link*> links;
+    Policy policy = Policy::demand_driven;
+    std::function<std::uint64_t(const Tags&, std::span<const std::byte>)> key;
+    std::uint64_t stream = 0;  ///< id in the model
+    std::uint32_t turn = 0;
+    std::uint64_t random = 0x9E3779B97F4A7C15u;
+};
+
+struct Outlet {
+    Station* station = nullptr;
+    OutputPort* port = nullptr;
+    Pool* pool = nullptr;
+    std::vector<Branch> branches;
+    RingQueue<Block*> pending;  ///< written, and no sink has room
+    std::uint32_t index = 0;
+    bool closed = false;
+    bool order_matters = false;  ///< several copies write here, and their order is restored further down
+    std::uint32_t written_in_firing = 0;
+    std::uint64_t next_order = 0;
+    std::atomic<std::uint64_t> written{0};
+    std::atomic<std::uint64_t> written_bytes{0};
+    std::atomic<std::uint64_t> held_back{0};  ///< pending.size(), for other threads
+
+    Outlet() = default;
+    ~Outlet();
+    /// Sends or holds back. Throws StreamFull.
+    void write(Block* block);
+    /// True when nothing is held back any more.
+    bool flush();
+    /// Sends the end of the stream. Nothing may be held back.
+    void close();
+    /// Takes no more from now on; the end follows when what is held back has gone.
+    void close_when_empty();
+    bool closing = false;
+    /// The same to one sink.
+    void close_link(Link& link);
+
+  private:
+    friend class Station;
+    /// What is to become of a block in one stream.
+    struct Choice {
+        enum class Fate : std::uint8_t { send, broadcast, drop, wait } fate = Fate::wait;
+        Link* link = nullptr;
+        std::uint32_t next_turn = 0;
+    };
+    bool send(Block* block);
+    Choice choose(Branch& branch, const Block& block);
+    Choice choose_where_room(Branch& branch, const Block& block);
+    Choice by_link(Link& link, const Block& block, Choice::Fate fate = Choice::Fate::send);
+    void carry_out(Branch& branch, const Choice& choice, Block* block, bool shared);
+    void send_by(Link& link, Block* block);
+    void skip();
+};
+
+/// Mail that carries something to be done by the station itself, between firings.
+struct Errand : Mail {
+    std::function<void(Station&)> work;
+    std::atomic<bool> done{false};
+};
+
+struct EventMail : Mail {
+    Event event;
+};
+
+/// What a station can do now.
+enum class Doing : std::uint8_t { nothing, firing, waits_for_input, waits_for_output, waits_for_pool, waits_for_tasks, held, ended };
+
+class Station {
+  public:
+    Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter, bool on_any_input,
+            const FilterOptions& options);
+    ~Station();
+    Station(const Station&) = delete;
+    Station& operator=(const Station&) = delete;
+
+    RunCore& run() const noexcept { return run_; }
+    const std::string& name() const noexcept { return name_; }
+    int copy() const noexcept { return copy_; }
+    std::uint64_t filter_id() const noexcept { return filter_id_; }
+    AnyFilter& filter() const noexcept { return *filter_; }
+    std::shared_ptr<AnyFilter> filter_pointer() const noexcept { return filter_; }
+    /// The server whose thread alone runs this station; null: any.
+    Server* home() const noexcept { return home_.load(std::memory_order_acquire); }
+    void set_home(Server* home) noexcept;
+
+    // ---- for whoever runs it ----
+    void accept(Mail* mail);
+    void accept_box();
+    /// The same until the box is at rest. Not for stations that are run because of their box.
+    void empty_box();
+    /// Does what can be done, up to `most` firings. True when there is more to do at once.
+    bool work(int most);
+    /// The station has nothing to do now; false: mail has come meanwhile. Only for stations without a home.
+    bool rest() noexcept { return box.rest(); }
+    void fail(std::exception_ptr cause);
+    /// Drops what waits and closes its outputs.
+    void end();
+    /// The program's own reading end: nothing more will come. What waits can still be read.
+    void end_reader();
+    bool over() const noexcept { return over_; }
+    /// A source gives no more: it ends when what it has written has gone.
+    void end_source() noexcept { over_ = over_ || source_; }
+    /// Has nothing of what was sent to it still to be handled? For reports.
+    bool ended() const noexcept { return doing.load(std::memory_order_relaxed) == Doing::ended; }
+    /// Any thread: has it a visit under way? If not, there is one now, and the caller sends it.
+    bool begin_visit() noexcept { return !visiting_.exchange(true, std::memory_order_seq_cst); }
+    bool visiting() const noexcept { return visiting_.load(std::memory_order_acquire); }
+    /// Firings in a row: about two microseconds of them.
+    int burst() const noexcept { return burst_; }
+
+    std::vector<std::unique_ptr<Inlet>> inlets;
+    std::vector<std::unique_ptr<Outlet>> outlets;
+    MailBox<> box;
+    Mail visit{};                 ///< "look into your box"
+    Errand stop_mail;             ///< "end without firing again"
+    std::atomic<bool> stop_sent{false};
+    bool queued = false;          ///< home's thread: in its list
+    bool held = false;            ///< does not fire
+    bool external = false;        ///< the program's own end of a stream: never fires
+    bool stopping = false;
+    Loop* loop = nullptr;
+    OnFailure on_failure = OnFailure::stop;
+
+    // ---- for any thread ----
+    std::atomic<Doing> doing{Doing::nothing};
+    std::atomic<std::uint64_t> firings{0};
+    std::atomic<std::uint64_t> failures{0};
+    std::atomic<std::uint64_t> dropped{0};       ///< buffers that nobody read
+    std::atomic<std::uint64_t> service_ticks{0}; ///< of sampled firings
+    std::atomic<std::uint64_t> sampled{0};
+    std::atomic<std::uint64_t> handled{0};       ///< mail
+    std::atomic<std::uint64_t> posted{0};        ///< errands and events that were sent to it
+    std::recursive_mutex program;                ///< the program's own end: which of its threads acts as the station
+
+    /// Tasks that the last firing issued and that have not completed.
+    std::atomic<std::uint32_t> spread{0};
+
+    // ---- for the ports, during a firing ----
+    Block* take(Inlet& inlet);
+    void label(Outlet& outlet, Block& block);
+    bool several_copies = false;
+
+  private:
+    friend struct Outlet;
+    enum class Next : std::uint8_t { nothing, event, fire, finish, close };
+    Next next();
+    bool inputs_ready() const noexcept;
+    bool inputs_over() const noexcept;
+    void fire();
+    void handle_event();
+    void end_of_inputs();
+    void arrive(Link& link, Mail* mail);
+    void enqueue(Inlet& inlet, Waiting waiting);
+    void put_in_order(Inlet& inlet, Waiting waiting);
+    void pass_skip(Inlet& inlet, Waiting waiting);
+    void release(Inlet& inlet, Waiting waiting);
+    void credit(Inlet& inlet, Link* link, std::uint64_t bytes);
+    void drop(Inlet& inlet, Waiting waiting);
+    void drop_one_of_each();
+    bool flush(Outlet& outlet);
+    void sample_end(std::uint64_t begin);
+
+    RunCore& run_;
+    std::atomic<Server*> home_{nullptr};
+    std::shared_ptr<AnyFilter> filter_;
+    bool on_any_input_;
+    bool started_ = false;
+    bool finished_ = false;  ///< finish() has been called
+    bool ended_ = false;
+    bool source_ = false;
+    bool over_ = false;      ///< the filter said that it has ended
+    std::uint32_t taken_in_firing_ = 0;
+    std::uint32_t until_sample_ = 1;
+    int burst_ = 1;
+    Tags first_tags_{};
+    std::uint64_t first_order_ = 0;
+    std::atomic<bool> visiting_{false};  ///< `visit` is on its way
+    std::deque<EventMail*> events_;
+    std::string name_;
+    int copy_;
+    std::uint64_t filter_id_;
+};
+
+/// A cycle of filters: the buffers in it, and the links into it that are still open. At zero its feedback ends.
+struct Loop {
+    std::atomic<std::int64_t> tokens{0};
+    std::vector<Link*> feedback;
+    std::string name;
+};
+
+}  // namespace penstock::streaming

@@ -1,0 +1,154 @@
+#include "stream/wiring.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace penstock::streaming {
+namespace {
+
+constexpr std::size_t automatic_capacity = 8;
+constexpr std::uint64_t scrambled_start = 0xBF58476D1CE4E5B9u;
+
+int copies_in(const RunCore& run, const FilterModel& filter) { return Model::copies(filter, run.machine().targets()); }
+
+}  // namespace
+
+bool order_matters(const Model& model, const FilterModel& filter, std::size_t output) {
+    if (filter.options.copies == 1) return false;
+    return std::any_of(model.streams.begin(), model.streams.end(), [&](const StreamModel& stream) {
+        if (stream.from != filter.id || stream.output != output || stream.options.feedback) return false;
+        if (stream.options.ordered) return true;
+        const auto& sink = *model.filter(stream.to);
+        for (std::size_t next = 0; next < sink.first->outputs.size(); ++next)
+            if (order_matters(model, sink, next)) return true;
+        return false;
+    });
+}
+
+std::unique_ptr<Station> Wiring::make_station(const Model& model, const FilterModel& filter, int copy) const {
+    auto held = copy == 0 ? filter.first : std::shared_ptr<AnyFilter>(filter.kind->make());
+    if (copy != 0)
+        for (std::size_t i = 0; i < held->settings.size(); ++i) held->settings[i]->set(filter.first->settings[i]->value());
+    auto station = std::make_unique<Station>(run_, filter.id, filter.name, copy, std::move(held), filter.kind->on_any_input, filter.options);
+    station->external = filter.kind->external;
+    station->several_copies = filter.options.copies != 1;
+    const int target = model.place(filter, copy);
+    if (target >= 0 && !station->external) station->set_home(run_.server_of(target));
+    for (std::size_t i = 0; i < station->outlets.size(); ++i) station->outlets[i]->order_matters = order_matters(model, filter, i);
+    for (auto& inlet : station->inlets)
+        for (const auto& stream : model.streams)
+            if (stream.to == filter.id && stream.input == inlet->index) {
+                inlet->connected = true;
+                inlet->ordered = inlet->ordered || stream.options.ordered;
+            }
+    return station;
+}
+
+std::unique_ptr<Link> Wiring::make_link(const Model& model, const StreamModel& stream, int source_copy, int sink_copy) const {
+    auto link = std::make_unique<Link>();
+    Station& source = *crews.at(stream.from)[static_cast<std::size_t>(source_copy)];
+    Station& sink = *crews.at(stream.to)[static_cast<std::size_t>(sink_copy)];
+    link->from = source.outlets[stream.output].get();
+    link->to = sink.inlets[stream.input].get();
+    const auto sources = static_cast<std::size_t>(copies_in(run_, *model.filter(stream.from)));
+    const auto& options = stream.options;
+    const auto capacity = options.capacity != 0 ? options.capacity : automatic_capacity;
+    link->capacity = std::max<std::size_t>(capacity / sources, 1);
+    if (options.capacity_bytes != 0) {
+        link->capacity_bytes = std::max<std::size_t>(options.capacity_bytes / sources, 1);
+    } else if (options.capacity == 0) {
+        link->capacity_bytes = std::max<std::size_t>(run_.machine().initiator().local_store_bytes() / sources, 1);
+        link->free_of_bytes = 2;
+    }
+    link->when_full = options.when_full;
+    link->feedback = options.feedback;
+    link->local = source.home() != nullptr && source.home() == sink.home();
+    link->poke.kind = MailKind::poke;
+    link->poke.from = link.get();
+    link->to->capacity = capacity;
+    return link;
+}
+
+void Wiring::set_branches(const Model& model, std::uint64_t filter, Station& station) const {
+    for (auto& outlet : station.outlets) {
+        std::map<std::string, Branch> branches;
+        for (const auto& stream : model.streams) {
+            if (stream.from != filter || stream.output != outlet->index) continue;
+            Branch& branch = branches[Model::group_of(stream)];
+            branch.policy = stream.options.policy;
+            if (stream.options.key) branch.key = stream.options.key;
+            for (int copy = 0; copy < static_cast<int>(crews.at(stream.to).size()); ++copy)
+                branch.links.push_back(links.at({stream.id, station.copy(), copy}));
+        }
+        outlet->branches.clear();
+        for (auto& [name, branch] : branches) {
+            branch.random += scrambled_start * static_cast<std::uint64_t>(station.copy() + 1);
+            outlet->branches.push_back(std::move(branch));
+        }
+    }
+}
+
+void Wiring::build(const Model& model) {
+    for (const auto& filter : model.filters)
+        for (int copy = 0; copy < copies_in(run_, filter); ++copy) {
+            auto station = make_station(model, filter, copy);
+            crews[filter.id].push_back(station.get());
+            run_.add_station(std::move(station));
+        }
+    for (const auto& stream : model.streams)
+        for (int from = 0; from < static_cast<int>(crews[stream.from].size()); ++from)
+            for (int to = 0; to < static_cast<int>(crews[stream.to].size()); ++to) {
+                auto link = make_link(model, stream, from, to);
+                ++link->to->open_links;
+                links[{stream.id, from, to}] = link.get();
+                run_.links.push_back(std::move(link));
+            }
+    build_loops(model);
+    for (const auto& [filter, crew] : crews)
+        for (Station* const station : crew) set_branches(model, filter, *station);
+}
+
+void Wiring::build_loops(const Model& model) {
+    const auto cycles = cycles_of(model);
+    std::map<std::size_t, Loop*> loops;
+    const auto loop_of = [&](std::uint64_t filter) -> Loop* {
+        const auto cycle = cycles[static_cast<std::size_t>(model.filter(filter) - model.filters.data())];
+        if (cycle == 0) return nullptr;
+        Loop*& loop = loops[cycle];
+        if (loop == nullptr) loop = run_.loops.emplace_back(std::make_unique<Loop>()).get();
+        return loop;
+    };
+    for (const auto& [filter, crew] : crews)
+        for (Station* const station : crew) station->loop = loop_of(filter);
+    for (const auto& stream : model.streams) {
+        Loop* const loop = loop_of(stream.to);
+        if (loop == nullptr) continue;
+        for (const auto& [name, link] : links) {
+            if (std::get<0>(name) != stream.id) continue;
+            link->loop = loop;
+            link->enters_loop = loop_of(stream.from) != loop;
+            if (link->enters_loop) loop->tokens.fetch_add(1, std::memory_order_relaxed);
+            if (link->feedback) loop->feedback.push_back(link);
+        }
+    }
+}
+
+void Wiring::begin(Station& station) const {
+    if (station.external) return;
+    if (station.home() != nullptr) {
+        (void)station.begin_visit();
+        run_.post(station, &station.visit);
+    } else {
+        run_.put_ready(station);
+    }
+}
+
+void Wiring::begin() {
+    for (const auto& [filter, crew] : crews)
+        for (Station* const station : crew)
+            if (station->external || station->home() != nullptr) station->box.begin_at_rest();
+    for (const auto& [filter, crew] : crews)
+        for (Station* const station : crew) begin(*station);
+}
+
+}  // namespace penstock::streaming

@@ -1,0 +1,45 @@
+// What a model becomes in a run: stations for the copies of its filters, links for its streams.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "stream/model.hpp"
+#include "stream/run_core.hpp"
+
+namespace penstock::streaming {
+
+/// A link by what it stands for: stream, copy of the source, copy of the sink.
+using LinkName = std::tuple<std::uint64_t, int, int>;
+
+class Wiring {
+  public:
+    explicit Wiring(RunCore& run) : run_(run) {}
+
+    /// Stations and links for all of the model; nothing fires yet.
+    void build(const Model& model);
+    /// Everything begins.
+    void begin();
+
+    /// Stations of the copies of each filter.
+    std::map<std::uint64_t, std::vector<Station*>> crews;
+    std::map<LinkName, Link*> links;
+
+    std::unique_ptr<Station> make_station(const Model& model, const FilterModel& filter, int copy) const;
+    std::unique_ptr<Link> make_link(const Model& model, const StreamModel& stream, int source_copy, int sink_copy) const;
+    /// The outlets' lists of sinks, as the model says, out of the links that there are. For stations that do not fire.
+    void set_branches(const Model& model, std::uint64_t filter, Station& station) const;
+    void begin(Station& station) const;
+
+  private:
+    void build_loops(const Model& model);
+
+    RunCore& run_;
+};
+
+/// The copies of a filter write here, and their order is restored further down.
+bool order_matters(const Model& model, const FilterModel& filter, std::size_t output);
+
+}  // namespace penstock::streaming
