@@ -1,0 +1,155 @@
+#include "apps/jpeg.hpp"
+
+#include <csetjmp>
+#include <cstdio>  // jpeglib.h needs it before it
+#include <string>
+
+#include <jpeglib.h>
+
+namespace penstock::apps {
+namespace {
+
+// libjpeg reports an error by a function that must not return. It jumps out, because exceptions need not get through C code: between
+// setjmp and the call that fails nothing may stand that has a destructor.
+struct Reports {
+    jpeg_error_mgr manager;
+    std::jmp_buf back;
+    char words[JMSG_LENGTH_MAX];
+};
+
+[[noreturn]] void give_up(j_common_ptr about) {
+    auto* const reports = reinterpret_cast<Reports*>(about->err);
+    about->err->format_message(about, reports->words);
+    std::longjmp(reports->back, 1);
+}
+
+// Warnings (data that ends early, bytes too many) are errors here: a picture is right or refused.
+void on_message(j_common_ptr about, int level) {
+    if (level < 0) give_up(about);
+}
+
+void prepare(Reports& reports) {
+    jpeg_std_error(&reports.manager);
+    reports.manager.error_exit = give_up;
+    reports.manager.emit_message = on_message;
+    reports.words[0] = '\0';
+}
+
+bool read_header(jpeg_decompress_struct& decoder, Reports& reports, std::span<const std::uint8_t> jpeg, unsigned divisor) noexcept {
+    if (setjmp(reports.back) != 0) return false;
+    jpeg_mem_src(&decoder, const_cast<unsigned char*>(jpeg.data()), static_cast<unsigned long>(jpeg.size()));
+    jpeg_read_header(&decoder, TRUE);
+    decoder.out_color_space = JCS_RGB;
+    decoder.dct_method = JDCT_ISLOW;
+    decoder.scale_num = 1;
+    decoder.scale_denom = divisor;
+    jpeg_calc_output_dimensions(&decoder);
+    return true;
+}
+
+bool read_pixels(jpeg_decompress_struct& decoder, Reports& reports, std::uint8_t* first, std::ptrdiff_t pitch) noexcept {
+    if (setjmp(reports.back) != 0) return false;
+    jpeg_start_decompress(&decoder);
+    while (decoder.output_scanline < decoder.output_height) {
+        constexpr JDIMENSION at_once = 16;
+        JSAMPROW rows[at_once];
+        const JDIMENSION done = decoder.output_scanline, left = decoder.output_height - done;
+        const JDIMENSION count = left < at_once ? left : at_once;
+        for (JDIMENSION i = 0; i < count; ++i) rows[i] = first + static_cast<std::ptrdiff_t>(done + i) * pitch;
+        jpeg_read_scanlines(&decoder, rows, count);
+    }
+    jpeg_finish_decompress(&decoder);
+    return true;
+}
+
+// `bytes`: what there is room for at `memory`, then what was written.
+bool write_pixels(Reports& reports, view<const std::uint8_t, 2> rgb, int quality, unsigned char*& memory, unsigned long& bytes) noexcept {
+    jpeg_compress_struct encoder;
+    encoder.err = &reports.manager;
+    if (setjmp(reports.back) != 0) {
+        jpeg_destroy_compress(&encoder);
+        return false;
+    }
+    jpeg_create_compress(&encoder);
+    jpeg_mem_dest(&encoder, &memory, &bytes);
+    encoder.image_height = static_cast<JDIMENSION>(rgb.extent(0));
+    encoder.image_width = static_cast<JDIMENSION>(rgb.extent(1) / 3);
+    encoder.input_components = 3;
+    encoder.in_color_space = JCS_RGB;
+    jpeg_set_defaults(&encoder);
+    jpeg_set_quality(&encoder, quality, TRUE);
+    encoder.dct_method = JDCT_ISLOW;
+    jpeg_start_compress(&encoder, TRUE);
+    while (encoder.next_scanline < encoder.image_height) {
+        auto* row = const_cast<std::uint8_t*>(rgb.data() + static_cast<std::ptrdiff_t>(encoder.next_scanline) * rgb.stride(0));
+        jpeg_write_scanlines(&encoder, &row, 1);
+    }
+    jpeg_finish_compress(&encoder);
+    jpeg_destroy_compress(&encoder);
+    return true;
+}
+
+}  // namespace
+
+struct JpegDecoder::State {
+    State() {
+        prepare(reports);
+        decoder.err = &reports.manager;
+        if (setjmp(reports.back) != 0) throw JpegError(std::string("libjpeg cannot be used: ") + reports.words);
+        jpeg_create_decompress(&decoder);
+    }
+    ~State() { jpeg_destroy_decompress(&decoder); }
+    [[noreturn]] void refuse(std::size_t bytes) {
+        jpeg_abort_decompress(&decoder);
+        throw JpegError("a picture of " + std::to_string(bytes) + " bytes cannot be decoded: " + reports.words);
+    }
+    void head(std::span<const std::uint8_t> jpeg, int divisor) {
+        if (divisor != 1 && divisor != 2 && divisor != 4 && divisor != 8)
+            throw UsageError("pictures are decoded at 1/1, 1/2, 1/4 or 1/8 of their size, not at 1/" + std::to_string(divisor));
+        if (jpeg.empty()) throw JpegError("a picture of 0 bytes cannot be decoded");
+        if (!read_header(decoder, reports, jpeg, static_cast<unsigned>(divisor))) refuse(jpeg.size());
+    }
+
+    jpeg_decompress_struct decoder{};
+    Reports reports{};
+};
+
+JpegDecoder::JpegDecoder() : state_{std::make_unique<State>()} {}
+JpegDecoder::~JpegDecoder() = default;
+
+PictureSize JpegDecoder::size(std::span<const std::uint8_t> jpeg, int divisor) {
+    state_->head(jpeg, divisor);
+    const PictureSize size{state_->decoder.output_height, state_->decoder.output_width};
+    jpeg_abort_decompress(&state_->decoder);
+    return size;
+}
+
+void JpegDecoder::decode(std::span<const std::uint8_t> jpeg, view<std::uint8_t, 2> rgb, int divisor) {
+    state_->head(jpeg, divisor);
+    const PictureSize size{state_->decoder.output_height, state_->decoder.output_width};
+    if (rgb.extent(0) != size.rows || rgb.extent(1) != 3 * size.columns || rgb.stride(1) != 1) {
+        jpeg_abort_decompress(&state_->decoder);
+        throw UsageError("a picture of " + std::to_string(size.rows) + " x " + std::to_string(size.columns) + " pixels needs as many rows of " +
+                         std::to_string(3 * size.columns) + " bytes that follow one another, not " + std::to_string(rgb.extent(0)) + " of " +
+                         std::to_string(rgb.extent(1)));
+    }
+    if (!read_pixels(state_->decoder, state_->reports, rgb.data(), rgb.stride(0))) state_->refuse(jpeg.size());
+}
+
+std::vector<std::uint8_t> encode_jpeg(view<const std::uint8_t, 2> rgb, int quality) {
+    constexpr std::size_t most_side = JPEG_MAX_DIMENSION;
+    if (rgb.empty() || rgb.extent(1) % 3 != 0 || rgb.stride(1) != 1 || rgb.extent(0) > most_side || rgb.extent(1) / 3 > most_side)
+        throw JpegError("a picture to encode needs 1 to " + std::to_string(most_side) + " rows and columns of pixels of 3 bytes that follow one another");
+    Reports reports;
+    prepare(reports);
+    // No baseline picture needs more: 64 coefficients of a block take at most 6 bytes a pixel of a padded picture.
+    const auto padded = [](std::size_t side) { return (side + 15) / 16 * 16; };
+    std::vector<std::uint8_t> made(6 * padded(rgb.extent(0)) * padded(rgb.extent(1) / 3) + 4096);
+    unsigned char* memory = made.data();
+    unsigned long bytes = made.size();
+    if (!write_pixels(reports, rgb, quality, memory, bytes)) throw JpegError(std::string("a picture cannot be encoded: ") + reports.words);
+    made.resize(bytes);
+    return made;
+}
+
+}  // namespace penstock::apps
