@@ -45,6 +45,16 @@ class Sources {
         const std::ptrdiff_t at = inside(column, window_.extent(1), border_.rule);
         return at < 0 ? border_.value : rows_[u][at];
     }
+    /// Row u from column `first` of the window on, `width` elements, of which those that lie within the window are only copied.
+    void copy(std::size_t u, std::ptrdiff_t first, T* to, std::size_t width) const {
+        const auto within = [&](std::ptrdiff_t column) {
+            return static_cast<std::size_t>(std::clamp(column - first, std::ptrdiff_t{0}, static_cast<std::ptrdiff_t>(width)));
+        };
+        const std::size_t begin = within(0), end = within(static_cast<std::ptrdiff_t>(window_.extent(1)));
+        for (std::size_t k = 0; k < begin; ++k) to[k] = tap(u, first + static_cast<std::ptrdiff_t>(k));
+        if (begin < end) std::copy_n(rows_[u] + first + static_cast<std::ptrdiff_t>(begin), end - begin, to + begin);
+        for (std::size_t k = end; k < width; ++k) to[k] = tap(u, first + static_cast<std::ptrdiff_t>(k));
+    }
     /// All rows, beginning at this column.
     const T* const* from(std::size_t column) {
         moved_.resize(rows_.size());
@@ -76,10 +86,8 @@ class Side {
     std::size_t columns() const { return columns_; }
     /// The rows around the tile's row i; called for each in turn.
     const T* const* move_to(std::size_t i, const Sources<T>& sources) {
-        for (std::size_t u = i == 0 ? 0 : rows_ - 1; u < rows_; ++u) {
-            T* const row = pixels_.data() + (i + u) % rows_ * width_;
-            for (std::size_t k = 0; k < width_; ++k) row[k] = sources.tap(u, first_ + static_cast<std::ptrdiff_t>(k));
-        }
+        for (std::size_t u = i == 0 ? 0 : rows_ - 1; u < rows_; ++u)
+            sources.copy(u, first_, pixels_.data() + (i + u) % rows_ * width_, width_);
         for (std::size_t u = 0; u < rows_; ++u) from_[u] = pixels_.data() + (i + u) % rows_ * width_;
         return from_.data();
     }

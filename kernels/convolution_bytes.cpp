@@ -42,6 +42,7 @@ std::size_t narrow_row(const std::uint8_t* const* from, Size size, const std::in
     return columns;
 }
 
+template <std::size_t Rows>
 std::size_t vertical_row(const std::uint8_t* const* from, Size size, const std::int16_t* weights, std::int16_t* out,
                          std::size_t columns) {
     const hn::ScalableTag<std::int16_t> d;
@@ -49,7 +50,7 @@ std::size_t vertical_row(const std::uint8_t* const* from, Size size, const std::
     if (columns < lanes) return 0;
     for (std::size_t j = 0; j < columns; j += lanes) {
         if (j + lanes > columns) j = columns - lanes;
-        hn::StoreU(narrow_sum<0, 1>(d, from, j, size, weights), d, out + j);
+        hn::StoreU(narrow_sum<Rows, 1>(d, from, j, size, weights), d, out + j);
     }
     return columns;
 }
@@ -83,40 +84,51 @@ HWY_INLINE hn::Vec<hn::ScalableTag<std::int16_t>> words_at(const std::int16_t* f
     return hn::LoadU(hn::ScalableTag<std::int16_t>(), from);
 }
 
-template <class Source>
+// Two weights for the two halves of each 32 bits.
+HWY_INLINE hn::Vec<hn::ScalableTag<std::int16_t>> pair_of(std::int16_t first, std::int16_t second) {
+    const auto low = static_cast<std::uint16_t>(first), high = static_cast<std::uint16_t>(second);
+    const auto both = std::uint32_t{low} | std::uint32_t{high} << 16;
+    return hn::BitCast(hn::ScalableTag<std::int16_t>(), hn::Set(hn::ScalableTag<std::uint32_t>(), both));
+}
+
+// Pixels at even places and those at odd ones are summed apart: the pairs of one begin where vectors are read at j, those of the other
+// where they are read at j + 1, so nothing is moved about within vectors before the sums are complete.
+template <class Source, std::size_t Rows, std::size_t Columns>
 std::size_t wide_row(const Source* const* from, Size size, const std::int16_t* weights, int shift, std::uint8_t* out,
-                     std::size_t columns) {
+                     std::size_t count) {
     const hn::ScalableTag<std::int32_t> d;
     const hn::ScalableTag<std::int16_t> words;
     const hn::Rebind<std::uint8_t, decltype(words)> bytes;
     const std::size_t lanes = hn::Lanes(words);
-    if (columns < lanes) return 0;
+    const std::size_t rows = Rows != 0 ? Rows : size.rows, columns = Columns != 0 ? Columns : size.columns;
+    if (count < lanes) return 0;
     const auto half = hn::Set(d, shift > 0 ? std::int32_t{1} << (shift - 1) : 0);
-    const auto zero = hn::Zero(words);
-    for (std::size_t j = 0; j < columns; j += lanes) {
-        if (j + lanes > columns) j = columns - lanes;
-        auto low = half, high = half;
-        for (std::size_t u = 0; u < size.rows; ++u) {
+    for (std::size_t j = 0; j < count; j += lanes) {
+        if (j + lanes > count) j = count - lanes;
+        auto even = half, odd = half;
+        for (std::size_t u = 0; u < rows; ++u) {
             const Source* const row = from[u] + j;
-            const std::int16_t* const row_weights = weights + u * size.columns;
-            const auto add = [&](auto a, auto b, int first, int second) HWY_ATTR {
-                const auto pair =
-                    hn::BitCast(words, hn::Set(d, static_cast<std::int32_t>(static_cast<std::uint32_t>(first & 0xffff) |
-                                                                            static_cast<std::uint32_t>(second) << 16)));
-                low = hn::Add(low, sum_of_pairs(hn::InterleaveLower(words, a, b), pair));
-                high = hn::Add(high, sum_of_pairs(hn::InterleaveUpper(words, a, b), pair));
-            };
+            const std::int16_t* const weight = weights + u * columns;
             std::size_t v = 0;
-            for (; v + 2 <= size.columns; v += 2)
-                add(words_at(row + v), words_at(row + v + 1), row_weights[v], row_weights[v + 1]);
-            if (v < size.columns) add(words_at(row + v), zero, row_weights[v], 0);
+            for (; v + 2 <= columns; v += 2) {
+                const auto pair = pair_of(weight[v], weight[v + 1]);
+                even = hn::Add(even, sum_of_pairs(words_at(row + v), pair));
+                odd = hn::Add(odd, sum_of_pairs(words_at(row + v + 1), pair));
+            }
+            if (v < columns) {
+                const auto last = words_at(row + v);
+                even = hn::Add(even, sum_of_pairs(last, pair_of(weight[v], 0)));
+                odd = hn::Add(odd, sum_of_pairs(last, pair_of(0, weight[v])));
+            }
         }
-        // Packing undoes, block by block, what interleaving did. By way of 16 bits, each step of which limits: the direct way
+        even = hn::ShiftRightSame(even, shift);
+        odd = hn::ShiftRightSame(odd, shift);
+        // Packing undoes, block by block, what interleaving does. By way of 16 bits, each step of which limits: the direct way
         // takes numbers over 32,767 for negative ones on x86.
-        const auto sums = hn::ReorderDemote2To(words, hn::ShiftRightSame(low, shift), hn::ShiftRightSame(high, shift));
+        const auto sums = hn::ReorderDemote2To(words, hn::InterleaveLower(d, even, odd), hn::InterleaveUpper(d, even, odd));
         hn::StoreU(hn::DemoteTo(bytes, sums), bytes, out + j);
     }
-    return columns;
+    return count;
 }
 
 #else
@@ -125,8 +137,11 @@ template <std::size_t, std::size_t>
 std::size_t narrow_row(const std::uint8_t* const*, Size, const std::int16_t*, int, std::uint8_t*, std::size_t) {
     return 0;
 }
-std::size_t vertical_row(const std::uint8_t* const*, Size, const std::int16_t*, std::int16_t*, std::size_t) { return 0; }
-template <class Source>
+template <std::size_t>
+std::size_t vertical_row(const std::uint8_t* const*, Size, const std::int16_t*, std::int16_t*, std::size_t) {
+    return 0;
+}
+template <class Source, std::size_t, std::size_t>
 std::size_t wide_row(const Source* const*, Size, const std::int16_t*, int, std::uint8_t*, std::size_t) {
     return 0;
 }
@@ -149,12 +164,34 @@ std::size_t narrow(const std::uint8_t* const* from, Size size, const std::int16_
     return PENSTOCK_PICK(narrow_row<0, 0>)(from, size, weights, shift, out, columns);
 }
 
+std::size_t wide(const std::uint8_t* const* from, Size size, const std::int16_t* weights, int shift, std::uint8_t* out,
+                 std::size_t columns) {
+    if (size.rows == 5 && size.columns == 5) return PENSTOCK_PICK(wide_row<std::uint8_t, 5, 5>)(from, size, weights, shift, out, columns);
+    if (size.columns == 7) return PENSTOCK_PICK(wide_row<std::uint8_t, 0, 7>)(from, size, weights, shift, out, columns);
+    return PENSTOCK_PICK(wide_row<std::uint8_t, 0, 0>)(from, size, weights, shift, out, columns);
+}
+
+std::size_t vertical(const std::uint8_t* const* from, Size size, const std::int16_t* weights, std::int16_t* out, std::size_t columns) {
+    if (size.rows == 3) return PENSTOCK_PICK(vertical_row<3>)(from, size, weights, out, columns);
+    if (size.rows == 5) return PENSTOCK_PICK(vertical_row<5>)(from, size, weights, out, columns);
+    if (size.rows == 7) return PENSTOCK_PICK(vertical_row<7>)(from, size, weights, out, columns);
+    return PENSTOCK_PICK(vertical_row<0>)(from, size, weights, out, columns);
+}
+
+std::size_t horizontal(const std::int16_t* from, Size size, const std::int16_t* weights, int shift, std::uint8_t* out,
+                       std::size_t columns) {
+    if (size.columns == 3) return PENSTOCK_PICK(wide_row<std::int16_t, 1, 3>)(&from, size, weights, shift, out, columns);
+    if (size.columns == 5) return PENSTOCK_PICK(wide_row<std::int16_t, 1, 5>)(&from, size, weights, shift, out, columns);
+    if (size.columns == 7) return PENSTOCK_PICK(wide_row<std::int16_t, 1, 7>)(&from, size, weights, shift, out, columns);
+    return PENSTOCK_PICK(wide_row<std::int16_t, 1, 0>)(&from, size, weights, shift, out, columns);
+}
+
 }  // namespace
 
 void filter(const std::uint8_t* const* from, Size size, const std::int16_t* weights, int shift, bool is_narrow, std::uint8_t* out,
             std::size_t columns) {
     std::size_t j = is_narrow ? narrow(from, size, weights, shift, out, columns)
-                              : PENSTOCK_PICK(wide_row<std::uint8_t>)(from, size, weights, shift, out, columns);
+                              : wide(from, size, weights, shift, out, columns);
     for (; j < columns; ++j)
         out[j] = to_byte(sum(size, weights, [&](std::size_t u, std::size_t v) { return std::int32_t{from[u][j + v]}; }), shift);
 }
@@ -162,7 +199,7 @@ void filter(const std::uint8_t* const* from, Size size, const std::int16_t* weig
 void filter_vertically(const std::uint8_t* const* from, std::size_t taps, const std::int16_t* weights, std::int16_t* out,
                        std::size_t columns) {
     const Size size{taps, 1};
-    for (std::size_t j = PENSTOCK_PICK(vertical_row)(from, size, weights, out, columns); j < columns; ++j)
+    for (std::size_t j = vertical(from, size, weights, out, columns); j < columns; ++j)
         out[j] =
             static_cast<std::int16_t>(sum(size, weights, [&](std::size_t u, std::size_t) { return std::int32_t{from[u][j]}; }));
 }
@@ -170,7 +207,7 @@ void filter_vertically(const std::uint8_t* const* from, std::size_t taps, const 
 void filter_horizontally(const std::int16_t* from, std::size_t taps, const std::int16_t* weights, int shift, std::uint8_t* out,
                          std::size_t columns) {
     const Size size{1, taps};
-    for (std::size_t j = PENSTOCK_PICK(wide_row<std::int16_t>)(&from, size, weights, shift, out, columns); j < columns; ++j)
+    for (std::size_t j = horizontal(from, size, weights, shift, out, columns); j < columns; ++j)
         out[j] = to_byte(sum(size, weights, [&](std::size_t, std::size_t v) { return std::int32_t{from[j + v]}; }), shift);
 }
 
