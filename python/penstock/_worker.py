@@ -11,6 +11,8 @@ from multiprocessing import process, spawn
 from multiprocessing.connection import Connection
 from typing import Any
 
+import cloudpickle
+
 from penstock import _core
 from penstock.errors import RankLost
 
@@ -42,7 +44,7 @@ def work(to_parent: Connection) -> End:
         return failure(error, joined=False)
     try:
         function, arguments = pickle.loads(to_parent.recv_bytes())  # noqa: S301 - from the process that started this one
-        result = pickled(function(membership.rank, *arguments))
+        result = cloudpickle.dumps(function(membership.rank, *arguments))
     except BaseException as error:  # noqa: BLE001 - told to the parent
         end = failure(error, joined=True)
         membership.fail(end[2], end[4])
@@ -61,14 +63,6 @@ def become_like_parent(surroundings: dict[str, Any]) -> None:
         del here._inheriting  # noqa: SLF001
 
 
-def pickled(result: Any) -> bytes:
-    try:
-        import cloudpickle as pickler  # noqa: PLC0415 - wanted, not needed
-    except ImportError:
-        pickler = pickle
-    return pickler.dumps(result)
-
-
 def failure(error: BaseException, *, joined: bool) -> End:
     try:
         what = str(error)
@@ -76,7 +70,7 @@ def failure(error: BaseException, *, joined: bool) -> End:
         what = ""
     text = printable(f"{type(error).__name__}: {what}" if what else type(error).__name__)
     try:
-        value = pickled(error)
+        value = cloudpickle.dumps(error)
     except Exception:  # noqa: BLE001 - its text must do
         value = b""
     return True, value, text, printable("".join(traceback.format_exception(error))), isinstance(error, RankLost), joined

@@ -18,9 +18,9 @@ def spmd(
     """Runs `function(rank, *arguments)` in `size` ranks (1 to 256); returns what they returned, in their order, when all ended.
 
     substrate: threads of this interpreter, which take turns with Python code and run at the same time in NumPy, in compiled code
-        and while they wait; or worker processes, each an interpreter of its own. Those get function and arguments by pickle (by
-        cloudpickle, where it is installed), so the function stands at the top of a module, and a script starts its team under
-        `if __name__ == "__main__"`; results come back by pickle.
+        and while they wait; or worker processes, each an interpreter of its own. Those get function and arguments by
+        cloudpickle, and give their results back by it; a script starts its team under `if __name__ == "__main__"`, because each
+        worker imports it.
     accept_within: how many seconds accept() waits for a grant unless it is told otherwise.
     pin: each rank to a processor of its own, where there are enough of them.
 

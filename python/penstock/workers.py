@@ -17,6 +17,8 @@ from collections.abc import Callable
 from multiprocessing import Pipe, connection, spawn
 from typing import Any, NamedTuple
 
+import cloudpickle
+
 from penstock import _core
 from penstock.errors import Error, RankDied, RankFailed, UsageError
 
@@ -116,15 +118,11 @@ def run(size: int, function: Callable[..., Any], arguments: tuple[Any, ...], acc
 
 def pickled_job(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
     try:
-        import cloudpickle as pickler  # noqa: PLC0415 - wanted, not needed
-    except ImportError:
-        pickler = pickle
-    try:
-        return pickler.dumps((function, arguments))
+        return cloudpickle.dumps((function, arguments))
     except Exception as error:
         raise UsageError(
-            f"{function!r} or its arguments cannot be sent to worker processes: {error}; let the function stand at the top of a "
-            "module, or install cloudpickle"
+            f"{function!r} or its arguments cannot be sent to worker processes: {error}; give the ranks what they can make such a thing "
+            "from, and let them make it themselves"
         ) from error
 
 

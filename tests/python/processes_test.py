@@ -111,12 +111,13 @@ def test_results_that_cannot_be_sent_are_a_failure_of_their_rank():
 
 
 def test_functions_that_cannot_be_sent_are_refused_before_anything_starts():
-    with contextlib.suppress(ImportError):
-        import cloudpickle  # noqa: F401, PLC0415
+    lock = threading.Lock()
+    with pytest.raises(ps.UsageError, match="cannot be sent to worker processes: .*lock"):
+        spmd(2, lambda me: lock)
 
-        pytest.skip("cloudpickle sends them")
-    with pytest.raises(ps.UsageError, match="top of a module"):
-        spmd(2, lambda me: me.index)
+
+def test_functions_of_no_module_are_sent_and_so_are_their_results():
+    assert [result(3) for result in spmd(2, lambda me: (lambda x, index=me.index: x + index))] == [3, 4]
 
 
 @pytest.mark.parametrize("size", [0, 257])

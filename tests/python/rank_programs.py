@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 
 import numpy as np
@@ -200,7 +201,7 @@ def fail(me, kind):
 
 
 def end_unpicklable(me):
-    return (lambda: None) if me.index == 1 else 5
+    return threading.Lock() if me.index == 1 else 5
 
 
 def see_death(me, ready):
