@@ -2,6 +2,7 @@
 
 import ctypes
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,10 @@ import penstock as ps
 
 # Worker processes import the programs of ranks (rank_programs.py) by name, with the paths of this process.
 sys.path.append(str(Path(__file__).resolve().parent))
+
+# A shell that runs the tests in the background had them ignore Ctrl-C, and so would all programs that they start.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NATIVE = r"""
 #include <cstdint>
