@@ -120,7 +120,10 @@ struct Task {
             program->run(store, values);
         }
     }
-    void discard() const noexcept { program->image->end(0); }
+    /// Not run after all: it was cancelled, or its arguments found no memory, which happens in worker processes too, where nobody counts.
+    void discard() const noexcept {
+        if (program->image != nullptr) program->image->end(0);
+    }
     /// For worker processes: the image's copy in the shared heap. Whoever sees the completion ends the use.
     void carry_over(isolated::Carrier& carrier, int) {
         Image& image = *program->image;

@@ -341,11 +341,47 @@ struct Call<F, Parameters<P...>, Args...> {
     template <class... Stored>
     static void apply(LocalStore& store, F& function, Stored&... stored) {
         [[maybe_unused]] std::conditional_t<(landing::Landing<P, Stored>::copies || ...), LocalStore::Mark, NoMark> mark{store};
-        apply_landed(store, function, landing::Landing<P, Stored>(stored, store)...);
+        using Holds = std::conditional_t<takes_store<F> || has_residents, EndOfHolds<Stored...>, NothingHeld>;
+        [[maybe_unused]] Holds holds{store, function, stored...};
+        apply_landed(store, function, holds, landing::Landing<P, Stored>(stored, store)...);
     }
 
-    template <class... Landed>
-    static void apply_landed([[maybe_unused]] LocalStore& store, F& function, Landed&&... landed) {
+    struct NothingHeld {
+        NothingHeld(LocalStore&, const F&, const auto&...) noexcept {}
+        void landed() noexcept {}
+    };
+
+    /// Lets go of what the task holds beside memory, when all else is over. An argument may fail to land, for lack of memory to stage it:
+    /// then others have not landed either, and a callable that lets go by itself when it runs has not run.
+    template <class... Stored>
+    class EndOfHolds {
+      public:
+        EndOfHolds(LocalStore& store, const F& function, const Stored&... stored) noexcept
+            : worker_(store.worker()), function_(function), stored_(stored...) {}
+        ~EndOfHolds() {
+            if constexpr (takes_store<F>)
+                if (!landed_) procedure::discard(function_);
+            std::apply([this](const auto&... each) { (end(each), ...); }, stored_);
+        }
+        EndOfHolds(const EndOfHolds&) = delete;
+        EndOfHolds& operator=(const EndOfHolds&) = delete;
+        void landed() noexcept { landed_ = true; }
+
+      private:
+        template <class One>
+        void end([[maybe_unused]] const One& one) const noexcept {
+            if constexpr (is_resident<One>) one.end(worker_);
+        }
+
+        std::uint32_t worker_;
+        const F& function_;
+        std::tuple<const Stored&...> stored_;
+        bool landed_ = false;
+    };
+
+    template <class Holds, class... Landed>
+    static void apply_landed([[maybe_unused]] LocalStore& store, F& function, Holds& holds, Landed&&... landed) {
+        holds.landed();
         if constexpr (takes_store<F>) function.run(store, landed.get()...);
         else std::invoke(function, landed.get()...);
         (landed.write_back(), ...);

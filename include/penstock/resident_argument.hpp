@@ -133,9 +133,11 @@ struct Argument {
         elsewhere = &version->share(carrier.heap());
         carrier.hold(*version);
     }
-    void discard() const noexcept {
-        if (counted) version->uses.end(0);
+    /// The task's use is over: once, whether it ran or failed before.
+    void end(std::uint32_t worker) const noexcept {
+        if (counted) version->uses.end(worker);
     }
+    void discard() const noexcept { end(0); }
 };
 
 /// What in(resident) and inout(accumulator) give. Holds the data until the call is issued.
@@ -199,17 +201,8 @@ class Landing<Parameter, resident::Argument<access, T>> {
 
   public:
     static constexpr bool copies = false;
-    Landing(resident::Argument<access, T>& stored, LocalStore& store) : stored_(stored), worker_(store.worker()) {
-        try {
-            values_ = {reinterpret_cast<T*>(stored.local(store)), stored.bytes() / sizeof(T)};
-        } catch (...) {
-            end();
-            throw;
-        }
-    }
-    ~Landing() { end(); }
-    Landing(const Landing&) = delete;
-    Landing& operator=(const Landing&) = delete;
+    Landing(resident::Argument<access, T>& stored, LocalStore& store)
+        : values_(reinterpret_cast<T*>(stored.local(store)), stored.bytes() / sizeof(T)) {}
 
     Parameter get() noexcept {
         if constexpr (is_object_parameter<Parameter>) return values_.front();
@@ -220,13 +213,7 @@ class Landing<Parameter, resident::Argument<access, T>> {
     void write_back() noexcept {}
 
   private:
-    void end() noexcept {
-        if (stored_.counted) stored_.version->uses.end(worker_);
-    }
-
-    resident::Argument<access, T>& stored_;
     std::span<T> values_;
-    std::uint32_t worker_;
 };
 
 }  // namespace landing

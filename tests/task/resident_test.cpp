@@ -232,4 +232,40 @@ TEST_P(ResidentData, that_tasks_still_change_are_not_collected) {
     EXPECT_EQ(sum.collect(add), std::vector<long>{1});
 }
 
+TEST_P(ResidentData, beside_an_argument_that_cannot_be_staged_are_given_back) {
+    // More than any memory could hold a copy of: 2^64 - 64 bytes. Nobody looks at them.
+    const std::byte one{};
+    constexpr std::size_t quarter = std::size_t{1} << 62;
+    const std::vector<std::span<const std::byte>> list{{&one, quarter}, {&one, quarter}, {&one, quarter}, {&one, quarter - 64}};
+    const pieces<const std::byte> endless(list);
+    using Endless = std::span<const std::byte>;
+    auto sum = machine.accumulator(0L);
+    const auto add = [](long& into, long from) { into += from; };
+    machine.call([](long& x, Endless) { ++x; }, inout(sum), in(endless));
+    machine.call([](Endless, long& x) { ++x; }, in(endless), inout(sum));
+    EXPECT_THROW(machine.barrier(), TaskFailed);
+    EXPECT_EQ(sum.collect(add), std::vector<long>{0});
+
+    machine.call([](long& x) { ++x; }, inout(sum));
+    machine.barrier();
+    EXPECT_EQ(sum.collect(add), std::vector<long>{1});
+}
+
+TEST_P(ResidentData, of_a_chain_whose_argument_cannot_be_staged_are_given_back) {
+    if (penstock_tests::sanitized) GTEST_SKIP() << "sanitizers end a program that asks for so much memory";
+    struct Large {
+        std::byte bytes[std::size_t{1} << 20];
+    };
+    using Pages = std::span<const Large>;
+    const auto* const nowhere = reinterpret_cast<const Large*>(std::uintptr_t{1} << 46);
+    auto sum = machine.accumulator(0L);
+    const auto add = [](long& into, long from) { into += from; };
+    Chain<Pages> chain;
+    auto [unused] = chain.parameters();
+    chain.add([](long& x, Pages) { ++x; }, inout(sum), in(unused));
+    machine.call(chain, staged(in(Pages(nowhere, UINT32_MAX))));  // 2^52 bytes
+    EXPECT_THROW(machine.barrier(), TaskFailed);
+    EXPECT_EQ(sum.collect(add), std::vector<long>{0});
+}
+
 }  // namespace
