@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "penstock/error.hpp"
+#include "src/store/quiet_thread.hpp"
 
 namespace penstock::python {
 namespace {
@@ -68,18 +68,17 @@ WorkerKeeper::WorkerKeeper(TaskBoard& board, int heap, WorkerCommand command, Ho
 }
 
 void WorkerKeeper::begin() {
-    // Signals are for the program's own threads.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { keep(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    thread_ = team::quiet_thread("ps-keeper", [this] { keep(); });
 }
 
-WorkerKeeper::~WorkerKeeper() {
+void WorkerKeeper::end() {
     stopping_.store(true);
     wake();
     if (thread_.joinable()) thread_.join();
+}
+
+WorkerKeeper::~WorkerKeeper() {
+    end();
     close(wake_);
     close(notice_);
 }
@@ -97,7 +96,6 @@ std::vector<int> WorkerKeeper::pids() const {
 }
 
 void WorkerKeeper::keep() {
-    pthread_setname_np(pthread_self(), "ps-keeper");
     for (std::uint32_t w = 0; w < workers_.size(); ++w) start(w);
     while (!stopping_.load()) {
         std::vector<pollfd> watched{{wake_, POLLIN, 0}};

@@ -51,6 +51,8 @@ class WorkerKeeper {
 
     /// Starts the workers. Apart from the constructor, so that hooks find whoever keeps this.
     void begin();
+    /// Ends the workers and waits until no hook is called any more, while whoever keeps this can still be found by them.
+    void end();
     /// There is something to do: time limits or tasks without a slot.
     void wake() noexcept;
     /// Is written to by workers for whom `armed` is set.

@@ -62,7 +62,7 @@ WorkerPool::~WorkerPool() {
             static_cast<void>(advance());
             board_.header().completion.sleep([this] { return something_completed() || outstanding() == 0; }, std::chrono::milliseconds{20});
         }
-        keeper_.reset();
+        keeper_->end();
     }
     finish_settled();
     std::vector<nb::object> callables;
