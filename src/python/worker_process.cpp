@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -45,7 +46,10 @@ nb::object raised_exception() {
 /// The parent's shared heap, as this process has it mapped.
 class HeapOfParent {
   public:
-    explicit HeapOfParent(int descriptor) : memory_(SharedMemory::adopt(descriptor)) {}
+    explicit HeapOfParent(int descriptor) : memory_(SharedMemory::adopt(descriptor)) {
+        // A core dump would give memory to all of its pages that have none.
+        static_cast<void>(madvise(memory_.data(), memory_.size(), MADV_DONTDUMP));
+    }
 
     /// Throws Error where there are not so many bytes.
     std::byte* at(Place place, std::size_t bytes) {

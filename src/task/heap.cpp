@@ -1,7 +1,6 @@
 #include "penstock/heap.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "penstock/error.hpp"
 #include "store/owned_descriptor.hpp"
 #include "store/shared_range.hpp"
+#include "task/heap_mapping.hpp"
 
 namespace penstock {
 namespace {
@@ -41,9 +41,7 @@ std::shared_ptr<SharedHeap> SharedHeap::create(std::size_t addresses) {
     heap->base_ = window.base;
     heap->size_ = bytes;
     heap->process_ = getpid();
-    if (mmap(window.base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor.get(), 0) ==
-        MAP_FAILED)
-        throw SystemError("cannot map a shared heap", errno);
+    if (!map_heap(window.base, bytes, descriptor.get())) throw SystemError("cannot map a shared heap", errno);
     heap->descriptor_ = descriptor.take();
     heap->free_.emplace(0, bytes);
     return heap;

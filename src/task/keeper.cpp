@@ -2,7 +2,6 @@
 
 #include <link.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -17,6 +16,7 @@
 #include "penstock/entry.hpp"
 #include "store/descriptor_message.hpp"
 #include "store/owned_descriptor.hpp"
+#include "task/heap_mapping.hpp"
 #include "task/worker_board.hpp"
 
 namespace penstock::isolated {
@@ -33,9 +33,7 @@ void tell(int socket, const Message& message) noexcept {
 int map_heaps(const Setup& setup, const Arrived& arrived) noexcept {
     for (std::size_t i = 0; i < setup.heaps.size(); ++i) {
         const auto& [base, bytes] = setup.heaps[i];
-        if (mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, arrived.descriptors[i].get(), 0) ==
-            MAP_FAILED)
-            return errno;
+        if (!map_heap(static_cast<std::byte*>(base), bytes, arrived.descriptors[i].get())) return errno;
     }
     return 0;
 }
