@@ -2,10 +2,14 @@
 
 #include "apps/addition/addition.hpp"
 #include "apps/conv2d/conv2d.hpp"
+#include "apps/edge/edge.hpp"
 #if defined(PENSTOCK_APPS_FFT2D)
 #include "apps/fft2d/fft2d.hpp"
 #endif
 #include "apps/jacobi/jacobi.hpp"
+#if defined(PENSTOCK_APPS_JPEG)
+#include "apps/jpip/jpip.hpp"
+#endif
 #include "apps/lu/lu.hpp"
 #include "apps/motion/motion.hpp"
 #include "apps/pipeline/pipeline.hpp"
@@ -42,6 +46,16 @@ std::span<const App> gallery() {
          "motion estimation over ranks: strips of each frame go out one frame ahead",
          {"serial", "shared", "push"},
          motion::run},
+        {"edge",
+         "edges of pictures over 36 angles, as graphs of filters: kernels turned (2d), or pictures turned, filtered and turned back",
+         {"serial", "serial 2d", "streams 2d", "streams"},
+         edge::run},
+#if defined(PENSTOCK_APPS_JPEG)
+        {"jpip",
+         "sixteen films in motion JPEG, decoded, made smaller and laid side by side, as a graph of filters",
+         {"serial", "serial scaled", "streams scaled", "streams"},
+         jpip::run},
+#endif
 #if defined(PENSTOCK_APPS_FFT2D)
         {"fft2d",
          "2-D FFT over ranks: the exchange between rows and columns in six ways",

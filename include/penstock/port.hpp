@@ -193,7 +193,7 @@ class Output : public streaming::OutputPort {
 
 /// What a setting may be, and in which unit.
 struct SettingLimits {
-    std::string unit;
+    std::string unit{};
     double least = -std::numeric_limits<double>::infinity();
     double most = std::numeric_limits<double>::infinity();
 };

@@ -1,5 +1,6 @@
 """The gallery against references that are not ours."""
 
+from io import BytesIO
 from pathlib import Path
 
 import cv2
@@ -25,9 +26,11 @@ def run(machine, name, settings=None, inputs=None):
 
 
 def test_the_gallery_holds_what_the_readme_says():
-    needs_fftw = [name for name, _ in ps.gallery() if name == "fft2d"]  # left out where there is no FFTW
-    assert [name for name, _ in ps.gallery()] == ["saxpy", "sgemv", "addition", "conv2d", "lu", "synthetic", "pipeline",
-                                                     "jacobi", "radix", "motion", *needs_fftw]  # fmt: skip
+    there = [name for name, _ in ps.gallery()]
+    needs_fftw = [name for name in there if name == "fft2d"]  # left out where there is no FFTW
+    needs_jpeg = [name for name in there if name == "jpip"]  # left out where there is no libjpeg-turbo
+    assert there == ["saxpy", "sgemv", "addition", "conv2d", "lu", "synthetic", "pipeline",
+                                                     "jacobi", "radix", "motion", "edge", *needs_jpeg, *needs_fftw]  # fmt: skip
 
 
 def test_lu_has_the_published_figures(machine):
@@ -142,6 +145,86 @@ def test_a_pipeline_of_photographs_agrees_with_opencv_and_scipy(turned, tile, co
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
     by_opencv = cv2.warpAffine(by_opencv, columns_first, found.shape[::-1], flags=flags, borderMode=cv2.BORDER_REFLECT_101)
     assert np.abs(found - by_opencv).max() <= 0.05 * np.abs(weights).sum()  # OpenCV may take places to 1/32 of a pixel
+
+
+WIDTHS = (0.7, 1.0, 1.4, 2.0)  # of apps/edge/edge.hpp
+REACH = 6
+
+
+def lines(width):
+    """The derivative and the Gaussian of this width, scaled as apps/edge/edge.hpp says."""
+    x = np.arange(-np.ceil(3 * width), np.ceil(3 * width) + 1)
+    smooth = np.exp(-(x**2) / (2 * width**2))
+    return 2 * x * smooth / np.abs(x * smooth).sum(), smooth / smooth.sum()
+
+
+def turned_kernel(along, across, angle):
+    radius = int(np.ceil(3 * max(along, across)))
+    rows, columns = np.mgrid[-radius : radius + 1, -radius : radius + 1]
+    u, v = columns * np.cos(angle) + rows * np.sin(angle), rows * np.cos(angle) - columns * np.sin(angle)
+    weights = u * np.exp(-(u**2) / (2 * along**2) - v**2 / (2 * across**2))
+    return 2 * weights / np.abs(weights).sum()
+
+
+def dense_edges(picture, angles, filtered):
+    responses = (filtered(picture, turned_kernel(along, across, k * np.pi / angles))
+                 for k in range(angles) for along in WIDTHS for across in WIDTHS)  # fmt: skip
+    return np.max([np.abs(response) for response in responses], axis=0)
+
+
+def edges_of_turned_pictures(picture, angles):
+    high, wide = np.array(picture.shape) - 1
+    strongest = np.zeros_like(picture)
+    for k in range(angles):
+        c, s = np.cos(k * np.pi / angles), np.sin(k * np.pi / angles)
+        sides = np.ceil(np.abs([high * c, high * s]) + np.abs([wide * s, wide * c]) - 1e-9).astype(int) + 1 + 2 * REACH
+        matrix, middle, canvas_middle = np.array([[c, s], [-s, c]]), np.array([high, wide]) / 2, (sides - 1) / 2
+        turned = ndimage.affine_transform(picture, matrix, middle - matrix @ canvas_middle, tuple(sides), order=1, mode="mirror")
+        responses = []
+        for across in WIDTHS:
+            smooth = ndimage.correlate1d(turned, lines(across)[1], axis=0, mode="mirror")
+            responses += [np.abs(ndimage.correlate1d(smooth, lines(along)[0], axis=1, mode="mirror")) for along in WIDTHS]
+        back = ndimage.affine_transform(np.max(responses, axis=0), matrix.T, canvas_middle - matrix.T @ middle, picture.shape,
+                                        order=1, mode="mirror")  # fmt: skip
+        strongest = np.maximum(strongest, back)
+    return strongest
+
+
+@pytest.mark.parametrize(("angles", "by_scipy"), [(36, False), (5, True)])
+def test_edges_of_photographs_agree_with_opencv_and_scipy(angles, by_scipy, coffee, machine):
+    pictures = np.ascontiguousarray(coffee[:2, 100:163, 200:297])
+    arrays = run(machine, "edge", {"block_rows": angles}, {"pictures": pictures})["arrays"]
+    for picture, dense, turned in zip(pictures.astype(np.float64), arrays["dense"], arrays["result"], strict=True):
+        found = dense_edges(picture, angles, lambda p, k: cv2.filter2D(p, cv2.CV_64F, k, borderType=cv2.BORDER_REFLECT_101))
+        assert np.abs(dense - found).max() <= 1e-5
+        if by_scipy:
+            assert np.abs(dense - dense_edges(picture, angles, lambda p, k: ndimage.correlate(p, k, mode="mirror"))).max() <= 1e-5
+        assert np.abs(turned - edges_of_turned_pictures(picture, angles)).max() <= 1e-5
+
+
+@pytest.mark.parametrize(("rows", "columns", "divisor"), [(720, 1280, 1), (720, 1280, 4), (96, 160, 2), (50, 70, 1)])
+def test_mosaics_of_films_have_the_bits_of_pillow(rows, columns, divisor, machine):
+    if "jpip" not in dict(ps.gallery()):
+        pytest.skip("built without libjpeg-turbo")
+    with Image.open(Path(skimage.__file__).parent / "data" / "rocket.jpg") as image:
+        photograph = np.ascontiguousarray(image)
+    settings = {"rows": rows, "columns": columns, "block_rows": 2, "block_columns": divisor}
+    arrays = run(machine, "jpip", settings, {"photograph": photograph})["arrays"]
+    files = np.split(arrays["jpeg"], arrays["ends"][:-1])
+    assert len(files) == 32
+    tile_rows, tile_columns, factor = -(-rows // 4), -(-columns // 4), 4 // divisor
+    for number, file in enumerate(files):
+        film, frame = divmod(number, 2)
+        with Image.open(BytesIO(file.tobytes())) as image:
+            assert image.format == "JPEG" and image.size == (columns, rows)
+            if divisor > 1:
+                image.draft("RGB", (columns // divisor, rows // divisor))
+            pixels = np.asarray(image).astype(np.int64)
+        sums = np.add.reduceat(np.add.reduceat(pixels, np.arange(0, pixels.shape[0], factor), 0), np.arange(0, pixels.shape[1], factor), 1)
+        counts = np.multiply.outer(*(np.minimum(factor, side - np.arange(0, side, factor)) for side in pixels.shape[:2]))[..., None]
+        row, column = film // 4 * tile_rows, film % 4 * tile_columns
+        tile = arrays["result"][frame, row : row + tile_rows, column : column + tile_columns]
+        assert np.array_equal(tile, (sums + counts // 2) // counts), (film, frame)
 
 
 @pytest.mark.parametrize(("points", "sweeps"), [(57_344, 50), (1, 3), (1000, 1)])

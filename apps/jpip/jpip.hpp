@@ -1,0 +1,115 @@
+// JPiP: sixteen films in motion JPEG are decoded, made smaller, and laid side by side, 4 x 4 (Cell-Space's evaluation); and one
+// film in which pictures of the others are shown while they are wanted (picture in picture; see insets.hpp).
+//
+// A film's frame is decoded by libjpeg-turbo at 1/divisor of its size (its slow integer DCT, so that every program that uses it
+// gives the same bits), and the rest of the way to a quarter is the mean of squares of pixels.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "apps/jpeg.hpp"
+#include "apps/jpip/films.hpp"
+#include "apps/report.hpp"
+#include "penstock/graph.hpp"
+#include "penstock/view.hpp"
+
+namespace penstock {
+class Machine;
+}
+
+namespace penstock::apps::jpip {
+
+inline constexpr std::size_t tiles_down = 4, tiles_across = 4, tiles = tiles_down * tiles_across;
+/// A tile's sides are those of a frame, over this.
+inline constexpr std::size_t smaller = 4;
+inline constexpr std::size_t channels = 3;
+
+/// Size of a tile of frames of this size.
+constexpr PictureSize tile_of(const PictureSize& frame) noexcept {
+    return {(frame.rows + smaller - 1) / smaller, (frame.columns + smaller - 1) / smaller};
+}
+/// Size of a mosaic of such tiles.
+constexpr PictureSize mosaic_of(const PictureSize& frame) noexcept {
+    return {tiles_down * tile_of(frame).rows, tiles_across * tile_of(frame).columns};
+}
+/// Where tile number t of a mosaic lies, for images of rows x 3 columns of bytes.
+template <class T>
+view<T, 2> tile_in(view<T, 2> mosaic, std::size_t t) noexcept {
+    const std::size_t rows = mosaic.extent(0) / tiles_down, bytes = mosaic.extent(1) / tiles_across;
+    return mosaic.part({t / tiles_across * rows, t % tiles_across * bytes}, {rows, bytes});
+}
+void copy(view<const std::uint8_t, 2> from, view<std::uint8_t, 2> to);
+
+/// One thread: result(f, i, 3 j + c) := the mosaic of frame f of the 16 films. `divisor`: 1, 2 or 4, of what the decoder leaves
+/// out.
+void serial(const Films& films, int divisor, view<std::uint8_t, 3> result);
+
+/// The same by a graph of filters on the machine's targets and the caller, with so many copies of the filters that decode and
+/// shrink. Returns the seconds without those in which the graph was described. Throws FilterFailed for a file that is no JPEG
+/// picture.
+double streams(const Films& films, int divisor, view<std::uint8_t, 3> result, Machine& machine, int copies);
+
+/// The application for the gallery. Settings: rows and columns of a frame (720 x 1280), block_rows (frames of each film, 8),
+/// block_columns (the divisor: 1, 2 or 4; 1), seed. Inputs: "jpeg" (bytes of all files, film by film, uint8) with "ends" (of each
+/// file, uint32; 16 films x frames), or "photograph" (rows x columns x 3, uint8) from which the films are made; else they are
+/// made from a generated one. Arrays kept: "jpeg", "ends" and "result" (frames x rows x columns x 3).
+RunResult run(Machine& machine, const Settings& settings, const Progress& progress);
+
+// ---- the filters ----
+
+/// Which film and which frame a buffer belongs to: tags.user[0] and [1].
+enum Tag : std::size_t { film_tag = 0, frame_tag = 1 };
+
+/// A source: the files of one film, one after the other.
+struct Camera {
+    Output<std::uint8_t> jpeg{"jpeg"};
+    Camera(const Films* films, std::size_t film) : films_{films}, film_{film} {}
+    bool operator()();
+
+  private:
+    const Films* films_;
+    std::size_t film_, next_ = 0;
+};
+
+/// A file's pixels, at 1/divisor of the size: rows x 3 columns.
+struct Decode {
+    static constexpr bool may_be_copied = true;
+    Input<std::uint8_t> jpeg{"jpeg"};
+    Output<std::uint8_t> rgb{"rgb"};
+    Setting<int> divisor{"divisor", 1, {.least = 1, .most = 8}};
+    explicit Decode(int by) { divisor = by; }
+    void operator()();
+
+  private:
+    JpegDecoder decoder_;
+};
+
+/// Means of squares of factor x factor pixels.
+struct Shrink {
+    static constexpr bool may_be_copied = true;
+    Input<std::uint8_t> rgb{"rgb"};
+    Output<std::uint8_t> small{"small"};
+    Setting<int> factor{"factor", 1, {.unit = "pixels", .least = 1, .most = 64}};
+    explicit Shrink(int by) { factor = by; }
+    void operator()();
+};
+
+/// Tiles of 16 films to mosaics. One is written when the last tile of its frame has come; those of later frames may have come
+/// before.
+struct Mosaic {
+    Input<std::uint8_t> tile{"tile"};
+    Output<std::uint8_t> mosaic{"mosaic"};
+    void operator()();
+
+  private:
+    struct Begun {
+        std::uint64_t frame = 0;
+        std::size_t tiles = 0;
+        penstock::Buffer<std::uint8_t> pixels;
+    };
+    std::vector<Begun> begun_;
+};
+
+}  // namespace penstock::apps::jpip
