@@ -1,6 +1,7 @@
 #include "apps/gallery.hpp"
 
 #include "apps/addition/addition.hpp"
+#include "apps/colour/colour.hpp"
 #include "apps/conv2d/conv2d.hpp"
 #include "apps/edge/edge.hpp"
 #if defined(PENSTOCK_APPS_FFT2D)
@@ -25,7 +26,8 @@ std::span<const App> gallery() {
     static const App apps[] = {
         {"saxpy", "y := a x + y: contiguous parts of long vectors", tagged, saxpy::run},
         {"sgemv", "y := alpha A x + beta y: rows of a matrix, one vector that all tasks read", tagged, sgemv::run},
-        {"addition", "sum of two matrices in strided tiles", tagged, addition::run},
+        {"addition", "sum of two matrices in strided tiles; in streams of rows, and of large buffers",
+         {"serial", "hand", "rows", "large", "tagged"}, addition::run},
         {"conv2d", "a dense filter over an image, in strided tiles with a halo", tagged, conv2d::run},
         {"lu", "LU factorisation in contiguous blocks: thousands of tasks of half a microsecond",
          {"serial", "hand", "tagged", "dependent"}, lu::run},
@@ -37,6 +39,8 @@ std::span<const App> gallery() {
          "the greater of two images, filtered and turned, in tiles: one chain a tile against a barrier behind each stage",
          {"serial", "hand", "tagged", "chains"},
          pipeline::run},
+        {"colour", "RGB to CIELAB with statistics over the tiles of a photograph, by filters in copies", {"serial", "tagged", "streamed"},
+         colour::run},
         {"jacobi",
          "relaxation on a line over ranks: one element from each neighbour before each sweep",
          {"serial", "shared", "push"},

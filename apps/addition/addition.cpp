@@ -1,5 +1,8 @@
 #include "apps/addition/addition.hpp"
 
+#include <algorithm>
+
+#include "apps/addition/streams.hpp"
 #include "apps/buffer.hpp"
 #include "apps/measure.hpp"
 #include "apps/placement.hpp"
@@ -9,6 +12,8 @@
 
 namespace penstock::apps::addition {
 namespace {
+
+constexpr std::size_t large_bytes = 1 << 16;  // of a large buffer of the streams
 
 Settings with_defaults(Settings settings) {
     if (settings.rows == 0) settings.rows = 1024;
@@ -60,7 +65,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const std::size_t n = rows * columns;
 
     Random random{settings.seed};
-    Buffer<float> a{n}, b{n}, by_one{n}, by_hand{n}, by_tasks{n};
+    Buffer<float> a{n}, b{n}, by_one{n}, by_hand{n}, by_rows{n}, by_large{n}, by_tasks{n};
     fill(a.span(), given_input<float>("addition", settings, "a", {rows, columns}), random, -1.0f, 1.0f);
     fill(b.span(), given_input<float>("addition", settings, "b", {rows, columns}), random, -1.0f, 1.0f);
     Team team{processors_of(machine)};
@@ -69,9 +74,14 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const auto reset = [](const Buffer<float>& result) {
         return [to = result.span()] { std::fill(to.begin(), to.end(), 0.0f); };
     };
+    const auto in_streams = [&](const Buffer<float>& sum, std::size_t rows_a_buffer) {
+        return seconds_of([&] { streamed(matrix(a), matrix(b), matrix(sum), rows_a_buffer, machine.targets() + 1, machine); });
+    };
     const Way ways[] = {
         {"serial", reset(by_one), [&] { return seconds_of([&] { serial(matrix(a), matrix(b), matrix(by_one)); }); }},
         {"hand", reset(by_hand), [&] { return hand(matrix(a), matrix(b), matrix(by_hand), team); }},
+        {"rows", reset(by_rows), [&] { return in_streams(by_rows, 1); }},
+        {"large", reset(by_large), [&] { return in_streams(by_large, std::max<std::size_t>(1, large_bytes / (columns * sizeof(float)))); }},
         {"tagged", reset(by_tasks),
          [&] { return seconds_of([&] { tagged(matrix(a), matrix(b), matrix(by_tasks), tiling, machine); }); }}};
 
@@ -82,6 +92,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     result.timings = measure(ways, settings.repetitions, progress);
     result.checks = {exactness(a.span(), b.span(), by_tasks.span()),
                      same_bits<float>("elements of hand that differ", by_hand.span(), by_one.span(), "serial"),
+                     same_bits<float>("elements of rows that differ", by_rows.span(), by_one.span(), "serial"),
+                     same_bits<float>("elements of large that differ", by_large.span(), by_one.span(), "serial"),
                      same_bits<float>("elements of tagged that differ", by_tasks.span(), by_one.span(), "serial")};
     if (settings.keep_arrays) {
         result.arrays = {keep<float>("a", {rows, columns}, a.span()), keep<float>("b", {rows, columns}, b.span()),

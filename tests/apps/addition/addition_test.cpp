@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "apps/addition/streams.hpp"
 #include "apps/random.hpp"
 #include "penstock/machine.hpp"
 
@@ -46,6 +47,16 @@ TEST_P(AdditionShapes, every_way_gives_the_exact_sums) {
         std::vector<float> by_tasks(n);
         addition::tagged(left, right, matrix(by_tasks), tiling, machine);
         EXPECT_EQ(by_tasks, expected) << tiling.tile_rows << " x " << tiling.tile_columns;
+    }
+    for (const std::size_t rows_a_buffer : {std::size_t{1}, std::size_t{7}, rows + 5}) {
+        for (const int copies : {1, 3}) {
+            std::vector<float> by_streams(n);
+            addition::streamed(left, right, matrix(by_streams), rows_a_buffer, copies, machine);
+            EXPECT_EQ(by_streams, expected) << rows_a_buffer << " rows a buffer, " << copies << " copies";
+        }
+        std::vector<float> by_buffers(n);
+        addition::copied(left, right, matrix(by_buffers), rows_a_buffer);
+        EXPECT_EQ(by_buffers, expected) << rows_a_buffer << " rows a buffer";
     }
 }
 

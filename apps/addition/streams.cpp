@@ -1,0 +1,92 @@
+#include "apps/addition/streams.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/add.hpp"
+#include "penstock/graph.hpp"
+#include "penstock/machine.hpp"
+
+namespace penstock::apps::addition {
+namespace {
+
+struct ReadRows {
+    Output<float> rows{"rows"};
+    Source matrix;
+    std::size_t at_once, next = 0;
+
+    ReadRows(Source of, std::size_t rows_a_buffer) : matrix{of}, at_once{rows_a_buffer} {}
+    bool operator()() {
+        if (next == matrix.extent(0)) return false;
+        auto buffer = rows.make(std::min(at_once, matrix.extent(0) - next), matrix.extent(1));
+        read_rows(matrix, next, buffer.edit_image());
+        next += buffer.extent(0);
+        rows.write(std::move(buffer));
+        return true;
+    }
+};
+
+/// Reuses the buffer of its first operand for the sum.
+struct Add {
+    static constexpr bool may_be_copied = true;
+    Input<float> a{"a"}, b{"b"};
+    Output<float> sum{"sum"};
+
+    void operator()() {
+        auto first = a.read();
+        const auto second = b.read();
+        const auto to = first.edit_image();
+        kernels::add(to, second.image(), to);
+        sum.write(std::move(first));
+    }
+};
+
+struct PlaceRows {
+    Input<float> rows{"rows"};
+    view<float, 2> sum;
+    std::size_t at_once;
+
+    PlaceRows(view<float, 2> to, std::size_t rows_a_buffer) : sum{to}, at_once{rows_a_buffer} {}
+    void operator()() {
+        const auto buffer = rows.read();
+        place_rows(buffer.image(), buffer.tags().sequence * at_once, sum);
+    }
+};
+
+}  // namespace
+
+void read_rows(Source matrix, std::size_t first, view<float, 2> buffer) {
+    for (std::size_t i = 0; i < buffer.extent(0); ++i) std::ranges::copy(matrix.row(first + i), buffer.row(i).begin());
+}
+
+void place_rows(Source buffer, std::size_t first, view<float, 2> sum) {
+    for (std::size_t i = 0; i < buffer.extent(0); ++i) std::ranges::copy(buffer.row(i), sum.row(first + i).begin());
+}
+
+void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copies, Machine& machine) {
+    Graph graph;
+    auto& first = graph.add<ReadRows>("read a", {}, a, rows);
+    auto& second = graph.add<ReadRows>("read b", {}, b, rows);
+    auto& add = graph.add<Add>("add", {.copies = copies});
+    auto& place = graph.add<PlaceRows>("place", {}, sum, rows);
+    // In turn, so that the same copy gets the buffers of both matrices with the same rows.
+    graph.connect(first.rows, add.a, {.policy = Policy::round_robin});
+    graph.connect(second.rows, add.b, {.policy = Policy::round_robin});
+    graph.connect(add.sum, place.rows);
+    auto run = graph.start(machine);
+    run.finish();
+}
+
+void copied(Source a, Source b, view<float, 2> sum, std::size_t rows) {
+    std::vector<float> first(rows * sum.extent(1)), second(first.size());
+    for (std::size_t i = 0; i < sum.extent(0); i += rows) {
+        const std::array<std::size_t, 2> shape{std::min(rows, sum.extent(0) - i), sum.extent(1)};
+        const view<float, 2> to{first.data(), shape}, other{second.data(), shape};
+        read_rows(a, i, to);
+        read_rows(b, i, other);
+        kernels::add(to, other, to);
+        place_rows(to, i, sum);
+    }
+}
+
+}  // namespace penstock::apps::addition

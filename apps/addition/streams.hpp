@@ -1,0 +1,21 @@
+// The sum of two matrices as a graph: two filters read the matrices in buffers of so many whole rows, copies of a third add two buffers, and
+// a fourth puts the sums into the result. With buffers of one row the cost of a hop decides, with large ones that of the memory.
+#pragma once
+
+#include <cstddef>
+
+#include "apps/addition/addition.hpp"
+
+namespace penstock::apps::addition {
+
+/// `rows` a buffer, the last one perhaps fewer; so many copies of the filter that adds. Waits for the result.
+void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copies, Machine& machine);
+
+/// The same without streams, on one thread: reads into two buffers, adds into a third, puts that into the result.
+void copied(Source a, Source b, view<float, 2> sum, std::size_t rows);
+
+/// What both do to read a buffer and to put one into the result, from this row on.
+void read_rows(Source matrix, std::size_t first, view<float, 2> buffer);
+void place_rows(Source buffer, std::size_t first, view<float, 2> sum);
+
+}  // namespace penstock::apps::addition
