@@ -18,6 +18,9 @@
 #include "apps/saxpy/saxpy.hpp"
 #include "apps/sgemv/sgemv.hpp"
 #include "apps/synthetic/synthetic.hpp"
+#if defined(PENSTOCK_APPS_JPEG)
+#include "apps/tissue/tissue.hpp"
+#endif
 
 namespace penstock::apps {
 
@@ -41,6 +44,10 @@ std::span<const App> gallery() {
          pipeline::run},
         {"colour", "RGB to CIELAB with statistics over the tiles of a photograph, by filters in copies", {"serial", "tagged", "streamed"},
          colour::run},
+#if defined(PENSTOCK_APPS_JPEG)
+        {"tissue", "JPEG tiles of a stained tissue: decoded, measured and classified by filters in copies, and an overview",
+         {"serial", "hand", "streamed"}, tissue::run},
+#endif
         {"jacobi",
          "relaxation on a line over ranks: one element from each neighbour before each sweep",
          {"serial", "shared", "push"},

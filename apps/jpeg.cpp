@@ -125,13 +125,22 @@ PictureSize JpegDecoder::size(std::span<const std::uint8_t> jpeg, int divisor) {
 }
 
 void JpegDecoder::decode(std::span<const std::uint8_t> jpeg, view<std::uint8_t, 2> rgb, int divisor) {
+    decode(jpeg, [rgb](PictureSize) { return rgb; }, divisor);
+}
+
+void JpegDecoder::decode(std::span<const std::uint8_t> jpeg, const std::function<view<std::uint8_t, 2>(PictureSize)>& room, int divisor) {
     state_->head(jpeg, divisor);
     const PictureSize size{state_->decoder.output_height, state_->decoder.output_width};
-    if (rgb.extent(0) != size.rows || rgb.extent(1) != 3 * size.columns || rgb.stride(1) != 1) {
+    view<std::uint8_t, 2> rgb;
+    try {
+        rgb = room(size);
+        if (rgb.extent(0) != size.rows || rgb.extent(1) != 3 * size.columns || rgb.stride(1) != 1)
+            throw UsageError("a picture of " + std::to_string(size.rows) + " x " + std::to_string(size.columns) + " pixels needs as many rows of " +
+                             std::to_string(3 * size.columns) + " bytes that follow one another, not " + std::to_string(rgb.extent(0)) + " of " +
+                             std::to_string(rgb.extent(1)));
+    } catch (...) {
         jpeg_abort_decompress(&state_->decoder);
-        throw UsageError("a picture of " + std::to_string(size.rows) + " x " + std::to_string(size.columns) + " pixels needs as many rows of " +
-                         std::to_string(3 * size.columns) + " bytes that follow one another, not " + std::to_string(rgb.extent(0)) + " of " +
-                         std::to_string(rgb.extent(1)));
+        throw;
     }
     if (!read_pixels(state_->decoder, state_->reports, rgb.data(), rgb.stride(0))) state_->refuse(jpeg.size());
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -38,6 +39,8 @@ class JpegDecoder {
     /// rgb(i, 3 j .. 3 j + 2) := the pixel. Throws JpegError; UsageError for an image of another size than size() says, or whose rows'
     /// bytes do not follow one another. Data that ends early is an error, not a grey rest.
     void decode(std::span<const std::uint8_t> jpeg, view<std::uint8_t, 2> rgb, int divisor = 1);
+    /// The same into what `room` gives for a picture of that size, so that the header is read once only.
+    void decode(std::span<const std::uint8_t> jpeg, const std::function<view<std::uint8_t, 2>(PictureSize)>& room, int divisor = 1);
 
   private:
     struct State;

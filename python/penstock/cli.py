@@ -91,12 +91,14 @@ def run(
     report: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
     trace: Annotated[Path | None, typer.Option(help="Write the timeline of the last run to this file, for ui.perfetto.dev.")] = None,
 ) -> None:
-    """Runs one application in all its ways (one thread, threads by hand, tagged calls; or ranks), and checks it. Exits with 1 when a check fails."""
+    """Runs one application in all its ways (one thread, threads by hand, tagged calls, filters; or ranks), and checks it. Exits with 1 when a check
+    fails."""
+    from penstock.pictures import inputs_of
     from penstock.recording import record_app
 
     settings = parse_settings(setting or [])
     with _core.Machine(targets=targets) as pool, progress_bar(name) as progress:
-        recorded = record_app(pool, name, settings, progress=progress)
+        recorded = record_app(pool, name, settings, inputs_of(name), progress=progress)
         description = pool.description
     result = recorded.result
     console.print(f"[bold]{name}[/]  " + ", ".join(f"{key}={value}" for key, value in result["settings"].items()), highlight=False)
@@ -125,13 +127,14 @@ def demo(
     targets: Targets = None,
     repetitions: Annotated[int, typer.Option(min=1, help="Timed runs of each way.")] = 15,
 ) -> None:
-    """Filters a real photograph and factors a matrix, checks both, and writes one HTML report. Exits with 1 when a check fails."""
+    """Analyses a real tissue, filters a photograph and factors a matrix, checks all, and writes one HTML report. Exits with 1 when a check fails."""
     from penstock import demo as job
     from penstock.report import write_page
 
     name, pixels = job.photograph(photo)
     with _core.Machine(targets=targets) as pool:
         sections = [
+            *job.analyse_tissue(pool, progress_bar, repetitions),
             job.filter_photograph(pool, name, pixels, progress_bar, repetitions),
             job.factor_matrix(pool, progress_bar, repetitions),
         ]
@@ -147,7 +150,7 @@ def demo(
             console.print(note, style="dim")
     path = output / "index.html"
     write_page(path, "Penstock at work", sections, description)
-    work = sections[1].recorded
+    work = sections[-1].recorded
     per_task = duration(work.seconds("tagged") / work.result["tasks"])
     console.print(f"\nLU: {per_task} a task, all included.", highlight=False)
     console.print(f"Report: {path.resolve()}", soft_wrap=True, highlight=False)

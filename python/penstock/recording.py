@@ -24,13 +24,13 @@ class Recorded:
 
     @property
     def last_way(self) -> str:
-        """The way that the application is there to show: tagged calls, or remote stores."""
+        """The way that the application is there to show: tagged calls, filters, or remote stores."""
         return list(self.result["timings"])[-1]
 
     @property
     def tagged(self) -> bool:
-        """Whether the trace has anything to tell: ranks do not run on the machine's targets."""
-        return "tagged" in self.result["timings"]
+        """Whether the trace has anything to tell: it knows tagged calls, and no ranks and filters."""
+        return self.last_way != "streamed" and "tagged" in self.result["timings"]
 
     @property
     def ok(self) -> bool:

@@ -1,8 +1,10 @@
-"""Checks of results against references that are not Penstock: SciPy, OpenCV, NumPy. Each returns rows of a check table."""
+"""Checks of results against references that are not Penstock: SciPy, OpenCV, NumPy, scikit-image, Pillow. Each returns rows of a check table."""
 
+import io
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 Check = dict[str, Any]
 
@@ -71,3 +73,56 @@ def check_against_lapack(matrix: np.ndarray, factors: np.ndarray) -> tuple[list[
         check("rows that LAPACK moved", 0, moved, 0, "scipy.linalg.lapack.dgetrf"),
         check("largest difference of a factor", 0, difference, 1.5e-11, "scipy.linalg.lapack.dgetrf"),
     ], []
+
+
+def decoded_tiles(jpeg: np.ndarray, offsets: np.ndarray, numbers: range) -> list[np.ndarray]:
+    """Tiles of the application "tissue" (its arrays "jpeg" and "offsets") by Pillow's decoder: rows x columns x 3, uint8."""
+    return [np.asarray(Image.open(io.BytesIO(jpeg[offsets[tile] : offsets[tile + 1]].tobytes()))) for tile in numbers]
+
+
+def check_tissue(arrays: dict[str, np.ndarray], most: int = 64) -> tuple[list[Check], list[str]]:
+    """At most `most` tiles of the application "tissue" against Pillow and scikit-image, from the JPEG pictures on.
+
+    arrays: as the application keeps them. Returns the checks, and the names of references that are not installed.
+    """
+    count = len(arrays["features"])
+    numbers = range(0, count, -(-count // most))
+    across, overview = arrays["result"].shape[1], arrays["overview"]
+    tiles = decoded_tiles(arrays["jpeg"], arrays["offsets"], numbers)
+    other_pixels = 0
+    high, wide = tiles[0].shape[0] // 4, tiles[0].shape[1] // 4
+    for number, tile in zip(numbers, tiles, strict=True):
+        rows, columns = tile.shape[0] // 4, tile.shape[1] // 4
+        means = tile[: 4 * rows, : 4 * columns].reshape(rows, 4, columns, 4, 3).sum((1, 3), dtype=int)
+        drawn = overview[number // across * high :, number % across * wide :][:rows, :columns]
+        inside = np.s_[1 : rows - 1, 1 : columns - 1]  # the class is drawn around it
+        other_pixels += int((drawn[inside] != ((means + 8) // 16)[inside]).any(-1).sum())
+    checks = [check("pixels of the overview that differ", 0, other_pixels, 0, "Pillow, NumPy")]
+    try:
+        expected = np.array([tissue_features(tile) for tile in tiles])
+    except ImportError:
+        return checks, ["scikit-image"]
+    off = np.abs(arrays["features"][list(numbers)] - expected)
+    source = "Pillow, scikit-image, float64"
+    checks += [
+        check("largest difference of a mean or a deviation", 0, float(off[:, [0, 1, 4, 5, 8, 9]].max()), 1e-4, source),
+        check("largest difference of a skewness or a kurtosis", 0, float((off / (1 + np.abs(expected)))[:, [2, 3, 6, 7, 10, 11]].max()), 1e-3, source),
+        check("largest difference of a share of patterns", 0, float(off[:, 12:].max()), 1e-12, source),
+    ]
+    return checks, []
+
+
+def tissue_features(rgb: np.ndarray) -> np.ndarray:
+    """The 22 features of a tile (rows x columns x 3, uint8) by scikit-image: mean, deviation, skewness and kurtosis of L*, of a* and of b*, then
+    the shares of the ten uniform local binary patterns of the grey tile."""
+    from skimage.color import rgb2lab
+    from skimage.feature import local_binary_pattern
+
+    channels = rgb2lab(rgb).reshape(-1, 3).T
+    features = []
+    for channel in channels:
+        away, deviation = channel - channel.mean(), channel.std()
+        third, fourth = ((away / deviation) ** 3).mean() if deviation else 0.0, ((away / deviation) ** 4).mean() - 3 if deviation else 0.0
+        features += [channel.mean(), deviation, third, fourth]
+    codes = local_binary_pattern(np.asarray(Image.fromarray(rgb).convert("L")), 8, 1, "uniform").astype(int)
+    return np.concatenate([features, np.bincount(codes.ravel(), minlength=10) / codes.size])

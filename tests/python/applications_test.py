@@ -10,11 +10,13 @@ import skimage
 from PIL import Image
 from scipy import fft, ndimage
 from scipy.linalg import blas
+from skimage.color import rgb2hed, rgb2lab
 
 import penstock as ps
 from penstock.demo import disc
+from penstock.pictures import shipped
 from penstock.recording import record_app
-from penstock.references import check_against_lapack, check_factors
+from penstock.references import check_against_lapack, check_factors, check_tissue
 
 ONCE = {"repetitions": 1}
 
@@ -28,9 +30,9 @@ def run(machine, name, settings=None, inputs=None):
 def test_the_gallery_holds_what_the_readme_says():
     there = [name for name, _ in ps.gallery()]
     needs_fftw = [name for name in there if name == "fft2d"]  # left out where there is no FFTW
-    needs_jpeg = [name for name in there if name == "jpip"]  # left out where there is no libjpeg-turbo
+    tissue, jpip = ([name for name in there if name == wanted] for wanted in ("tissue", "jpip"))  # left out where there is no libjpeg-turbo
     assert there == ["saxpy", "sgemv", "addition", "conv2d", "lu", "synthetic", "pipeline",
-                                                     "jacobi", "radix", "motion", "edge", *needs_jpeg, *needs_fftw]  # fmt: skip
+                     "colour", *tissue, "jacobi", "radix", "motion", "edge", *jpip, *needs_fftw]  # fmt: skip
 
 
 def test_lu_has_the_published_figures(machine):
@@ -225,6 +227,34 @@ def test_mosaics_of_films_have_the_bits_of_pillow(rows, columns, divisor, machin
         row, column = film // 4 * tile_rows, film % 4 * tile_columns
         tile = arrays["result"][frame, row : row + tile_rows, column : column + tile_columns]
         assert np.array_equal(tile, (sums + counts // 2) // counts), (film, frame)
+def test_colours_agree_with_scikit_image(machine):
+    arrays = run(machine, "colour", {"rows": 500, "columns": 700, "block_rows": 96}, {"image": shipped("coffee.png")})["arrays"]
+    assert np.array_equal(arrays["image"][:400, :600], shipped("coffee.png"))
+    exact = rgb2lab(arrays["image"])
+    assert np.abs(arrays["result"] - exact).max() <= 1e-4
+    np.testing.assert_allclose(arrays["statistics"], [exact.mean((0, 1)), exact.var((0, 1))], rtol=1e-4)
+
+
+@pytest.mark.parametrize("tile", [64, 100])
+def test_a_tissue_is_measured_as_by_pillow_and_scikit_image(tile, machine):
+    if "tissue" not in dict(ps.gallery()):
+        pytest.skip("built without libjpeg-turbo")
+    settings = {"rows": 300, "columns": 500, "block_rows": tile, "block_columns": tile}
+    arrays = run(machine, "tissue", settings, {"image": shipped("ihc.png")})["arrays"]
+    checks, missing = check_tissue(arrays)
+    assert not missing and all(check["ok"] for check in checks), checks
+    assert len(arrays["features"]) == arrays["result"].size and set(np.unique(arrays["result"])) <= {0, 1, 2}
+
+
+def test_the_classes_of_a_tissue_are_those_of_the_rule_that_they_were_trained_by(machine):
+    if "tissue" not in dict(ps.gallery()):
+        pytest.skip("built without libjpeg-turbo")
+    picture = shipped("ihc.png")
+    found = run(machine, "tissue", {"rows": 512, "columns": 512, "block_rows": 64, "block_columns": 64}, {"image": picture})["arrays"]["result"]
+    brown, light = rgb2hed(picture)[..., 2] > 0.06, picture.mean(2) > 200
+    shares = [pixels.reshape(8, 64, 8, 64).mean((1, 3)) for pixels in (brown, light)]
+    rule = np.where(shares[0] >= 0.5, 2, np.where(shares[1] >= 0.6, 0, 1))
+    assert (found == rule).mean() >= 0.9 and {0, 1, 2} <= set(found.ravel())
 
 
 @pytest.mark.parametrize(("points", "sweeps"), [(57_344, 50), (1, 3), (1000, 1)])

@@ -6,6 +6,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
+import penstock as ps
 from penstock import cli, demo
 
 runner = CliRunner()
@@ -65,14 +66,15 @@ def test_an_error_of_penstock_is_one_line_and_exit_status_2(monkeypatch, capsys)
     assert caught.value.code == 2 and "gallery" in capsys.readouterr().out
 
 
-def test_the_demo_filters_a_photograph_factors_a_matrix_and_writes_one_file(tmp_path):
+def test_the_demo_analyses_a_tissue_filters_a_photograph_factors_a_matrix_and_writes_one_file(tmp_path):
     result = invoke("demo", "--output", tmp_path / "report", "--repetitions", 1)
     assert result.exit_code == 0, result.output
     assert result.output.rstrip().endswith("index.html")
     assert [path.name for path in (tmp_path / "report").iterdir()] == ["index.html"]
     text = (tmp_path / "report" / "index.html").read_text()
-    assert text.count("data:image/png;base64,") == 2 and text.count("<h2>") == 2
-    assert "cv2.filter2D" in text and "dgetrf" in text and "checks hold" in text
+    tissue = "tissue" in dict(ps.gallery())
+    assert text.count("data:image/png;base64,") == 2 + 2 * tissue and text.count("<h2>") == 2 + tissue
+    assert ("overview" in text) == tissue and "cv2.filter2D" in text and "dgetrf" in text and "checks hold" in text
 
 
 def test_a_photograph_that_cannot_be_read_is_told(tmp_path):

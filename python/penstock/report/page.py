@@ -71,7 +71,7 @@ def _section(section: Section, number: int) -> str:
     figures = [
         (f"{serial / best:.2f}×", f"the speed of one thread, on {result['workers']} workers"),
         (duration(best), f"by {WORDS[recorded.last_way]}, median"),
-        (f"{result['tasks']:,}", "tasks a run" if recorded.tagged else "pieces of work a run, all ranks"),
+        (f"{result['tasks']:,}", "tasks a run" if recorded.tagged else "pieces of work a run"),
         (duration(serial / result["tasks"]), "work in each, on average"),
     ]
     return "\n".join(
@@ -119,6 +119,7 @@ def _picture(picture: Picture) -> str:
 
 WORDS = {
     "serial": "one thread", "hand": "threaded by hand", "tagged": "tagged calls",
+    "streamed": "filters and streams", "rows": "streams of rows", "large": "streams of large buffers",
     "dependent": "calls in the order of their tags",
     "resident": "tagged calls, resident data", "chains": "chains of calls", "both": "chains and resident data",
     "shared": "shared memory", "lines": "shared memory, whole lines", "push": "remote stores",

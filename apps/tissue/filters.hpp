@@ -1,0 +1,144 @@
+// The filters of the analysis. The tag `user[0]` of each buffer is the number of the tile that it comes from.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "apps/tissue/stages.hpp"
+#include "penstock/filter.hpp"
+
+namespace penstock::apps::tissue {
+
+/// The JPEG tiles of a slide, one a firing, as often as it is to be read.
+struct Read {
+    Output<std::uint8_t> jpeg{"jpeg"};
+    const Slide* slide;
+    std::size_t passes, next = 0;
+
+    Read(const Slide* of, std::size_t times) : slide{of}, passes{times} {}
+    bool operator()() {
+        const std::size_t count = slide->tiling().count();
+        if (next == passes * count) return false;
+        const auto bytes = slide->jpeg(next % count);
+        auto buffer = jpeg.reserve(bytes.size());
+        buffer.append(bytes);
+        buffer.edit_tags() = {.sequence = next, .time = 0, .user = {next % count, 0}};
+        jpeg.write(std::move(buffer));
+        ++next;
+        return true;
+    }
+};
+
+struct Decode {
+    static constexpr bool may_be_copied = true;
+    Input<std::uint8_t> jpeg{"jpeg"};
+    Output<std::uint8_t> rgb{"rgb"};
+    JpegDecoder decoder;
+
+    void operator()() {
+        const auto bytes = jpeg.read();
+        penstock::Buffer<std::uint8_t> pixels;
+        decoder.decode(bytes.span(), [&](PictureSize size) {
+            pixels = rgb.make(size.rows, 3 * size.columns);
+            return pixels.edit_image();
+        });
+        rgb.write(std::move(pixels));
+    }
+};
+
+struct Colour {
+    static constexpr bool may_be_copied = true;
+    Input<std::uint8_t> rgb{"rgb"};
+    Output<double> features{"features"};
+    Scratch<float> lab;
+
+    void operator()() {
+        const auto tile = rgb.read();
+        auto found = features.make(colour_features);
+        colour_features_of(tile.image(), lab, found.edit());
+        features.write(std::move(found));
+    }
+};
+
+struct Pattern {
+    static constexpr bool may_be_copied = true;
+    Input<std::uint8_t> rgb{"rgb"};
+    Output<double> features{"features"};
+    PatternScratch scratch;
+
+    void operator()() {
+        const auto tile = rgb.read();
+        auto found = features.make(pattern_features);
+        pattern_features_of(tile.image(), scratch, found.edit());
+        features.write(std::move(found));
+    }
+};
+
+struct Shrink {
+    static constexpr bool may_be_copied = true;
+    Input<std::uint8_t> rgb{"rgb"};
+    Output<std::uint8_t> small{"small"};
+
+    void operator()() {
+        const auto tile = rgb.read();
+        auto made = small.make(shrunk(tile.extent(0)), 3 * shrunk(tile.extent(1) / 3));
+        shrink(tile.image(), made.edit_image());
+        small.write(std::move(made));
+    }
+};
+
+/// What is known of a tile at the end.
+struct Verdict {
+    Features features;
+    std::uint32_t of_class;
+};
+
+/// Both inputs bring the tiles in the same order.
+struct Classify {
+    Input<double> colour{"colour"}, pattern{"pattern"};
+    Output<Verdict> verdict{"verdict"};
+
+    void operator()() {
+        const auto first = colour.read(), last = pattern.read();
+        auto found = verdict.make(1);
+        Verdict& made = found.edit()[0];
+        std::ranges::copy(first.span(), made.features.begin());
+        std::ranges::copy(last.span(), made.features.begin() + colour_features);
+        made.of_class = trained_classifier().classify(made.features);
+        verdict.write(std::move(found));
+    }
+};
+
+/// Small tiles and verdicts come in any order; a class is drawn when its tile is there.
+struct Overview {
+    static constexpr bool on_any_input = true;
+    Input<std::uint8_t> small{"small"};
+    Input<Verdict> verdict{"verdict"};
+    const Slide* slide;
+    Analysis* analysis;
+    std::vector<bool> drawn, known;
+
+    Overview(const Slide* of, Analysis* into) : slide{of}, analysis{into}, drawn(of->tiling().count()), known(drawn.size()) {}
+    void operator()() {
+        if (const auto tile = small.read_if_any()) {
+            const auto number = tile->tags().user[0];
+            draw_tile(slide->tiling()[number], tile->image(), analysis->overview);
+            drawn[number] = true;
+            show(number);
+        }
+        if (const auto found = verdict.read_if_any()) {
+            const auto number = found->tags().user[0];
+            analysis->features[number] = (*found)[0].features;
+            analysis->classes[number] = (*found)[0].of_class;
+            known[number] = true;
+            show(number);
+        }
+    }
+
+  private:
+    void show(std::size_t number) {
+        if (drawn[number] && known[number]) draw_class(slide->tiling()[number], analysis->classes[number], analysis->overview);
+    }
+};
+
+}  // namespace penstock::apps::tissue

@@ -1,0 +1,31 @@
+#include "apps/tissue/tissue.hpp"
+
+#include "apps/tissue/stages.hpp"
+
+namespace penstock::apps::tissue {
+
+Slide::Slide(const Picture& picture, const Tiling& tiling, int quality) : tiling_{tiling}, offsets_{0} {
+    for (std::size_t t = 0; t < tiling.count(); ++t) {
+        const auto tile = encode_jpeg(picture.part(tiling[t]), quality);
+        bytes_.insert(bytes_.end(), tile.begin(), tile.end());
+        offsets_.push_back(static_cast<std::uint32_t>(bytes_.size()));
+    }
+}
+
+Analysis::Analysis(const Tiling& tiling)
+    : features(tiling.count()), classes(tiling.count()), overview{shrunk(tiling.rows), shrunk(tiling.columns)} {}
+
+void serial(const Slide& slide, Analysis& analysis) {
+    TileScratch scratch;
+    for (std::size_t t = 0; t < slide.tiling().count(); ++t) analyse_tile(slide, t, scratch, analysis);
+}
+
+double hand(const Slide& slide, Analysis& analysis, Team& team) {
+    std::vector<TileScratch> scratch(static_cast<std::size_t>(team.size()));
+    return team.run([&](int rank) {
+        const Range share = team.share(rank, slide.tiling().count());
+        for (std::size_t t = share.begin; t < share.end; ++t) analyse_tile(slide, t, scratch[static_cast<std::size_t>(rank)], analysis);
+    });
+}
+
+}  // namespace penstock::apps::tissue

@@ -1,0 +1,81 @@
+// Analysis of a stained tissue: JPEG tiles are decoded and converted to CIELAB; four statistics of each channel and the local binary
+// patterns of the brightness make a feature vector, by which a tile is classified; an overview shows the picture small, with the class
+// of each tile drawn around it.
+//
+// As a graph:
+//
+//     read -> decode +-> colour  -> classify -> overview
+//                    +-> pattern ---^              ^
+//                    +-> shrink -------------------+
+//
+// `decode`, `colour`, `pattern` and `shrink` run in copies. The two parts of a feature vector come to `classify` in the order of the tiles
+// (ordered streams), so that they fit together; the overview takes its parts in any order. Every number of copies gives the same bits.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "apps/jpeg.hpp"
+#include "apps/picture.hpp"
+#include "apps/report.hpp"
+#include "apps/team.hpp"
+#include "apps/tiles.hpp"
+#include "apps/tissue/classifier.hpp"
+
+namespace penstock {
+class Machine;
+}
+
+namespace penstock::apps::tissue {
+
+/// A picture as slide scanners store it: tiles, each a JPEG picture of its own.
+class Slide {
+  public:
+    /// Cuts and encodes the picture.
+    Slide(const Picture& picture, const Tiling& tiling, int quality = 90);
+
+    const Tiling& tiling() const noexcept { return tiling_; }
+    std::span<const std::uint8_t> jpeg(std::size_t tile) const noexcept {
+        return std::span(bytes_).subspan(offsets_[tile], offsets_[tile + 1] - offsets_[tile]);
+    }
+    const std::vector<std::uint8_t>& bytes() const noexcept { return bytes_; }
+    const std::vector<std::uint32_t>& offsets() const noexcept { return offsets_; }  ///< of each tile, and of the end
+
+  private:
+    Tiling tiling_;
+    std::vector<std::uint8_t> bytes_;
+    std::vector<std::uint32_t> offsets_;
+};
+
+/// The overview is this many times smaller, both ways. Tiles' sides must be multiples of it.
+inline constexpr std::size_t shrinking = 4;
+
+/// What was found.
+struct Analysis {
+    explicit Analysis(const Tiling& tiling);
+    std::vector<Features> features;       ///< of each tile
+    std::vector<std::uint32_t> classes;  ///< of each tile
+    Picture overview;
+};
+
+/// One thread, tile after tile.
+void serial(const Slide& slide, Analysis& analysis);
+/// Each thread of the team takes equally many tiles that follow one another. Returns seconds.
+double hand(const Slide& slide, Analysis& analysis, Team& team);
+/// The graph above with so many copies of each filter that may be copied; it reads the slide `passes` times.
+void streamed(const Slide& slide, Analysis& analysis, Machine& machine, int copies, std::size_t passes = 1);
+
+/// The largest error of the colour features of some tiles against their definition in float64, and of the shares of patterns.
+struct Errors {
+    double colour = 0, pattern = 0;
+};
+Errors errors_of(const Slide& slide, const Analysis& analysis, std::size_t tiles);
+
+/// The application for the gallery. Settings: rows (512) and columns (1024) of the picture, block_rows and block_columns (128) of a tile,
+/// multiples of 4; seed. 4096 x 4096 makes 1,024 tiles. Input "image" (any rows x any columns x 3, uint8), which is mirrored to the size.
+/// Arrays kept: "image" (of that size), "jpeg" (the tiles, one after the other), "offsets" (of each, and of the end), "features" (tiles x
+/// 22, float64), "overview", and "result" (the class of each tile: 0 background, 1 stroma, 2 stained).
+RunResult run(Machine& machine, const Settings& settings, const Progress& progress);
+
+}  // namespace penstock::apps::tissue

@@ -1,0 +1,117 @@
+// RGB to CIELAB over the tiles of a photograph, as filters in copies: 1..N processors against one thread and oneTBB's parallel_pipeline.
+#include "apps/colour/colour.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "peers/onetbb_pipeline.hpp"
+#include "peers/photograph.hpp"
+#include "peers/speed_up.hpp"
+
+namespace {
+
+namespace colour = penstock::apps::colour;
+using penstock::apps::Picture;
+using penstock::apps::Tiling;
+
+constexpr std::size_t rows = 1024, columns = 2048, tile = 256;  // 32 tiles
+
+Picture input(bench::Report& report) {
+    if (const auto coffee = bench::photograph("coffee.png"))
+        return penstock::apps::mirrored({coffee->rgb.data(), {coffee->rows, 3 * coffee->columns}}, rows, columns);
+    report.note("the photograph was not found (scikit-image is not installed): a made picture instead");
+    return penstock::apps::spots(rows, columns, 1);
+}
+
+struct Bench {
+    explicit Bench(const Picture& picture) : lab(picture.rgb.size()), wanted(lab.size()), work{picture, {rows, columns, tile, tile}, all(lab)} {
+        const colour::Work first{picture, work.tiling, all(wanted)};
+        statistics = colour::serial(first);
+    }
+    static penstock::view<float, 2> all(std::vector<float>& values) { return {values.data(), {rows, 3 * columns}}; }
+
+    /// Nanoseconds of body(), which gives the statistics; then compares all that came out.
+    template <class Body>
+    double timed(Body body) {
+        std::ranges::fill(lab, 0.0f);
+        const auto start = bench::Clock::now();
+        const auto found = body();
+        const double nanoseconds = bench::nanoseconds_since(start);
+        if (lab != wanted || found.mean != statistics.mean || found.squares != statistics.squares)
+            throw std::runtime_error("colour: another result than that of the serial way");
+        return nanoseconds;
+    }
+
+    std::vector<float> lab, wanted;
+    colour::Work work;
+    colour::ChannelStatistics statistics;
+};
+
+#if defined(PENSTOCK_BENCH_TBB)
+struct Item {
+    std::size_t number = 0;
+    std::vector<std::uint8_t> rgb = std::vector<std::uint8_t>(tile * tile * 3);
+    std::vector<float> lab = std::vector<float>(tile * tile * 3);
+    penstock::view<std::uint8_t, 2> pixels() { return {rgb.data(), {tile, 3 * tile}}; }
+    penstock::view<float, 2> converted() { return {lab.data(), {tile, 3 * tile}}; }
+};
+
+colour::ChannelStatistics by_onetbb(const colour::Work& work, std::size_t passes, std::vector<Item>& items) {
+    std::size_t next = 0;
+    std::vector<colour::ChannelStatistics> tiles(work.tiling.count());
+    const bench::Pipeline<Item> pipeline{
+        [&](Item& item) {
+            if (next == passes * tiles.size()) return false;
+            item.number = next++ % tiles.size();
+            colour::read_tile(work, item.number, item.pixels());
+            return true;
+        },
+        {[&](Item& item) { penstock::kernels::rgb_to_lab_with_statistics(item.pixels(), item.converted(), {&tiles[item.number], 1}); }},
+        [&](Item& item) { colour::place_tile(work, item.number, item.converted()); }};
+    bench::run_onetbb_pipeline(pipeline, items);
+    return colour::merged(tiles);
+}
+#endif
+
+bench::Filters filters(Bench& bench, std::size_t passes) {
+    bench::Filters made;
+    made.unit = "tiles";
+    made.units = static_cast<double>(passes * bench.work.tiling.count());
+    made.serial = [&bench, passes] {
+        return bench.timed([&] {
+            for (std::size_t pass = 1; pass < passes; ++pass) colour::serial(bench.work);
+            return colour::serial(bench.work);
+        });
+    };
+    made.streamed = [&bench, passes](penstock::Machine& machine, int processors) {
+        return bench.timed([&] { return colour::streamed(bench.work, machine, processors, passes); });
+    };
+#if defined(PENSTOCK_BENCH_TBB)
+    made.onetbb = [&bench, passes, items = std::vector<Item>(8)]() mutable {
+        return bench.timed([&] { return by_onetbb(bench.work, passes, items); });
+    };
+#endif
+    return made;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const bench::About about{"colour",
+                             "RGB to CIELAB over 32 tiles of a photograph, as filters: tiles a second on 1..N processors against one thread and oneTBB",
+                             {"colour/speedup-2"}};
+    bench::Options options = bench::parse(argc, argv, about);
+    if (!options.quick) options.plan.rounds = 31;
+    bench::Report report{about, options};
+    const Picture picture = input(report);
+    Bench bench{picture};
+    bench::measure_speed_up(filters(bench, 1), "one photograph: ", options, report);
+    const auto faster = bench::measure_speed_up(filters(bench, 16), "16 in a row: ", options, report);
+    report.goal("colour/speedup-2", faster, bench::Direction::at_least, 1.9, bench::Judged::by_interval);
+    report.note("32 tiles of 256 x 256; the serial program reads, converts and places tile by tile as the filters do; every result is compared "
+                "with its bits");
+    report.note("one photograph: the graph is made, started and ended for every 32 tiles; 16 in a row: for 512");
+    return report.finish();
+}

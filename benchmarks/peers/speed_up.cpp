@@ -1,0 +1,50 @@
+#include "peers/speed_up.hpp"
+
+#include <algorithm>
+
+#include "harness/processors.hpp"
+#include "peers/ours.hpp"
+
+namespace bench {
+namespace {
+
+Result compare(const Filters& filters, int processors, bool with_onetbb, const Options& options) {
+    const auto machine = make_machine({.targets = processors - 1});
+    const auto on_first = [](auto body) {
+        return [body] {
+            const Pinned pinned{allowed_processors().front()};
+            return body();
+        };
+    };
+    std::vector<Contestant> contestants{{"serial", on_first(filters.serial)},
+                                        {"streamed", on_first([&, processors] { return filters.streamed(*machine, processors); })}};
+    if (with_onetbb) contestants.push_back({"onetbb", filters.onetbb});
+    return measure(contestants, options.plan);
+}
+
+}  // namespace
+
+Interval measure_speed_up(const Filters& filters, const std::string& prefix, const Options& options, Report& report) {
+    const int most = std::max(2, static_cast<int>(allowed_processors().size()));
+    Interval on_two;
+    const auto measure_on = [&](int processors) {
+        const auto result = compare(filters, processors, processors == most && filters.onetbb, options);
+        for (const auto& name : result.names()) {
+            if (name == "serial" && processors != most) continue;
+            const auto faster = result.ratio("serial", name);
+            report.row(prefix + (name == "serial" ? "" : std::to_string(processors) + " processors, ") + name,
+                       {{filters.unit + "_a_second", filters.units / result.median(name) * 1e9},
+                        {"speed_up", faster.value},
+                        {"low", faster.low},
+                        {"high", faster.high},
+                        {"times_streamed", result.ratio(name, "streamed").value}});
+        }
+        report.conditions(result);
+        if (processors == 2) on_two = result.ratio("serial", "streamed");
+    };
+    for (int processors = 1; processors < most; processors *= 2) measure_on(processors);
+    measure_on(most);
+    return on_two;
+}
+
+}  // namespace bench

@@ -1,0 +1,128 @@
+// Analysis of a stained tissue from JPEG tiles, as filters in copies: 1..N processors against one thread and oneTBB's parallel_pipeline.
+#include "apps/tissue/tissue.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "apps/tissue/stages.hpp"
+#include "peers/onetbb_pipeline.hpp"
+#include "peers/photograph.hpp"
+#include "peers/speed_up.hpp"
+
+namespace {
+
+namespace tissue = penstock::apps::tissue;
+using penstock::apps::Picture;
+using penstock::apps::Tiling;
+
+Picture input(std::size_t rows, std::size_t columns, bench::Report& report) {
+    if (const auto ihc = bench::photograph("ihc.png"))
+        return penstock::apps::mirrored({ihc->rgb.data(), {ihc->rows, 3 * ihc->columns}}, rows, columns);
+    report.note("the picture of a tissue was not found (scikit-image is not installed): a made one instead");
+    return penstock::apps::spots(rows, columns, 1);
+}
+
+struct Bench {
+    Bench(const Picture& picture, const Tiling& tiling) : slide{picture, tiling}, wanted{tiling}, found{tiling} { tissue::serial(slide, wanted); }
+
+    /// Nanoseconds of body(), which fills `found`; then compares all that came out.
+    template <class Body>
+    double timed(Body body) {
+        std::ranges::fill(found.features, tissue::Features{});
+        std::ranges::fill(found.overview.rgb.span(), std::uint8_t{0});
+        const auto start = bench::Clock::now();
+        body();
+        const double nanoseconds = bench::nanoseconds_since(start);
+        if (found.features != wanted.features || found.classes != wanted.classes ||
+            !std::ranges::equal(found.overview.rgb.span(), wanted.overview.rgb.span()))
+            throw std::runtime_error("tissue: another result than that of the serial way");
+        return nanoseconds;
+    }
+
+    tissue::Slide slide;
+    tissue::Analysis wanted, found;
+};
+
+#if defined(PENSTOCK_BENCH_TBB)
+struct Item {
+    std::size_t number = 0;
+    penstock::apps::Tile tile{};
+    tissue::TileScratch scratch;
+    tissue::Features features{};
+    std::uint32_t of_class = 0;
+
+    penstock::view<std::uint8_t, 2> rgb() { return scratch.rgb.shaped(tile.rows, 3 * tile.columns); }
+    penstock::view<std::uint8_t, 2> small() { return scratch.small.shaped(tissue::shrunk(tile.rows), 3 * tissue::shrunk(tile.columns)); }
+};
+
+void by_onetbb(Bench& bench, std::size_t passes, std::vector<Item>& items) {
+    std::size_t next = 0;
+    const tissue::Slide& slide = bench.slide;
+    const bench::Pipeline<Item> pipeline{
+        [&](Item& item) {
+            const std::size_t count = slide.tiling().count();
+            if (next == passes * count) return false;
+            item.number = next++ % count;
+            item.tile = slide.tiling()[item.number];
+            return true;
+        },
+        {[&](Item& item) { item.scratch.decoder.decode(slide.jpeg(item.number), item.rgb()); },
+         [](Item& item) {
+             tissue::colour_features_of(item.rgb(), item.scratch.lab, std::span(item.features).first(tissue::colour_features));
+         },
+         [](Item& item) {
+             tissue::pattern_features_of(item.rgb(), item.scratch.pattern, std::span(item.features).last(tissue::pattern_features));
+         },
+         [](Item& item) { tissue::shrink(item.rgb(), item.small()); },
+         [](Item& item) { item.of_class = tissue::trained_classifier().classify(item.features); }},
+        [&](Item& item) {
+            bench.found.features[item.number] = item.features;
+            bench.found.classes[item.number] = item.of_class;
+            tissue::draw_tile(item.tile, item.small(), bench.found.overview);
+            tissue::draw_class(item.tile, item.of_class, bench.found.overview);
+        }};
+    bench::run_onetbb_pipeline(pipeline, items);
+}
+#endif
+
+bench::Filters filters(Bench& bench, std::size_t passes) {
+    bench::Filters made;
+    made.unit = "tiles";
+    made.units = static_cast<double>(passes * bench.slide.tiling().count());
+    made.serial = [&bench, passes] {
+        return bench.timed([&] {
+            for (std::size_t pass = 0; pass < passes; ++pass) tissue::serial(bench.slide, bench.found);
+        });
+    };
+    made.streamed = [&bench, passes](penstock::Machine& machine, int processors) {
+        return bench.timed([&] { tissue::streamed(bench.slide, bench.found, machine, processors, passes); });
+    };
+#if defined(PENSTOCK_BENCH_TBB)
+    const auto items = std::make_shared<std::vector<Item>>(8);
+    made.onetbb = [&bench, passes, items] { return bench.timed([&] { by_onetbb(bench, passes, *items); }); };
+#endif
+    return made;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const bench::About about{"tissue",
+                             "tissue analysis from JPEG tiles, as filters: tiles a second on 1..N processors against one thread and oneTBB",
+                             {"tissue/speedup-2"}};
+    bench::Options options = bench::parse(argc, argv, about);
+    if (!options.quick) options.plan.rounds = 21;
+    bench::Report report{about, options};
+    Bench few{input(512, 1024, report), {512, 1024, 128, 128}};
+    bench::measure_speed_up(filters(few, 1), "32 tiles: ", options, report);
+    const std::size_t side = options.quick ? 1024 : 4096;
+    Bench many{input(side, side, report), {side, side, 128, 128}};
+    const auto faster = bench::measure_speed_up(filters(many, 1), std::to_string(many.slide.tiling().count()) + " tiles: ", options, report);
+    report.goal("tissue/speedup-2", faster, bench::Direction::at_least, 1.8, bench::Judged::by_interval);
+    report.note("tiles of 128 x 128 pixels, each a JPEG picture, of a tissue mirrored to the size; decoding, making and ending the graph included");
+    report.note("every way's features, classes and overview are compared with the serial ones bit for bit, in every batch");
+    return report.finish();
+}
