@@ -38,7 +38,7 @@ struct StreamOptions {
     std::size_t capacity_bytes = 0;
     WhenStreamFull when_full = WhenStreamFull::wait;
     /// Sinks see the buffers in the order in which the stream's source filter got or made what they come from, although copies
-    /// of the filters in between overtook one another.
+    /// of the filters in between overtook one another. Buffers that wait for earlier ones do not count against the capacity.
     bool ordered = false;
     /// This stream closes a cycle on purpose. It ends when everything that leads into the cycle has ended and the cycle is empty.
     bool feedback = false;

@@ -61,6 +61,8 @@ void give_back(Block* block) noexcept {
 
 Block* share(Block* block) {
     auto other = std::make_unique<Block>();
+    other->kind = block->kind;
+    other->order = block->order;
     other->data = block->data;
     other->bytes = block->bytes;
     other->rank = block->rank;

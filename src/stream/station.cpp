@@ -140,7 +140,7 @@ void Station::arrive(Link& link, Mail* mail) {
 void Station::enqueue(Inlet& inlet, Waiting waiting) {
     inlet.queue.push(waiting);
     inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
-    if (waiting.link->when_full == WhenStreamFull::drop_oldest && inlet.queue.size() > inlet.capacity) [[unlikely]] {
+    if (waiting.link != nullptr && waiting.link->when_full == WhenStreamFull::drop_oldest && inlet.queue.size() > inlet.capacity) [[unlikely]] {
         ++waiting.link->displaced;
         drop(inlet, inlet.queue.pop());
         inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
@@ -149,6 +149,11 @@ void Station::enqueue(Inlet& inlet, Waiting waiting) {
 
 /// Buffers enter the queue by their numbers in the order; those that are early wait beside it.
 void Station::put_in_order(Inlet& inlet, Waiting waiting) {
+    if (waiting.block->order != inlet.next_in_order) {
+        // What is early takes no room: the buffer that is missed may stand behind others of the same producer's, or of one further up.
+        credit(inlet, waiting.link, waiting.block->bytes);
+        waiting.link = nullptr;
+    }
     inlet.early.push_back(waiting);
     for (;;) {
         const auto next = std::find_if(inlet.early.begin(), inlet.early.end(),

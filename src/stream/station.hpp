@@ -27,7 +27,7 @@ class RunCore;
 class Server;
 class Station;
 
-/// A buffer at an input, and the link by which it came (null once that was removed).
+/// A buffer at an input, and the link on which it takes room (null once that was removed, or where it takes none).
 struct Waiting {
     Block* block = nullptr;
     Link* link = nullptr;
