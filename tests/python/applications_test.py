@@ -227,6 +227,8 @@ def test_mosaics_of_films_have_the_bits_of_pillow(rows, columns, divisor, machin
         row, column = film // 4 * tile_rows, film % 4 * tile_columns
         tile = arrays["result"][frame, row : row + tile_rows, column : column + tile_columns]
         assert np.array_equal(tile, (sums + counts // 2) // counts), (film, frame)
+
+
 def test_colours_agree_with_scikit_image(machine):
     arrays = run(machine, "colour", {"rows": 500, "columns": 700, "block_rows": 96}, {"image": shipped("coffee.png")})["arrays"]
     assert np.array_equal(arrays["image"][:400, :600], shipped("coffee.png"))
