@@ -70,8 +70,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     if (settings.keep_arrays) {
         const Picture& overview = by_filters.overview;
         result.arrays = {keep<std::uint8_t>("image", {picture.rows, picture.columns, 3}, picture.rgb.span()),
-                         keep<std::uint8_t>("jpeg", {slide.bytes().size()}, slide.bytes()),
-                         keep<std::uint32_t>("offsets", {slide.offsets().size()}, slide.offsets()),
+                         keep<std::uint8_t>("tiles", {slide.bytes().size()}, slide.bytes()),
+                         keep<std::uint32_t>("starts", {slide.offsets().size()}, slide.offsets()),
                          keep<double>("features", {tiling.count(), features}, numbers(by_filters.features)),
                          keep<std::uint8_t>("overview", {overview.rows, overview.columns, 3}, overview.rgb.span()),
                          keep<std::uint32_t>("result", {tiling.count() / tiling.across(), tiling.across()}, by_filters.classes)};

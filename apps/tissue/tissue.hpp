@@ -74,8 +74,8 @@ Errors errors_of(const Slide& slide, const Analysis& analysis, std::size_t tiles
 
 /// The application for the gallery. Settings: rows (512) and columns (1024) of the picture, block_rows and block_columns (128) of a tile,
 /// multiples of 4; seed. 4096 x 4096 makes 1,024 tiles. Input "image" (any rows x any columns x 3, uint8), which is mirrored to the size.
-/// Arrays kept: "image" (of that size), "jpeg" (the tiles, one after the other), "offsets" (of each, and of the end), "features" (tiles x
-/// 22, float64), "overview", and "result" (the class of each tile: 0 background, 1 stroma, 2 stained).
+/// Arrays kept: "image" (of that size), "tiles" (the JPEG pictures, one after the other), "starts" (of each, and the end), "features" (tiles
+/// x 22, float64), "overview", and "result" (the class of each tile: 0 background, 1 stroma, 2 stained).
 RunResult run(Machine& machine, const Settings& settings, const Progress& progress);
 
 }  // namespace penstock::apps::tissue

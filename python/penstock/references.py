@@ -76,7 +76,7 @@ def check_against_lapack(matrix: np.ndarray, factors: np.ndarray) -> tuple[list[
 
 
 def decoded_tiles(jpeg: np.ndarray, offsets: np.ndarray, numbers: range) -> list[np.ndarray]:
-    """Tiles of the application "tissue" (its arrays "jpeg" and "offsets") by Pillow's decoder: rows x columns x 3, uint8."""
+    """Tiles of the application "tissue" (its arrays "tiles" and "starts") by Pillow's decoder: rows x columns x 3, uint8."""
     return [np.asarray(Image.open(io.BytesIO(jpeg[offsets[tile] : offsets[tile + 1]].tobytes()))) for tile in numbers]
 
 
@@ -88,7 +88,7 @@ def check_tissue(arrays: dict[str, np.ndarray], most: int = 64) -> tuple[list[Ch
     count = len(arrays["features"])
     numbers = range(0, count, -(-count // most))
     across, overview = arrays["result"].shape[1], arrays["overview"]
-    tiles = decoded_tiles(arrays["jpeg"], arrays["offsets"], numbers)
+    tiles = decoded_tiles(arrays["tiles"], arrays["starts"], numbers)
     other_pixels = 0
     high, wide = tiles[0].shape[0] // 4, tiles[0].shape[1] // 4
     for number, tile in zip(numbers, tiles, strict=True):

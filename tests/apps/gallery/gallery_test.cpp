@@ -27,7 +27,7 @@ Settings small(const std::string& app) {
 
 // Of what is kept, what cannot be given.
 bool is_output(const std::string& name) {
-    static const std::set<std::string> names{"result", "sum", "LU", "dense", "statistics", "jpeg", "offsets", "features", "overview"};
+    static const std::set<std::string> names{"result", "sum", "LU", "dense", "statistics", "tiles", "starts", "features", "overview"};
     return names.contains(name);
 }
 
