@@ -15,7 +15,8 @@
 //     static constexpr bool may_be_copied = true;    several copies may run at once (FilterOptions::copies)
 //     static constexpr bool on_any_input = true;     fires when any of its inputs has a buffer, not all
 //     bool operator()()                              false: this filter has ended (a source that has no more to give)
-//     void start();   void finish();                 before the first firing; after the last one, when it may still write
+//     void start();   void finish();                 when the run begins (the place to write what a cycle begins with); after the last
+//                                                    firing, when it may still write
 //     void on_event(const Event&);                   between firings
 //     void take_over(Old& predecessor);              when it replaces a running filter of type Old
 #pragma once

@@ -40,6 +40,9 @@ struct StreamOptions {
     /// Sinks see the buffers in the order in which the stream's source filter got or made what they come from, although copies
     /// of the filters in between overtook one another. Buffers that wait for earlier ones do not count against the capacity.
     bool ordered = false;
+    /// The sink may fire inside the firing that writes, where one thread runs both and nothing else waits: the cheapest way, but a firing then
+    /// lasts as long as those that follow it.
+    bool fuse = true;
     /// This stream closes a cycle on purpose. It ends when everything that leads into the cycle has ended and the cycle is empty.
     bool feedback = false;
     /// For Policy::by_key and Policy::chosen. Empty: the tag user[0].

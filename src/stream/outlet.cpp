@@ -3,6 +3,7 @@
 
 #include "penstock/stream_error.hpp"
 #include "stream/run_core.hpp"
+#include "stream/server.hpp"
 #include "stream/station.hpp"
 
 namespace penstock::streaming {
@@ -46,6 +47,7 @@ void Outlet::write(Block* block) {
     station->label(*this, *block);
     count(written);
     count(written_bytes, block->bytes);
+    if (fused != nullptr && pending.empty() && station->home()->hand_over(*fused->to, block)) return;
     const bool now = pending.empty() && station->spread.load(std::memory_order_acquire) == 0;
     bool sent = false;
     if (now) {

@@ -59,8 +59,8 @@ void OutputPort::write(Block* block) {
     outlet->write(block);
 }
 
-std::size_t waiting_at(const Inlet* inlet) noexcept { return inlet == nullptr ? 0 : inlet->queue.size(); }
-bool ended(const Inlet* inlet) noexcept { return inlet == nullptr || (inlet->open_links == 0 && inlet->queue.empty()); }
+std::size_t waiting_at(const Inlet* inlet) noexcept { return inlet == nullptr ? 0 : inlet->queue.size() + (inlet->hand != nullptr); }
+bool ended(const Inlet* inlet) noexcept { return inlet == nullptr || (inlet->open_links == 0 && inlet->queue.empty() && inlet->hand == nullptr); }
 void close(Outlet* outlet) {
     if (outlet != nullptr) outlet->close_when_empty();
 }

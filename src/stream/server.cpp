@@ -21,6 +21,20 @@ void Server::enqueue(Station& station) {
     local_.push(&station);
 }
 
+bool Server::hand_over(Inlet& inlet, Block* block) noexcept {
+    if (handed_ != nullptr || !inlet.station->expect_buffer()) return false;
+    handed_to_ = &inlet;
+    handed_ = block;
+    return true;
+}
+
+void Server::run_handed_over() {
+    while (handed_ != nullptr) {
+        Inlet& inlet = *handed_to_;
+        inlet.station->fire_with(inlet, std::exchange(handed_, nullptr));
+    }
+}
+
 Station* Server::pick(Sources sources) {
     const bool others_first = sources == Sources::all && ++picks_ % picks_of_own == 0;
     if (others_first)

@@ -11,7 +11,7 @@
 namespace penstock::streaming {
 namespace {
 
-constexpr std::uint32_t firings_a_sample = 16;
+constexpr std::uint32_t firings_a_sample = 64;
 
 void count(std::atomic<std::uint64_t>& counter, std::uint64_t more = 1) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
@@ -21,7 +21,8 @@ void count(std::atomic<std::uint64_t>& counter, std::uint64_t more = 1) noexcept
 
 Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter, bool on_any_input,
                  const FilterOptions& options)
-    : on_failure(options.on_failure), run_(run), filter_(std::move(filter)), on_any_input_(on_any_input), name_(std::move(name)), copy_(copy),
+    : on_failure(options.on_failure), run_(run), filter_(std::move(filter)), on_any_input_(on_any_input),
+      bounded_pools_(options.pool != 0), name_(std::move(name)), copy_(copy),
       filter_id_(filter_id) {
     visit.kind = MailKind::visit;
     stop_mail.kind = MailKind::errand;
@@ -62,6 +63,7 @@ void Station::set_home(Server* home) noexcept {
 // ---- mail ----
 
 void Station::accept(Mail* mail) {
+    waits_plainly_ = false;
     switch (mail->kind) {
         case MailKind::buffer:
         case MailKind::skip:
@@ -194,19 +196,27 @@ void Station::drop(Inlet& inlet, Waiting waiting) {
 }
 
 Block* Station::take(Inlet& inlet) {
+    if (inlet.hand != nullptr) {
+        Block* const block = std::exchange(inlet.hand, nullptr);
+        note_taken(inlet, *block);
+        return block;
+    }
     if (inlet.queue.empty()) return nullptr;
     const Waiting waiting = inlet.queue.pop();
     inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
     Block* const block = waiting.block;
-    count(inlet.read);
-    count(inlet.read_bytes, block->bytes);
-    if (taken_in_firing_++ == 0) {
-        first_tags_ = block->tags;
-        first_order_ = block->order;
-    }
+    note_taken(inlet, *block);
     credit(inlet, waiting.link, block->bytes);
     if (!inlet.queue.empty()) prefetch_read(inlet.queue.front().block);
     return block;
+}
+
+void Station::note_taken(Inlet& inlet, const Block& block) {
+    count(inlet.read);
+    count(inlet.read_bytes, block.bytes);
+    if (taken_in_firing_++ != 0) return;
+    first_tags_ = block.tags;
+    first_order_ = block.order;
 }
 
 void Station::label(Outlet& outlet, Block& block) {
@@ -223,11 +233,13 @@ bool Station::work(int most) {
     for (int turn = 0; turn < most; ++turn) {
         switch (next()) {
             case Next::nothing: return false;
+            case Next::start: start(); break;
             case Next::event: handle_event(); break;
             case Next::fire: fire(); break;
             case Next::finish: end_of_inputs(); break;
             case Next::close: end(); return false;
         }
+        if (Server::current != nullptr) Server::current->run_handed_over();
     }
     return true;
 }
@@ -240,20 +252,23 @@ Station::Next Station::next() {
     if (ended_) return waits(Doing::ended);
     if (spread.load(std::memory_order_acquire) != 0) return waits(Doing::waits_for_tasks);
     if (stopping) [[unlikely]] return Next::close;
+    if (!started_) [[unlikely]] return held ? waits(Doing::held) : Next::start;
     for (auto& outlet : outlets)
         if ((!outlet->pending.empty() || outlet->closing) && !flush(*outlet)) return waits(Doing::waits_for_output);
     if (held) return waits(Doing::held);
     if (!events_.empty()) [[unlikely]] return Next::event;
     if (finished_) return Next::close;
     if (over_) [[unlikely]] return Next::finish;
-    for (auto& outlet : outlets)
-        if (outlet->pool->exhausted()) return waits(Doing::waits_for_pool);
+    if (bounded_pools_) [[unlikely]]
+        for (auto& outlet : outlets)
+            if (outlet->pool->exhausted()) return waits(Doing::waits_for_pool);
     if (source_) {
         if (!outlets.empty() && std::all_of(outlets.begin(), outlets.end(), [](auto& outlet) { return outlet->closed; })) return Next::finish;
         return Next::fire;
     }
     if (inputs_ready()) return Next::fire;
     if (inputs_over()) return Next::finish;
+    waits_plainly_ = true;
     return waits(Doing::waits_for_input);
 }
 
@@ -299,13 +314,25 @@ bool Station::inputs_over() const noexcept {
     return !any_open || (!on_any_input_ && required_over);
 }
 
+void Station::fire_with(Inlet& inlet, Block* block) {
+    inlet.hand = block;
+    fire();
+    if (inlet.hand != nullptr) [[unlikely]] {  // it threw before it read
+        count(dropped);
+        give_back(std::exchange(inlet.hand, nullptr));
+    }
+    bool plain = !over_ && !stopping && !held && events_.empty() && spread.load(std::memory_order_relaxed) == 0 && inlet.queue.empty();
+    for (const auto& outlet : outlets) plain = plain && outlet->pending.empty() && !outlet->closing;
+    if (plain) waits_plainly_ = true;
+    else home_.load(std::memory_order_relaxed)->enqueue(*this);
+}
+
 void Station::fire() {
     doing.store(Doing::firing, std::memory_order_relaxed);
     const std::uint64_t begin = --until_sample_ == 0 ? Clock::ticks() : 0;
     taken_in_firing_ = 0;
     bool failed = false;
     try {
-        if (!std::exchange(started_, true)) [[unlikely]] filter_->start();
         over_ = !filter_->fire();
         if (taken_in_firing_ == 0 && !source_ && !over_) [[unlikely]]
             throw UsageError("filter '" + name_ + "' fired because buffers wait at its inputs, and read none of them: it would fire for ever");
@@ -316,12 +343,17 @@ void Station::fire() {
     if (begin != 0) [[unlikely]] sample_end(begin);
     count(firings);
     if (failed && taken_in_firing_ == 0) [[unlikely]] drop_one_of_each();
+    if (several_copies) [[unlikely]] pass_on_order();
+    if (loop != nullptr && taken_in_firing_ != 0) [[unlikely]] run_.leave_loop(*loop, taken_in_firing_);
+}
+
+/// A firing of one of several copies that wrote nothing still has its turn in the order.
+void Station::pass_on_order() {
     for (auto& outlet : outlets)
         if (outlet->order_matters) [[unlikely]] {
             if (outlet->written_in_firing == 0 && !outlet->closed && taken_in_firing_ != 0) outlet->skip();
             outlet->written_in_firing = 0;
         }
-    if (loop != nullptr && taken_in_firing_ != 0) [[unlikely]] run_.leave_loop(*loop, taken_in_firing_);
 }
 
 /// A firing that failed before it read anything would be repeated with the same buffers for ever.
@@ -358,12 +390,21 @@ void Station::handle_event() {
     }
 }
 
+void Station::start() {
+    started_ = true;
+    taken_in_firing_ = 0;
+    try {
+        filter_->start();
+    } catch (...) {
+        fail(std::current_exception());
+    }
+}
+
 void Station::end_of_inputs() {
     finished_ = true;
     taken_in_firing_ = 0;
     for (auto& outlet : outlets) outlet->written_in_firing = 1;  // what came after the last buffer would have no place in the order
     try {
-        if (!std::exchange(started_, true)) filter_->start();
         filter_->finish();
     } catch (...) {
         fail(std::current_exception());

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/filter.hpp"
@@ -37,6 +38,7 @@ struct Inlet {
     Station* station = nullptr;
     InputPort* port = nullptr;
     RingQueue<Waiting> queue;
+    Block* hand = nullptr;            ///< handed over by the firing before this one
     std::size_t capacity = 0;         ///< for links that drop the oldest
     std::uint32_t open_links = 0;
     std::uint32_t index = 0;
@@ -65,6 +67,7 @@ struct Outlet {
     OutputPort* port = nullptr;
     Pool* pool = nullptr;
     std::vector<Branch> branches;
+    Link* fused = nullptr;      ///< the only sink, which the same thread runs, and which may fire inside the writer's firing
     RingQueue<Block*> pending;  ///< written, and no sink has room
     std::uint32_t index = 0;
     bool closed = false;
@@ -144,6 +147,10 @@ class Station {
     void empty_box();
     /// Does what can be done, up to `most` firings. True when there is more to do at once.
     bool work(int most);
+    /// Could it fire at once if a buffer came? Then it will: the caller comes with one.
+    bool expect_buffer() noexcept { return std::exchange(waits_plainly_, false); }
+    /// Fires with the buffer that it was told to expect.
+    void fire_with(Inlet& inlet, Block* block);
     /// The station has nothing to do now; false: mail has come meanwhile. Only for stations without a home.
     bool rest() noexcept { return box.rest(); }
     void fail(std::exception_ptr cause);
@@ -192,15 +199,18 @@ class Station {
     // ---- for the ports, during a firing ----
     Block* take(Inlet& inlet);
     void label(Outlet& outlet, Block& block);
+    void note_taken(Inlet& inlet, const Block& block);
     bool several_copies = false;
+    bool has_bounded_pools() const noexcept { return bounded_pools_; }
 
   private:
     friend struct Outlet;
-    enum class Next : std::uint8_t { nothing, event, fire, finish, close };
+    enum class Next : std::uint8_t { nothing, start, event, fire, finish, close };
     Next next();
     bool inputs_ready() const noexcept;
     bool inputs_over() const noexcept;
     void fire();
+    void start();
     void handle_event();
     void end_of_inputs();
     void arrive(Link& link, Mail* mail);
@@ -211,6 +221,7 @@ class Station {
     void credit(Inlet& inlet, Link* link, std::uint64_t bytes);
     void drop(Inlet& inlet, Waiting waiting);
     void drop_one_of_each();
+    void pass_on_order();
     bool flush(Outlet& outlet);
     void sample_end(std::uint64_t begin);
 
@@ -218,11 +229,13 @@ class Station {
     std::atomic<Server*> home_{nullptr};
     std::shared_ptr<AnyFilter> filter_;
     bool on_any_input_;
+    bool bounded_pools_;
     bool started_ = false;
     bool finished_ = false;  ///< finish() has been called
     bool ended_ = false;
     bool source_ = false;
     bool over_ = false;      ///< the filter said that it has ended
+    bool waits_plainly_ = false;  ///< for input, and for nothing else: it can fire as soon as there is some
     std::uint32_t taken_in_firing_ = 0;
     std::uint32_t until_sample_ = 1;
     int burst_ = 1;

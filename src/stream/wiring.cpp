@@ -69,6 +69,19 @@ std::unique_ptr<Link> Wiring::make_link(const Model& model, const StreamModel& s
     return link;
 }
 
+/// The one link of an outlet whose sink has no other input, is run by the same thread and may be fused; else null.
+Link* Wiring::only_sink_to_fuse(const Model& model, const Outlet& outlet) const {
+    if (outlet.branches.size() != 1 || outlet.branches[0].links.size() != 1 || outlet.order_matters) return nullptr;
+    Link* const link = outlet.branches[0].links[0];
+    const Station& sink = *link->to->station;
+    if (!link->local || link->loop != nullptr || link->to->ordered || sink.inlets.size() != 1 || link->to->port->options().at_least != 1) return nullptr;
+    if (outlet.station->has_bounded_pools() || sink.has_bounded_pools()) return nullptr;
+    const auto allows = [&](const StreamModel& stream) {
+        return stream.from != outlet.station->filter_id() || stream.output != outlet.index || stream.options.fuse;
+    };
+    return std::all_of(model.streams.begin(), model.streams.end(), allows) ? link : nullptr;
+}
+
 void Wiring::set_branches(const Model& model, std::uint64_t filter, Station& station) const {
     for (auto& outlet : station.outlets) {
         std::map<std::string, Branch> branches;
@@ -85,6 +98,7 @@ void Wiring::set_branches(const Model& model, std::uint64_t filter, Station& sta
             branch.random += scrambled_start * static_cast<std::uint64_t>(station.copy() + 1);
             outlet->branches.push_back(std::move(branch));
         }
+        outlet->fused = only_sink_to_fuse(model, *outlet);
     }
 }
 

@@ -35,6 +35,7 @@ class Wiring {
 
   private:
     void build_loops(const Model& model);
+    Link* only_sink_to_fuse(const Model& model, const Outlet& outlet) const;
 
     RunCore& run_;
 };
