@@ -62,6 +62,7 @@ struct alignas(64) Block : Mail {
     std::uint32_t rank = 1;
     bool tagged = false;        ///< the writer has set the tags
     Tags tags;
+    std::uint64_t written = 0;  ///< number among the buffers that its writer wrote there
     std::uint64_t order = 0;    ///< among the buffers of the last filter that ran as one copy
     std::array<std::size_t, max_rank> extents{};
     Storage* storage = nullptr;

@@ -27,14 +27,13 @@
 
 namespace penstock {
 
+class Edit;
 class Machine;
 class Run;
 
 namespace streaming {
 struct Model;
-class RunCore;
-class Station;
-class Console;
+struct RunState;
 }  // namespace streaming
 
 /// The program's own writing end of a stream; made by add_writer(). Its functions may be called by several threads.
@@ -143,10 +142,19 @@ class GraphBuilder {
     };
 
     streaming::AnyFilter* add_filter(std::string name, FilterOptions options, std::shared_ptr<const streaming::FilterKind> kind);
-    void add_console(std::string name, std::shared_ptr<streaming::Console> console);
     void connect_ports(streaming::OutputPort& from, streaming::InputPort& to, StreamOptions options);
     void keep(std::shared_ptr<void> group);
 
+  protected:
+    struct Ports {
+        streaming::OutputPort* output = nullptr;
+        streaming::InputPort* input = nullptr;
+    };
+    /// The ports with these names; what is not there becomes a problem of the graph.
+    Ports ports_named(const std::string& from, const std::string& to);
+    const std::string& prefix() const noexcept { return prefix_; }
+
+  private:
     std::unique_ptr<streaming::Model> model_;
     std::string prefix_;
 };
@@ -163,4 +171,5 @@ class Graph : public GraphBuilder {
 
 }  // namespace penstock
 
+#include "penstock/edit.hpp"
 #include "penstock/run.hpp"

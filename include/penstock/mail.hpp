@@ -22,7 +22,8 @@ enum class MailKind : std::uint8_t {
     poke,    ///< there is room again
     event,
     errand,  ///< something that the station itself must do
-    visit,   ///< the station shall look into its box
+    visit,   ///< the turn of a station that was made ready through its box and has a home now: its home shall look into the box
+    nudge,   ///< the station shall look whether it has something to do
 };
 
 /// Whatever is sent to a filter. Lies in one box at a time.

@@ -90,6 +90,13 @@ class Run {
     /// FilterFailed for the first firing that threw; StreamStalled, with what waits for what, when nothing can go on although the graph
     /// has not ended (a cycle that nobody starts, a reader of the program's that does not read).
     void finish();
+    /// Changes the graph while it runs: `describe` says how. Everything is checked before anything changes: throws GraphError when the
+    /// graph would be wrong, and nothing has happened then. Returns when the edit is made. Only filters that the edit takes out, and
+    /// those that write to streams which it changes, stand still meanwhile. Edits of several threads are made one after the other. Called
+    /// inside a filter it returns at once, and the edit is made as soon as the filters that it touches have finished their firings;
+    /// then what is wrong with it is thrown by finish(). Throws RunEnded when the graph has ended.
+    void edit(const std::function<void(Edit&)>& describe);
+
     /// Asks all sources to end; what is under way still goes through. Returns at once; finish() waits.
     void close();
     /// Ends all filters without firing them again; what waits is dropped (and counted). Returns when they have ended. A filter that is

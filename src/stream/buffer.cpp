@@ -118,7 +118,7 @@ Block* Pool::get(std::size_t bytes) {
 }
 
 void Pool::put(Block* block) noexcept {
-    if (home_ != nullptr && home_ == Server::current) {
+    if (Server* const home = home_.load(std::memory_order_relaxed); home != nullptr && home == Server::current) {
         block->next = local_;
         local_ = block;
         if (most_ != 0 && starvation_.must_tell()) [[unlikely]] station_.run().post(station_, &poke_);
@@ -154,7 +154,7 @@ void Pool::close() noexcept {
         }
     };
     end(std::exchange(local_, nullptr));
-    home_ = nullptr;
+    home_.store(nullptr, std::memory_order_relaxed);
     end(reinterpret_cast<Block*>(returned_.exchange(closed_mark, std::memory_order_acq_rel)));
     const auto abroad = made_ - home;
     if (abroad_.fetch_add(abroad, std::memory_order_acq_rel) + abroad == 0) delete this;

@@ -46,7 +46,7 @@ void GraphBuilder::connect_ports(streaming::OutputPort& from, streaming::InputPo
                                std::move(options)});
 }
 
-void GraphBuilder::connect(const std::string& from, const std::string& to, StreamOptions options) {
+GraphBuilder::Ports GraphBuilder::ports_named(const std::string& from, const std::string& to) {
     const auto find = [&](const std::string& name, const auto& ports_of, const char* kind) {
         const auto dot = name.rfind('.');
         const auto* const filter = dot == name.npos ? nullptr : model_->named(prefix_ + name.substr(0, dot));
@@ -61,6 +61,11 @@ void GraphBuilder::connect(const std::string& from, const std::string& to, Strea
     };
     auto* const output = find(from, [](const AnyFilter& filter) { return filter.outputs; }, "output");
     auto* const input = find(to, [](const AnyFilter& filter) { return filter.inputs; }, "input");
+    return {output, input};
+}
+
+void GraphBuilder::connect(const std::string& from, const std::string& to, StreamOptions options) {
+    const auto [output, input] = ports_named(from, to);
     if (output != nullptr && input != nullptr) connect_ports(*output, *input, std::move(options));
 }
 

@@ -3,12 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "penstock/graph.hpp"
+#include "penstock/edit.hpp"
 
 namespace penstock::streaming {
 
@@ -18,7 +19,6 @@ struct FilterModel {
     std::shared_ptr<const FilterKind> kind;
     std::shared_ptr<AnyFilter> first;  ///< the first copy, to whose ports the user has references
     FilterOptions options;
-    std::uint64_t predecessor = 0;     ///< whose state it takes over, once
     /// A setting's new value, for all copies.
     std::vector<std::pair<std::string, SettingValue>> changes;
 };
@@ -33,7 +33,16 @@ struct StreamModel {
     StreamOptions options;
 };
 
+/// A filter that an edit takes out.
+struct RemovalModel {
+    std::uint64_t filter = 0;
+    Removal removal = Removal::finish;
+    std::uint64_t successor = 0;         ///< 0: none
+    std::function<void()> take_over{};   ///< the successor's
+};
+
 struct Model {
+    std::vector<RemovalModel> removals;  ///< of an edit
     std::vector<FilterModel> filters;
     std::vector<StreamModel> streams;
     std::vector<std::string> problems;  ///< found while it was described

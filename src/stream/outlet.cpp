@@ -207,6 +207,14 @@ void Outlet::send_by(Link& link, Block* block) {
     station->run().post(*link.to->station, block);
 }
 
+void Outlet::take_back(const std::vector<Block*>& blocks) {
+    RingQueue<Block*> all;
+    for (Block* const block : blocks) all.push(block);
+    while (!pending.empty()) all.push(pending.pop());
+    pending = std::move(all);
+    held_back.store(pending.size(), std::memory_order_relaxed);
+}
+
 void Outlet::close() {
     if (std::exchange(closed, true)) return;
     for (auto& branch : branches)

@@ -39,15 +39,15 @@ class Pool {
     Starvation<>& starvation() noexcept { return starvation_; }
     /// No more blocks will be asked for. The pool deletes itself, now or later.
     void close() noexcept;
-    /// The server whose thread alone runs the station, or null. Only while nobody gets or puts.
-    void set_home(Server* home) noexcept { home_ = home; }
+    /// The server whose thread alone runs the station, or null. Called by whoever runs the station.
+    void set_home(Server* home) noexcept { home_.store(home, std::memory_order_relaxed); }
 
   private:
     ~Pool() = default;
     static constexpr std::uintptr_t closed_mark = 1;
 
     Block* local_ = nullptr;  ///< whoever runs the station
-    Server* home_ = nullptr;
+    std::atomic<Server*> home_{nullptr};  ///< only its own thread ever finds itself here, so it sees its own last change
     Station& station_;
     std::size_t most_;
     std::int64_t made_ = 0;

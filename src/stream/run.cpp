@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "penstock/machine.hpp"
+#include "stream/change.hpp"
 #include "stream/program_end.hpp"
 #include "stream/run_state.hpp"
 
@@ -50,9 +51,18 @@ void Run::finish() {
     core.throw_failure();
 }
 
+void Run::edit(const std::function<void(Edit&)>& describe) {
+    if (streaming::Server::current != nullptr) return state_->edit_later(describe);
+    state_->edit(describe);
+}
+
 void Run::close() {
-    const std::lock_guard lock(state_->core.structure);
-    for (const auto& station : state_->core.stations) state_->core.do_at(*station, [](streaming::Station& each) { each.end_source(); });
+    const std::lock_guard lock(state_->editing);
+    if (!state_->core.keep_open()) return;
+    for (const auto& [filter, crew] : state_->wiring.crews)
+        for (auto* const station : crew)
+            if (!station->external) state_->core.do_at(*station, [](streaming::Station& each) { each.end_source(); });
+    state_->core.let_end();
 }
 
 void Run::stop() {
@@ -94,11 +104,40 @@ RunState::~RunState() {
 }
 
 void RunState::attend_program_ends() {
+    const std::unique_lock lock(core.structure, std::try_to_lock);
+    if (!lock.owns_lock()) return;
     for (const auto& station : core.stations)
         if (station->external) attend_program_end(*station);
 }
 
+void RunState::edit(const std::function<void(Edit&)>& describe) {
+    const std::lock_guard lock(editing);
+    Edit edit(std::make_unique<Model>(model));
+    describe(edit);
+    if (!core.keep_open()) throw RunEnded("the graph has ended: there is nothing to edit any more");
+    struct Open {
+        RunCore& core;
+        ~Open() { core.let_end(); }
+    } open{core};
+    auto problems = problems_of(edit.model(), core.machine().targets());
+    Change change(*this, edit.model());
+    if (problems.empty()) problems = change.problems();
+    if (!problems.empty()) throw GraphError(std::move(problems));
+    change.make();
+}
+
+void RunState::edit_later(std::function<void(Edit&)> describe) {
+    attendant.soon([this, describe = std::move(describe)] {
+        try {
+            edit(describe);
+        } catch (...) {
+            core.failed_later(std::current_exception());
+        }
+    });
+}
+
 void RunState::settle() {
+    attendant.stop();
     for (const auto& link : core.links) link->starvation.give_up();
     for (const auto& station : core.stations)
         for (const auto& outlet : station->outlets) outlet->pool->starvation().give_up();

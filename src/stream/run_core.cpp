@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "penstock/stream_error.hpp"
+#include "stream/program_end.hpp"
 
 namespace penstock::streaming {
 namespace {
@@ -48,8 +49,7 @@ void RunCore::add_station(std::unique_ptr<Station> station) {
 void RunCore::post(Station& to, Mail* mail) {
     if (Server* const home = to.home()) {
         if (home == Server::current) [[likely]] {
-            to.accept(mail);
-            home->enqueue(to);
+            if (to.accept(mail)) home->enqueue(to);
         } else {
             machine_.on(home->target()).call<&RunCore::deliver>(&to, mail);
         }
@@ -65,16 +65,36 @@ void RunCore::post(Station& to, Mail* mail) {
 void RunCore::deliver(Station* station, Mail* mail) {
     RunCore& run = station->run();
     Server* const home = station->home();
-    if (home == nullptr || home->target() != run.machine_.current_target()) return run.post(*station, mail);  // it has moved
+    if (home == nullptr || home->target() != run.machine_.current_target())  // it has moved
+        return mail->kind == MailKind::visit ? run.send_turn(*station) : run.post(*station, mail);
     home->begin();
     {
         const Server::Here here(*home);
-        station->accept(mail);
-        if (mail->kind == MailKind::visit) station->empty_box();
-        home->enqueue(*station);
+        if (station->accept(mail)) {
+            if (station->moving) run.move_on(*station, false);
+            else home->enqueue(*station);
+        }
         home->drain();
     }
     home->end();
+}
+
+void RunCore::move_on(Station& station, bool has_turn) {
+    station.nudged.store(true, std::memory_order_relaxed);
+    station.moving = false;
+    station.set_home(station.next_home);  // from here on it is another thread's
+    if (has_turn) send_turn(station);
+    post(station, &station.nudge);
+}
+
+void RunCore::send_turn(Station& station) {
+    Server* const home = station.home();
+    if (home == nullptr) {
+        station.visited.store(false, std::memory_order_release);
+        return put_ready(station);
+    }
+    station.visited.store(true, std::memory_order_relaxed);
+    machine_.on(home->target()).call<&RunCore::deliver>(&station, &station.visit);
 }
 
 void RunCore::resume(Server& server) {
@@ -90,13 +110,30 @@ void RunCore::go_on(Server* server) {
     server->end();
 }
 
-void RunCore::do_at(Station& station, std::function<void(Station&)> work) {
+void RunCore::do_at(Station& station, std::function<void(Station&)> work, bool last) {
     Errand errand;
     errand.kind = MailKind::errand;
     errand.work = std::move(work);
-    station.posted.fetch_add(1, std::memory_order_relaxed);
+    errand.last = last;
+    if (!last) station.posted.fetch_add(1, std::memory_order_relaxed);
     post(station, &errand);
-    help_until([&] { return errand.done.load(std::memory_order_acquire); }, "an edit", false);
+    const bool external = station.external;
+    help_until(
+        [&] {
+            if (external && !errand.done.load(std::memory_order_acquire)) attend_program_end(station);
+            return errand.done.load(std::memory_order_acquire);
+        },
+        "an edit", false);
+}
+
+bool RunCore::keep_open() noexcept {
+    auto open = open_.load(std::memory_order_relaxed);
+    while (open != 0)
+        if (open_.compare_exchange_weak(open, open + 1, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;
+    return false;
+}
+void RunCore::let_end() noexcept {
+    if (open_.fetch_sub(1, std::memory_order_acq_rel) == 1) stir();
 }
 
 // ---- ready stations ----
@@ -169,8 +206,16 @@ void RunCore::failed(Station& station, std::uint64_t firing, std::exception_ptr 
 
 void RunCore::throw_failure() {
     const std::lock_guard lock(failure_lock_);
-    if (failure_ == nullptr) return;
+    if (failure_ == nullptr) {
+        if (later_failure_ != nullptr) std::rethrow_exception(std::exchange(later_failure_, nullptr));
+        return;
+    }
     throw FilterFailed(failed_filter_, failed_copy_, failed_firing_, std::exchange(failure_, nullptr), failures_ - 1);
+}
+
+void RunCore::failed_later(std::exception_ptr cause) {
+    const std::lock_guard lock(failure_lock_);
+    if (later_failure_ == nullptr) later_failure_ = std::move(cause);
 }
 
 void RunCore::leave_loop(Loop& loop, std::int64_t tokens) {
@@ -294,7 +339,7 @@ bool RunCore::settled() {
     for (const auto& station : stations) {
         if (station->posted.load(std::memory_order_acquire) != station->handled.load(std::memory_order_acquire)) return false;
         if (!station->external && station->home() == nullptr && !station->box.at_rest()) return false;
-        if (station->visiting()) return false;
+        if (station->awaited()) return false;
         for (const auto& outlet : station->outlets)
             if (outlet->pool->starvation().told_already()) return false;
     }

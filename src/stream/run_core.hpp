@@ -34,7 +34,12 @@ class RunCore {
     /// Hands `mail` to the station, wherever it is run. Any thread.
     void post(Station& to, Mail* mail);
     /// Has `work` done by the station, between its firings, and waits for that. Not inside a firing.
-    void do_at(Station& station, std::function<void(Station&)> work);
+    /// `last`: the station has ended, nobody else sends to it, and it is not touched any more behind this.
+    void do_at(Station& station, std::function<void(Station&)> work, bool last = false);
+    /// Passes on the turn of a station whose box is not at rest: to its home, or to the queue.
+    void send_turn(Station& station);
+    /// Lets the station go to its next home. For whoever runs it. `has_turn`: because of its box.
+    void move_on(Station& station, bool has_turn);
 
     // ---- ready stations without a place ----
     void put_ready(Station& station);
@@ -53,6 +58,9 @@ class RunCore {
     /// Runs stations until `over()`, which is asked often. `what`: for the report. Throws StreamStalled when nothing can go on any more.
     void help_until(const std::function<bool()>& over, const char* what, bool report_stall);
     bool all_ended() const noexcept { return open_.load(std::memory_order_acquire) == 0; }
+    /// Keeps the run from ending, until let_end(). False when it has ended.
+    bool keep_open() noexcept;
+    void let_end() noexcept;
     /// Everybody ends without firing again.
     void stop();
     /// No mail is on its way and no task of this run is at work.
@@ -64,6 +72,12 @@ class RunCore {
     bool program_writes();
     /// What every filter does, a line each.
     std::string report();
+
+    /// Buffers that an edit could hand to nobody.
+    void count_lost(std::uint64_t buffers) noexcept { lost_.fetch_add(buffers, std::memory_order_relaxed); }
+    std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+    /// An edit that was made later, on behalf of a filter, failed.
+    void failed_later(std::exception_ptr cause);
 
     /// The stations; locked by `structure`.
     std::vector<std::unique_ptr<Station>> stations;
@@ -102,6 +116,8 @@ class RunCore {
     int failed_copy_ = 0;
     std::uint64_t failed_firing_ = 0;
     std::uint64_t failures_ = 0;
+    std::exception_ptr later_failure_;
+    std::atomic<std::uint64_t> lost_{0};
     friend class HelperHere;
 };
 

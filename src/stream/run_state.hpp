@@ -1,8 +1,12 @@
 // What a Run keeps.
 #pragma once
 
+#include <functional>
+#include <mutex>
+
 #include "penstock/run.hpp"
 #include "stream/model.hpp"
+#include "stream/attendant.hpp"
 #include "stream/run_core.hpp"
 #include "stream/wiring.hpp"
 
@@ -17,9 +21,15 @@ struct RunState {
     Wiring wiring;
     Model* graph;  ///< the description that it was started from
     bool finished = false;
+    std::mutex editing;     ///< one edit at a time
+    Attendant attendant{};  ///< what is to be done beside the filters
 
     /// Takes in what has come to the program's own ends; ends those that have nothing to come.
     void attend_program_ends();
+    /// Checks the edit, then makes it. Not inside a filter.
+    void edit(const std::function<void(Edit&)>& describe);
+    /// Has it made by the run's own thread.
+    void edit_later(std::function<void(Edit&)> describe);
     /// All have ended: waits until nothing of the run is at work any more.
     void settle();
 };

@@ -39,7 +39,10 @@ Station* Server::pick(Sources sources) {
     const bool others_first = sources == Sources::all && ++picks_ % picks_of_own == 0;
     if (others_first)
         if (Station* const station = run_.take_ready()) return station;
-    if (!local_.empty()) return local_.pop();
+    while (!local_.empty()) {
+        Station* const station = local_.pop();
+        if (station->home() == this) return station;  // else it has moved since
+    }
     if (next_ != nullptr) return std::exchange(next_, nullptr);
     return sources == Sources::all && !others_first ? run_.take_ready() : nullptr;
 }
@@ -51,15 +54,17 @@ void Server::run_one(Station& station) {
         station.queued = false;
         if (station.work(station.burst())) enqueue(station);
     } else if (home != nullptr) {
-        // It got a place while it was in the queue, or had mail in its box then.
-        if (station.begin_visit()) run_.post(station, &station.visit);
+        run_.send_turn(station);  // it got a place while it was in a queue, or had mail in its box then
     } else {
         bool more = false;
+        bool moved = false;
         do {
             station.accept_box();
-            more = station.work(station.burst());
-        } while (!more && station.home() == nullptr && !station.rest());
-        if (more) keep(station);
+            moved = station.moving;
+            more = !moved && station.work(station.burst());
+        } while (!more && !moved && !station.rest());
+        if (moved) run_.move_on(station, true);
+        else if (more) keep(station);
     }
     running_ = false;
     if (!fresh_.empty()) share_fresh(station);

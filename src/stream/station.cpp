@@ -25,6 +25,7 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
       bounded_pools_(options.pool != 0), name_(std::move(name)), copy_(copy),
       filter_id_(filter_id) {
     visit.kind = MailKind::visit;
+    nudge.kind = MailKind::nudge;
     stop_mail.kind = MailKind::errand;
     stop_mail.work = [](Station& station) { station.stopping = true; };
     for (InputPort* port : filter_->inputs) {
@@ -56,59 +57,68 @@ Station::~Station() {
 }
 
 void Station::set_home(Server* home) noexcept {
+    moved = moved || started_;
+    queued = false;
     home_.store(home, std::memory_order_release);
     for (auto& outlet : outlets) outlet->pool->set_home(home);
 }
 
 // ---- mail ----
 
-void Station::accept(Mail* mail) {
+bool Station::accept(Mail* mail) {
     waits_plainly_ = false;
     switch (mail->kind) {
         case MailKind::buffer:
         case MailKind::skip:
-        case MailKind::close: {
-            Link& link = *static_cast<Link*>(mail->from);
-            if (const auto expected = link.accepted.load(std::memory_order_relaxed); mail->number != expected) [[unlikely]] {
-                link.to->strays.push_back(mail);  // an older one went by the deque, because the lane was full
-                return;
-            }
-            arrive(link, mail);
-            while (!link.to->strays.empty()) [[unlikely]] {
-                auto& strays = link.to->strays;
-                const auto next = std::find_if(strays.begin(), strays.end(), [&](const Mail* stray) {
-                    return stray->from == &link && stray->number == link.accepted.load(std::memory_order_relaxed);
-                });
-                if (next == strays.end()) break;
-                Mail* const stray = *next;
-                strays.erase(next);
-                arrive(link, stray);
-            }
-            return;
-        }
-        case MailKind::poke:
-            // Of a link to one of the sinks, or of a pool: whoever sent it lies around it.
-            for (auto& outlet : outlets) {
-                if (mail == &outlet->pool->poke()) return outlet->pool->poked();
-                for (auto& branch : outlet->branches)
-                    for (Link* link : branch.links)
-                        if (mail == &link->poke) return link->starvation.arrived();
-            }
-            return;
+        case MailKind::close: accept_in_turn(*static_cast<Link*>(mail->from), mail); break;
+        case MailKind::poke: accept_poke(mail); break;
         case MailKind::event:
             events_.push_back(static_cast<EventMail*>(mail));
             count(handled);
-            return;
+            break;
         case MailKind::errand: {
             auto* const errand = static_cast<Errand*>(mail);
+            RunCore& run = run_;
+            const bool last = errand->last;
             errand->work(*this);
-            count(handled);
+            if (!last) count(handled);
             errand->done.store(true, std::memory_order_release);
-            run_.stir();
-            return;
+            run.stir();
+            return !last;
         }
-        case MailKind::visit: visiting_.store(false, std::memory_order_seq_cst); return;
+        case MailKind::nudge: nudged.store(false, std::memory_order_release); break;
+        case MailKind::visit:
+            visited.store(false, std::memory_order_release);
+            empty_box();
+            break;
     }
+    return true;
+}
+
+/// Mail of one link is taken in by its numbers: a lane that was full may have let a younger one overtake.
+void Station::accept_in_turn(Link& link, Mail* mail) {
+    auto& strays = link.to->strays;
+    if (mail->number != link.accepted.load(std::memory_order_relaxed)) [[unlikely]] {
+        strays.push_back(mail);
+        return;
+    }
+    arrive(link, mail);
+    while (!strays.empty()) [[unlikely]] {
+        const auto next = std::find_if(strays.begin(), strays.end(), [&](const Mail* stray) {
+            return stray->from == &link && stray->number == link.accepted.load(std::memory_order_relaxed);
+        });
+        if (next == strays.end()) break;
+        Mail* const stray = *next;
+        strays.erase(next);
+        arrive(link, stray);
+    }
+}
+
+/// There is room again at a sink, or a block has come back to a pool.
+void Station::accept_poke(const Mail* mail) {
+    if (mail->from != nullptr) return static_cast<Link*>(mail->from)->starvation.arrived();
+    for (auto& outlet : outlets)
+        if (mail == &outlet->pool->poke()) return outlet->pool->poked();
 }
 
 void Station::accept_box() {
@@ -142,7 +152,7 @@ void Station::arrive(Link& link, Mail* mail) {
 void Station::enqueue(Inlet& inlet, Waiting waiting) {
     inlet.queue.push(waiting);
     inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
-    if (waiting.link != nullptr && waiting.link->when_full == WhenStreamFull::drop_oldest && inlet.queue.size() > inlet.capacity) [[unlikely]] {
+    if (waiting.link != nullptr && waiting.link->when_full == WhenStreamFull::drop_oldest && inlet.queue.size() > waiting.link->queue_limit) [[unlikely]] {
         ++waiting.link->displaced;
         drop(inlet, inlet.queue.pop());
         inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
@@ -221,6 +231,7 @@ void Station::note_taken(Inlet& inlet, const Block& block) {
 
 void Station::label(Outlet& outlet, Block& block) {
     const auto number = outlet.next_order++;
+    block.written = number;
     block.order = several_copies ? first_order_ : number;
     if (block.tagged) return;
     if (taken_in_firing_ != 0) block.tags = first_tags_;
@@ -252,10 +263,10 @@ Station::Next Station::next() {
     if (ended_) return waits(Doing::ended);
     if (spread.load(std::memory_order_acquire) != 0) return waits(Doing::waits_for_tasks);
     if (stopping) [[unlikely]] return Next::close;
-    if (!started_) [[unlikely]] return held ? waits(Doing::held) : Next::start;
+    if (held) return waits(Doing::held);  // nor does it send what it holds back
+    if (!started_) [[unlikely]] return Next::start;
     for (auto& outlet : outlets)
         if ((!outlet->pending.empty() || outlet->closing) && !flush(*outlet)) return waits(Doing::waits_for_output);
-    if (held) return waits(Doing::held);
     if (!events_.empty()) [[unlikely]] return Next::event;
     if (finished_) return Next::close;
     if (over_) [[unlikely]] return Next::finish;
@@ -356,6 +367,20 @@ void Station::pass_on_order() {
         }
 }
 
+void Station::discard_waiting() {
+    for (auto& inlet : inlets) {
+        while (!inlet->queue.empty()) drop(*inlet, inlet->queue.pop());
+        for (const auto& waiting : std::exchange(inlet->early, {})) drop(*inlet, waiting);
+        inlet->waiting.store(0, std::memory_order_relaxed);
+    }
+}
+
+void Station::inherit(Inlet& inlet, Block* block) {
+    if (block->kind == MailKind::skip) return give_back(block);
+    inlet.queue.push({block, nullptr});
+    inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
+}
+
 /// A firing that failed before it read anything would be repeated with the same buffers for ever.
 void Station::drop_one_of_each() {
     for (auto& inlet : inlets)
@@ -419,11 +444,7 @@ void Station::end_reader() {
 
 void Station::end() {
     if (std::exchange(ended_, true)) return;
-    for (auto& inlet : inlets) {
-        while (!inlet->queue.empty()) drop(*inlet, inlet->queue.pop());
-        for (auto& waiting : std::exchange(inlet->early, {})) drop(*inlet, waiting);
-        inlet->waiting.store(0, std::memory_order_relaxed);
-    }
+    discard_waiting();
     for (auto& outlet : outlets) {
         while (!outlet->pending.empty()) {
             give_back(outlet->pending.pop());

@@ -39,7 +39,6 @@ struct Inlet {
     InputPort* port = nullptr;
     RingQueue<Waiting> queue;
     Block* hand = nullptr;            ///< handed over by the firing before this one
-    std::size_t capacity = 0;         ///< for links that drop the oldest
     std::uint32_t open_links = 0;
     std::uint32_t index = 0;
     bool connected = false;
@@ -84,6 +83,8 @@ struct Outlet {
     void write(Block* block);
     /// True when nothing is held back any more.
     bool flush();
+    /// Buffers that were sent and come back: they are the first to be sent again.
+    void take_back(const std::vector<Block*>& blocks);
     /// Sends the end of the stream. Nothing may be held back.
     void close();
     /// Takes no more from now on; the end follows when what is held back has gone.
@@ -112,6 +113,7 @@ struct Outlet {
 /// Mail that carries something to be done by the station itself, between firings.
 struct Errand : Mail {
     std::function<void(Station&)> work;
+    bool last = false;  ///< the station is not touched any more behind this
     std::atomic<bool> done{false};
 };
 
@@ -141,7 +143,8 @@ class Station {
     void set_home(Server* home) noexcept;
 
     // ---- for whoever runs it ----
-    void accept(Mail* mail);
+    /// False when the station must not be touched any more.
+    bool accept(Mail* mail);
     void accept_box();
     /// The same until the box is at rest. Not for stations that are run because of their box.
     void empty_box();
@@ -159,26 +162,36 @@ class Station {
     /// The program's own reading end: nothing more will come. What waits can still be read.
     void end_reader();
     bool over() const noexcept { return over_; }
+    void discard_waiting();
+    /// Gets a buffer that waited at a filter whose place it takes.
+    void inherit(Inlet& inlet, Block* block);
     /// A source gives no more: it ends when what it has written has gone.
     void end_source() noexcept { over_ = over_ || source_; }
     /// Has nothing of what was sent to it still to be handled? For reports.
     bool ended() const noexcept { return doing.load(std::memory_order_relaxed) == Doing::ended; }
-    /// Any thread: has it a visit under way? If not, there is one now, and the caller sends it.
-    bool begin_visit() noexcept { return !visiting_.exchange(true, std::memory_order_seq_cst); }
-    bool visiting() const noexcept { return visiting_.load(std::memory_order_acquire); }
+    /// Any thread: is one of the two on its way?
+    bool awaited() const noexcept { return visited.load(std::memory_order_acquire) || nudged.load(std::memory_order_acquire); }
     /// Firings in a row: about two microseconds of them.
     int burst() const noexcept { return burst_; }
 
     std::vector<std::unique_ptr<Inlet>> inlets;
     std::vector<std::unique_ptr<Outlet>> outlets;
     MailBox<> box;
-    Mail visit{};                 ///< "look into your box"
+    // A box that is not at rest has one turn, which is somewhere: in a queue of ready stations, with a thread that runs the station, or, when
+    // the station has got a home meanwhile, on its way there as a visit.
+    Mail visit{};
+    std::atomic<bool> visited{false};  ///< it is on its way
+    Mail nudge{};                      ///< for the first time, and at a new home
+    std::atomic<bool> nudged{false};
     Errand stop_mail;             ///< "end without firing again"
     std::atomic<bool> stop_sent{false};
     bool queued = false;          ///< home's thread: in its list
     bool held = false;            ///< does not fire
     bool external = false;        ///< the program's own end of a stream: never fires
     bool stopping = false;
+    bool moving = false;          ///< goes to next_home as soon as whoever runs it lets go of it
+    bool moved = false;           ///< old homes may still have it in their lists
+    Server* next_home = nullptr;
     Loop* loop = nullptr;
     OnFailure on_failure = OnFailure::stop;
 
@@ -213,6 +226,8 @@ class Station {
     void start();
     void handle_event();
     void end_of_inputs();
+    void accept_in_turn(Link& link, Mail* mail);
+    void accept_poke(const Mail* mail);
     void arrive(Link& link, Mail* mail);
     void enqueue(Inlet& inlet, Waiting waiting);
     void put_in_order(Inlet& inlet, Waiting waiting);
@@ -241,7 +256,6 @@ class Station {
     int burst_ = 1;
     Tags first_tags_{};
     std::uint64_t first_order_ = 0;
-    std::atomic<bool> visiting_{false};  ///< `visit` is on its way
     std::deque<EventMail*> events_;
     std::string name_;
     int copy_;

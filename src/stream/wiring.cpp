@@ -50,23 +50,27 @@ std::unique_ptr<Link> Wiring::make_link(const Model& model, const StreamModel& s
     Station& sink = *crews.at(stream.to)[static_cast<std::size_t>(sink_copy)];
     link->from = source.outlets[stream.output].get();
     link->to = sink.inlets[stream.input].get();
-    const auto sources = static_cast<std::size_t>(copies_in(run_, *model.filter(stream.from)));
-    const auto& options = stream.options;
-    const auto capacity = options.capacity != 0 ? options.capacity : automatic_capacity;
-    link->capacity = std::max<std::size_t>(capacity / sources, 1);
-    if (options.capacity_bytes != 0) {
-        link->capacity_bytes = std::max<std::size_t>(options.capacity_bytes / sources, 1);
-    } else if (options.capacity == 0) {
-        link->capacity_bytes = std::max<std::size_t>(run_.machine().initiator().local_store_bytes() / sources, 1);
-        link->free_of_bytes = 2;
-    }
-    link->when_full = options.when_full;
-    link->feedback = options.feedback;
+    link->feedback = stream.options.feedback;
     link->local = source.home() != nullptr && source.home() == sink.home();
     link->poke.kind = MailKind::poke;
     link->poke.from = link.get();
-    link->to->capacity = capacity;
+    set_capacity(model, stream, *link);
     return link;
+}
+
+void Wiring::set_capacity(const Model& model, const StreamModel& stream, Link& link) const {
+    const auto sources = static_cast<std::size_t>(copies_in(run_, *model.filter(stream.from)));
+    const auto& options = stream.options;
+    const auto capacity = options.capacity != 0 ? options.capacity : automatic_capacity;
+    link.capacity = std::max<std::size_t>(capacity / sources, 1);
+    link.capacity_bytes = options.capacity_bytes != 0 ? std::max<std::size_t>(options.capacity_bytes / sources, 1) : 0;
+    link.free_of_bytes = 1;
+    if (options.capacity_bytes == 0 && options.capacity == 0) {
+        link.capacity_bytes = std::max<std::size_t>(local_store_bytes_ / sources, 1);
+        link.free_of_bytes = 2;
+    }
+    link.when_full = options.when_full;
+    link.queue_limit = capacity;
 }
 
 /// The one link of an outlet whose sink has no other input, is run by the same thread and may be fused; else null.
@@ -150,8 +154,8 @@ void Wiring::build_loops(const Model& model) {
 void Wiring::begin(Station& station) const {
     if (station.external) return;
     if (station.home() != nullptr) {
-        (void)station.begin_visit();
-        run_.post(station, &station.visit);
+        station.nudged.store(true, std::memory_order_relaxed);
+        run_.post(station, &station.nudge);
     } else {
         run_.put_ready(station);
     }

@@ -16,7 +16,7 @@ using LinkName = std::tuple<std::uint64_t, int, int>;
 
 class Wiring {
   public:
-    explicit Wiring(RunCore& run) : run_(run) {}
+    explicit Wiring(RunCore& run) : run_(run), local_store_bytes_(run.machine().initiator().local_store_bytes()) {}
 
     /// Stations and links for all of the model; nothing fires yet.
     void build(const Model& model);
@@ -29,6 +29,7 @@ class Wiring {
 
     std::unique_ptr<Station> make_station(const Model& model, const FilterModel& filter, int copy) const;
     std::unique_ptr<Link> make_link(const Model& model, const StreamModel& stream, int source_copy, int sink_copy) const;
+    void set_capacity(const Model& model, const StreamModel& stream, Link& link) const;
     /// The outlets' lists of sinks, as the model says, out of the links that there are. For stations that do not fire.
     void set_branches(const Model& model, std::uint64_t filter, Station& station) const;
     void begin(Station& station) const;
@@ -38,6 +39,7 @@ class Wiring {
     Link* only_sink_to_fuse(const Model& model, const Outlet& outlet) const;
 
     RunCore& run_;
+    std::size_t local_store_bytes_;
 };
 
 /// The copies of a filter write here, and their order is restored further down.

@@ -1,0 +1,66 @@
+// stream layer: changes of a graph while it runs. An edit is described whole, checked whole, and then made; only the filters whose
+// streams it changes stand still meanwhile.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "penstock/graph.hpp"
+
+namespace penstock {
+
+/// What becomes of the buffers that wait at a filter that is removed.
+enum class Removal {
+    finish,     ///< it works them off first; what it writes still goes where it went
+    hand_over,  ///< they go back to who wrote them, to be sent to whichever sinks there are after the edit, in their old order. Several
+                ///< copies whose order is restored further down finish instead
+    discard,    ///< they are dropped, and counted (statistics: dropped)
+};
+
+/// What Run::edit() hands to its function. Names, add(), connect(), set() and so on are those of GraphBuilder.
+class Edit : public GraphBuilder {
+  public:
+    ~Edit();
+
+    /// Takes a filter out, with its streams.
+    void remove(const std::string& filter, Removal removal = Removal::finish);
+    /// Takes out all filters of a group.
+    void remove_group(const std::string& group, Removal removal = Removal::finish);
+    /// Another filter in the place of one, with the same name, options and streams: each of its ports must have the name and type of one
+    /// of the old filter's, where that is connected. Its function take_over(Old&), if it has one for the old type, is called when the
+    /// old filter has fired for the last time and before the new one starts.
+    template <class F, class Old, class... Args>
+    F& replace(Old& old, Removal removal = Removal::hand_over, Args&&... arguments) {
+        using Kind = streaming::FilterKindOf<F, std::decay_t<Args>...>;
+        auto* const made = replace_filter(&old, removal, std::make_shared<Kind>(std::forward<Args>(arguments)...));
+        F& filter = *static_cast<F*>(made->object());
+        if constexpr (requires(F& f, Old& o) { f.take_over(o); }) take_over_by([&filter, &old] { filter.take_over(old); });
+        return filter;
+    }
+
+    /// Takes one stream away, named as it was connected.
+    void disconnect(const std::string& from, const std::string& to);
+    template <class T>
+    void disconnect(Output<T>& from, Input<T>& to) {
+        disconnect_ports(from, to);
+    }
+    /// Other options for a stream. `feedback` and `ordered` cannot be changed.
+    void change(const std::string& from, const std::string& to, StreamOptions options);
+    /// Another number of copies. What waited at a copy that is taken away goes to the others.
+    void copies(const std::string& filter, int count);
+    /// Other targets; empty: any.
+    void place(const std::string& filter, std::vector<int> targets);
+
+  private:
+    friend class Run;
+    friend struct streaming::RunState;
+    explicit Edit(std::unique_ptr<streaming::Model> model);
+    streaming::AnyFilter* replace_filter(void* old, Removal removal, std::shared_ptr<const streaming::FilterKind> kind);
+    void take_over_by(std::function<void()> work);
+    void disconnect_ports(streaming::OutputPort& from, streaming::InputPort& to);
+};
+
+}  // namespace penstock

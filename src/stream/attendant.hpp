@@ -1,0 +1,39 @@
+// A thread for what is to be done beside the filters of a run: edits that filters asked for, and timers. Made when it is first needed; no
+// buffer passes by it.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace penstock::streaming {
+
+class Attendant {
+  public:
+    using Time = std::chrono::steady_clock::time_point;
+
+    Attendant() = default;
+    ~Attendant() { stop(); }
+    Attendant(const Attendant&) = delete;
+    Attendant& operator=(const Attendant&) = delete;
+
+    /// Does `work` at that time, or at once. Dropped when the attendant has been stopped. Throws SystemError.
+    void at(Time time, std::function<void()> work);
+    void soon(std::function<void()> work) { at(Time{}, std::move(work)); }
+    /// Returns when nothing is being done, and nothing will be.
+    void stop();
+
+  private:
+    void serve();
+
+    std::mutex lock_;
+    std::condition_variable changed_;
+    std::multimap<Time, std::function<void()>> due_;
+    std::thread thread_;
+    bool stopping_ = false;
+};
+
+}  // namespace penstock::streaming

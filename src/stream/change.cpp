@@ -1,0 +1,385 @@
+#include "stream/change.hpp"
+
+#include <algorithm>
+
+#include "stream/program_end.hpp"
+
+namespace penstock::streaming {
+
+int Change::copies(const FilterModel& filter) const { return Model::copies(filter, core_.machine().targets()); }
+
+bool Change::several(const Model& model, std::uint64_t filter) const { return model.filter(filter)->options.copies != 1; }
+
+std::vector<std::string> Change::problems() {
+    std::vector<std::string> problems;
+    const auto in_cycle = [](const Model& model, std::uint64_t filter) {
+        return cycles_of(model)[static_cast<std::size_t>(model.filter(filter) - model.filters.data())] != 0;
+    };
+    for (const auto& stream : wished_.streams) {
+        const bool fresh = std::none_of(old_.streams.begin(), old_.streams.end(), [&](const StreamModel& each) { return each.id == stream.id; });
+        if (fresh && in_cycle(wished_, stream.to)) problems.push_back("a stream into a cycle cannot be added while the graph runs");
+        const auto crew = wiring_.crews.find(stream.to);
+        if (fresh && crew != wiring_.crews.end() && std::any_of(crew->second.begin(), crew->second.end(), [](Station* each) { return each->ended(); }))
+            problems.push_back("filter '" + wished_.filter(stream.to)->name + "' has ended already and reads no more");
+    }
+    for (const auto& stream : old_.streams) {
+        const bool gone = std::none_of(wished_.streams.begin(), wished_.streams.end(), [&](const StreamModel& each) { return each.id == stream.id; });
+        if (gone && in_cycle(old_, stream.to)) problems.push_back("a stream into a cycle cannot be taken away while the graph runs");
+    }
+    for (const auto& filter : old_.filters) {
+        const auto* const now = wished_.filter(filter.id);
+        if (now == nullptr) continue;
+        bool ordered = false;
+        for (std::size_t i = 0; i < filter.first->outputs.size(); ++i) ordered = ordered || order_matters(old_, filter, i) || order_matters(wished_, *now, i);
+        if (ordered && several(old_, filter.id) != several(wished_, filter.id))
+            problems.push_back("filter '" + filter.name + "' cannot change between one copy and several while their order is restored further down");
+        if (filter.kind->external && now->options.copies != 1) problems.push_back("'" + filter.name + "' is the program's own end and has one copy");
+        if (copies(*now) != copies(filter) && in_cycle(old_, filter.id)) problems.push_back("filter '" + filter.name + "' in a cycle cannot change its copies");
+    }
+    return problems;
+}
+
+void Change::make() {
+    make_stations();
+    make_links();
+    find_touched();
+    hold();
+    join();
+    empty_old_links();
+    retire();
+    move();
+    give_back_to_writers();
+    apply_settings();
+    take_over();
+    begin();
+    wait_for_retired([](const Station& station) { return station.several_copies; });
+    state_.model = wished_;
+    state_.model.removals.clear();
+    forget();
+}
+
+// ---- make ----
+
+void Change::make_stations() {
+    for (const auto& filter : wished_.filters) {
+        auto& crew = wiring_.crews[filter.id];
+        while (static_cast<int>(crew.size()) > copies(filter)) {
+            retiring_.emplace_back(crew.back(), Removal::hand_over);
+            crew.pop_back();
+        }
+        for (Station* const station : crew) {
+            const int target = station->external ? -1 : wished_.place(filter, station->copy());
+            Server* const home = target < 0 ? nullptr : core_.server_of(target);
+            if (station->home() != home) moves_.emplace_back(station, home);
+        }
+        while (static_cast<int>(crew.size()) < copies(filter)) {
+            auto station = wiring_.make_station(wished_, filter, static_cast<int>(crew.size()));
+            station->box.begin_at_rest();
+            station->held = true;
+            crew.push_back(station.get());
+            fresh_.push_back(station.get());
+            core_.add_station(std::move(station));
+        }
+    }
+    for (const auto& removal : wished_.removals) {
+        const auto crew = wiring_.crews.find(removal.filter);
+        if (crew == wiring_.crews.end()) continue;
+        for (Station* const station : crew->second) retiring_.emplace_back(station, removal.removal);
+        wiring_.crews.erase(crew);
+    }
+}
+
+void Change::make_links() {
+    std::set<LinkName> wanted;
+    for (const auto& stream : wished_.streams)
+        for (int from = 0; from < static_cast<int>(wiring_.crews.at(stream.from).size()); ++from)
+            for (int to = 0; to < static_cast<int>(wiring_.crews.at(stream.to).size()); ++to) {
+                const LinkName name{stream.id, from, to};
+                wanted.insert(name);
+                auto& link = wiring_.links[name];
+                if (link != nullptr) continue;
+                auto made = wiring_.make_link(wished_, stream, from, to);
+                link = made.get();
+                new_links_.emplace_back(name, link);
+                const std::lock_guard lock(core_.structure);
+                core_.links.push_back(std::move(made));
+            }
+    std::erase_if(wiring_.links, [&](const auto& entry) {
+        if (wanted.contains(entry.first)) return false;
+        old_links_.push_back(entry);
+        return true;
+    });
+}
+
+void Change::find_touched() {
+    const auto touch = [&](Station* station) {
+        if (!is_fresh(station) && !retires(station)) sources_.insert(station);
+    };
+    for (const auto& [name, link] : new_links_) touch(link->from->station);
+    for (const auto& [name, link] : old_links_) touch(link->from->station);
+    for (const auto& [station, home] : moves_) {
+        touch(station);
+        for (const auto& [name, link] : wiring_.links)
+            if (link->to->station == station) touch(link->from->station);
+    }
+    const auto options_differ = [](const StreamOptions& a, const StreamOptions& b) {
+        return a.policy != b.policy || a.capacity != b.capacity || a.capacity_bytes != b.capacity_bytes || a.when_full != b.when_full ||
+               a.fuse != b.fuse || a.name != b.name || a.key.target_type() != b.key.target_type() || bool(a.key);
+    };
+    for (const auto& stream : wished_.streams)
+        for (const auto& before : old_.streams)
+            if (before.id == stream.id && options_differ(before.options, stream.options))
+                for (Station* const station : wiring_.crews.at(stream.from)) touch(station);
+}
+
+// ---- hold, join, empty ----
+
+void Change::hold() {
+    for (Station* const station : sources_) core_.do_at(*station, [](Station& each) { each.held = true; });
+}
+
+void Change::join() {
+    for (Station* const station : fresh_)
+        for (auto& inlet : station->inlets) inlet->open_links = 0;
+    for (const auto& [name, link] : new_links_) {
+        Inlet* const inlet = link->to;
+        const auto open = [inlet](Station&) {
+            ++inlet->open_links;
+            inlet->connected = true;
+        };
+        if (is_fresh(inlet->station)) open(*inlet->station);
+        else core_.do_at(*inlet->station, open);
+    }
+    const auto rewire = [this](Station& station) {
+        const auto& filter = *wished_.filter(station.filter_id());
+        station.several_copies = filter.options.copies != 1;
+        for (const auto& stream : wished_.streams) {
+            if (stream.from != station.filter_id()) continue;
+            for (int to = 0; to < static_cast<int>(wiring_.crews.at(stream.to).size()); ++to)
+                wiring_.set_capacity(wished_, stream, *wiring_.links.at({stream.id, station.copy(), to}));
+        }
+        for (std::size_t i = 0; i < station.outlets.size(); ++i) station.outlets[i]->order_matters = order_matters(wished_, filter, i);
+        wiring_.set_branches(wished_, station.filter_id(), station);
+        for (auto& outlet : station.outlets)  // of one that has ended meanwhile, or closed this output: the new sinks must know
+            if (outlet->closed)
+                for (auto& branch : outlet->branches)
+                    for (Link* const link : branch.links) outlet->close_link(*link);
+    };
+    for (Station* const station : sources_) core_.do_at(*station, rewire);
+    for (Station* const station : fresh_) rewire(*station);
+}
+
+/// By a link that its source does not write to any more.
+void Change::wait_for_mail_of(Link& link) {
+    core_.help_until([&link] { return link.accepted.load(std::memory_order_acquire) == link.announced.load(std::memory_order_acquire); }, "an edit",
+                     false);
+    if (!retires(link.to->station)) core_.do_at(*link.to->station, [this, &link](Station&) { stop_using(link); });
+}
+
+void Change::empty_old_links() {
+    for (const auto& [name, link] : old_links_)
+        if (sources_.contains(link->from->station)) wait_for_mail_of(*link);  // else its source retires, and closes it then
+}
+
+/// At its sink, which stays: what has come by the link waits on as if it had come by none.
+void Change::stop_using(Link& link) {
+    Inlet& inlet = *link.to;
+    if (!link.closed) --inlet.open_links;
+    for (std::size_t i = 0; i < inlet.queue.size(); ++i)
+        if (inlet.queue[i].link == &link) inlet.queue[i].link = nullptr;
+    for (auto& waiting : inlet.early)
+        if (waiting.link == &link) waiting.link = nullptr;
+    inlet.connected = inlet.connected && inlet.open_links != 0;
+}
+
+// ---- retire ----
+
+void Change::retire() {
+    for (const auto& [station, removal] : retiring_) retire_one(*station, removal);
+    // Who writes to a filter of one copy goes on when that has written its last, so that nothing is overtaken. Several copies overtake one
+    // another anyway, and where their order is restored they may wait for what was handed back.
+    wait_for_retired([](const Station& station) { return !station.several_copies; });
+}
+
+void Change::wait_for_retired(const std::function<bool(const Station&)>& which) {
+    for (const auto& [station, removal] : retiring_) {
+        Station* const old = station;
+        if (!which(*old)) continue;
+        core_.help_until(
+            [old] {
+                if (old->external) attend_program_end(*old);
+                return old->ended();
+            },
+            "an edit", false);
+    }
+    for (const auto& [name, link] : old_links_)
+        if (!sources_.contains(link->from->station) && which(*link->from->station)) wait_for_mail_of(*link);
+}
+
+void Change::retire_one(Station& station, Removal removal) {
+    core_.do_at(station, [&](Station& old) {
+        // Where an order is restored, a buffer that was handed back could wait behind younger ones for ever.
+        const bool ordered = std::any_of(old.outlets.begin(), old.outlets.end(), [](const auto& outlet) { return outlet->order_matters; });
+        if (removal == Removal::hand_over && !ordered) take_waiting(old);
+        if (removal == Removal::discard) old.discard_waiting();
+        for (auto& inlet : old.inlets)
+            for (const auto& [name, link] : old_links_)
+                if (link->to == inlet.get() && sources_.contains(link->from->station) && !link->closed) --inlet->open_links;
+        old.end_source();
+        if (old.external && !old.outlets.empty()) old.outlets[0]->close_when_empty();
+    });
+}
+
+void Change::take_waiting(Station& station) {
+    for (auto& inlet : station.inlets) {
+        while (!inlet->queue.empty()) {
+            const Waiting waiting = inlet->queue.pop();
+            returned_.push_back({inlet.get(), waiting.link, waiting.block});
+        }
+        for (const auto& waiting : inlet->early) returned_.push_back({inlet.get(), waiting.link, waiting.block});
+        inlet->early.clear();
+        inlet->waiting.store(0, std::memory_order_relaxed);
+    }
+}
+
+/// Who may send a buffer again: whoever wrote it, or else somebody who wrote to the same input.
+Outlet* Change::writer_of(const Returned& returned) const {
+    if (returned.link != nullptr && sources_.contains(returned.link->from->station)) return returned.link->from;
+    for (const auto& [name, link] : old_links_)
+        if (link->to == returned.inlet && sources_.contains(link->from->station)) return link->from;
+    return nullptr;
+}
+
+/// Another copy of a filter that retires, or its successor.
+Station* Change::heir_of(const Station& retired) const {
+    auto filter = retired.filter_id();
+    for (const auto& removal : wished_.removals)
+        if (removal.filter == filter && removal.successor != 0) filter = removal.successor;
+    const auto crew = wiring_.crews.find(filter);
+    return crew == wiring_.crews.end() || crew->second.empty() ? nullptr : crew->second.front();
+}
+
+void Change::give_back_to_writers() {
+    std::map<Outlet*, std::vector<Block*>> by_writer;
+    for (const auto& returned : returned_) {
+        if (Outlet* const writer = writer_of(returned)) {
+            by_writer[writer].push_back(returned.block);
+        } else if (Station* const heir = heir_of(*returned.inlet->station)) {
+            const auto inlet = std::find_if(heir->inlets.begin(), heir->inlets.end(),
+                                            [&](const auto& each) { return each->port->name() == returned.inlet->port->name(); });
+            const auto take = [&](Station& each) { each.inherit(**inlet, returned.block); };
+            if (is_fresh(heir)) take(*heir);
+            else core_.do_at(*heir, take);
+        } else {
+            ++lost_;
+            give_back(returned.block);
+        }
+    }
+    for (auto& [outlet, blocks] : by_writer) {
+        std::stable_sort(blocks.begin(), blocks.end(), [](const Block* a, const Block* b) { return a->written < b->written; });
+        core_.do_at(*outlet->station, [out = outlet, &list = blocks](Station&) { out->take_back(list); });
+    }
+    core_.count_lost(lost_);
+}
+
+// ---- move, begin ----
+
+void Change::move() {
+    const auto moved = [this](const Station* station) {
+        return std::any_of(moves_.begin(), moves_.end(), [&](const auto& each) { return each.first == station; });
+    };
+    const auto set_local = [&](bool allowed) {
+        for (const auto& [name, link] : wiring_.links) {
+            if (!moved(link->from->station) && !moved(link->to->station)) continue;
+            Link* const each = link;
+            const bool local = allowed && each->from->station->home() != nullptr && each->from->station->home() == each->to->station->home();
+            core_.do_at(*each->to->station, [each, local](Station&) { each->local = local; });
+        }
+    };
+    if (moves_.empty()) return;
+    for (const auto& [station, home] : moves_)
+        for (const auto& [name, link] : wiring_.links)
+            if (link->from->station == station || link->to->station == station)
+                core_.do_at(*link->from->station, [link = link](Station&) { link->from->fused = nullptr; });
+    set_local(false);
+    for (const auto& [station, home] : moves_) {
+        core_.do_at(*station, [home = home](Station& each) {
+            each.next_home = home;
+            each.moving = true;
+        });
+        core_.help_until([station = station, home = home] { return station->home() == home && !station->awaited(); }, "an edit", false);
+    }
+    set_local(true);
+    for (Station* const source : sources_)
+        core_.do_at(*source, [this](Station& each) { wiring_.set_branches(wished_, each.filter_id(), each); });
+}
+
+void Change::apply_settings() {
+    for (auto& filter : wished_.filters)
+        for (const auto& [name, value] : std::exchange(filter.changes, {}))
+            for (Station* const station : wiring_.crews.at(filter.id)) {
+                const auto set = [&name = name, &value = value](Station& each) {
+                    for (auto* const setting : each.filter().settings)
+                        if (setting->name() == name) setting->set(value);
+                };
+                if (is_fresh(station)) set(*station);
+                else core_.do_at(*station, set);
+            }
+}
+
+void Change::take_over() {
+    for (const auto& removal : wished_.removals) {
+        if (!removal.take_over) continue;
+        wait_for_retired([&](const Station& station) { return station.several_copies && station.filter_id() == removal.filter; });
+        removal.take_over();
+    }
+}
+
+void Change::begin() {
+    for (Station* const station : fresh_)
+        if (!station->external)
+            core_.do_at(*station, [this](Station& each) {
+                each.held = false;
+                each.stopping = each.stopping || core_.stopping();
+            });
+    for (Station* const station : sources_) core_.do_at(*station, [](Station& each) { each.held = false; });
+}
+
+/// Takes apart what retired, where nobody can touch it any more; the rest stays until the run ends.
+void Change::forget() {
+    std::set<const Link*> links;
+    for (const auto& [name, link] : old_links_) {
+        link->starvation.give_up();
+        if (!link->starvation.told_already()) links.insert(link);
+    }
+    {
+        const std::lock_guard lock(core_.structure);
+        std::erase_if(core_.links, [&](const auto& link) { return links.contains(link.get()); });
+    }
+    std::set<const Station*> stations;
+    for (const auto& [station, removal] : retiring_)
+        if (can_be_reclaimed(*station)) stations.insert(station);
+    const std::lock_guard lock(core_.structure);
+    std::erase_if(core_.stations, [&](const auto& station) { return stations.contains(station.get()); });
+}
+
+bool Change::can_be_reclaimed(Station& station) {
+    for (const auto& link : core_.links)
+        if (link->from->station == &station || link->to->station == &station) return false;
+    for (auto& outlet : station.outlets) {
+        outlet->pool->starvation().give_up();
+        if (outlet->pool->starvation().told_already()) return false;
+    }
+    if (station.external || station.moved || station.awaited() || station.posted.load() != station.handled.load()) return false;
+    if (station.home() == nullptr) return station.box.at_rest();
+    bool idle = false;
+    core_.do_at(station, [&idle](Station& each) { idle = !each.queued; }, true);
+    return idle;
+}
+
+bool Change::retires(const Station* station) const {
+    return std::any_of(retiring_.begin(), retiring_.end(), [station](const auto& each) { return each.first == station; });
+}
+bool Change::is_fresh(const Station* station) const { return std::find(fresh_.begin(), fresh_.end(), station) != fresh_.end(); }
+
+}  // namespace penstock::streaming

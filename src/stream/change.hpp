@@ -1,0 +1,81 @@
+// An edit as it is made: from the graph that runs to the one that is wished, filter by filter, while all that it does not touch goes on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stream/run_state.hpp"
+
+namespace penstock::streaming {
+
+/// The steps, in this order, each of which waits for the stations that it is about:
+///   make      new stations and links; nobody knows of them yet
+///   hold      those whose outgoing streams change fire no more
+///   join      sinks learn of their new links, then sources write to the new links and not to the old ones
+///   empty     what is on its way by old links arrives
+///   retire    stations that are taken out work off, hand over or discard what waits at them, and end
+///   move      stations go to their new targets
+///   begin     new stations take over state and begin; those that were held go on
+class Change {
+  public:
+    Change(RunState& state, Model wished) : state_(state), core_(state.core), wiring_(state.wiring), old_(state.model), wished_(std::move(wished)) {}
+
+    /// What cannot be done although the wished graph would be right.
+    std::vector<std::string> problems();
+    void make();
+
+  private:
+    /// A buffer that waited at a filter which retires.
+    struct Returned {
+        Inlet* inlet;
+        Link* link;
+        Block* block;
+    };
+
+    bool several(const Model& model, std::uint64_t filter) const;
+    int copies(const FilterModel& filter) const;
+    void make_stations();
+    void make_links();
+    void find_touched();
+    void hold();
+    void join();
+    void empty_old_links();
+    void retire();
+    void wait_for_retired(const std::function<bool(const Station&)>& which);
+    void retire_one(Station& station, Removal removal);
+    void take_waiting(Station& station);
+    void give_back_to_writers();
+    Outlet* writer_of(const Returned& returned) const;
+    Station* heir_of(const Station& retired) const;
+    bool retires(const Station* station) const;
+    bool is_fresh(const Station* station) const;
+    void wait_for_mail_of(Link& link);
+    void take_over();
+    void move();
+    void begin();
+    void apply_settings();
+    void forget();
+    bool can_be_reclaimed(Station& station);
+    void stop_using(Link& link);
+
+    RunState& state_;
+    RunCore& core_;
+    Wiring& wiring_;
+    const Model& old_;
+    Model wished_;
+    std::vector<Station*> fresh_;
+    std::vector<std::pair<Station*, Removal>> retiring_;
+    std::vector<std::pair<LinkName, Link*>> new_links_;
+    std::vector<std::pair<LinkName, Link*>> old_links_;
+    std::set<Station*> sources_;  ///< that stay, and whose streams change
+    std::vector<std::pair<Station*, Server*>> moves_;
+    std::vector<Returned> returned_;
+    std::uint64_t lost_ = 0;
+};
+
+}  // namespace penstock::streaming
