@@ -18,6 +18,7 @@
 //     void start();   void finish();                 when the run begins (the place to write what a cycle begins with); after the last
 //                                                    firing, when it may still write
 //     void on_event(const Event&);                   between firings
+//     Spread tasks;                                  a member: a firing may go on as tasks (spread.hpp)
 //     void take_over(Old& predecessor);              when it replaces a running filter of type Old
 #pragma once
 
@@ -41,6 +42,8 @@ struct Event {
     SettingValue value = false;
 };
 
+class Spread;
+
 namespace streaming {
 
 class AnyFilter {
@@ -63,6 +66,7 @@ class AnyFilter {
     std::vector<InputPort*> inputs;
     std::vector<OutputPort*> outputs;
     std::vector<AnySetting*> settings;
+    std::vector<Spread*> spreads;
 
   protected:
     void adopt(Parts& parts);

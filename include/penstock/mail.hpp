@@ -23,6 +23,7 @@ enum class MailKind : std::uint8_t {
     event,
     errand,  ///< something that the station itself must do
     visit,   ///< the turn of a station that was made ready through its box and has a home now: its home shall look into the box
+    tasks,   ///< the tasks of a firing have completed
     nudge,   ///< the station shall look whether it has something to do
 };
 

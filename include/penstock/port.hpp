@@ -56,7 +56,7 @@ class Parts {
 /// What announces itself to the filter that is being made.
 class Part {
   public:
-    enum class Kind : std::uint8_t { input, output, setting };
+    enum class Kind : std::uint8_t { input, output, setting, spread };
     Part(const Part&) = delete;
     Part& operator=(const Part&) = delete;
 

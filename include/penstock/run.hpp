@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "penstock/graph.hpp"
+#include "penstock/stream_statistics.hpp"
 
 namespace penstock {
 
@@ -104,6 +105,17 @@ class Run {
     void stop();
     bool ended() const noexcept;
 
+    /// Sends an event to a filter, to all filters of a group ("group/"), or to all (""). They handle it between firings, in the order in
+    /// which they got it. Any thread, also inside a filter. Throws UsageError when nobody of that name handles events, RunEnded.
+    void send(const Event& event, const std::string& to = "");
+    /// The same later, and again at every `period` (0: once), until the run ends. What is sent to nobody is not sent.
+    void send_after(std::chrono::nanoseconds delay, const Event& event, const std::string& to = "",
+                    std::chrono::nanoseconds period = std::chrono::nanoseconds{0});
+
+    /// What has happened so far. Any thread; some microseconds.
+    RunStatistics statistics() const;
+    /// The graph as it is now.
+    GraphDescription description() const;
     /// What each filter is doing and what it waits for, a line each.
     std::string report() const;
 

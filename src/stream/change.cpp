@@ -53,8 +53,11 @@ void Change::make() {
     take_over();
     begin();
     wait_for_retired([](const Station& station) { return station.several_copies; });
-    state_.model = wished_;
-    state_.model.removals.clear();
+    {
+        const std::lock_guard lock(core_.structure);
+        state_.model = wished_;
+        state_.model.removals.clear();
+    }
     forget();
 }
 
@@ -90,6 +93,7 @@ void Change::make_stations() {
 }
 
 void Change::make_links() {
+    const std::lock_guard lock(core_.structure);
     std::set<LinkName> wanted;
     for (const auto& stream : wished_.streams)
         for (int from = 0; from < static_cast<int>(wiring_.crews.at(stream.from).size()); ++from)
@@ -101,7 +105,6 @@ void Change::make_links() {
                 auto made = wiring_.make_link(wished_, stream, from, to);
                 link = made.get();
                 new_links_.emplace_back(name, link);
-                const std::lock_guard lock(core_.structure);
                 core_.links.push_back(std::move(made));
             }
     std::erase_if(wiring_.links, [&](const auto& entry) {
@@ -355,6 +358,10 @@ void Change::forget() {
     {
         const std::lock_guard lock(core_.structure);
         std::erase_if(core_.links, [&](const auto& link) { return links.contains(link.get()); });
+    }
+    {
+        const std::lock_guard lock(core_.structure);
+        for (const auto& [station, removal] : retiring_) station->retired.store(true, std::memory_order_relaxed);
     }
     std::set<const Station*> stations;
     for (const auto& [station, removal] : retiring_)

@@ -96,9 +96,11 @@ void GraphBuilder::set(const std::string& filter, const std::string& setting, Se
 
 std::vector<std::string> GraphBuilder::check() const { return problems_of(*model_, -1); }
 
-GraphDescription GraphBuilder::description() const {
+GraphDescription GraphBuilder::description() const { return description_of(*model_); }
+
+GraphDescription streaming::description_of(const Model& model) {
     GraphDescription all;
-    for (const auto& filter : model_->filters) {
+    for (const auto& filter : model.filters) {
         FilterDescription text;
         text.name = filter.name;
         text.type = filter.first->type();
@@ -111,9 +113,9 @@ GraphDescription GraphBuilder::description() const {
         text.on_any_input = filter.kind->on_any_input;
         all.filters.push_back(std::move(text));
     }
-    for (const auto& stream : model_->streams)
-        all.streams.push_back({port_name(*model_, stream.from, *model_->filter(stream.from)->first->outputs[stream.output]),
-                               port_name(*model_, stream.to, *model_->filter(stream.to)->first->inputs[stream.input]), stream.options});
+    for (const auto& stream : model.streams)
+        all.streams.push_back({port_name(model, stream.from, *model.filter(stream.from)->first->outputs[stream.output]),
+                               port_name(model, stream.to, *model.filter(stream.to)->first->inputs[stream.input]), stream.options});
     return all;
 }
 

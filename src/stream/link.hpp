@@ -38,7 +38,7 @@ struct alignas(128) Link {
     std::uint64_t sent_bytes = 0;
     std::uint64_t seen_taken = 0;
     std::uint64_t seen_taken_bytes = 0;
-    std::uint64_t dropped = 0;  ///< the newest, for lack of room
+    std::atomic<std::uint64_t> dropped{0};  ///< the newest, for lack of room
     bool closed = false;
     std::atomic<std::uint64_t> announced{0};  ///< `sent`, for other threads
 
@@ -46,7 +46,9 @@ struct alignas(128) Link {
     alignas(128) std::atomic<std::uint64_t> taken{0};  ///< buffers, read or dropped
     std::atomic<std::uint64_t> taken_bytes{0};
     std::atomic<std::uint64_t> accepted{0};  ///< mail that has arrived, closing included
-    std::uint64_t displaced = 0;             ///< the oldest, for lack of room
+    std::atomic<std::uint64_t> bytes_through{0};  ///< of buffers that have arrived
+    std::atomic<std::uint64_t> buffers_through{0};
+    std::atomic<std::uint64_t> displaced{0};             ///< the oldest, for lack of room
 
     alignas(128) Starvation<> starvation;  ///< producer waits for room
     Mail poke{};                           ///< consumer to producer

@@ -47,8 +47,8 @@ void Outlet::write(Block* block) {
     station->label(*this, *block);
     count(written);
     count(written_bytes, block->bytes);
-    if (fused != nullptr && pending.empty() && station->home()->hand_over(*fused->to, block)) return;
-    const bool now = pending.empty() && station->spread.load(std::memory_order_acquire) == 0;
+    if (fused != nullptr && pending.empty() && !station->spreading && station->home()->hand_over(*fused, block)) return;
+    const bool now = pending.empty() && !station->spreading;
     bool sent = false;
     if (now) {
         try {
@@ -76,7 +76,7 @@ bool Outlet::flush() {
 
 void Outlet::close_when_empty() {
     closing = true;
-    if (pending.empty() && station->spread.load(std::memory_order_acquire) == 0) close();
+    if (pending.empty() && !station->spreading) close();
 }
 
 /// The firing wrote nothing here, but its turn in the order must not be waited for.

@@ -1,6 +1,7 @@
 #include "penstock/port.hpp"
 
 #include "penstock/filter.hpp"
+#include "penstock/spread.hpp"
 #include "penstock/stream_error.hpp"
 #include "stream/station.hpp"
 
@@ -17,6 +18,7 @@ void AnyFilter::adopt(Parts& parts) {
             case Part::Kind::input: inputs.push_back(static_cast<InputPort*>(part)); break;
             case Part::Kind::output: outputs.push_back(static_cast<OutputPort*>(part)); break;
             case Part::Kind::setting: settings.push_back(static_cast<AnySetting*>(part)); break;
+            case Part::Kind::spread: spreads.push_back(static_cast<Spread*>(part)); break;
         }
     }
 }

@@ -78,6 +78,21 @@ void Run::stop() {
     state_->settle();
 }
 
+void Run::send(const Event& event, const std::string& to) {
+    if (state_->core.all_ended()) throw RunEnded("the graph has ended: no event can be sent any more");
+    if (state_->send(event, to) == 0)
+        throw UsageError("event '" + event.name + "' reaches nobody: " + (to.empty() ? "no filter" : "no filter '" + to + "'") + " has on_event()");
+}
+
+void Run::send_after(std::chrono::nanoseconds delay, const Event& event, const std::string& to, std::chrono::nanoseconds period) {
+    state_->send_again(std::chrono::steady_clock::now() + delay, event, to, period);
+}
+
+GraphDescription Run::description() const {
+    const std::lock_guard lock(state_->core.structure);
+    return description_of(state_->model);
+}
+
 bool Run::ended() const noexcept { return state_->core.all_ended(); }
 
 std::string Run::report() const { return state_->core.report(); }
@@ -126,6 +141,30 @@ void RunState::edit(const std::function<void(Edit&)>& describe) {
     change.make();
 }
 
+int RunState::send(const Event& event, const std::string& to) {
+    const std::lock_guard lock(core.structure);
+    int reached = 0;
+    for (const auto& station : core.stations) {
+        const bool meant = to.empty() || station->name() == to || (to.back() == '/' && station->name().starts_with(to));
+        if (!meant || !station->filter().handles_events() || station->retired.load(std::memory_order_relaxed)) continue;
+        auto mail = std::make_unique<EventMail>();
+        mail->kind = MailKind::event;
+        mail->event = event;
+        station->posted.fetch_add(1, std::memory_order_relaxed);
+        core.post(*station, mail.release());
+        ++reached;
+    }
+    return reached;
+}
+
+void RunState::send_again(std::chrono::steady_clock::time_point when, Event event, std::string to, std::chrono::nanoseconds period) {
+    attendant.at(when, [this, when, event = std::move(event), to = std::move(to), period] {
+        if (core.all_ended()) return;
+        send(event, to);
+        if (period.count() > 0) send_again(when + period, event, to, period);
+    });
+}
+
 void RunState::edit_later(std::function<void(Edit&)> describe) {
     attendant.soon([this, describe = std::move(describe)] {
         try {
@@ -147,6 +186,7 @@ void RunState::settle() {
             return core.settled();
         },
         "the last mail of a graph", false);
+    ended = std::chrono::steady_clock::now();
     finished = true;
 }
 

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "penstock/clock.hpp"
 #include "penstock/stream_error.hpp"
 #include "stream/program_end.hpp"
 
@@ -139,6 +140,7 @@ void RunCore::let_end() noexcept {
 // ---- ready stations ----
 
 void RunCore::put_ready(Station& station) {
+    if (station.timed()) station.ready_at = Clock::ticks();
     bool more_servers = false;
     {
         const std::lock_guard lock(lock_);

@@ -1,6 +1,7 @@
 // What a Run keeps.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <mutex>
 
@@ -21,6 +22,12 @@ struct RunState {
     Wiring wiring;
     Model* graph;  ///< the description that it was started from
     bool finished = false;
+    const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+    std::chrono::steady_clock::time_point ended{};  ///< once it has
+    std::chrono::steady_clock::time_point end_or_now() const { return finished ? ended : std::chrono::steady_clock::now(); }
+    /// Number of filters that got it.
+    int send(const Event& event, const std::string& to);
+    void send_again(std::chrono::steady_clock::time_point when, Event event, std::string to, std::chrono::nanoseconds period);
     std::mutex editing;     ///< one edit at a time
     Attendant attendant{};  ///< what is to be done beside the filters
 

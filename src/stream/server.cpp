@@ -21,17 +21,17 @@ void Server::enqueue(Station& station) {
     local_.push(&station);
 }
 
-bool Server::hand_over(Inlet& inlet, Block* block) noexcept {
-    if (handed_ != nullptr || !inlet.station->expect_buffer()) return false;
-    handed_to_ = &inlet;
+bool Server::hand_over(Link& link, Block* block) noexcept {
+    if (handed_ != nullptr || !link.to->station->expect_buffer()) return false;
+    handed_by_ = &link;
     handed_ = block;
     return true;
 }
 
 void Server::run_handed_over() {
     while (handed_ != nullptr) {
-        Inlet& inlet = *handed_to_;
-        inlet.station->fire_with(inlet, std::exchange(handed_, nullptr));
+        Link& link = *handed_by_;
+        link.to->station->fire_with(link, std::exchange(handed_, nullptr));
     }
 }
 
@@ -58,6 +58,7 @@ void Server::run_one(Station& station) {
     } else {
         bool more = false;
         bool moved = false;
+        if (station.timed() && station.ready_at != 0) station.note_ready();
         do {
             station.accept_box();
             moved = station.moving;

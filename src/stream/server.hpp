@@ -15,7 +15,7 @@ namespace penstock::streaming {
 class RunCore;
 class Station;
 struct Block;
-struct Inlet;
+struct Link;
 
 class Server {
   public:
@@ -39,7 +39,7 @@ class Server {
     /// The station will fire with this buffer when the firing under way has ended, before anything else: a fused stream. Not inside that
     /// firing: calls nested so deep outrun the processor's memory of return addresses (`./bench hop`: 50 ns a hop, not 15). False when
     /// something forbids it.
-    bool hand_over(Inlet& inlet, Block* block) noexcept;
+    bool hand_over(Link& link, Block* block) noexcept;
     void run_handed_over();
 
     /// Runs what there is for this thread alone.
@@ -82,7 +82,7 @@ class Server {
     unsigned picks_ = 0;
     RingQueue<Station*> local_;
     Station* next_ = nullptr;
-    Inlet* handed_to_ = nullptr;
+    Link* handed_by_ = nullptr;
     Block* handed_ = nullptr;
     std::vector<Station*> fresh_;
     alignas(64) std::atomic<int> active_{0};

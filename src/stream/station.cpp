@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "penstock/clock.hpp"
+#include "penstock/spread.hpp"
 #include "penstock/stream_error.hpp"
 #include "stream/run_core.hpp"
 #include "stream/server.hpp"
@@ -43,6 +44,8 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
         outlet.pool = new Pool(*this, options.pool);
         port->outlet = &outlet;
     }
+    for (Spread* const spread : filter_->spreads) spread->station_ = this;
+    tasks_done.kind = MailKind::tasks;
     source_ = inlets.empty();
 }
 
@@ -86,6 +89,7 @@ bool Station::accept(Mail* mail) {
             run.stir();
             return !last;
         }
+        case MailKind::tasks: complete_spread(); break;
         case MailKind::nudge: nudged.store(false, std::memory_order_release); break;
         case MailKind::visit:
             visited.store(false, std::memory_order_release);
@@ -143,6 +147,8 @@ void Station::arrive(Link& link, Mail* mail) {
         return;
     }
     const Waiting waiting{static_cast<Block*>(mail), &link};
+    count(link.buffers_through);
+    count(link.bytes_through, waiting.block->bytes);
     if (ended_) return drop(inlet, waiting);
     if (inlet.ordered) [[unlikely]] return put_in_order(inlet, waiting);
     if (mail->kind == MailKind::skip) [[unlikely]] return pass_skip(inlet, waiting);
@@ -257,11 +263,11 @@ bool Station::work(int most) {
 
 Station::Next Station::next() {
     const auto waits = [this](Doing what) {
-        doing.store(what, std::memory_order_relaxed);
+        turn_to(what);
         return Next::nothing;
     };
     if (ended_) return waits(Doing::ended);
-    if (spread.load(std::memory_order_acquire) != 0) return waits(Doing::waits_for_tasks);
+    if (spreading) [[unlikely]] return waits(Doing::waits_for_tasks);
     if (stopping) [[unlikely]] return Next::close;
     if (held) return waits(Doing::held);  // nor does it send what it holds back
     if (!started_) [[unlikely]] return Next::start;
@@ -325,21 +331,36 @@ bool Station::inputs_over() const noexcept {
     return !any_open || (!on_any_input_ && required_over);
 }
 
-void Station::fire_with(Inlet& inlet, Block* block) {
+void Station::fire_with(Link& link, Block* block) {
+    Inlet& inlet = *link.to;
     inlet.hand = block;
+    count(link.buffers_through);
+    count(link.bytes_through, block->bytes);
     fire();
     if (inlet.hand != nullptr) [[unlikely]] {  // it threw before it read
         count(dropped);
         give_back(std::exchange(inlet.hand, nullptr));
     }
-    bool plain = !over_ && !stopping && !held && events_.empty() && spread.load(std::memory_order_relaxed) == 0 && inlet.queue.empty();
+    bool plain = !over_ && !stopping && !held && events_.empty() && !spreading && inlet.queue.empty();
     for (const auto& outlet : outlets) plain = plain && outlet->pending.empty() && !outlet->closing;
     if (plain) waits_plainly_ = true;
     else home_.load(std::memory_order_relaxed)->enqueue(*this);
 }
 
+/// What it does from now on; how long it did what it did before is added up.
+void Station::turn_to(Doing what) {
+    if (timed_) {
+        const auto now = Clock::ticks();
+        if (since_ != 0) count(ticks_in_[static_cast<std::size_t>(doing.load(std::memory_order_relaxed))], now - since_);
+        since_ = now;
+    }
+    doing.store(what, std::memory_order_relaxed);
+}
+
+void Station::note_ready() { count(ticks_ready, Clock::ticks() - std::exchange(ready_at, 0)); }
+
 void Station::fire() {
-    doing.store(Doing::firing, std::memory_order_relaxed);
+    turn_to(Doing::firing);
     const std::uint64_t begin = --until_sample_ == 0 ? Clock::ticks() : 0;
     taken_in_firing_ = 0;
     bool failed = false;
@@ -355,7 +376,8 @@ void Station::fire() {
     count(firings);
     if (failed && taken_in_firing_ == 0) [[unlikely]] drop_one_of_each();
     if (several_copies) [[unlikely]] pass_on_order();
-    if (loop != nullptr && taken_in_firing_ != 0) [[unlikely]] run_.leave_loop(*loop, taken_in_firing_);
+    if (spreading) [[unlikely]] loop_tokens_ = taken_in_firing_, leave_task();
+    else if (loop != nullptr && taken_in_firing_ != 0) [[unlikely]] run_.leave_loop(*loop, taken_in_firing_);
 }
 
 /// A firing of one of several copies that wrote nothing still has its turn in the order.
@@ -394,6 +416,8 @@ void Station::sample_end(std::uint64_t begin) {
     const auto end = Clock::ticks();
     until_sample_ = firings_a_sample;
     constexpr double burst_ns = 2'000;
+    timed_ = Clock::nanoseconds(end - begin) >= 1'000;
+    if (!timed_) since_ = 0;
     burst_ = std::clamp(static_cast<int>(burst_ns / std::max(Clock::nanoseconds(end - begin), 1.0)), 1, 16);
     count(service_ticks, end - begin);
     count(sampled);

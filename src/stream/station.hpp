@@ -5,10 +5,12 @@
 // has a mail box, and whoever finds the box at rest has it queued (mail.hpp). What is for other threads to see is atomic.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -153,7 +155,7 @@ class Station {
     /// Could it fire at once if a buffer came? Then it will: the caller comes with one.
     bool expect_buffer() noexcept { return std::exchange(waits_plainly_, false); }
     /// Fires with the buffer that it was told to expect.
-    void fire_with(Inlet& inlet, Block* block);
+    void fire_with(Link& link, Block* block);
     /// The station has nothing to do now; false: mail has come meanwhile. Only for stations without a home.
     bool rest() noexcept { return box.rest(); }
     void fail(std::exception_ptr cause);
@@ -165,6 +167,12 @@ class Station {
     void discard_waiting();
     /// Gets a buffer that waited at a filter whose place it takes.
     void inherit(Inlet& inlet, Block* block);
+    /// Ticks that were spent so, over all times that were measured.
+    std::uint64_t ticks_spent(Doing what) const noexcept { return ticks_in_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed); }
+    bool timed() const noexcept { return timed_; }
+    void note_ready();
+    std::uint64_t ready_at = 0;                   ///< tick at which it was made ready; whoever has its turn
+    std::atomic<std::uint64_t> ticks_ready{0};    ///< between being ready and being run
     /// A source gives no more: it ends when what it has written has gone.
     void end_source() noexcept { over_ = over_ || source_; }
     /// Has nothing of what was sent to it still to be handled? For reports.
@@ -187,6 +195,7 @@ class Station {
     std::atomic<bool> stop_sent{false};
     bool queued = false;          ///< home's thread: in its list
     bool held = false;            ///< does not fire
+    std::atomic<bool> retired{false};  ///< taken out by an edit: gets no more events
     bool external = false;        ///< the program's own end of a stream: never fires
     bool stopping = false;
     bool moving = false;          ///< goes to next_home as soon as whoever runs it lets go of it
@@ -206,8 +215,14 @@ class Station {
     std::atomic<std::uint64_t> posted{0};        ///< errands and events that were sent to it
     std::recursive_mutex program;                ///< the program's own end: which of its threads acts as the station
 
-    /// Tasks that the last firing issued and that have not completed.
-    std::atomic<std::uint32_t> spread{0};
+    // ---- a firing that goes on as tasks (spread.cpp) ----
+    std::atomic<std::uint32_t> tasks_left{0};  ///< the firing itself counts as one until it returns
+    bool spreading = false;                    ///< from the first task of a firing until tasks_done has arrived
+    Mail tasks_done{};                         ///< sent once for each such firing, by whoever was the last
+    std::vector<std::shared_ptr<void>> kept;   ///< until then
+    std::mutex task_failure_lock;
+    std::exception_ptr task_failure;           ///< of the first task that threw
+    void leave_task();
 
     // ---- for the ports, during a firing ----
     Block* take(Inlet& inlet);
@@ -224,6 +239,8 @@ class Station {
     bool inputs_over() const noexcept;
     void fire();
     void start();
+    void turn_to(Doing what);
+    void complete_spread();
     void handle_event();
     void end_of_inputs();
     void accept_in_turn(Link& link, Mail* mail);
@@ -250,6 +267,10 @@ class Station {
     bool ended_ = false;
     bool source_ = false;
     bool over_ = false;      ///< the filter said that it has ended
+    bool timed_ = false;          ///< its firings are long enough for two looks at the clock
+    std::uint64_t since_ = 0;     ///< tick at which what it does now began
+    std::array<std::atomic<std::uint64_t>, 8> ticks_in_{};
+    std::uint32_t loop_tokens_ = 0;  ///< to be given back when the tasks of the firing have completed
     bool waits_plainly_ = false;  ///< for input, and for nothing else: it can fire as soon as there is some
     std::uint32_t taken_in_firing_ = 0;
     std::uint32_t until_sample_ = 1;

@@ -1,0 +1,54 @@
+// stream layer: what a run has done so far, filter by filter and stream by stream, and the graph as a drawing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace penstock {
+
+/// All copies of a filter together.
+struct FilterStatistics {
+    std::string name;
+    int copies = 0;
+    std::uint64_t firings = 0;
+    std::uint64_t failures = 0;   ///< firings that threw
+    std::uint64_t dropped = 0;    ///< buffers that were sent to it and never read
+    std::uint64_t waiting = 0;    ///< buffers at its inputs now
+    std::uint64_t held_back = 0;  ///< buffers that it has written and that no sink has room for, now
+    double rate = 0;              ///< firings a second
+    double service_us = 0;        ///< a firing, on average over those that were timed (one in 64); 0: none was
+    double load = 0;              ///< of one processor, for each copy: rate times service
+    // Shares of the time since the run began, over the copies; for filters whose firings take a microsecond or more, else 0.
+    double waits_for_input = 0;
+    double waits_for_output = 0;  ///< room in a stream, or a buffer of its own pool
+    double waits_for_target = 0;  ///< it could fire, and no target was free
+};
+
+struct StreamStatistics {
+    std::string from;  ///< "filter.port"
+    std::string to;
+    std::uint64_t buffers = 0;  ///< that have arrived
+    std::uint64_t dropped = 0;  ///< for lack of room
+    double rate = 0;            ///< buffers a second
+    double bytes_rate = 0;      ///< bytes a second
+};
+
+struct RunStatistics {
+    double seconds = 0;
+    std::vector<FilterStatistics> filters;
+    std::vector<StreamStatistics> streams;
+    /// The filter with the highest load for each copy: who wants the whole to go faster begins there. Empty when nothing was timed yet.
+    std::string bottleneck;
+    std::uint64_t lost = 0;  ///< buffers that waited at filters which were taken out, and that nobody could take
+
+    /// A table for people.
+    std::string text() const;
+};
+
+struct GraphDescription;
+
+/// The graph in the language of graphviz (`dot -Tsvg`), with its figures where there are some.
+std::string drawing_of(const GraphDescription& graph, const RunStatistics* figures = nullptr);
+
+}  // namespace penstock

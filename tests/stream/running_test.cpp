@@ -1,0 +1,187 @@
+// What a running graph tells and is told: statistics, events, firings that go on as tasks.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "penstock/graph.hpp"
+#include "penstock/machine.hpp"
+#include "penstock/spread.hpp"
+
+using namespace penstock;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Numbers {
+    Output<int> out{"out"};
+    int count;
+    int next = 0;
+    explicit Numbers(int n) : count(n) {}
+    bool operator()() {
+        if (next == count) return false;
+        auto buffer = out.make(64);
+        std::iota(buffer.edit().begin(), buffer.edit().end(), next++);
+        out.write(std::move(buffer));
+        return true;
+    }
+};
+
+/// Adds `more` to each value, in tasks.
+struct AddInTasks {
+    Input<int> in{"in"};
+    Output<int> out{"out"};
+    Spread tasks;
+    int more = 1;
+    int fails_at = -1;
+    int fired = 0;
+    void operator()() {
+        const auto& from = tasks.keep(in.read());
+        auto to = out.make(from.size());
+        const bool fails = fired++ == fails_at;
+        tasks.for_each(from.size(), [x = from.span(), y = to.edit(), add = more, fails](std::size_t i) {
+            if (fails && i == 7) throw std::runtime_error("the seventh");
+            y[i] = x[i] + add;
+        }, 16);
+        out.write(std::move(to));
+    }
+};
+
+struct Sum {
+    Input<int> in{"in"};
+    long sum = 0;
+    int count = 0;
+    void operator()() {
+        const auto buffer = in.read();
+        sum += std::accumulate(buffer.span().begin(), buffer.span().end(), 0L);
+        ++count;
+    }
+};
+
+struct Slow {
+    Input<int> in{"in"};
+    Output<int> out{"out"};
+    std::vector<std::string> events;
+    void operator()() {
+        const auto until = std::chrono::steady_clock::now() + 20us;
+        while (std::chrono::steady_clock::now() < until) {}
+        out.write(in.read());
+    }
+    void on_event(const Event& event) { events.push_back(event.name); }
+};
+
+long sum_of(int buffers, int more) {
+    long sum = 0;
+    for (int i = 0; i < buffers; ++i)
+        for (int j = 0; j < 64; ++j) sum += i + j + more;
+    return sum;
+}
+
+}  // namespace
+
+TEST(Spread, outputs_are_sent_when_the_last_task_of_the_firing_has_completed) {
+    for (const int targets : {0, 1, 2}) {
+        Machine machine{{.targets = targets}};
+        Graph graph;
+        auto& numbers = graph.add<Numbers>("numbers", {}, 500);
+        auto& add = graph.add<AddInTasks>("add");
+        auto& sum = graph.add<Sum>("sum");
+        graph.connect(numbers.out, add.in);
+        graph.connect(add.out, sum.in);
+        auto run = graph.start(machine);
+        run.finish();
+        EXPECT_EQ(sum.count, 500);
+        EXPECT_EQ(sum.sum, sum_of(500, 1));
+    }
+}
+
+TEST(Spread, a_task_that_throws_fails_its_firing) {
+    Machine machine{{.targets = 2}};
+    Graph graph;
+    auto& numbers = graph.add<Numbers>("numbers", {}, 20);
+    auto& add = graph.add<AddInTasks>("add", {.on_failure = OnFailure::go_on});
+    add.fails_at = 5;
+    auto& sum = graph.add<Sum>("sum");
+    graph.connect(numbers.out, add.in);
+    graph.connect(add.out, sum.in);
+    auto run = graph.start(machine);
+    try {
+        run.finish();
+        FAIL() << "the failure was lost";
+    } catch (const FilterFailed& failure) {
+        EXPECT_EQ(failure.filter(), "add");
+        EXPECT_NE(std::string(failure.what()).find("the seventh"), std::string::npos);
+    }
+}
+
+TEST(Spread, tasks_outside_a_firing_are_refused) {
+    AddInTasks lonely;
+    EXPECT_THROW(lonely.tasks.call([] {}), UsageError);
+}
+
+TEST(Statistics, count_what_was_done_and_name_the_bottleneck) {
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    auto& numbers = graph.add<Numbers>("numbers", {}, 2'000);
+    auto& slow = graph.add<Slow>("slow");
+    auto& sum = graph.add<Sum>("sum");
+    graph.connect(numbers.out, slow.in);
+    graph.connect(slow.out, sum.in);
+    auto run = graph.start(machine);
+    run.finish();
+    const auto figures = run.statistics();
+    ASSERT_EQ(figures.filters.size(), 3u);
+    for (const auto& filter : figures.filters) EXPECT_GE(filter.firings, 2'000u) << filter.name;
+    ASSERT_EQ(figures.streams.size(), 2u);
+    EXPECT_EQ(figures.streams[0].buffers, 2'000u);
+    EXPECT_EQ(figures.bottleneck, "slow");
+    EXPECT_NE(figures.text().find("bottleneck: slow"), std::string::npos);
+    EXPECT_NE(drawing_of(run.description(), &figures).find("\"slow\" -> \"sum\""), std::string::npos);
+}
+
+TEST(Events, are_handled_between_firings_in_the_order_in_which_they_came) {
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    auto& writer = graph.add_writer<int>("writer");
+    auto& slow = graph.add<Slow>("slow");
+    auto& sum = graph.add<Sum>("sum");
+    graph.connect(writer.output, slow.in);
+    graph.connect(slow.out, sum.in);
+    auto run = graph.start(machine);
+    std::vector<std::string> sent;
+    const int value[1] = {1};
+    for (int i = 0; i < 100; ++i) {
+        sent.push_back("event " + std::to_string(i));
+        run.send({sent.back()}, i % 2 == 0 ? "slow" : "");
+        writer.write(value);
+    }
+    EXPECT_THROW(run.send({"nothing"}, "sum"), UsageError);
+    run.finish();
+    EXPECT_EQ(slow.events, sent);
+    EXPECT_EQ(sum.count, 100);
+    EXPECT_THROW(run.send({"late"}), RunEnded);
+}
+
+TEST(Events, can_be_sent_later_and_again) {
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    auto& writer = graph.add_writer<int>("writer");
+    auto& slow = graph.add<Slow>("slow");
+    auto& reader = graph.add_reader<int>("reader");
+    graph.connect(writer.output, slow.in);
+    graph.connect(slow.out, reader.input);
+    auto run = graph.start(machine);
+    run.send_after(1ms, {"tick"}, "slow", 1ms);
+    const int value[1] = {1};
+    for (int i = 0; i < 20; ++i) {
+        writer.write(value);
+        ASSERT_TRUE(reader.read().has_value());
+        std::this_thread::sleep_for(1ms);
+    }
+    run.finish();
+    EXPECT_GE(slow.events.size(), 3u);
+}
