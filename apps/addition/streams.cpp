@@ -13,10 +13,11 @@ namespace {
 struct ReadRows {
     Output<float> rows{"rows"};
     Source matrix;
-    std::size_t at_once, next = 0;
+    std::size_t at_once, passes, next = 0;
 
-    ReadRows(Source of, std::size_t rows_a_buffer) : matrix{of}, at_once{rows_a_buffer} {}
+    ReadRows(Source of, std::size_t rows_a_buffer, std::size_t times) : matrix{of}, at_once{rows_a_buffer}, passes{times} {}
     bool operator()() {
+        if (next == matrix.extent(0) && --passes > 0) next = 0;
         if (next == matrix.extent(0)) return false;
         auto buffer = rows.make(std::min(at_once, matrix.extent(0) - next), matrix.extent(1));
         read_rows(matrix, next, buffer.edit_image());
@@ -49,24 +50,24 @@ struct PlaceRows {
     PlaceRows(view<float, 2> to, std::size_t rows_a_buffer) : sum{to}, at_once{rows_a_buffer} {}
     void operator()() {
         const auto buffer = rows.read();
-        place_rows(buffer.image(), buffer.tags().sequence * at_once, sum);
+        place_rows(buffer.image(), buffer.tags().sequence % parts(sum.extent(0), at_once) * at_once, sum);
     }
 };
 
 }  // namespace
 
 void read_rows(Source matrix, std::size_t first, view<float, 2> buffer) {
-    for (std::size_t i = 0; i < buffer.extent(0); ++i) std::ranges::copy(matrix.row(first + i), buffer.row(i).begin());
+    for (std::size_t i = 0; i < buffer.extent(0); ++i) std::copy_n(matrix.row(first + i).data(), buffer.extent(1), buffer.row(i).data());
 }
 
 void place_rows(Source buffer, std::size_t first, view<float, 2> sum) {
-    for (std::size_t i = 0; i < buffer.extent(0); ++i) std::ranges::copy(buffer.row(i), sum.row(first + i).begin());
+    for (std::size_t i = 0; i < buffer.extent(0); ++i) std::copy_n(buffer.row(i).data(), buffer.extent(1), sum.row(first + i).data());
 }
 
-void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copies, Machine& machine) {
+void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copies, Machine& machine, std::size_t passes) {
     Graph graph;
-    auto& first = graph.add<ReadRows>("read a", {}, a, rows);
-    auto& second = graph.add<ReadRows>("read b", {}, b, rows);
+    auto& first = graph.add<ReadRows>("read a", {}, a, rows, passes);
+    auto& second = graph.add<ReadRows>("read b", {}, b, rows, passes);
     auto& add = graph.add<Add>("add", {.copies = copies});
     auto& place = graph.add<PlaceRows>("place", {}, sum, rows);
     // In turn, so that the same copy gets the buffers of both matrices with the same rows.

@@ -8,8 +8,9 @@
 
 namespace penstock::apps::addition {
 
-/// `rows` a buffer, the last one perhaps fewer; so many copies of the filter that adds. Waits for the result.
-void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copies, Machine& machine);
+/// `rows` a buffer, the last one perhaps fewer; so many copies of the filter that adds. Waits for the result, which is computed `passes`
+/// times, as if the matrices were the first of many.
+void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copies, Machine& machine, std::size_t passes = 1);
 
 /// The same without streams, on one thread: reads into two buffers, adds into a third, puts that into the result.
 void copied(Source a, Source b, view<float, 2> sum, std::size_t rows);

@@ -71,7 +71,7 @@ view<std::uint8_t, 2> place_of(const Tile& tile, const Picture& overview) {
 
 void draw_tile(const Tile& tile, view<const std::uint8_t, 2> small, const Picture& overview) {
     const auto to = place_of(tile, overview);
-    for (std::size_t i = 0; i < to.extent(0); ++i) std::ranges::copy(small.row(i), to.row(i).begin());
+    for (std::size_t i = 0; i < to.extent(0); ++i) std::copy_n(small.row(i).data(), to.extent(1), to.row(i).data());
 }
 
 void draw_class(const Tile& tile, std::uint32_t of_class, const Picture& overview) {

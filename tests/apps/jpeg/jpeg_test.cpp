@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <new>
 #include <vector>
 
 namespace {
@@ -63,6 +64,7 @@ TEST(Jpeg, what_is_no_picture_or_ends_early_is_refused_and_the_decoder_goes_on) 
     EXPECT_THROW(decoder.decode(std::span(jpeg).first(jpeg.size() / 2), shaped(found, {64, 64})), JpegError);
     EXPECT_THROW(decoder.decode(jpeg, shaped(found, {64, 32})), penstock::UsageError);
     EXPECT_THROW(decoder.size(jpeg, 3), penstock::UsageError);
+    EXPECT_THROW(decoder.decode(jpeg, [](PictureSize) -> view<std::uint8_t, 2> { throw std::bad_alloc(); }), std::bad_alloc);
     EXPECT_NO_THROW(decoder.decode(jpeg, shaped(found, {64, 64})));
     EXPECT_THROW(encode_jpeg(view<const std::uint8_t, 2>{rgb.data(), {0, 0}}), JpegError);
     EXPECT_THROW(encode_jpeg(view<const std::uint8_t, 2>{rgb.data(), {2, 3 * 65501}}), JpegError);
