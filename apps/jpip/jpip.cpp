@@ -84,7 +84,8 @@ void Mosaic::operator()() {
 
 double streams(const Films& films, int divisor, view<std::uint8_t, 3> result, Machine& machine, int copies) {
     Graph graph;
-    auto& decode = graph.add<Decode>("decode", {.copies = copies}, divisor);
+    // Few decoded frames at once: so a frame is shrunk while it is still in the cache.
+    auto& decode = graph.add<Decode>("decode", {.copies = copies, .pool = 2}, divisor);
     auto& shrink = graph.add<Shrink>("shrink", {.copies = copies}, static_cast<int>(smaller) / divisor);
     auto& mosaic = graph.add<Mosaic>("mosaic");
     auto& reader = graph.add_reader<std::uint8_t>("screen");

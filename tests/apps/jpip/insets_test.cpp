@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <bitset>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "penstock/machine.hpp"
@@ -46,6 +48,16 @@ TEST(Insets, every_screen_has_the_bits_of_what_it_says_that_it_shows) {
             EXPECT_EQ(seen & ~shown, 0u);
         }
     }
+}
+
+TEST(Insets, refuse_events_that_mean_nothing_to_them) {
+    using penstock::Event;
+    using Number = std::int64_t;
+    jpip::Insert insert{{}};
+    EXPECT_NO_THROW(insert.on_event({"show", Number{15}}));
+    EXPECT_NO_THROW(insert.on_event({"hide", Number{0}}));
+    for (const Event& event : {Event{"show", Number{16}}, Event{"hide", Number{-1}}, Event{"show", std::string{"3"}}, Event{"turn", Number{3}}})
+        EXPECT_THROW(insert.on_event(event), penstock::UsageError) << event.name;
 }
 
 }  // namespace
