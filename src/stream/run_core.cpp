@@ -99,13 +99,15 @@ void RunCore::send_turn(Station& station) {
 }
 
 void RunCore::resume(Server& server) {
-    server.begin();
+    if (!server.begin_resumption()) return;
     machine_.on(server.target()).call<&RunCore::go_on>(&server);
 }
 
 void RunCore::go_on(Server* server) {
     {
         const Server::Here here(*server);
+        server->begin();
+        server->end_resumption();
         server->drain();
     }
     server->end();

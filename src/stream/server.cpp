@@ -2,14 +2,20 @@
 
 #include <utility>
 
+#include "penstock/clock.hpp"
 #include "stream/run_core.hpp"
 #include "stream/station.hpp"
 
 namespace penstock::streaming {
 namespace {
 
-constexpr int turns_in_a_task = 256;   // then the target looks at its lanes and deques again
+constexpr double task_ns = 30'000;     // then the target looks at its lanes and deques again: mail for its other stations waits there
 constexpr unsigned picks_of_own = 16;  // then one from the run's queue, so that none waits for ever
+
+std::uint64_t end_of_task() noexcept {
+    static const double ticks_a_ns = 1 / Clock::nanoseconds(1);
+    return Clock::ticks() + static_cast<std::uint64_t>(task_ns * ticks_a_ns);
+}
 
 }  // namespace
 
@@ -87,21 +93,23 @@ void Server::share_fresh(Station& ran) {
 
 void Server::drain() {
     if (running_) return;  // the loop below this call will come to it
-    for (int turns = 0; turns < turns_in_a_task; ++turns) {
+    const auto end = end_of_task();
+    do {
         Station* const station = pick(Sources::own);
         if (station == nullptr) return;
         run_one(*station);
-    }
+    } while (Clock::ticks() < end);
     hand_back();
     if (!local_.empty()) run_.resume(*this);
 }
 
 bool Server::serve() {
-    for (int turns = 0; turns < turns_in_a_task; ++turns) {
+    const auto end = end_of_task();
+    do {
         Station* const station = pick(Sources::all);
         if (station == nullptr) return true;
         run_one(*station);
-    }
+    } while (Clock::ticks() < end);
     hand_back();
     if (!local_.empty()) run_.resume(*this);
     return false;

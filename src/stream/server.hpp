@@ -55,6 +55,9 @@ class Server {
     /// A task of this server is at work, or on its way, so the run must not end. Called by the server's own thread.
     void begin() noexcept { active_.store(active_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
     void end() noexcept { active_.store(active_.load(std::memory_order_relaxed) - 1, std::memory_order_release); }
+    /// One task that goes on where the last one stopped is enough. False when there is one already.
+    bool begin_resumption() noexcept { return !resuming_ && (begin(), resuming_ = true); }
+    void end_resumption() noexcept { resuming_ = false, end(); }
     bool active() const noexcept { return active_.load(std::memory_order_acquire) != 0; }
 
     /// For the length of a task: the thread's server.
@@ -79,6 +82,7 @@ class Server {
     RunCore& run_;
     int target_;
     bool running_ = false;
+    bool resuming_ = false;
     unsigned picks_ = 0;
     RingQueue<Station*> local_;
     Station* next_ = nullptr;

@@ -5,6 +5,7 @@
 // has a mail box, and whoever finds the box at rest has it queued (mail.hpp). What is for other threads to see is atomic.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -180,7 +181,8 @@ class Station {
     /// Any thread: is one of the two on its way?
     bool awaited() const noexcept { return visited.load(std::memory_order_acquire) || nudged.load(std::memory_order_acquire); }
     /// Firings in a row: about two microseconds of them.
-    int burst() const noexcept { return burst_; }
+    int burst() const noexcept { return fuses ? std::min(burst_, 2) : burst_; }
+    bool fuses = false;  ///< others fire behind each of its firings
 
     std::vector<std::unique_ptr<Inlet>> inlets;
     std::vector<std::unique_ptr<Outlet>> outlets;

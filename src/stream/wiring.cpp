@@ -87,6 +87,7 @@ Link* Wiring::only_sink_to_fuse(const Model& model, const Outlet& outlet) const 
 }
 
 void Wiring::set_branches(const Model& model, std::uint64_t filter, Station& station) const {
+    station.fuses = false;
     for (auto& outlet : station.outlets) {
         std::map<std::string, Branch> branches;
         for (const auto& stream : model.streams) {
@@ -103,6 +104,7 @@ void Wiring::set_branches(const Model& model, std::uint64_t filter, Station& sta
             outlet->branches.push_back(std::move(branch));
         }
         outlet->fused = only_sink_to_fuse(model, *outlet);
+        station.fuses = station.fuses || outlet->fused != nullptr;
     }
 }
 
