@@ -46,13 +46,10 @@ void Change::make() {
     hold();
     join();
     empty_old_links();
-    retire();
     move();
-    give_back_to_writers();
     apply_settings();
-    take_over();
-    begin();
-    wait_for_retired([](const Station& station) { return station.several_copies; });
+    retire();
+    go_on();
     {
         const std::lock_guard lock(core_.structure);
         state_.model = wished_;
@@ -174,6 +171,7 @@ void Change::join() {
 
 /// By a link that its source does not write to any more.
 void Change::wait_for_mail_of(Link& link) {
+    if (!arrived_.insert(&link).second) return;
     core_.help_until([&link] { return link.accepted.load(std::memory_order_acquire) == link.announced.load(std::memory_order_acquire); }, "an edit",
                      false);
     if (!retires(link.to->station)) core_.do_at(*link.to->station, [this, &link](Station&) { stop_using(link); });
@@ -199,24 +197,6 @@ void Change::stop_using(Link& link) {
 
 void Change::retire() {
     for (const auto& [station, removal] : retiring_) retire_one(*station, removal);
-    // Who writes to a filter of one copy goes on when that has written its last, so that nothing is overtaken. Several copies overtake one
-    // another anyway, and where their order is restored they may wait for what was handed back.
-    wait_for_retired([](const Station& station) { return !station.several_copies; });
-}
-
-void Change::wait_for_retired(const std::function<bool(const Station&)>& which) {
-    for (const auto& [station, removal] : retiring_) {
-        Station* const old = station;
-        if (!which(*old)) continue;
-        core_.help_until(
-            [old] {
-                if (old->external) attend_program_end(*old);
-                return old->ended();
-            },
-            "an edit", false);
-    }
-    for (const auto& [name, link] : old_links_)
-        if (!sources_.contains(link->from->station) && which(*link->from->station)) wait_for_mail_of(*link);
 }
 
 void Change::retire_one(Station& station, Removal removal) {
@@ -262,27 +242,35 @@ Station* Change::heir_of(const Station& retired) const {
     return crew == wiring_.crews.end() || crew->second.empty() ? nullptr : crew->second.front();
 }
 
-void Change::give_back_to_writers() {
-    std::map<Outlet*, std::vector<Block*>> by_writer;
+void Change::give_back_to(Station& source) {
+    std::map<Outlet*, std::vector<Block*>> by_outlet;
+    std::erase_if(returned_, [&](const Returned& returned) {
+        Outlet* const writer = writer_of(returned);
+        if (writer == nullptr || writer->station != &source) return false;
+        by_outlet[writer].push_back(returned.block);
+        return true;
+    });
+    for (auto& [outlet, blocks] : by_outlet) {
+        std::stable_sort(blocks.begin(), blocks.end(), [](const Block* a, const Block* b) { return a->written < b->written; });
+        core_.do_at(source, [out = outlet, &list = blocks](Station&) { out->take_back(list); });
+    }
+}
+
+/// What no writer is there for any more.
+void Change::give_back_to_heirs() {
     for (const auto& returned : returned_) {
-        if (Outlet* const writer = writer_of(returned)) {
-            by_writer[writer].push_back(returned.block);
-        } else if (Station* const heir = heir_of(*returned.inlet->station)) {
-            const auto inlet = std::find_if(heir->inlets.begin(), heir->inlets.end(),
-                                            [&](const auto& each) { return each->port->name() == returned.inlet->port->name(); });
-            const auto take = [&](Station& each) { each.inherit(**inlet, returned.block); };
-            if (is_fresh(heir)) take(*heir);
-            else core_.do_at(*heir, take);
+        Station* const heir = heir_of(*returned.inlet->station);
+        const auto same = [&](const auto& each) { return each->port->name() == returned.inlet->port->name(); };
+        Inlet* to = nullptr;
+        if (heir != nullptr)
+            if (const auto inlet = std::find_if(heir->inlets.begin(), heir->inlets.end(), same); inlet != heir->inlets.end()) to = inlet->get();
+        if (to != nullptr) {
+            core_.do_at(*heir, [&](Station& each) { each.inherit(*to, returned.block); });
         } else {
-            ++lost_;
+            core_.count_lost(1);
             give_back(returned.block);
         }
     }
-    for (auto& [outlet, blocks] : by_writer) {
-        std::stable_sort(blocks.begin(), blocks.end(), [](const Block* a, const Block* b) { return a->written < b->written; });
-        core_.do_at(*outlet->station, [out = outlet, &list = blocks](Station&) { out->take_back(list); });
-    }
-    core_.count_lost(lost_);
 }
 
 // ---- move, begin ----
@@ -291,8 +279,11 @@ void Change::move() {
     const auto moved = [this](const Station* station) {
         return std::any_of(moves_.begin(), moves_.end(), [&](const auto& each) { return each.first == station; });
     };
+    // Of links that go, too: who reads there may be elsewhere from now on.
     const auto set_local = [&](bool allowed) {
-        for (const auto& [name, link] : wiring_.links) {
+        auto links = old_links_;
+        links.insert(links.end(), wiring_.links.begin(), wiring_.links.end());
+        for (const auto& [name, link] : links) {
             if (!moved(link->from->station) && !moved(link->to->station)) continue;
             Link* const each = link;
             const bool local = allowed && each->from->station->home() != nullptr && each->from->station->home() == each->to->station->home();
@@ -330,22 +321,80 @@ void Change::apply_settings() {
             }
 }
 
-void Change::take_over() {
-    for (const auto& removal : wished_.removals) {
-        if (!removal.take_over) continue;
-        wait_for_retired([&](const Station& station) { return station.several_copies && station.filter_id() == removal.filter; });
-        removal.take_over();
+// Who writes to a filter of one copy goes on when that has written its last, so that nothing is overtaken; not later, because what retires may
+// have to get rid of its last buffers by way of those that were held. Several copies overtake one another anyway.
+void Change::go_on() {
+    std::set<Station*> held = sources_;
+    std::set<Station*> waiting(fresh_.begin(), fresh_.end());
+    const auto ended = [](const Station* station) { return station->ended(); };
+    const auto ready_to_write = [&](Station* source) {
+        const bool sinks_begun = std::none_of(new_links_.begin(), new_links_.end(), [&](const auto& entry) {
+            return entry.second->from->station == source && waiting.contains(entry.second->to->station);
+        });
+        return sinks_begun && std::all_of(old_links_.begin(), old_links_.end(), [&](const auto& entry) {
+            const Station* const sink = entry.second->to->station;
+            return entry.second->from->station != source || !retires(sink) || sink->several_copies || ended(sink);
+        });
+    };
+    const auto ready_to_begin = [&](const Station* station) {
+        const auto removal = removal_before(*station);
+        return removal == nullptr || std::all_of(retiring_.begin(), retiring_.end(), [&](const auto& each) {
+            return each.first->filter_id() != removal->filter || ended(each.first);
+        });
+    };
+    for (;;) {
+        for (auto each = waiting.begin(); each != waiting.end();) {
+            if (!ready_to_begin(*each)) { ++each; continue; }
+            begin(**each);
+            each = waiting.erase(each);
+        }
+        for (auto each = held.begin(); each != held.end();) {
+            if (!ready_to_write(*each)) { ++each; continue; }
+            release(**each);
+            each = held.erase(each);
+        }
+        if (held.empty() && waiting.empty() && std::all_of(retiring_.begin(), retiring_.end(), [&](const auto& each) { return ended(each.first); })) break;
+        core_.help_until(
+            [&] {
+                state_.make_way();
+                return std::any_of(held.begin(), held.end(), ready_to_write) || std::any_of(waiting.begin(), waiting.end(), ready_to_begin) ||
+                       (held.empty() && waiting.empty() &&
+                        std::all_of(retiring_.begin(), retiring_.end(), [&](const auto& each) { return ended(each.first); }));
+            },
+            "an edit", false);
     }
+    for (const auto& [name, link] : old_links_)
+        if (!sources_.contains(link->from->station)) wait_for_mail_of(*link);
+    give_back_to_heirs();
 }
 
-void Change::begin() {
-    for (Station* const station : fresh_)
-        if (!station->external)
-            core_.do_at(*station, [this](Station& each) {
-                each.held = false;
-                each.stopping = each.stopping || core_.stopping();
-            });
-    for (Station* const station : sources_) core_.do_at(*station, [](Station& each) { each.held = false; });
+const RemovalModel* Change::removal_before(const Station& fresh) const {
+    for (const auto& removal : wished_.removals)
+        if (removal.successor == fresh.filter_id()) return &removal;
+    return nullptr;
+}
+
+void Change::begin(Station& fresh) {
+    if (const auto* const removal = removal_before(fresh)) {
+        // What the predecessor wrote last has arrived before its successor writes.
+        for (const auto& [name, link] : old_links_)
+            if (link->from->station->filter_id() == removal->filter) wait_for_mail_of(*link);
+        if (removal->take_over && fresh.copy() == 0) removal->take_over();
+    }
+    if (fresh.external) return;
+    core_.do_at(fresh, [this](Station& each) {
+        each.held = false;
+        each.stopping = each.stopping || core_.stopping();
+    });
+}
+
+void Change::release(Station& source) {
+    for (const auto& [name, link] : old_links_)
+        if (link->from->station == &source && retires(link->to->station) && !link->to->station->several_copies)
+            for (const auto& [next_name, next] : old_links_)
+                if (next->from->station == link->to->station) wait_for_mail_of(*next);
+    give_back_to(source);
+    core_.do_at(source, [](Station& each) { each.held = false; });
 }
 
 /// Takes apart what retired, where nobody can touch it any more; the rest stays until the run ends.

@@ -18,9 +18,9 @@ namespace penstock::streaming {
 ///   hold      those whose outgoing streams change fire no more
 ///   join      sinks learn of their new links, then sources write to the new links and not to the old ones
 ///   empty     what is on its way by old links arrives
+///   move      stations go to their new targets, and settings change
 ///   retire    stations that are taken out work off, hand over or discard what waits at them, and end
-///   move      stations go to their new targets
-///   begin     new stations take over state and begin; those that were held go on
+///   go on     new stations take over state and begin, and those that were held go on, each as soon as those before it have ended
 class Change {
   public:
     Change(RunState& state, Model wished) : state_(state), core_(state.core), wiring_(state.wiring), old_(state.model), wished_(std::move(wished)) {}
@@ -46,18 +46,20 @@ class Change {
     void join();
     void empty_old_links();
     void retire();
-    void wait_for_retired(const std::function<bool(const Station&)>& which);
     void retire_one(Station& station, Removal removal);
     void take_waiting(Station& station);
-    void give_back_to_writers();
+    void give_back_to(Station& source);
+    void give_back_to_heirs();
+    const RemovalModel* removal_before(const Station& fresh) const;
+    void go_on();
+    void begin(Station& fresh);
+    void release(Station& source);
     Outlet* writer_of(const Returned& returned) const;
     Station* heir_of(const Station& retired) const;
     bool retires(const Station* station) const;
     bool is_fresh(const Station* station) const;
     void wait_for_mail_of(Link& link);
-    void take_over();
     void move();
-    void begin();
     void apply_settings();
     void forget();
     bool can_be_reclaimed(Station& station);
@@ -75,7 +77,7 @@ class Change {
     std::set<Station*> sources_;  ///< that stay, and whose streams change
     std::vector<std::pair<Station*, Server*>> moves_;
     std::vector<Returned> returned_;
-    std::uint64_t lost_ = 0;
+    std::set<Link*> arrived_;  ///< what was on its way by these links has come
 };
 
 }  // namespace penstock::streaming

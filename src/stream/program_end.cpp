@@ -42,6 +42,12 @@ void attend_program_end(Station& station) {
     if (station.inlets[0]->open_links == 0 && !station.over()) station.end_reader();
 }
 
+void make_way_at(Station& station) {
+    attend_program_end(station);
+    const std::unique_lock lock(station.program, std::try_to_lock);
+    if (lock.owns_lock()) station.free_room();
+}
+
 void close_program_end(Station& station) {
     const std::lock_guard lock(station.program);
     if (station.ended()) return;

@@ -125,6 +125,13 @@ void RunState::attend_program_ends() {
         if (station->external) attend_program_end(*station);
 }
 
+void RunState::make_way() {
+    const std::unique_lock lock(core.structure, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    for (const auto& station : core.stations)
+        if (station->external) make_way_at(*station);
+}
+
 void RunState::edit(const std::function<void(Edit&)>& describe) {
     const std::lock_guard lock(editing);
     Edit edit(std::make_unique<Model>(model));

@@ -33,6 +33,8 @@ struct RunState {
 
     /// Takes in what has come to the program's own ends; ends those that have nothing to come.
     void attend_program_ends();
+    /// Takes what has come to the program's own reading ends out of the streams' room, because the program waits for an edit and does not read.
+    void make_way();
     /// Checks the edit, then makes it. Not inside a filter.
     void edit(const std::function<void(Edit&)>& describe);
     /// Has it made by the run's own thread.

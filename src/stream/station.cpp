@@ -397,6 +397,12 @@ void Station::discard_waiting() {
     }
 }
 
+void Station::free_room() {
+    for (auto& inlet : inlets)
+        for (std::size_t i = 0; i < inlet->queue.size(); ++i)
+            credit(*inlet, std::exchange(inlet->queue[i].link, nullptr), inlet->queue[i].block->bytes);
+}
+
 void Station::inherit(Inlet& inlet, Block* block) {
     if (block->kind == MailKind::skip) return give_back(block);
     inlet.queue.push({block, nullptr});

@@ -166,6 +166,8 @@ class Station {
     void end_reader();
     bool over() const noexcept { return over_; }
     void discard_waiting();
+    /// What waits at its inputs takes no room in the streams any more.
+    void free_room();
     /// Gets a buffer that waited at a filter whose place it takes.
     void inherit(Inlet& inlet, Block* block);
     /// Ticks that were spent so, over all times that were measured.

@@ -207,6 +207,57 @@ TEST(Edits, a_filter_may_ask_to_be_replaced_itself) {
     EXPECT_EQ(check.out_of_order, 0u);
 }
 
+TEST(Edits, filters_that_follow_one_another_are_taken_out_together) {
+    for (const auto removal : {Removal::finish, Removal::hand_over, Removal::discard}) {
+        Machine machine{{.targets = 2}};
+        std::atomic<bool> enough{false};
+        Graph graph;
+        auto& count = graph.add<Count>("count", {}, &enough);
+        auto& check = graph.add<Check>("check");
+        auto* from = &count.out;
+        for (const char* name : {"a", "b", "c", "d"}) {
+            auto& pass = graph.add<Pass>(name);
+            graph.connect(*from, pass.in, {.capacity = 2});
+            from = &pass.out;
+        }
+        graph.connect(*from, check.in, {.capacity = 2});
+        auto run = graph.start(machine);
+        while (check.arrived.load() < 100) std::this_thread::yield();
+        run.edit([&](Edit& edit) {
+            edit.remove("a", removal);
+            edit.remove("c", removal);
+            edit.connect("count.out", "b.in");
+            edit.connect("b.out", "d.in");
+        });
+        enough = true;
+        run.finish();
+        if (removal != Removal::discard) {
+            EXPECT_EQ(check.count, count.next);
+            EXPECT_EQ(check.out_of_order, 0u);
+        }
+        EXPECT_EQ(check.twice, 0u);
+    }
+}
+
+TEST(Edits, a_program_that_does_not_read_while_it_edits_is_no_hindrance) {
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    std::atomic<bool> enough{false};
+    auto& count = graph.add<Count>("count", {}, &enough);
+    auto& pass = graph.add<Pass>("pass");
+    auto& reader = graph.add_reader<std::uint64_t>("reader");
+    graph.connect(count.out, pass.in, {.capacity = 2});
+    graph.connect(pass.out, reader.input, {.capacity = 2});
+    auto run = graph.start(machine);
+    while (run.statistics().filters[0].held_back == 0) std::this_thread::yield();
+    run.edit([&](Edit& edit) { edit.replace<Follow>(pass, Removal::finish); });
+    enough = true;
+    std::uint64_t next = 0;
+    while (const auto buffer = reader.read()) EXPECT_EQ((*buffer)[0], next++);
+    run.finish();
+    EXPECT_EQ(next, count.next);
+}
+
 TEST(Edits, thousands_at_random_lose_repeat_and_reorder_nothing) {
     const bool longer = std::getenv("PENSTOCK_LONG") != nullptr;
     Machine machine{{.targets = 2}};
