@@ -145,10 +145,10 @@ class Buffer {
         streaming::Block& own = block();
         if (values.size_bytes() > own.storage->capacity - own.bytes)
             streaming::throw_overrun(true, values.size_bytes(), own.storage->capacity - own.bytes);
-        const auto at = own.bytes;
+        (void)edit();
+        if (!values.empty()) std::memcpy(own.data + own.bytes, values.data(), values.size_bytes());
         own.bytes += values.size_bytes();
         own.extents[0] = size();
-        if (!values.empty()) std::memcpy(reinterpret_cast<std::byte*>(edit().data()) + at, values.data(), values.size_bytes());
     }
     void append(const T& value) { append(std::span<const T>(&value, 1)); }
     /// The bytes of a value of another type, for buffers of bytes. Throws BufferOverrun.

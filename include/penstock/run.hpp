@@ -89,7 +89,7 @@ class Run {
 
     /// Closes the program's own writing ends, and returns when all filters have ended, running them on this thread too. Throws
     /// FilterFailed for the first firing that threw; StreamStalled, with what waits for what, when nothing can go on although the graph
-    /// has not ended (a cycle that nobody starts, a reader of the program's that does not read).
+    /// has not ended (a cycle that nobody starts, a reader of the program's that does not read); UsageError inside a filter.
     void finish();
     /// Changes the graph while it runs: `describe` says how. Everything is checked before anything changes: throws GraphError when the
     /// graph would be wrong, and nothing has happened then. Returns when the edit is made. Only filters that the edit takes out, and
@@ -101,7 +101,7 @@ class Run {
     /// Asks all sources to end; what is under way still goes through. Returns at once; finish() waits.
     void close();
     /// Ends all filters without firing them again; what waits is dropped (and counted). Returns when they have ended. A filter that is
-    /// in a firing is waited for.
+    /// in a firing is waited for. Called inside a filter it returns at once.
     void stop();
     bool ended() const noexcept;
 

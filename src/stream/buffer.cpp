@@ -77,7 +77,7 @@ Block* share(Block* block) {
 void own_values(Block* block) {
     // A block that others share is never in anybody's hands itself (outlet.cpp), so this one reads another's storage.
     Storage* const shared = block->storage;
-    take_storage(*block, block->bytes);
+    take_storage(*block, shared->capacity);
     if (block->bytes != 0) std::memcpy(block->own.data, block->data, block->bytes);
     block->own.readers.store(1, std::memory_order_relaxed);
     block->storage = &block->own;
@@ -105,6 +105,7 @@ Block* Pool::get(std::size_t bytes) {
         if (block->own.capacity < bytes) [[unlikely]] take_storage(*block, bytes);
         local_ = static_cast<Block*>(block->next);
         block->own.readers.store(1, std::memory_order_relaxed);
+        block->kind = MailKind::buffer;  // it may have been a skip
         block->tagged = false;
         block->tags = {};
     } else {
@@ -124,17 +125,25 @@ void Pool::put(Block* block) noexcept {
         if (most_ != 0 && starvation_.must_tell()) [[unlikely]] station_.run().post(station_, &poke_);
         return;
     }
+    // As soon as the block lies in the list the pool may be closed and gone, unless it is kept.
+    const bool bounded = most_ != 0;
+    if (bounded) abroad_.fetch_add(1, std::memory_order_relaxed);
+    const auto let_go = [this] {
+        if (abroad_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    };
     auto head = returned_.load(std::memory_order_relaxed);
     do {
         if (head == closed_mark) {
             destroy(block);
-            if (abroad_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-            return;
+            if (bounded) let_go();
+            return let_go();
         }
         block->next = reinterpret_cast<Block*>(head);
     } while (!returned_.compare_exchange_weak(head, reinterpret_cast<std::uintptr_t>(block), std::memory_order_seq_cst,
                                               std::memory_order_relaxed));
-    if (most_ != 0 && starvation_.must_tell()) station_.run().post(station_, &poke_);
+    if (!bounded) return;
+    if (starvation_.must_tell()) station_.run().post(station_, &poke_);
+    let_go();
 }
 
 bool Pool::exhausted() noexcept {
@@ -156,7 +165,7 @@ void Pool::close() noexcept {
     end(std::exchange(local_, nullptr));
     home_.store(nullptr, std::memory_order_relaxed);
     end(reinterpret_cast<Block*>(returned_.exchange(closed_mark, std::memory_order_acq_rel)));
-    const auto abroad = made_ - home;
+    const auto abroad = made_ - home - 1;  // less the owner itself
     if (abroad_.fetch_add(abroad, std::memory_order_acq_rel) + abroad == 0) delete this;
 }
 

@@ -25,8 +25,8 @@ struct alignas(128) Link {
     std::uint64_t capacity = 0;        ///< buffers
     std::uint64_t capacity_bytes = 0;  ///< beyond the first free_of_bytes buffers; 0: no limit
     std::uint64_t free_of_bytes = 1;
-    std::uint64_t queue_limit = 0;     ///< of the sink's whole queue, for links that drop the oldest
-    WhenStreamFull when_full = WhenStreamFull::wait;
+    std::atomic<std::uint64_t> queue_limit{0};  ///< of the sink's whole queue, for links that drop the oldest. Changed at the source,
+    std::atomic<WhenStreamFull> when_full{WhenStreamFull::wait};  ///< and this too, while the sink fires
     bool local = false;     ///< one target's thread runs both ends
     bool feedback = false;
     bool enters_loop = false;  ///< from outside the cycle

@@ -48,7 +48,7 @@ struct Model {
     std::vector<std::string> problems;  ///< found while it was described
     std::vector<std::shared_ptr<void>> groups;
     std::uint64_t next_id = 1;
-    bool running = false;
+    std::shared_ptr<bool> running = std::make_shared<bool>(false);  ///< shared with the run, which may outlive the graph
 
     const FilterModel* filter(std::uint64_t id) const noexcept;
     FilterModel* filter(std::uint64_t id) noexcept;

@@ -120,7 +120,7 @@ void Outlet::carry_out(Branch& branch, const Choice& choice, Block* block, bool 
         case Choice::Fate::send: send_by(*choice.link, shared ? share(block) : block); return;
         case Choice::Fate::broadcast:
             for (Link* link : branch.links) {
-                if (link->when_full == WhenStreamFull::drop_newest && !link->has_room(block->bytes)) ++link->dropped;
+                if (link->when_full.load(std::memory_order_relaxed) == WhenStreamFull::drop_newest && !link->has_room(block->bytes)) ++link->dropped;
                 else send_by(*link, share(block));
             }
             if (!shared) give_back(block);
@@ -177,18 +177,17 @@ Outlet::Choice Outlet::choose_where_room(Branch& branch, const Block& block) {
         if (best->outstanding() == 0) break;
     }
     if (best == nullptr) {
-        if (branch.links[0]->when_full != WhenStreamFull::wait) return by_link(*branch.links[branch.turn], block);
+        if (branch.links[0]->when_full.load(std::memory_order_relaxed) != WhenStreamFull::wait) return by_link(*branch.links[branch.turn], block);
         for (std::uint32_t i = 0; i < sinks; ++i)
             if (branch.links[i]->starve(block.bytes)) return {Choice::Fate::send, branch.links[i], i + 1};
         return {};
     }
-    branch.turn = best_at + 1;
-    return {Choice::Fate::send, best};
+    return {Choice::Fate::send, best, best_at + 1};
 }
 
 Outlet::Choice Outlet::by_link(Link& link, const Block& block, Choice::Fate fate) {
     if (link.has_room(block.bytes)) [[likely]] return {fate, &link};
-    switch (link.when_full) {
+    switch (link.when_full.load(std::memory_order_relaxed)) {
         case WhenStreamFull::wait: return link.starve(block.bytes) ? Choice{fate, &link} : Choice{};
         case WhenStreamFull::drop_oldest: return {fate, &link};  // the sink sees that there are too many
         case WhenStreamFull::drop_newest: return {Choice::Fate::drop, &link};
@@ -203,7 +202,10 @@ void Outlet::send_by(Link& link, Block* block) {
     block->number = link.sent++;
     link.sent_bytes += block->bytes;
     link.announced.store(link.sent, std::memory_order_relaxed);
-    if (link.loop != nullptr) [[unlikely]] link.loop->tokens.fetch_add(1, std::memory_order_relaxed);
+    if (link.loop != nullptr) [[unlikely]] {
+        link.loop->used.store(true, std::memory_order_relaxed);
+        link.loop->tokens.fetch_add(1, std::memory_order_relaxed);
+    }
     station->run().post(*link.to->station, block);
 }
 

@@ -52,7 +52,7 @@ class Pool {
     std::size_t most_;
     std::int64_t made_ = 0;
     alignas(64) std::atomic<std::uintptr_t> returned_{0};  ///< readers elsewhere: the newest, linked by next; closed_mark at the end
-    std::atomic<std::int64_t> abroad_{0};                  ///< once closed
+    std::atomic<std::int64_t> abroad_{1};                  ///< the owner, who puts into a bounded pool now, and once closed the blocks abroad
     Starvation<> starvation_;
     Mail poke_;
 };

@@ -14,7 +14,7 @@ using streaming::RunState;
 
 Run Graph::start(Machine& machine) {
     auto& described = model();
-    if (described.running) throw UsageError("this graph runs already; a second run needs a second graph");
+    if (*described.running) throw UsageError("this graph runs already; a second run needs a second graph");
     if (auto problems = problems_of(described, machine.targets()); !problems.empty()) throw GraphError(std::move(problems));
     if (machine.options().isolation == Isolation::process)
         throw UsageError("filters run on thread targets: start the graph on a machine without Isolation::process");
@@ -22,9 +22,14 @@ Run Graph::start(Machine& machine) {
         for (auto& [name, value] : std::exchange(filter.changes, {}))
             for (auto* const setting : filter.first->settings)
                 if (setting->name() == name) setting->set(value);
-    auto state = std::make_unique<RunState>(machine, described, &described);
-    state->wiring.build(state->model);
-    described.running = true;
+    auto state = std::make_unique<RunState>(machine, described);
+    try {
+        state->wiring.build(state->model);
+    } catch (...) {  // a copy could not be made: nothing has begun, so there is nothing to be ended
+        state->finished = true;
+        throw;
+    }
+    *described.running = true;
     Run run(std::move(state));
     run.state_->wiring.begin();
     return run;
@@ -37,9 +42,15 @@ Run::~Run() = default;
 
 void Run::finish() {
     auto& core = state_->core;
+    if (streaming::Server::current != nullptr) throw UsageError("a filter cannot wait for the end of a graph: Run::finish() is the program's");
     if (!state_->finished) {
-        for (const auto& station : core.stations)
-            if (station->external && !station->outlets.empty()) streaming::close_program_end(*station);
+        std::vector<streaming::Station*> writers;  // the program's own ends stay as long as the run
+        {
+            const std::lock_guard lock(core.structure);
+            for (const auto& station : core.stations)
+                if (station->external && !station->outlets.empty()) writers.push_back(station.get());
+        }
+        for (auto* const writer : writers) streaming::close_program_end(*writer);
         core.help_until(
             [&] {
                 state_->attend_program_ends();
@@ -57,18 +68,15 @@ void Run::edit(const std::function<void(Edit&)>& describe) {
 }
 
 void Run::close() {
-    const std::lock_guard lock(state_->editing);
-    if (!state_->core.keep_open()) return;
-    for (const auto& [filter, crew] : state_->wiring.crews)
-        for (auto* const station : crew)
-            if (!station->external) state_->core.do_at(*station, [](streaming::Station& each) { each.end_source(); });
-    state_->core.let_end();
+    if (streaming::Server::current != nullptr) return state_->attendant.soon([state = state_.get()] { state->close(); });
+    state_->close();
 }
 
 void Run::stop() {
     auto& core = state_->core;
     if (state_->finished) return;
     core.stop();
+    if (streaming::Server::current != nullptr) return;  // the filter that says it is in a firing itself
     core.help_until(
         [&] {
             state_->attend_program_ends();
@@ -115,7 +123,16 @@ RunState::~RunState() {
             std::fprintf(stderr, "penstock: a run was destroyed before finish(): %s\n", error.what());
         }
     }
-    if (graph != nullptr) graph->running = false;
+    *model.running = false;
+}
+
+void RunState::close() {
+    const std::lock_guard lock(editing);
+    if (!core.keep_open()) return;
+    for (const auto& [filter, crew] : wiring.crews)
+        for (auto* const station : crew)
+            if (!station->external) core.do_at(*station, [](Station& each) { each.end_source(); });
+    core.let_end();
 }
 
 void RunState::attend_program_ends() {
@@ -139,7 +156,13 @@ void RunState::edit(const std::function<void(Edit&)>& describe) {
     if (!core.keep_open()) throw RunEnded("the graph has ended: there is nothing to edit any more");
     struct Open {
         RunCore& core;
-        ~Open() { core.let_end(); }
+        explicit Open(RunCore& of) : core(of) { core.at_work.fetch_add(1, std::memory_order_acq_rel); }
+        ~Open() {
+            core.at_work.fetch_sub(1, std::memory_order_acq_rel);
+            core.let_end();
+        }
+        Open(const Open&) = delete;
+        Open& operator=(const Open&) = delete;
     } open{core};
     auto problems = problems_of(edit.model(), core.machine().targets());
     Change change(*this, edit.model());
@@ -176,6 +199,7 @@ void RunState::edit_later(std::function<void(Edit&)> describe) {
     attendant.soon([this, describe = std::move(describe)] {
         try {
             edit(describe);
+        } catch (const RunEnded&) {  // before it could be made: nothing is left that it could change
         } catch (...) {
             core.failed_later(std::current_exception());
         }

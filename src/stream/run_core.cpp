@@ -224,7 +224,12 @@ void RunCore::failed_later(std::exception_ptr cause) {
 
 void RunCore::leave_loop(Loop& loop, std::int64_t tokens) {
     if (loop.tokens.fetch_sub(tokens, std::memory_order_acq_rel) != tokens) return;
-    for (Link* link : loop.feedback) link->from->close_link(*link);
+    if (!loop.used.load(std::memory_order_relaxed) || loop.ended.exchange(true)) return;
+    for (auto& end : loop.ends) {
+        Station& source = *static_cast<Station*>(end->from);
+        source.posted.fetch_add(1, std::memory_order_relaxed);
+        post(source, end.get());
+    }
 }
 
 // ---- waiting ----
@@ -308,6 +313,7 @@ bool RunCore::nothing_moves() {
         const auto doing = station->doing.load(std::memory_order_acquire);
         if (doing == Doing::firing || doing == Doing::waits_for_tasks || doing == Doing::held) return false;
     }
+    if (at_work.load(std::memory_order_acquire) != 0) return false;
     return settled();
 }
 
@@ -370,6 +376,7 @@ bool RunCore::program_writes() {
 
 std::string RunCore::report() {
     const std::lock_guard lock(structure);
+    const std::lock_guard picture_lock(picture);
     std::ostringstream text;
     for (const auto& station : stations) {
         const auto doing = station->doing.load(std::memory_order_relaxed);

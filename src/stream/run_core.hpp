@@ -61,6 +61,8 @@ class RunCore {
     /// Keeps the run from ending, until let_end(). False when it has ended.
     bool keep_open() noexcept;
     void let_end() noexcept;
+    /// An edit is being made, and is not waiting for filters.
+    std::atomic<int> at_work{0};
     /// Everybody ends without firing again.
     void stop();
     /// No mail is on its way and no task of this run is at work.
@@ -84,6 +86,8 @@ class RunCore {
     std::vector<std::unique_ptr<Link>> links;
     std::vector<std::unique_ptr<Loop>> loops;
     std::recursive_mutex structure;
+    /// Held while the sinks of a station's outputs change, and by whoever reports them. Nothing is sent meanwhile.
+    std::mutex picture;
     void add_station(std::unique_ptr<Station> station);
     Server* server_of(int target) const noexcept { return servers_[static_cast<std::size_t>(target)].get(); }
 

@@ -14,13 +14,12 @@
 namespace penstock::streaming {
 
 struct RunState {
-    RunState(Machine& machine, const Model& described, Model* from) : model(described), core(machine), wiring(core), graph(from) {}
+    RunState(Machine& machine, const Model& described) : model(described), core(machine), wiring(core) {}
     ~RunState();
 
     Model model;  ///< as it runs now
     RunCore core;
     Wiring wiring;
-    Model* graph;  ///< the description that it was started from
     bool finished = false;
     const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
     std::chrono::steady_clock::time_point ended{};  ///< once it has
@@ -37,6 +36,8 @@ struct RunState {
     void make_way();
     /// Checks the edit, then makes it. Not inside a filter.
     void edit(const std::function<void(Edit&)>& describe);
+    /// Asks all sources to end. Not inside a filter.
+    void close();
     /// Has it made by the run's own thread.
     void edit_later(std::function<void(Edit&)> describe);
     /// All have ended: waits until nothing of the run is at work any more.

@@ -143,6 +143,7 @@ void Station::arrive(Link& link, Mail* mail) {
     Inlet& inlet = *link.to;
     if (mail->kind == MailKind::close) {
         --inlet.open_links;
+        if (inlet.ordered && inlet.open_links == 0) [[unlikely]] stop_ordering(inlet);
         if (link.loop != nullptr && !link.feedback && link.enters_loop) run_.leave_loop(*link.loop, 1);
         return;
     }
@@ -158,7 +159,7 @@ void Station::arrive(Link& link, Mail* mail) {
 void Station::enqueue(Inlet& inlet, Waiting waiting) {
     inlet.queue.push(waiting);
     inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
-    if (waiting.link != nullptr && waiting.link->when_full == WhenStreamFull::drop_oldest && inlet.queue.size() > waiting.link->queue_limit) [[unlikely]] {
+    if (waiting.link != nullptr && waiting.link->when_full.load(std::memory_order_relaxed) == WhenStreamFull::drop_oldest && inlet.queue.size() > waiting.link->queue_limit.load(std::memory_order_relaxed)) [[unlikely]] {
         ++waiting.link->displaced;
         drop(inlet, inlet.queue.pop());
         inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
@@ -185,6 +186,16 @@ void Station::put_in_order(Inlet& inlet, Waiting waiting) {
     }
 }
 
+/// No more will come: the turns that are missing never will (a copy ended by itself, or lost what it held).
+void Station::stop_ordering(Inlet& inlet) {
+    std::sort(inlet.early.begin(), inlet.early.end(), [](const Waiting& a, const Waiting& b) { return a.block->order < b.block->order; });
+    for (const Waiting& each : std::exchange(inlet.early, {})) {
+        inlet.next_in_order = each.block->order + 1;
+        if (each.block->kind == MailKind::skip) release(inlet, each);
+        else enqueue(inlet, each);
+    }
+}
+
 /// Nothing was written in this turn: those further down who restore the order must know.
 void Station::pass_skip(Inlet& inlet, Waiting waiting) {
     first_order_ = waiting.block->order;
@@ -208,7 +219,8 @@ void Station::credit(Inlet&, Link* link, std::uint64_t bytes) {
 
 void Station::drop(Inlet& inlet, Waiting waiting) {
     if (waiting.block->kind == MailKind::buffer) count(dropped);
-    release(inlet, waiting);
+    if (several_copies) pass_skip(inlet, waiting);  // its turn in the order must not be waited for
+    else release(inlet, waiting);
 }
 
 Block* Station::take(Inlet& inlet) {
@@ -354,7 +366,7 @@ void Station::turn_to(Doing what) {
         if (since_ != 0) count(ticks_in_[static_cast<std::size_t>(doing.load(std::memory_order_relaxed))], now - since_);
         since_ = now;
     }
-    doing.store(what, std::memory_order_relaxed);
+    doing.store(what, std::memory_order_release);  // who sees that it has ended sees the filter's last state
 }
 
 void Station::note_ready() { count(ticks_ready, Clock::ticks() - std::exchange(ready_at, 0)); }
@@ -453,6 +465,7 @@ void Station::start() {
     } catch (...) {
         fail(std::current_exception());
     }
+    if (loop != nullptr) run_.leave_loop(*loop, 1 + taken_in_firing_);
 }
 
 void Station::end_of_inputs() {
@@ -468,7 +481,7 @@ void Station::end_of_inputs() {
 
 void Station::end_reader() {
     over_ = true;
-    doing.store(Doing::ended, std::memory_order_relaxed);
+    doing.store(Doing::ended, std::memory_order_release);  // who sees this sees the filter's last state
     run_.station_ended(*this);
 }
 
@@ -483,7 +496,7 @@ void Station::end() {
         outlet->held_back.store(0, std::memory_order_relaxed);
         outlet->close();
     }
-    doing.store(Doing::ended, std::memory_order_relaxed);
+    doing.store(Doing::ended, std::memory_order_release);  // who sees this sees the filter's last state
     run_.station_ended(*this);
 }
 

@@ -179,7 +179,7 @@ class Station {
     /// A source gives no more: it ends when what it has written has gone.
     void end_source() noexcept { over_ = over_ || source_; }
     /// Has nothing of what was sent to it still to be handled? For reports.
-    bool ended() const noexcept { return doing.load(std::memory_order_relaxed) == Doing::ended; }
+    bool ended() const noexcept { return doing.load(std::memory_order_acquire) == Doing::ended; }
     /// Any thread: is one of the two on its way?
     bool awaited() const noexcept { return visited.load(std::memory_order_acquire) || nudged.load(std::memory_order_acquire); }
     /// Firings in a row: about two microseconds of them.
@@ -252,6 +252,7 @@ class Station {
     void arrive(Link& link, Mail* mail);
     void enqueue(Inlet& inlet, Waiting waiting);
     void put_in_order(Inlet& inlet, Waiting waiting);
+    void stop_ordering(Inlet& inlet);
     void pass_skip(Inlet& inlet, Waiting waiting);
     void release(Inlet& inlet, Waiting waiting);
     void credit(Inlet& inlet, Link* link, std::uint64_t bytes);
@@ -287,10 +288,14 @@ class Station {
     std::uint64_t filter_id_;
 };
 
-/// A cycle of filters: the buffers in it, and the links into it that are still open. At zero its feedback ends.
+/// A cycle of filters: the buffers in it, the links into it that are still open, and its filters that have not begun. At zero its
+/// feedback ends, if there ever was anything in it: a cycle that nobody starts is reported (StreamStalled).
 struct Loop {
     std::atomic<std::int64_t> tokens{0};
+    std::atomic<bool> used{false};  ///< it is entered from outside, or a buffer was in it
+    std::atomic<bool> ended{false};
     std::vector<Link*> feedback;
+    std::vector<std::unique_ptr<Errand>> ends{};  ///< to the sources of the feedback, whose links it is to close
     std::string name;
 };
 

@@ -61,16 +61,18 @@ std::unique_ptr<Link> Wiring::make_link(const Model& model, const StreamModel& s
 void Wiring::set_capacity(const Model& model, const StreamModel& stream, Link& link) const {
     const auto sources = static_cast<std::size_t>(copies_in(run_, *model.filter(stream.from)));
     const auto& options = stream.options;
-    const auto capacity = options.capacity != 0 ? options.capacity : automatic_capacity;
-    link.capacity = std::max<std::size_t>(capacity / sources, 1);
+    // A sink that fires with several buffers must be able to get them by one link: the others may have nothing.
+    const auto least = std::max<std::size_t>(model.filter(stream.to)->first->inputs[stream.input]->options().at_least, 1);
+    const auto capacity = std::max(options.capacity != 0 ? options.capacity : automatic_capacity, least);
+    link.capacity = std::max(capacity / sources, least);
     link.capacity_bytes = options.capacity_bytes != 0 ? std::max<std::size_t>(options.capacity_bytes / sources, 1) : 0;
-    link.free_of_bytes = 1;
+    link.free_of_bytes = least;
     if (options.capacity_bytes == 0 && options.capacity == 0) {
         link.capacity_bytes = std::max<std::size_t>(local_store_bytes_ / sources, 1);
-        link.free_of_bytes = 2;
+        link.free_of_bytes = std::max<std::size_t>(least, 2);
     }
-    link.when_full = options.when_full;
-    link.queue_limit = capacity;
+    link.when_full.store(options.when_full, std::memory_order_relaxed);
+    link.queue_limit.store(capacity, std::memory_order_relaxed);
 }
 
 /// The one link of an outlet whose sink has no other input, is run by the same thread and may be fused; else null.
@@ -88,6 +90,7 @@ Link* Wiring::only_sink_to_fuse(const Model& model, const Outlet& outlet) const 
 
 void Wiring::set_branches(const Model& model, std::uint64_t filter, Station& station) const {
     station.fuses = false;
+    const std::lock_guard lock(run_.picture);
     for (auto& outlet : station.outlets) {
         std::map<std::string, Branch> branches;
         for (const auto& stream : model.streams) {
@@ -139,7 +142,10 @@ void Wiring::build_loops(const Model& model) {
         return loop;
     };
     for (const auto& [filter, crew] : crews)
-        for (Station* const station : crew) station->loop = loop_of(filter);
+        for (Station* const station : crew) {
+            station->loop = loop_of(filter);
+            if (station->loop != nullptr) station->loop->tokens.fetch_add(1, std::memory_order_relaxed);  // until it has begun
+        }
     for (const auto& stream : model.streams) {
         Loop* const loop = loop_of(stream.to);
         if (loop == nullptr) continue;
@@ -147,8 +153,16 @@ void Wiring::build_loops(const Model& model) {
             if (std::get<0>(name) != stream.id) continue;
             link->loop = loop;
             link->enters_loop = loop_of(stream.from) != loop;
-            if (link->enters_loop) loop->tokens.fetch_add(1, std::memory_order_relaxed);
-            if (link->feedback) loop->feedback.push_back(link);
+            if (link->enters_loop) {
+                loop->used.store(true, std::memory_order_relaxed);
+                loop->tokens.fetch_add(1, std::memory_order_relaxed);
+            }
+            if (!link->feedback) continue;
+            loop->feedback.push_back(link);
+            auto& end = *loop->ends.emplace_back(std::make_unique<Errand>());
+            end.kind = MailKind::errand;
+            end.from = link->from->station;
+            end.work = [link = link](Station&) { link->from->close_link(*link); };
         }
     }
 }

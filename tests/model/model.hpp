@@ -113,6 +113,10 @@ class Atomic {
         return value_.compare_exchange_strong(expected, value, weakened(order, at), position(at), order_of(failure),
                                               position(at));
     }
+    bool compare_exchange_weak(T& expected, T value, std::memory_order order, std::memory_order failure,
+                               std::source_location at = std::source_location::current()) {
+        return value_.compare_exchange_weak(expected, value, weakened(order, at), position(at), order_of(failure), position(at));
+    }
 
   private:
     static rl::debug_info position(const std::source_location& at) {

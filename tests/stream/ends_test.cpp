@@ -1,0 +1,449 @@
+// How graphs end: by themselves, by failures, in cycles, and when nothing can go on.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "stream/parts.hpp"
+
+using namespace penstock;
+using parts::Collect;
+using parts::Numbers;
+using parts::PassOn;
+
+namespace {
+
+/// Throws in each firing, before or after it has read, or in start() or finish().
+struct Thrower {
+    enum class When { before, after, start, finish };
+    static constexpr bool may_be_copied = true;
+    Input<int> in{"in"};
+    Output<int> out{"out"};
+    When when;
+    explicit Thrower(When moment) : when(moment) {}
+    void start() { throw_if(When::start); }
+    void operator()() {
+        throw_if(When::before);
+        auto buffer = in.read();
+        throw_if(When::after);
+        out.write(std::move(buffer));
+    }
+    void finish() { throw_if(When::finish); }
+    void throw_if(When moment) const {
+        if (when == moment) throw std::runtime_error("on purpose");
+    }
+};
+
+/// Throws or writes nothing for some.
+struct Fussy {
+    static constexpr bool may_be_copied = true;
+    Input<int> in{"in"};
+    Output<int> out{"out"};
+    bool before;
+    int fired = 0;
+    explicit Fussy(bool early) : before(early) {}
+    void operator()() {
+        if (before && ++fired % 3 == 0) throw std::runtime_error("not this time");
+        const auto buffer = in.read();
+        if (buffer[0] % 3 == 0) throw std::runtime_error("not this");
+        if (buffer[0] % 3 == 1) return;
+        auto copy = out.make(1);  // from the pool that turns without a buffer are from, too
+        copy.edit()[0] = buffer[0];
+        out.write(std::move(copy));
+    }
+};
+
+struct Idle {
+    Input<int> in{"in"};
+    void operator()() {}
+};
+
+/// Adds one until there are ten, then lets the number out.
+struct Grow {
+    Input<int> fresh{"fresh", {.required = false}}, back{"back", {.required = false}};
+    Output<int> again{"again"}, out{"out"};
+    void operator()() {
+        for (auto* const in : {&back, &fresh})
+            if (auto buffer = in->read_if_any()) {
+                const int value = ++buffer->edit()[0];
+                if (value % 10 == 0) out.write(std::move(*buffer));
+                else again.write(std::move(*buffer));
+            }
+    }
+};
+
+/// Begins a cycle by itself.
+struct Begin {
+    Input<int> in{"in"};
+    Output<int> out{"out"};
+    int rounds = 0;
+    bool begins;
+    explicit Begin(bool does) : begins(does) {}
+    void start() {
+        if (begins) out.write(out.make(1));
+    }
+    void operator()() {
+        auto buffer = in.read();
+        if (++rounds < 1'000) out.write(std::move(buffer));
+    }
+};
+
+/// Ends by itself after some buffers.
+struct Few {
+    static constexpr bool may_be_copied = true;
+    Input<int> in{"in"};
+    Output<int> out{"out"};
+    int left;
+    explicit Few(int n) : left(n) {}
+    bool operator()() {
+        out.write(in.read());
+        return --left != 0;
+    }
+};
+
+struct Either {
+    static constexpr bool on_any_input = true;
+    Input<int> left{"left"}, right{"right"};
+    int sum = 0, buffers = 0;
+    void operator()() {
+        for (auto* const in : {&left, &right})
+            while (auto buffer = in->read_if_any()) sum += (*buffer)[0], ++buffers;
+    }
+};
+
+struct WithControl {
+    Input<int> data{"data"}, control{"control", {.required = false}};
+    Output<int> out{"out"};
+    int controls = 0;
+    void operator()() {
+        while (control.read_if_any()) ++controls;
+        if (data.waiting() != 0) out.write(data.read());
+    }
+};
+
+/// Calls what the program alone may call, from inside its firing.
+struct Meddler {
+    Input<int> in{"in"};
+    Run** run;
+    int refused = 0;
+    bool stops;
+    Meddler(Run** of, bool stop) : run(of), stops(stop) {}
+    void operator()() {
+        (void)in.read();
+        try {
+            (*run)->finish();
+        } catch (const UsageError&) {
+            ++refused;
+        }
+        if (stops) (*run)->stop();
+        else (*run)->close();
+    }
+};
+
+struct OnlyOnce {
+    static constexpr bool may_be_copied = true;
+    Output<int> out{"out"};
+    explicit OnlyOnce(int* made) {
+        if (++*made == 2) throw std::runtime_error("one is enough");
+    }
+    bool operator()() { return false; }
+};
+
+std::string stall_of(Run& run) {
+    try {
+        run.finish();
+    } catch (const StreamStalled& stalled) {
+        return stalled.what();
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST(Failures, a_filter_that_throws_in_each_firing_stops_the_run_or_loses_what_it_read) {
+    using When = Thrower::When;
+    for (const auto when : {When::before, When::after, When::start, When::finish})
+        for (const auto on_failure : {OnFailure::stop, OnFailure::go_on})
+            for (const int copies : {1, 2}) {
+                Machine machine{{.targets = 2}};
+                Graph graph;
+                auto& source = graph.add<Numbers>("source", {}, 500);
+                auto& thrower = graph.add<Thrower>("thrower", {.copies = copies, .on_failure = on_failure}, when);
+                auto& sink = graph.add<Collect>("sink");
+                graph.connect(source.out, thrower.in, {.capacity = 3});
+                graph.connect(thrower.out, sink.in, {.ordered = true});
+                auto run = graph.start(machine);
+                try {
+                    run.finish();
+                    FAIL();
+                } catch (const FilterFailed& failed) {
+                    EXPECT_EQ(failed.filter(), "thrower");
+                    EXPECT_NE(std::string(failed.what()).find("on purpose"), std::string::npos);
+                    EXPECT_THROW(std::rethrow_exception(failed.cause()), std::runtime_error);
+                    if (on_failure == OnFailure::go_on && when <= When::after) {
+                        EXPECT_EQ(failed.others(), 499u);
+                    }
+                }
+                run.finish();  // it is said once
+                if (on_failure == OnFailure::stop) continue;
+                EXPECT_EQ(sink.got, when <= When::after ? std::vector<int>{} : parts::numbers(500));
+            }
+}
+
+TEST(Failures, copies_that_fail_or_write_nothing_leave_no_gap_in_the_order) {
+    for (const bool before : {false, true})
+        for (const int copies : {2, 3}) {
+            Machine machine{{.targets = 2}};
+            Graph graph;
+            auto& source = graph.add<Numbers>("source", {}, 3'000);
+            auto& fussy = graph.add<Fussy>("fussy", {.copies = copies, .on_failure = OnFailure::go_on}, before);
+            auto& sink = graph.add<Collect>("sink");
+            graph.connect(source.out, fussy.in, {.capacity = 4});
+            graph.connect(fussy.out, sink.in, {.capacity = 2, .ordered = true});
+            auto run = graph.start(machine);
+            EXPECT_THROW(run.finish(), FilterFailed);
+            EXPECT_TRUE(std::is_sorted(sink.got.begin(), sink.got.end()));
+            if (before) EXPECT_GT(sink.got.size(), 300u);
+            else EXPECT_EQ(sink.got.size(), 1'000u);
+            for (const int value : sink.got) ASSERT_EQ(value % 3, 2);
+        }
+}
+
+TEST(Failures, a_filter_that_reads_nothing_is_told_so) {
+    for (const auto on_failure : {OnFailure::stop, OnFailure::go_on}) {
+        Machine machine{{.targets = 1}};
+        Graph graph;
+        auto& source = graph.add<Numbers>("source", {}, 100);
+        auto& idle = graph.add<Idle>("idle", {.on_failure = on_failure});
+        graph.connect(source.out, idle.in);
+        auto run = graph.start(machine);
+        try {
+            run.finish();
+            FAIL();
+        } catch (const FilterFailed& failed) {
+            EXPECT_NE(std::string(failed.what()).find("read none of them"), std::string::npos);
+            EXPECT_EQ(failed.others(), on_failure == OnFailure::stop ? 0u : 99u);
+        }
+    }
+}
+
+TEST(Ends, a_copy_that_ends_by_itself_leaves_the_others_and_their_order) {
+    Machine machine{{.targets = 2}};
+    Graph graph;
+    auto& source = graph.add<Numbers>("source", {}, 2'000);
+    auto& few = graph.add<Few>("few", {.copies = 3}, 100);
+    auto& sink = graph.add<Collect>("sink");
+    graph.connect(source.out, few.in, {.capacity = 6});
+    graph.connect(few.out, sink.in, {.ordered = true});
+    auto run = graph.start(machine);
+    run.finish();
+    EXPECT_EQ(sink.got.size(), 300u);
+    EXPECT_TRUE(std::is_sorted(sink.got.begin(), sink.got.end()));
+}
+
+TEST(Ends, any_input_will_do_where_the_filter_says_so) {
+    Machine machine{{.targets = 2}};
+    Graph graph;
+    auto& few = graph.add<Numbers>("few", {}, 10);
+    auto& many = graph.add<Numbers>("many", {}, 1'000);
+    auto& either = graph.add<Either>("either");
+    graph.connect(few.out, either.left);
+    graph.connect(many.out, either.right);
+    auto run = graph.start(machine);
+    run.finish();
+    EXPECT_EQ(either.buffers, 1'010);
+    EXPECT_EQ(either.sum, 45 + 499'500);
+}
+
+TEST(Ends, an_optional_input_is_read_when_there_is_something_and_may_stay_open) {
+    for (const bool joined : {false, true}) {
+        Machine machine{{.targets = 2}};
+        Graph graph;
+        auto& source = graph.add<Numbers>("source", {}, 500);
+        auto& filter = graph.add<WithControl>("filter");
+        auto& sink = graph.add<Collect>("sink");
+        graph.connect(source.out, filter.data);
+        graph.connect(filter.out, sink.in);
+        if (joined) graph.connect(graph.add<Numbers>("control", {}, 7).out, filter.control);
+        auto run = graph.start(machine);
+        run.finish();
+        EXPECT_EQ(sink.got, parts::numbers(500));
+        if (!joined) {
+            EXPECT_EQ(filter.controls, 0);
+        }
+    }
+}
+
+TEST(Cycles, feedback_ends_when_all_has_ended_that_leads_into_it_and_it_is_empty) {
+    for (const int targets : {0, 1, 2}) {
+        Machine machine{{.targets = targets}};
+        Graph graph;
+        auto& source = graph.add<Numbers>("source", {}, 300);
+        auto& grow = graph.add<Grow>("grow");
+        auto& pass = graph.add<PassOn>("pass");
+        auto& sink = graph.add<Collect>("sink");
+        graph.connect(source.out, grow.fresh, {.capacity = 1});
+        graph.connect(grow.again, pass.in, {.capacity = 400});
+        graph.connect(pass.out, grow.back, {.capacity = 400, .feedback = true});
+        graph.connect(grow.out, sink.in);
+        auto run = graph.start(machine);
+        run.finish();
+        EXPECT_EQ(sink.got.size(), 300u);
+        for (const int value : sink.got) EXPECT_EQ(value % 10, 0);
+    }
+}
+
+TEST(Cycles, a_token_that_a_filter_begins_with_goes_round) {
+    for (int repeat = 0; repeat < 20; ++repeat) {
+        Machine machine{{.targets = 2}};
+        Graph graph;
+        auto& begin = graph.add<Begin>("begin", {}, true);
+        auto& pass = graph.add<PassOn>("pass");
+        graph.connect(begin.out, pass.in);
+        graph.connect(pass.out, begin.in, {.feedback = true});
+        auto run = graph.start(machine);
+        run.finish();
+        EXPECT_EQ(begin.rounds, 1'000);
+    }
+}
+
+TEST(Cycles, what_a_filter_begins_with_is_not_lost_when_nothing_else_comes) {
+    struct Entered : Begin {
+        using Begin::Begin;
+        Input<int> more{"more", {.required = false}};
+    };
+    for (int repeat = 0; repeat < 50; ++repeat) {
+        Machine machine{{.targets = 2}};
+        Graph graph;
+        auto& source = graph.add<Numbers>("source", {}, 0);
+        auto& begin = graph.add<Entered>("begin", {}, true);
+        auto& pass = graph.add<PassOn>("pass");
+        graph.connect(source.out, begin.more);
+        graph.connect(begin.out, pass.in);
+        graph.connect(pass.out, begin.in, {.feedback = true});
+        auto run = graph.start(machine);
+        run.finish();
+        ASSERT_EQ(begin.rounds, 1'000);
+    }
+}
+
+TEST(Stalls, a_cycle_that_nobody_starts_is_reported) {
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    auto& begin = graph.add<Begin>("begin", {}, false);
+    auto& pass = graph.add<PassOn>("pass");
+    graph.connect(begin.out, pass.in);
+    graph.connect(pass.out, begin.in, {.feedback = true});
+    auto run = graph.start(machine);
+    const auto text = stall_of(run);
+    EXPECT_NE(text.find("'begin' waits for input: 0 wait at 'in'"), text.npos) << text;
+    EXPECT_NE(text.find("'pass' waits for input"), text.npos) << text;
+    run.stop();
+    EXPECT_TRUE(run.ended());
+}
+
+TEST(Stalls, a_reader_that_does_not_read_is_named_and_may_read_then) {
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    auto& source = graph.add<Numbers>("source", {}, 100);
+    auto& reader = graph.add_reader<int>("reader");
+    graph.connect(source.out, reader.input, {.capacity = 4});
+    auto run = graph.start(machine);
+    const auto text = stall_of(run);
+    EXPECT_NE(text.find("'reader' is the program's own end, which has not read"), text.npos) << text;
+    EXPECT_NE(text.find("'source' waits for room in its output: 1 held back at 'out', read by 'reader.input'"), text.npos) << text;
+    int read = 0;
+    while (reader.read()) ++read;
+    EXPECT_EQ(read, 100);
+    run.finish();
+}
+
+TEST(Stalls, a_filter_that_keeps_the_buffers_of_a_bounded_pool_is_named) {
+    struct Keep {
+        Input<int> in{"in"};
+        std::vector<Buffer<int>> kept;
+        void operator()() { kept.push_back(in.read()); }
+    };
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    auto& source = graph.add<Numbers>("source", {.pool = 3}, 100);
+    auto& keep = graph.add<Keep>("keep");
+    graph.connect(source.out, keep.in);
+    {
+        auto run = graph.start(machine);
+        const auto text = stall_of(run);
+        EXPECT_NE(text.find("'source' waits for a buffer of its own to come back"), text.npos) << text;
+    }
+    EXPECT_EQ(keep.kept.size(), 3u);
+}
+
+TEST(Ends, a_run_that_is_destroyed_stops_and_the_graph_may_go_before_it) {
+    Machine machine{{.targets = 2}};
+    for (int repeat = 0; repeat < 20; ++repeat) {
+        auto graph = std::make_unique<Graph>();
+        auto& source = graph->add<Numbers>("source", {}, 1 << 30);
+        auto& sink = graph->add<Collect>("sink");
+        graph->connect(source.out, sink.in);
+        auto run = std::make_unique<penstock::Run>(graph->start(machine));
+        EXPECT_THROW(graph->start(machine), UsageError);
+        while (sink.arrived.load() == 0) std::this_thread::yield();
+        if (repeat % 2 == 0) graph.reset();
+        run.reset();
+        if (graph != nullptr) {
+            auto again = graph->start(machine);  // nothing of the first run is left in it
+            again.stop();
+        }
+    }
+}
+
+TEST(Ends, a_buffer_may_outlive_its_run) {
+    Machine machine{{.targets = 1}};
+    for (const std::size_t pool : {0, 2}) {
+        std::optional<Buffer<int>> last;
+        {
+            Graph graph;
+            auto& source = graph.add<Numbers>("source", {.pool = pool}, 10);
+            auto& reader = graph.add_reader<int>("reader");
+            graph.connect(source.out, reader.input);
+            auto run = graph.start(machine);
+            while (auto buffer = reader.read()) last = std::move(buffer);
+            run.finish();
+        }
+        ASSERT_TRUE(last.has_value());
+        EXPECT_EQ((*last)[0], 9);
+    }
+}
+
+TEST(Ends, a_copy_that_cannot_be_made_is_thrown_and_nothing_has_begun) {
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    int made = 0;
+    auto& source = graph.add<OnlyOnce>("source", {.copies = 2}, &made);
+    auto& sink = graph.add<Collect>("sink");
+    graph.connect(source.out, sink.in);
+    EXPECT_THROW(graph.start(machine), std::runtime_error);
+    auto run = graph.start(machine);  // now they can all be made
+    run.finish();
+}
+
+TEST(Ends, a_filter_may_close_or_stop_the_run_and_may_not_wait_for_it) {
+    for (const bool stops : {false, true}) {
+        Machine machine{{.targets = 2}};
+        Graph graph;
+        penstock::Run* of_graph = nullptr;
+        auto& start = graph.add_writer<int>("start");
+        auto& source = graph.add<Numbers>("source", {}, 1 << 30);
+        auto& sink = graph.add<Collect>("sink");
+        auto& meddler = graph.add<Meddler>("meddler", {}, &of_graph, stops);
+        graph.connect(source.out, sink.in);
+        graph.connect(start.output, meddler.in);
+        auto run = graph.start(machine);
+        of_graph = &run;
+        const int value[] = {1};
+        start.write(value);
+        run.finish();
+        EXPECT_EQ(meddler.refused, 1);
+    }
+}
