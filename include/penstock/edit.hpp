@@ -16,7 +16,7 @@ namespace penstock {
 enum class Removal {
     finish,     ///< it works them off first; what it writes still goes where it went
     hand_over,  ///< they go back to who wrote them, to be sent to whichever sinks there are after the edit, in their old order. Several
-                ///< copies whose order is restored further down finish instead
+                ///< copies whose order is restored further down finish instead, and so do filters that share buffers with others
     discard,    ///< they are dropped, and counted (statistics: dropped)
 };
 
@@ -31,7 +31,7 @@ class Edit : public GraphBuilder {
     void remove_group(const std::string& group, Removal removal = Removal::finish);
     /// Another filter in the place of one, with the same name, options and streams: each of its ports must have the name and type of one
     /// of the old filter's, where that is connected. Its function take_over(Old&), if it has one for the old type, is called when the
-    /// old filter has fired for the last time and before the new one starts.
+    /// old filter has fired for the last time and before the new one starts; what it throws, edit() throws when the edit is made.
     template <class F, class Old, class... Args>
     F& replace(Old& old, Removal removal = Removal::hand_over, Args&&... arguments) {
         using Kind = streaming::FilterKindOf<F, std::decay_t<Args>...>;

@@ -22,6 +22,7 @@ std::vector<std::string> Change::problems() {
         if (fresh && crew != wiring_.crews.end() && std::any_of(crew->second.begin(), crew->second.end(), [](Station* each) { return each->ended(); }))
             problems.push_back("filter '" + wished_.filter(stream.to)->name + "' has ended already and reads no more");
     }
+    check_order(problems);
     for (const auto& stream : old_.streams) {
         const bool gone = std::none_of(wished_.streams.begin(), wished_.streams.end(), [&](const StreamModel& each) { return each.id == stream.id; });
         if (gone && in_cycle(old_, stream.to)) problems.push_back("a stream into a cycle cannot be taken away while the graph runs");
@@ -37,6 +38,46 @@ std::vector<std::string> Change::problems() {
         if (copies(*now) != copies(filter) && in_cycle(old_, filter.id)) problems.push_back("filter '" + filter.name + "' in a cycle cannot change its copies");
     }
     return problems;
+}
+
+namespace {
+
+/// Streams whose buffers are numbered for those who restore an order: from the last filter of one copy on.
+std::set<std::uint64_t> numbered_streams(const Model& model) {
+    std::set<std::uint64_t> numbered;
+    const std::function<void(const StreamModel&)> note = [&](const StreamModel& stream) {
+        if (!numbered.insert(stream.id).second || model.filter(stream.from)->options.copies == 1) return;
+        for (const auto& before : model.streams)
+            if (before.to == stream.from) note(before);
+    };
+    for (const auto& stream : model.streams)
+        if (stream.options.ordered) note(stream);
+    return numbered;
+}
+
+}  // namespace
+
+/// A new filter numbers from 0, and a new sink expects 0: neither may meet one that has been counting. Filters between them of which
+/// there are several copies pass the numbers on, so that those may be replaced.
+void Change::check_order(std::vector<std::string>& problems) const {
+    enum class Is { old, between, fresh };
+    const auto kind_of = [&](std::uint64_t filter) {
+        if (old_.filter(filter) != nullptr) return Is::old;
+        const bool replaces = std::any_of(wished_.removals.begin(), wished_.removals.end(), [&](const auto& each) { return each.successor == filter; });
+        return replaces && several(wished_, filter) ? Is::between : Is::fresh;
+    };
+    const auto numbered = numbered_streams(wished_);
+    for (const auto& stream : wished_.streams) {
+        if (std::any_of(old_.streams.begin(), old_.streams.end(), [&](const StreamModel& each) { return each.id == stream.id; })) continue;
+        const auto from = kind_of(stream.from), to = kind_of(stream.to);
+        const bool was_ordered = std::any_of(old_.streams.begin(), old_.streams.end(), [&](const StreamModel& each) {
+            return each.to == stream.to && each.input == stream.input && each.options.ordered;
+        });
+        const bool fits = (from == Is::fresh && to == Is::fresh) || (from == Is::between && to != Is::fresh) || (from == Is::old && to == Is::between);
+        if (numbered.contains(stream.id) ? fits : !was_ordered) continue;
+        problems.push_back("the stream from '" + wished_.filter(stream.from)->name + "' to '" + wished_.filter(stream.to)->name +
+                           "' is part of an order that is restored, whose beginning and end cannot change while the graph runs");
+    }
 }
 
 void Change::make() {
@@ -56,11 +97,24 @@ void Change::make() {
         state_.model.removals.clear();
     }
     forget();
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
 }
 
 // ---- make ----
 
 void Change::make_stations() {
+    // Filters are constructed first: when one throws, nothing has changed.
+    std::vector<std::unique_ptr<Station>> made;
+    for (const auto& filter : wished_.filters) {
+        const auto crew = wiring_.crews.find(filter.id);
+        for (int copy = crew == wiring_.crews.end() ? 0 : static_cast<int>(crew->second.size()); copy < copies(filter); ++copy) {
+            auto station = wiring_.make_station(wished_, filter, copy);
+            station->box.begin_at_rest();
+            station->held = true;
+            station->unborn = true;
+            made.push_back(std::move(station));
+        }
+    }
     for (const auto& filter : wished_.filters) {
         auto& crew = wiring_.crews[filter.id];
         while (static_cast<int>(crew.size()) > copies(filter)) {
@@ -72,14 +126,11 @@ void Change::make_stations() {
             Server* const home = target < 0 ? nullptr : core_.server_of(target);
             if (station->home() != home) moves_.emplace_back(station, home);
         }
-        while (static_cast<int>(crew.size()) < copies(filter)) {
-            auto station = wiring_.make_station(wished_, filter, static_cast<int>(crew.size()));
-            station->box.begin_at_rest();
-            station->held = true;
-            crew.push_back(station.get());
-            fresh_.push_back(station.get());
-            core_.add_station(std::move(station));
-        }
+    }
+    for (auto& station : made) {
+        wiring_.crews[station->filter_id()].push_back(station.get());
+        fresh_.push_back(station.get());
+        core_.add_station(std::move(station));
     }
     for (const auto& removal : wished_.removals) {
         const auto crew = wiring_.crews.find(removal.filter);
@@ -172,8 +223,12 @@ void Change::join() {
 /// By a link that its source does not write to any more.
 void Change::wait_for_mail_of(Link& link) {
     if (!arrived_.insert(&link).second) return;
-    core_.help_until([&link] { return link.accepted.load(std::memory_order_acquire) == link.announced.load(std::memory_order_acquire); }, "an edit",
-                     false);
+    core_.help_until(
+        [&] {
+            state_.make_way();
+            return link.accepted.load(std::memory_order_acquire) == link.announced.load(std::memory_order_acquire);
+        },
+        "an edit", false);
     if (!retires(link.to->station)) core_.do_at(*link.to->station, [this, &link](Station&) { stop_using(link); });
 }
 
@@ -203,13 +258,31 @@ void Change::retire_one(Station& station, Removal removal) {
     core_.do_at(station, [&](Station& old) {
         // Where an order is restored, a buffer that was handed back could wait behind younger ones for ever.
         const bool ordered = std::any_of(old.outlets.begin(), old.outlets.end(), [](const auto& outlet) { return outlet->order_matters; });
-        if (removal == Removal::hand_over && !ordered) take_waiting(old);
+        if (removal == Removal::hand_over && !ordered && !shares_buffers(old)) take_waiting(old);
         if (removal == Removal::discard) old.discard_waiting();
         for (auto& inlet : old.inlets)
             for (const auto& [name, link] : old_links_)
                 if (link->to == inlet.get() && sources_.contains(link->from->station) && !link->closed) --inlet->open_links;
         old.end_source();
         if (old.external && !old.outlets.empty()) old.outlets[0]->close_when_empty();
+    });
+}
+
+/// Do others get the same buffers as this one? Then a buffer that was handed back would reach them twice.
+bool Change::shares_buffers(const Station& station) const {
+    return std::any_of(old_links_.begin(), old_links_.end(), [&](const auto& entry) {
+        const Link& link = *entry.second;
+        if (link.to->station != &station) return false;
+        const auto same_output = [&](const StreamModel& stream) {
+            return stream.from == link.from->station->filter_id() && stream.output == link.from->index;
+        };
+        std::set<std::string> groups;
+        for (const auto& stream : old_.streams) {
+            if (!same_output(stream)) continue;
+            if (stream.options.policy == Policy::broadcast) return true;
+            groups.insert(Model::group_of(stream));
+        }
+        return groups.size() > 1;
     });
 }
 
@@ -379,7 +452,17 @@ void Change::begin(Station& fresh) {
         // What the predecessor wrote last has arrived before its successor writes.
         for (const auto& [name, link] : old_links_)
             if (link->from->station->filter_id() == removal->filter) wait_for_mail_of(*link);
-        if (removal->take_over && fresh.copy() == 0) removal->take_over();
+        if (removal->take_over && fresh.copy() == 0) {
+            try {
+                removal->take_over();
+            } catch (...) {
+                failure_ = std::current_exception();  // the edit is made all the same
+            }
+        }
+    }
+    {
+        const std::lock_guard lock(core_.structure);
+        fresh.unborn = false;  // from here on stop() reaches it
     }
     if (fresh.external) return;
     core_.do_at(fresh, [this](Station& each) {

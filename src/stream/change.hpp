@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
 #include <set>
@@ -37,6 +38,7 @@ class Change {
         Block* block;
     };
 
+    void check_order(std::vector<std::string>& problems) const;
     bool several(const Model& model, std::uint64_t filter) const;
     int copies(const FilterModel& filter) const;
     void make_stations();
@@ -47,6 +49,7 @@ class Change {
     void empty_old_links();
     void retire();
     void retire_one(Station& station, Removal removal);
+    bool shares_buffers(const Station& station) const;
     void take_waiting(Station& station);
     void give_back_to(Station& source);
     void give_back_to_heirs();
@@ -77,6 +80,7 @@ class Change {
     std::set<Station*> sources_;  ///< that stay, and whose streams change
     std::vector<std::pair<Station*, Server*>> moves_;
     std::vector<Returned> returned_;
+    std::exception_ptr failure_;  ///< what a successor's take_over() threw
     std::set<Link*> arrived_;  ///< what was on its way by these links has come
 };
 

@@ -202,6 +202,7 @@ class Station {
     std::atomic<bool> retired{false};  ///< taken out by an edit: gets no more events
     bool external = false;        ///< the program's own end of a stream: never fires
     bool stopping = false;
+    bool unborn = false;          ///< an edit still wires it (under the run's `structure`)
     bool moving = false;          ///< goes to next_home as soon as whoever runs it lets go of it
     bool moved = false;           ///< old homes may still have it in their lists
     Server* next_home = nullptr;

@@ -123,13 +123,15 @@ bool Target::claim_urgent() noexcept {
 }
 
 bool Target::claim_from_any(Look look) noexcept {
-    if (claim_from(*initiator_, look)) return true;
+    // Its own tasks first, but not always: a task that issues itself again and again must not keep the others out.
+    const bool own_first = ++claims_ % 16 != 0;
+    if (own_first && claim_from(*initiator_, look)) return true;
     const auto count = core_.initiator_count_.load(std::memory_order_acquire);
     for (std::uint32_t looked = 0; looked < count; ++looked) {
         next_victim_ = next_victim_ + 1 >= count ? 0 : next_victim_ + 1;
         if (claim_from(*core_.initiators_[next_victim_], look)) return true;
     }
-    return false;
+    return !own_first && claim_from(*initiator_, look);
 }
 
 Ring* Target::inviting(const Initiator& initiator, Look look) const noexcept {

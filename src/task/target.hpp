@@ -83,6 +83,7 @@ class Target {
     std::atomic<std::uint32_t> lane_count_{0};
     std::atomic<bool> stopping_{false};
     std::uint32_t next_victim_ = 0;
+    std::uint32_t claims_ = 0;
     std::uint32_t urgent_in_a_row_ = 0;
     Waiter waiter_;
     std::unique_ptr<Initiator> initiator_;

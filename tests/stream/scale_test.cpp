@@ -36,6 +36,20 @@ TEST(Scale, a_thousand_filters_share_one_target) {
     }
 }
 
+TEST(Scale, a_thousand_filters_are_stopped) {
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    for (int i = 0; i < 500; ++i) {
+        auto& source = graph.add<Numbers>("source " + std::to_string(i), {.targets = {0}}, 1 << 30);
+        auto& sink = graph.add<Collect>("sink " + std::to_string(i), {.targets = {0}});
+        graph.connect(source.out, sink.in);
+    }
+    auto run = graph.start(machine);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    run.stop();
+    EXPECT_TRUE(run.ended());
+}
+
 TEST(Scale, a_machine_without_targets_runs_a_graph_in_the_thread_that_waits) {
     Machine machine{{.targets = 0}};
     Graph graph;
