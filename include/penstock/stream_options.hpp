@@ -58,7 +58,7 @@ enum class OnFailure {
 };
 
 struct FilterOptions {
-    /// As many copies as the run finds useful, at most one for each target.
+    /// One copy for each target, and one for the thread that helps while it waits for the run.
     static constexpr int automatic = 0;
     /// Copies that may fire at the same time. More than one only for filters that say `may_be_copied`.
     int copies = 1;

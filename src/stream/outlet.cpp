@@ -5,6 +5,7 @@
 #include "stream/run_core.hpp"
 #include "stream/server.hpp"
 #include "stream/station.hpp"
+#include "stream/tally.hpp"
 
 namespace penstock::streaming {
 namespace {
@@ -21,10 +22,6 @@ std::uint64_t next_random(std::uint64_t& state) noexcept {
     state ^= state >> 7;
     state ^= state << 17;
     return state;
-}
-
-void count(std::atomic<std::uint64_t>& counter, std::uint64_t more = 1) noexcept {
-    counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -45,8 +42,8 @@ void Outlet::write(Block* block) {
                          "whose order is restored further down: write one buffer in a firing, or run one copy");
     }
     station->label(*this, *block);
-    count(written);
-    count(written_bytes, block->bytes);
+    tally(written);
+    tally(written_bytes, block->bytes);
     if (fused != nullptr && pending.empty() && !station->spreading && station->home()->hand_over(*fused, block)) return;
     const bool now = pending.empty() && !station->spreading;
     bool sent = false;

@@ -30,10 +30,6 @@ class RingQueue {
         slots_[last_++ & mask_] = std::move(item);
     }
     T pop() noexcept { return std::move(slots_[first_++ & mask_]); }
-    /// Makes room now, so that this many pushes will not throw.
-    void reserve(std::size_t more) {
-        while (capacity_ - size() < more) grow();
-    }
 
   private:
     [[gnu::noinline]] void grow() {

@@ -112,7 +112,7 @@ class RunCore {
     std::atomic<std::size_t> ready_count_{0};
     int serving_ = 0;  ///< tasks of serve() that have been issued and have not ended
     std::vector<Doorbell*> waiting_;
-    std::atomic<int> helpers_{0};
+    std::atomic<int> helpers_{0};  ///< threads that run stations while they wait: the run must not end under them
 
     alignas(128) std::mutex failure_lock_;
     std::exception_ptr failure_;
@@ -122,7 +122,6 @@ class RunCore {
     std::uint64_t failures_ = 0;
     std::exception_ptr later_failure_;
     std::atomic<std::uint64_t> lost_{0};
-    friend class HelperHere;
 };
 
 }  // namespace penstock::streaming

@@ -40,8 +40,6 @@ class Starvation {
     }
     /// Any thread: a mail is on its way.
     bool told_already() const noexcept { return state_.load(std::memory_order_acquire) == told; }
-    /// Any thread, for reports.
-    bool is_starving() const noexcept { return state_.load(std::memory_order_relaxed) == starving; }
 
   private:
     enum : std::uint32_t { none, starving, told };

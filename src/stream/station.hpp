@@ -59,7 +59,6 @@ struct Branch {
     std::vector<Link*> links;
     Policy policy = Policy::demand_driven;
     std::function<std::uint64_t(const Tags&, std::span<const std::byte>)> key;
-    std::uint64_t stream = 0;  ///< id in the model
     std::uint32_t turn = 0;
     std::uint64_t random = 0x9E3779B97F4A7C15u;
 };
@@ -297,7 +296,6 @@ struct Loop {
     std::atomic<bool> ended{false};
     std::vector<Link*> feedback;
     std::vector<std::unique_ptr<Errand>> ends{};  ///< to the sources of the feedback, whose links it is to close
-    std::string name;
 };
 
 }  // namespace penstock::streaming

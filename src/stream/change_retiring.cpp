@@ -1,0 +1,231 @@
+// The second half of an edit: filters that are taken out end, what waited at them goes where it belongs, and the others go on.
+#include <algorithm>
+
+#include "stream/change.hpp"
+
+namespace penstock::streaming {
+
+void Change::retire() {
+    for (const auto& [station, removal] : retiring_) retire_one(*station, removal);
+}
+
+void Change::retire_one(Station& station, Removal removal) {
+    core_.do_at(station, [&](Station& old) {
+        // Where an order is restored, a buffer that was handed back could wait behind younger ones for ever.
+        const bool ordered = std::any_of(old.outlets.begin(), old.outlets.end(), [](const auto& outlet) { return outlet->order_matters; });
+        if (removal == Removal::hand_over && !ordered && !shares_buffers(old)) take_waiting(old);
+        if (removal == Removal::discard) old.discard_waiting();
+        for (auto& inlet : old.inlets)
+            for (const auto& [name, link] : old_links_)
+                if (link->to == inlet.get() && sources_.contains(link->from->station) && !link->closed) --inlet->open_links;
+        old.end_source();
+        if (old.external && !old.outlets.empty()) old.outlets[0]->close_when_empty();
+    });
+}
+
+/// Do others get the same buffers as this one? Then a buffer that was handed back would reach them twice.
+bool Change::shares_buffers(const Station& station) const {
+    return std::any_of(old_links_.begin(), old_links_.end(), [&](const auto& entry) {
+        const Link& link = *entry.second;
+        if (link.to->station != &station) return false;
+        const auto same_output = [&](const StreamModel& stream) {
+            return stream.from == link.from->station->filter_id() && stream.output == link.from->index;
+        };
+        std::set<std::string> groups;
+        for (const auto& stream : old_.streams) {
+            if (!same_output(stream)) continue;
+            if (stream.options.policy == Policy::broadcast) return true;
+            groups.insert(Model::group_of(stream));
+        }
+        return groups.size() > 1;
+    });
+}
+
+void Change::take_waiting(Station& station) {
+    for (auto& inlet : station.inlets) {
+        while (!inlet->queue.empty()) {
+            const Waiting waiting = inlet->queue.pop();
+            returned_.push_back({inlet.get(), waiting.link, waiting.block});
+        }
+        for (const auto& waiting : inlet->early) returned_.push_back({inlet.get(), waiting.link, waiting.block});
+        inlet->early.clear();
+        inlet->waiting.store(0, std::memory_order_relaxed);
+    }
+}
+
+/// Who may send a buffer again: whoever wrote it, or else somebody who wrote to the same input.
+Outlet* Change::writer_of(const Returned& returned) const {
+    if (returned.link != nullptr && sources_.contains(returned.link->from->station)) return returned.link->from;
+    for (const auto& [name, link] : old_links_)
+        if (link->to == returned.inlet && sources_.contains(link->from->station)) return link->from;
+    return nullptr;
+}
+
+/// Another copy of a filter that retires, or its successor.
+Station* Change::heir_of(const Station& retired) const {
+    auto filter = retired.filter_id();
+    for (const auto& removal : wished_.removals)
+        if (removal.filter == filter && removal.successor != 0) filter = removal.successor;
+    const auto crew = wiring_.crews.find(filter);
+    return crew == wiring_.crews.end() || crew->second.empty() ? nullptr : crew->second.front();
+}
+
+void Change::give_back_to(Station& source) {
+    std::map<Outlet*, std::vector<Block*>> by_outlet;
+    std::erase_if(returned_, [&](const Returned& returned) {
+        Outlet* const writer = writer_of(returned);
+        if (writer == nullptr || writer->station != &source) return false;
+        by_outlet[writer].push_back(returned.block);
+        return true;
+    });
+    for (auto& [outlet, blocks] : by_outlet) {
+        std::stable_sort(blocks.begin(), blocks.end(), [](const Block* a, const Block* b) { return a->written < b->written; });
+        core_.do_at(source, [out = outlet, &list = blocks](Station&) { out->take_back(list); });
+    }
+}
+
+/// What no writer is there for any more.
+void Change::give_back_to_heirs() {
+    for (const auto& returned : returned_) {
+        Station* const heir = heir_of(*returned.inlet->station);
+        const auto same = [&](const auto& each) { return each->port->name() == returned.inlet->port->name(); };
+        Inlet* to = nullptr;
+        if (heir != nullptr)
+            if (const auto inlet = std::find_if(heir->inlets.begin(), heir->inlets.end(), same); inlet != heir->inlets.end()) to = inlet->get();
+        if (to != nullptr) {
+            core_.do_at(*heir, [&](Station& each) { each.inherit(*to, returned.block); });
+        } else {
+            core_.count_lost(1);
+            give_back(returned.block);
+        }
+    }
+}
+
+// Who writes to a filter of one copy goes on when that has written its last, so that nothing is overtaken; not later, because what retires may
+// have to get rid of its last buffers by way of those that were held. Several copies overtake one another anyway.
+void Change::go_on() {
+    std::set<Station*> held = sources_;
+    std::set<Station*> waiting(fresh_.begin(), fresh_.end());
+    const auto ended = [](const Station* station) { return station->ended(); };
+    const auto ready_to_write = [&](Station* source) {
+        const bool sinks_begun = std::none_of(new_links_.begin(), new_links_.end(), [&](const auto& entry) {
+            return entry.second->from->station == source && waiting.contains(entry.second->to->station);
+        });
+        return sinks_begun && std::all_of(old_links_.begin(), old_links_.end(), [&](const auto& entry) {
+            const Station* const sink = entry.second->to->station;
+            return entry.second->from->station != source || !retires(sink) || sink->several_copies || ended(sink);
+        });
+    };
+    const auto ready_to_begin = [&](const Station* station) {
+        const auto removal = removal_before(*station);
+        return removal == nullptr || std::all_of(retiring_.begin(), retiring_.end(), [&](const auto& each) {
+            return each.first->filter_id() != removal->filter || ended(each.first);
+        });
+    };
+    for (;;) {
+        for (auto each = waiting.begin(); each != waiting.end();) {
+            if (!ready_to_begin(*each)) { ++each; continue; }
+            begin(**each);
+            each = waiting.erase(each);
+        }
+        for (auto each = held.begin(); each != held.end();) {
+            if (!ready_to_write(*each)) { ++each; continue; }
+            release(**each);
+            each = held.erase(each);
+        }
+        if (held.empty() && waiting.empty() && std::all_of(retiring_.begin(), retiring_.end(), [&](const auto& each) { return ended(each.first); })) break;
+        core_.help_until(
+            [&] {
+                state_.make_way();
+                return std::any_of(held.begin(), held.end(), ready_to_write) || std::any_of(waiting.begin(), waiting.end(), ready_to_begin) ||
+                       (held.empty() && waiting.empty() &&
+                        std::all_of(retiring_.begin(), retiring_.end(), [&](const auto& each) { return ended(each.first); }));
+            },
+            "an edit", false);
+    }
+    for (const auto& [name, link] : old_links_)
+        if (!sources_.contains(link->from->station)) wait_for_mail_of(*link);
+    give_back_to_heirs();
+}
+
+const RemovalModel* Change::removal_before(const Station& fresh) const {
+    for (const auto& removal : wished_.removals)
+        if (removal.successor == fresh.filter_id()) return &removal;
+    return nullptr;
+}
+
+void Change::begin(Station& fresh) {
+    if (const auto* const removal = removal_before(fresh)) {
+        // What the predecessor wrote last has arrived before its successor writes.
+        for (const auto& [name, link] : old_links_)
+            if (link->from->station->filter_id() == removal->filter) wait_for_mail_of(*link);
+        if (removal->take_over && fresh.copy() == 0) {
+            try {
+                removal->take_over();
+            } catch (...) {
+                failure_ = std::current_exception();  // the edit is made all the same
+            }
+        }
+    }
+    {
+        const std::lock_guard lock(core_.structure);
+        fresh.unborn = false;  // from here on stop() reaches it
+    }
+    if (fresh.external) return;
+    core_.do_at(fresh, [this](Station& each) {
+        each.held = false;
+        each.stopping = each.stopping || core_.stopping();
+    });
+}
+
+void Change::release(Station& source) {
+    for (const auto& [name, link] : old_links_)
+        if (link->from->station == &source && retires(link->to->station) && !link->to->station->several_copies)
+            for (const auto& [next_name, next] : old_links_)
+                if (next->from->station == link->to->station) wait_for_mail_of(*next);
+    give_back_to(source);
+    core_.do_at(source, [](Station& each) { each.held = false; });
+}
+
+/// Takes apart what retired, where nobody can touch it any more; the rest stays until the run ends.
+void Change::forget() {
+    std::set<const Link*> links;
+    for (const auto& [name, link] : old_links_) {
+        link->starvation.give_up();
+        if (!link->starvation.told_already()) links.insert(link);
+    }
+    {
+        const std::lock_guard lock(core_.structure);
+        std::erase_if(core_.links, [&](const auto& link) { return links.contains(link.get()); });
+    }
+    {
+        const std::lock_guard lock(core_.structure);
+        for (const auto& [station, removal] : retiring_) station->retired.store(true, std::memory_order_relaxed);
+    }
+    std::set<const Station*> stations;
+    for (const auto& [station, removal] : retiring_)
+        if (can_be_reclaimed(*station)) stations.insert(station);
+    const std::lock_guard lock(core_.structure);
+    std::erase_if(core_.stations, [&](const auto& station) { return stations.contains(station.get()); });
+}
+
+bool Change::can_be_reclaimed(Station& station) {
+    for (const auto& link : core_.links)
+        if (link->from->station == &station || link->to->station == &station) return false;
+    for (auto& outlet : station.outlets) {
+        outlet->pool->starvation().give_up();
+        if (outlet->pool->starvation().told_already()) return false;
+    }
+    if (station.external || station.moved || station.awaited() || station.posted.load() != station.handled.load()) return false;
+    if (station.home() == nullptr) return station.box.at_rest();
+    bool idle = false;
+    core_.do_at(station, [&idle](Station& each) { idle = !each.queued; }, true);
+    return idle;
+}
+
+bool Change::retires(const Station* station) const {
+    return std::any_of(retiring_.begin(), retiring_.end(), [station](const auto& each) { return each.first == station; });
+}
+bool Change::is_fresh(const Station* station) const { return std::find(fresh_.begin(), fresh_.end(), station) != fresh_.end(); }
+
+}  // namespace penstock::streaming

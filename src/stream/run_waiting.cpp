@@ -1,0 +1,202 @@
+// How threads wait for a run: they run its stations meanwhile, notice when nothing can go on, and can say who waits for what.
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+#include <utility>
+
+#include "penstock/stream_error.hpp"
+#include "stream/run_core.hpp"
+
+namespace penstock::streaming {
+namespace {
+
+constexpr auto look_interval = std::chrono::milliseconds(20);
+
+const char* text_of(Doing doing) noexcept {
+    switch (doing) {
+        case Doing::nothing: return "has not begun";
+        case Doing::firing: return "fires";
+        case Doing::waits_for_input: return "waits for input";
+        case Doing::waits_for_output: return "waits for room in its output";
+        case Doing::waits_for_pool: return "waits for a buffer of its own to come back";
+        case Doing::waits_for_tasks: return "waits for the tasks of its firing";
+        case Doing::held: return "is held by an edit";
+        case Doing::ended: return "has ended";
+    }
+    return "";
+}
+
+/// The calling thread runs stations, and may be woken, for the length of a wait.
+class Helping {
+  public:
+    Helping(RunCore& run, std::atomic<int>& helpers) noexcept : server(run, Server::helper), helpers_(helpers), here_(server) {
+        helpers_.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~Helping() { helpers_.fetch_sub(1, std::memory_order_release); }
+    Helping(const Helping&) = delete;
+    Helping& operator=(const Helping&) = delete;
+
+    Server server;
+
+  private:
+    std::atomic<int>& helpers_;
+    Server::Here here_;
+};
+
+}  // namespace
+
+/// How long nothing has moved.
+class RunCore::Look {
+  public:
+    std::uint64_t progress = 0;
+    int quiet = 0;
+    std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
+};
+
+void RunCore::help_until(const std::function<bool()>& over, const char* what, bool report_stall) {
+    Waiter waiter(WaitPolicy::for_threads(1, 1));
+    {
+        const std::lock_guard lock(lock_);
+        waiting_.push_back(&waiter.bell());
+    }
+    struct Leaving {
+        RunCore& run;
+        Doorbell* bell;
+        ~Leaving() {
+            const std::lock_guard lock(run.lock_);
+            std::erase(run.waiting_, bell);
+        }
+    } leaving{*this, &waiter.bell()};
+    Look look;
+    bool told_to_stop = false;
+    while (!over()) {
+        if (stopping() && !std::exchange(told_to_stop, true)) stop();
+        bool ran = false;
+        {
+            Helping helping(*this, helpers_);
+            while (helping.server.help()) {
+                ran = true;
+                if (over()) break;
+            }
+            helping.server.hand_back();
+        }
+        if (ran) continue;
+        const bool something = waiter.wait_for(
+            [&] { return over() || ready_count_.load(std::memory_order_relaxed) != 0 || (stopping() && !told_to_stop); }, look_interval, {what, 0});
+        if (!something && report_stall) look_for_stall(look);
+    }
+}
+
+std::uint64_t RunCore::progress() {
+    std::uint64_t sum = 0;
+    for (const auto& station : stations) {
+        sum += station->firings.load(std::memory_order_relaxed) + station->handled.load(std::memory_order_relaxed);
+        for (const auto& inlet : station->inlets) sum += inlet->read.load(std::memory_order_relaxed);
+    }
+    for (const auto& link : links) sum += link->accepted.load(std::memory_order_relaxed);
+    return sum;
+}
+
+/// Nobody fires and nothing is on its way: what has not moved by now never will, unless the program itself writes or reads.
+bool RunCore::nothing_moves() {
+    for (const auto& station : stations) {
+        const auto doing = station->doing.load(std::memory_order_acquire);
+        if (doing == Doing::firing || doing == Doing::waits_for_tasks || doing == Doing::held) return false;
+    }
+    if (at_work.load(std::memory_order_acquire) != 0) return false;
+    return settled();
+}
+
+void RunCore::look_for_stall(Look& look) {
+    const std::lock_guard lock(structure);
+    const auto now = progress();
+    const auto time = std::chrono::steady_clock::now();
+    if (now != look.progress) {
+        look.progress = now;
+        look.quiet = 0;
+        look.since = time;
+        return;
+    }
+    const auto longest = machine_.options().watchdog;
+    const bool too_long = longest.count() != 0 && time - look.since > longest;
+    if (!nothing_moves()) look.quiet = 0;
+    else ++look.quiet;
+    if (look.quiet < 3 && !too_long) return;
+    throw StreamStalled(std::string(too_long ? "nothing has moved for as long as the machine's watchdog allows:\n" : "the graph cannot go on:\n") +
+                        report());
+}
+
+bool RunCore::settled() {
+    const std::lock_guard structure_lock(structure);
+    {
+        const std::lock_guard lock(lock_);
+        if (!ready_.empty() || serving_ != 0) return false;
+    }
+    for (const auto& link : links) {
+        if (link->accepted.load(std::memory_order_acquire) != link->announced.load(std::memory_order_acquire)) return false;
+        if (link->starvation.told_already()) return false;
+    }
+    for (const auto& station : stations) {
+        if (station->posted.load(std::memory_order_acquire) != station->handled.load(std::memory_order_acquire)) return false;
+        if (!station->external && station->home() == nullptr && !station->box.at_rest()) return false;
+        if (station->awaited()) return false;
+        for (const auto& outlet : station->outlets)
+            if (outlet->pool->starvation().told_already()) return false;
+    }
+    for (const auto& server : servers_)
+        if (server->active()) return false;
+    return helpers_.load(std::memory_order_acquire) == 0;
+}
+
+void RunCore::stop() {
+    stopping_.store(true, std::memory_order_release);
+    const std::lock_guard lock(structure);
+    for (const auto& station : stations)
+        if (!station->unborn && !station->stop_sent.exchange(true)) {
+            station->posted.fetch_add(1, std::memory_order_relaxed);
+            post(*station, &station->stop_mail);
+        }
+}
+
+bool RunCore::program_writes() {
+    const std::lock_guard lock(structure);
+    return std::any_of(stations.begin(), stations.end(),
+                       [](const auto& station) { return station->external && !station->outlets.empty() && !station->ended(); });
+}
+
+std::string RunCore::report() {
+    const std::lock_guard lock(structure);
+    const std::lock_guard picture_lock(picture);
+    std::ostringstream text;
+    for (const auto& station : stations) {
+        const auto doing = station->doing.load(std::memory_order_relaxed);
+        if (station->external && doing != Doing::ended) {
+            std::size_t unread = 0;
+            for (const auto& inlet : station->inlets) unread += inlet->waiting.load(std::memory_order_relaxed);
+            text << "  '" << station->name() << "' is the program's own end" << (unread != 0 ? ", which has not read what waits there" : "") << '\n';
+            continue;
+        }
+        text << "  '" << station->name() << "'";
+        if (station->several_copies) text << " copy " << station->copy();
+        text << ' ' << text_of(doing);
+        const char* separator = ": ";
+        if (doing == Doing::waits_for_input)
+            for (const auto& inlet : station->inlets) {
+                text << separator << inlet->waiting.load(std::memory_order_relaxed) << " wait at '" << inlet->port->name() << "'";
+                separator = ", ";
+            }
+        if (doing == Doing::waits_for_output)
+            for (const auto& outlet : station->outlets) {
+                const auto held_back = outlet->held_back.load(std::memory_order_relaxed);
+                if (held_back == 0) continue;
+                text << separator << held_back << " held back at '" << outlet->port->name() << "', read by";
+                for (const auto& branch : outlet->branches)
+                    for (const Link* link : branch.links) text << " '" << link->to->station->name() << '.' << link->to->port->name() << "'";
+                separator = ", ";
+            }
+        text << '\n';
+    }
+    return text.str();
+}
+
+}  // namespace penstock::streaming

@@ -1,0 +1,220 @@
+// What comes to a station and waits at its inputs: taking mail in, queues and their order, credits, and what a firing reads.
+#include <algorithm>
+#include <utility>
+
+#include "penstock/relax.hpp"
+#include "stream/run_core.hpp"
+#include "stream/station.hpp"
+#include "stream/tally.hpp"
+
+namespace penstock::streaming {
+
+bool Station::accept(Mail* mail) {
+    waits_plainly_ = false;
+    switch (mail->kind) {
+        case MailKind::buffer:
+        case MailKind::skip:
+        case MailKind::close: accept_in_turn(*static_cast<Link*>(mail->from), mail); break;
+        case MailKind::poke: accept_poke(mail); break;
+        case MailKind::event:
+            events_.push_back(static_cast<EventMail*>(mail));
+            tally(handled);
+            break;
+        case MailKind::errand: {
+            auto* const errand = static_cast<Errand*>(mail);
+            RunCore& run = run_;
+            const bool last = errand->last;
+            errand->work(*this);
+            if (!last) tally(handled);
+            errand->done.store(true, std::memory_order_release);
+            run.stir();
+            return !last;
+        }
+        case MailKind::tasks: complete_spread(); break;
+        case MailKind::nudge: nudged.store(false, std::memory_order_release); break;
+        case MailKind::visit:
+            visited.store(false, std::memory_order_release);
+            empty_box();
+            break;
+    }
+    return true;
+}
+
+/// Mail of one link is taken in by its numbers: a lane that was full may have let a younger one overtake.
+void Station::accept_in_turn(Link& link, Mail* mail) {
+    auto& strays = link.to->strays;
+    if (mail->number != link.accepted.load(std::memory_order_relaxed)) [[unlikely]] {
+        strays.push_back(mail);
+        return;
+    }
+    arrive(link, mail);
+    while (!strays.empty()) [[unlikely]] {
+        const auto next = std::find_if(strays.begin(), strays.end(), [&](const Mail* stray) {
+            return stray->from == &link && stray->number == link.accepted.load(std::memory_order_relaxed);
+        });
+        if (next == strays.end()) break;
+        Mail* const stray = *next;
+        strays.erase(next);
+        arrive(link, stray);
+    }
+}
+
+/// There is room again at a sink, or a block has come back to a pool.
+void Station::accept_poke(const Mail* mail) {
+    if (mail->from != nullptr) return static_cast<Link*>(mail->from)->starvation.arrived();
+    for (auto& outlet : outlets)
+        if (mail == &outlet->pool->poke()) return outlet->pool->poked();
+}
+
+void Station::accept_box() {
+    for (Mail* mail = box.take_all(); mail != nullptr;) {
+        Mail* const next = mail->next;
+        accept(mail);
+        mail = next;
+    }
+}
+
+void Station::empty_box() {
+    do accept_box();
+    while (!box.at_rest() && !box.rest());
+}
+
+void Station::arrive(Link& link, Mail* mail) {
+    link.accepted.store(mail->number + 1, std::memory_order_release);
+    Inlet& inlet = *link.to;
+    if (mail->kind == MailKind::close) {
+        --inlet.open_links;
+        if (inlet.ordered && inlet.open_links == 0) [[unlikely]] stop_ordering(inlet);
+        if (link.loop != nullptr && !link.feedback && link.enters_loop) run_.leave_loop(*link.loop, 1);
+        return;
+    }
+    const Waiting waiting{static_cast<Block*>(mail), &link};
+    tally(link.buffers_through);
+    tally(link.bytes_through, waiting.block->bytes);
+    if (ended_) return drop(inlet, waiting);
+    if (inlet.ordered) [[unlikely]] return put_in_order(inlet, waiting);
+    if (mail->kind == MailKind::skip) [[unlikely]] return pass_skip(inlet, waiting);
+    enqueue(inlet, waiting);
+}
+
+void Station::enqueue(Inlet& inlet, Waiting waiting) {
+    inlet.queue.push(waiting);
+    inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
+    if (waiting.link != nullptr && waiting.link->when_full.load(std::memory_order_relaxed) == WhenStreamFull::drop_oldest && inlet.queue.size() > waiting.link->queue_limit.load(std::memory_order_relaxed)) [[unlikely]] {
+        ++waiting.link->displaced;
+        drop(inlet, inlet.queue.pop());
+        inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
+    }
+}
+
+/// Buffers enter the queue by their numbers in the order; those that are early wait beside it.
+void Station::put_in_order(Inlet& inlet, Waiting waiting) {
+    if (waiting.block->order != inlet.next_in_order) {
+        // What is early takes no room: the buffer that is missed may stand behind others of the same producer's, or of one further up.
+        credit(inlet, waiting.link, waiting.block->bytes);
+        waiting.link = nullptr;
+    }
+    inlet.early.push_back(waiting);
+    for (;;) {
+        const auto next = std::find_if(inlet.early.begin(), inlet.early.end(),
+                                       [&](const Waiting& each) { return each.block->order == inlet.next_in_order; });
+        if (next == inlet.early.end()) return;
+        const Waiting turn = *next;
+        inlet.early.erase(next);
+        ++inlet.next_in_order;
+        if (turn.block->kind == MailKind::skip) release(inlet, turn);
+        else enqueue(inlet, turn);
+    }
+}
+
+/// No more will come: the turns that are missing never will (a copy ended by itself, or lost what it held).
+void Station::stop_ordering(Inlet& inlet) {
+    std::sort(inlet.early.begin(), inlet.early.end(), [](const Waiting& a, const Waiting& b) { return a.block->order < b.block->order; });
+    for (const Waiting& each : std::exchange(inlet.early, {})) {
+        inlet.next_in_order = each.block->order + 1;
+        if (each.block->kind == MailKind::skip) release(inlet, each);
+        else enqueue(inlet, each);
+    }
+}
+
+/// Nothing was written in this turn: those further down who restore the order must know.
+void Station::pass_skip(Inlet& inlet, Waiting waiting) {
+    first_order_ = waiting.block->order;
+    release(inlet, waiting);
+    if (!several_copies) return;
+    for (auto& outlet : outlets)
+        if (outlet->order_matters && !outlet->closed) outlet->skip();
+}
+
+/// The buffer has left the queue and was read, or never will be.
+void Station::release(Inlet& inlet, Waiting waiting) {
+    const auto bytes = waiting.block->bytes;
+    give_back(waiting.block);
+    credit(inlet, waiting.link, bytes);
+    if (loop != nullptr) run_.leave_loop(*loop, 1);
+}
+
+void Station::credit(Inlet&, Link* link, std::uint64_t bytes) {
+    if (link != nullptr && link->take(bytes)) run_.post(*link->from->station, &link->poke);
+}
+
+void Station::drop(Inlet& inlet, Waiting waiting) {
+    if (waiting.block->kind == MailKind::buffer) tally(dropped);
+    if (several_copies) pass_skip(inlet, waiting);  // its turn in the order must not be waited for
+    else release(inlet, waiting);
+}
+
+Block* Station::take(Inlet& inlet) {
+    if (inlet.hand != nullptr) {
+        Block* const block = std::exchange(inlet.hand, nullptr);
+        note_taken(inlet, *block);
+        return block;
+    }
+    if (inlet.queue.empty()) return nullptr;
+    const Waiting waiting = inlet.queue.pop();
+    inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
+    Block* const block = waiting.block;
+    note_taken(inlet, *block);
+    credit(inlet, waiting.link, block->bytes);
+    if (!inlet.queue.empty()) prefetch_read(inlet.queue.front().block);
+    return block;
+}
+
+void Station::note_taken(Inlet& inlet, const Block& block) {
+    tally(inlet.read);
+    tally(inlet.read_bytes, block.bytes);
+    if (taken_in_firing_++ != 0) return;
+    first_tags_ = block.tags;
+    first_order_ = block.order;
+}
+
+void Station::label(Outlet& outlet, Block& block) {
+    const auto number = outlet.next_order++;
+    block.written = number;
+    block.order = several_copies ? first_order_ : number;
+    if (block.tagged) return;
+    if (taken_in_firing_ != 0) block.tags = first_tags_;
+    else block.tags.sequence = number;
+}
+
+void Station::discard_waiting() {
+    for (auto& inlet : inlets) {
+        while (!inlet->queue.empty()) drop(*inlet, inlet->queue.pop());
+        for (const auto& waiting : std::exchange(inlet->early, {})) drop(*inlet, waiting);
+        inlet->waiting.store(0, std::memory_order_relaxed);
+    }
+}
+
+void Station::free_room() {
+    for (auto& inlet : inlets)
+        for (std::size_t i = 0; i < inlet->queue.size(); ++i)
+            credit(*inlet, std::exchange(inlet->queue[i].link, nullptr), inlet->queue[i].block->bytes);
+}
+
+void Station::inherit(Inlet& inlet, Block* block) {
+    if (block->kind == MailKind::skip) return give_back(block);
+    inlet.queue.push({block, nullptr});
+    inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
+}
+
+}  // namespace penstock::streaming
