@@ -203,7 +203,7 @@ void Change::join() {
     }
     const auto rewire = [this](Station& station) {
         const auto& filter = *wished_.filter(station.filter_id());
-        station.several_copies = filter.options.copies != 1;
+        station.several_copies.store(filter.options.copies != 1, std::memory_order_relaxed);
         for (const auto& stream : wished_.streams) {
             if (stream.from != station.filter_id()) continue;
             for (int to = 0; to < static_cast<int>(wiring_.crews.at(stream.to).size()); ++to)
@@ -216,8 +216,8 @@ void Change::join() {
                 for (auto& branch : outlet->branches)
                     for (Link* const link : branch.links) outlet->close_link(*link);
     };
+    for (Station* const station : fresh_) rewire(*station);  // before the sources, whose ends already reach them
     for (Station* const station : sources_) core_.do_at(*station, rewire);
-    for (Station* const station : fresh_) rewire(*station);
 }
 
 /// By a link that its source does not write to any more.

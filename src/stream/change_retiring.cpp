@@ -171,7 +171,6 @@ void Change::begin(Station& fresh) {
         const std::lock_guard lock(core_.structure);
         fresh.unborn = false;  // from here on stop() reaches it
     }
-    if (fresh.external) return;
     core_.do_at(fresh, [this](Station& each) {
         each.held = false;
         each.stopping = each.stopping || core_.stopping();

@@ -23,10 +23,10 @@ Station& station_of(Side* side, const Part& port) {
     return *side->station;
 }
 
-/// Sends what is held back, running filters meanwhile.
+/// Sends what is held back, running filters meanwhile. While an edit holds the station it sends nothing, as any other.
 void send_all(Station& station, Outlet& outlet) {
     take_in(station);
-    while (!station.ended() && !outlet.flush()) {
+    while (!station.ended() && (station.held || !outlet.flush())) {
         station.run().help_until([&] { return station.box.has_mail() || station.run().stopping(); }, "room in a stream", false);
         take_in(station);
     }

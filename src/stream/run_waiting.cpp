@@ -152,7 +152,7 @@ void RunCore::stop() {
     stopping_.store(true, std::memory_order_release);
     const std::lock_guard lock(structure);
     for (const auto& station : stations)
-        if (!station->unborn && !station->stop_sent.exchange(true)) {
+        if (!station->unborn && !station->retired.load(std::memory_order_relaxed) && !station->stop_sent.exchange(true)) {
             station->posted.fetch_add(1, std::memory_order_relaxed);
             post(*station, &station->stop_mail);
         }

@@ -197,7 +197,7 @@ class Station {
     Errand stop_mail;             ///< "end without firing again"
     std::atomic<bool> stop_sent{false};
     bool queued = false;          ///< home's thread: in its list
-    bool held = false;            ///< does not fire
+    bool held = false;            ///< neither fires nor sends
     std::atomic<bool> retired{false};  ///< taken out by an edit: gets no more events
     bool external = false;        ///< the program's own end of a stream: never fires
     bool stopping = false;
@@ -232,7 +232,7 @@ class Station {
     Block* take(Inlet& inlet);
     void label(Outlet& outlet, Block& block);
     void note_taken(Inlet& inlet, const Block& block);
-    bool several_copies = false;
+    std::atomic<bool> several_copies{false};  ///< written between its firings
     bool has_bounded_pools() const noexcept { return bounded_pools_; }
 
   private:

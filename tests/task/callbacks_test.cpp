@@ -239,7 +239,11 @@ TEST(Notification, by_interrupt_makes_the_descriptor_readable_until_it_is_polled
             ASSERT_TRUE(readable(10'000)) << ran << " call-backs in round " << round;
             machine.poll();
         }
-        EXPECT_FALSE(readable(0)) << round;
+        // Who completed the last one may come late with its signal, when the call-back has run by another's.
+        EXPECT_TRUE(eventually([&] {
+            machine.poll();
+            return !readable(0);
+        })) << round;
     }
 }
 
