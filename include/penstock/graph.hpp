@@ -64,6 +64,7 @@ struct FilterDescription {
     FilterOptions options;
     bool may_be_copied = false;
     bool on_any_input = false;
+    bool of_program = false;  ///< the program's own end of a stream
 };
 struct StreamDescription {
     std::string from;  ///< "filter.port"
@@ -165,8 +166,8 @@ class Graph : public GraphBuilder {
     ~Graph();
 
     /// Checks everything, then runs it on the machine's targets. Returns at once. Throws GraphError, and nothing has started then;
-    /// UsageError when the graph runs already.
-    Run start(Machine& machine);
+    /// UsageError when the graph runs already or RunOptions::name is taken.
+    Run start(Machine& machine, const RunOptions& options = {});
 };
 
 }  // namespace penstock

@@ -196,8 +196,14 @@ class Machine {
     /// Starts and stops the full timeline: each task with begin and end. `events` for each thread.
     void start_timeline(std::size_t events = trace::Timeline::default_capacity);
     void stop_timeline();
-    /// The recorded timeline as JSON for Perfetto (ui.perfetto.dev), one track a target or initiator, tasks named.
+    /// The recorded timeline as JSON for Perfetto (ui.perfetto.dev), one track a target or initiator, tasks and firings named.
     std::string timeline_json() const;
+    /// For what is not a task but belongs into the timeline, such as the firings of filters. Is one recorded now? One load.
+    bool timeline_recorded() const noexcept;
+    /// The id that stands for a name in events of the calling program; the same name, the same id. Takes a lock.
+    std::uint32_t timeline_id(const std::string& name);
+    /// Puts a period of the calling thread on its track, whose number it fills in.
+    void record(trace::Event event);
     /// What every waiting thread waits for, a line each.
     std::string waiting_report() const;
 

@@ -118,6 +118,10 @@ class Run {
     GraphDescription description() const;
     /// What each filter is doing and what it waits for, a line each.
     std::string report() const;
+    /// Under which other processes find it (RunOptions::name); empty: they cannot.
+    std::string name() const;
+    /// Writes the graph and its figures to a file, for `penstock draw`. Throws SystemError.
+    void save(const std::string& path) const;
 
   private:
     friend class Graph;

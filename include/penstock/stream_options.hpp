@@ -71,4 +71,11 @@ struct FilterOptions {
     std::size_t pool = 0;
 };
 
+struct RunOptions {
+    /// Under this name other processes of the same user can look at the run and send events to it: `penstock top`, `draw` and `send`. It
+    /// costs a thread that sleeps until somebody asks. Empty: what the environment's PENSTOCK_NAME says, and when that is not set or
+    /// empty, nobody can. PENSTOCK_NAME=auto: the name of the program and the number of the process.
+    std::string name{};
+};
+
 }  // namespace penstock

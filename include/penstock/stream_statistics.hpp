@@ -48,7 +48,13 @@ struct RunStatistics {
 
 struct GraphDescription;
 
-/// The graph in the language of graphviz (`dot -Tsvg`), with its figures where there are some.
+/// The graph in the language of graphviz (`dot -Tsvg`), with its figures where there are some: groups as boxes around their filters, the
+/// bottleneck marked.
 std::string drawing_of(const GraphDescription& graph, const RunStatistics* figures = nullptr);
+/// The same for programs, one JSON object: "filters" and "streams" with their options and, where there are figures, "statistics", named as in
+/// these headers; "seconds", "bottleneck" and "lost"; "drawing", which is drawing_of().
+std::string json_of(const GraphDescription& graph, const RunStatistics* figures = nullptr);
+/// Writes that to a file, for `penstock draw`. Throws SystemError.
+void save_graph(const std::string& path, const GraphDescription& graph, const RunStatistics* figures = nullptr);
 
 }  // namespace penstock

@@ -21,14 +21,14 @@
 namespace penstock::trace {
 
 /// What an event says its thread was doing.
-enum class EventKind : std::uint32_t { task, wait, stall, idle, fetch, write_back, late };
+enum class EventKind : std::uint32_t { task, wait, stall, idle, fetch, write_back, late, firing };
 
 /// One period of one thread. The tasks among them hold enough for a model of another machine to replay them: who issued
 /// which task when, where it ran, and how much data went in and out.
 struct Event {
     std::uint64_t begin = 0;  ///< tick at which it began
     std::uint64_t end = 0;    ///< tick at which it ended
-    std::uint32_t id = 0;  ///< which procedure (of the task that ran, was waited for, stalled or was fetched for); the
+    std::uint32_t id = 0;  ///< which procedure (of the task that ran, was waited for, stalled or was fetched for) or filter; the
                            ///< caller's own number, turned into a name only when a report is written
     EventKind kind = EventKind::task;
     std::uint32_t issuer = 0;  ///< track of the initiator that issued the task

@@ -102,6 +102,7 @@ nb::dict to_dict(apps::RunResult result) {
     made["timings"] = timings;
     made["checks"] = checks;
     made["arrays"] = arrays;
+    made["graph"] = result.graph;
     made["ok"] = result.ok();
     return made;
 }
@@ -144,7 +145,7 @@ void bind_gallery(nb::module_& module) {
                        "keep_arrays: bool = False, progress: Callable[[float], None] | None = None) -> dict[str, Any]"),
                "Computes an application's result in each of its ways (app_ways), interleaved, and checks it. `settings`: rows,\n"
                "columns, block_rows, block_columns, seed, repetitions. `inputs`: arrays by name in place of generated ones. Returns app,\n"
-               "settings, workers, tasks, timings {way: seconds}, checks, arrays and ok. Raises SettingError, UsageError for a name.");
+               "settings, workers, tasks, timings {way: seconds}, checks, arrays, graph (JSON) and ok. Raises SettingError, UsageError for a name.");
 }
 
 }  // namespace penstock::python

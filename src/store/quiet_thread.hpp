@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <csignal>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -37,7 +38,7 @@ std::thread quiet_thread(const char* name, Body body) {
             body();
         });
     } catch (const std::system_error& error) {
-        throw SystemError("cannot start a thread that watches over a team", error.code().value());
+        throw SystemError(std::string("cannot start the thread '") + name + "'", error.code().value());
     }
 }
 

@@ -2,14 +2,13 @@
 
 #include <poll.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 #include <string>
+
+#include "store/local_address.hpp"
 
 namespace penstock::team {
 namespace {
@@ -18,26 +17,13 @@ constexpr int peer_pidfd = 77;  // SO_PEERPIDFD, Linux 6.5
 constexpr int waiting_guests = 128;
 
 void check_team_name(std::string_view name) {
-    const bool printable = std::ranges::all_of(name, [](unsigned char byte) { return byte > ' ' && byte != 0x7f; });
-    if (name.empty() || name.size() > longest_name || !printable)
+    if (!LocalAddress::takes(name, longest_name))
         throw UsageError("'" + std::string(name.substr(0, 80)) + "' cannot be the name of a team: it has 1 to " +
                          std::to_string(longest_name) + " bytes, no blanks and no control characters");
 }
 
-/// An abstract name: it is in no file system, and is free again when its socket is closed. Names belong to users.
-struct Address {
-    sockaddr_un place{};
-    socklen_t length = 0;
-
-    Address(std::string_view name, uid_t owner) {
-        const auto text = "penstock/" + std::to_string(owner) + "/" + std::string(name);
-        static_assert(sizeof(sockaddr_un::sun_path) > 1 + 9 + 10 + 1 + longest_name);
-        place.sun_family = AF_UNIX;
-        text.copy(place.sun_path + 1, sizeof place.sun_path - 1);
-        length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
-    }
-    const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&place); }
-};
+constexpr const char* space = "penstock";
+static_assert(longest_name <= LocalAddress::longest_name);
 
 OwnedDescriptor seqpacket_socket() {
     OwnedDescriptor made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -50,7 +36,7 @@ OwnedDescriptor seqpacket_socket() {
 OwnedDescriptor stand_at(std::string_view name) {
     check_team_name(name);
     auto listening = seqpacket_socket();
-    const Address address(name, geteuid());
+    const LocalAddress address(space, name, geteuid());
     if (bind(listening.get(), address.get(), address.length) != 0) {
         if (errno == EADDRINUSE) throw TeamNameTaken(std::string(name));
         throw SystemError("cannot stand host for team '" + std::string(name) + "'", errno);
@@ -63,7 +49,7 @@ OwnedDescriptor stand_at(std::string_view name) {
 OwnedDescriptor connect_to(std::string_view name, uid_t owner) {
     check_team_name(name);
     auto connection = seqpacket_socket();
-    const Address address(name, owner);
+    const LocalAddress address(space, name, owner);
     if (connect(connection.get(), address.get(), address.length) == 0) return connection;
     for (const int passing : {ECONNREFUSED, EAGAIN, EINTR, EINPROGRESS, ECONNRESET})
         if (errno == passing) return {};

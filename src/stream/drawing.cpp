@@ -1,78 +1,159 @@
 // A graph as a drawing, in the language of graphviz.
-#include <iomanip>
+#include <algorithm>
+#include <cmath>
+#include <map>
 #include <sstream>
+#include <vector>
 
 #include "penstock/graph.hpp"
 #include "penstock/stream_statistics.hpp"
+#include "stream/words.hpp"
 
 namespace penstock {
 namespace {
 
-std::string quoted(const std::string& text) {
-    std::string result = "\"";
+using streaming::short_number;
+using streaming::text_of;
+
+constexpr double share_worth_showing = 0.01;
+
+std::string escaped(const std::string& text) {
+    std::string result;
     for (const char letter : text) {
         if (letter == '"' || letter == '\\') result += '\\';
-        result += letter;
+        result += letter == '\n' ? ' ' : letter;
     }
-    return result + "\"";
+    return result;
+}
+
+std::string quoted(const std::string& text) { return '"' + escaped(text) + '"'; }
+
+/// Lines below one another, as one label.
+std::string label_of(const std::vector<std::string>& lines) {
+    std::string result = "\"";
+    for (const auto& line : lines) result += (&line == lines.data() ? "" : "\\n") + escaped(line);
+    return result + '"';
+}
+
+std::string join(const std::vector<std::string>& parts) {
+    std::string result;
+    for (const auto& part : parts) result += (result.empty() ? "" : ", ") + part;
+    return result;
 }
 
 std::string filter_of(const std::string& port) { return port.substr(0, port.rfind('.')); }
 std::string port_of(const std::string& port) { return port.substr(port.rfind('.') + 1); }
+std::string percent(double share) { return std::to_string(std::lround(100 * share)) + " %"; }
 
-std::string rate_of(double rate) {
-    std::ostringstream text;
-    text << std::setprecision(3);
-    if (rate >= 1e6) text << rate / 1e6 << " M/s";
-    else if (rate >= 1e3) text << rate / 1e3 << " k/s";
-    else text << rate << " /s";
-    return text.str();
+template <class All, class Test>
+auto* find(const All* all, Test&& test) {
+    if (all == nullptr) return static_cast<typename All::const_pointer>(nullptr);
+    const auto found = std::find_if(all->begin(), all->end(), test);
+    return found == all->end() ? nullptr : &*found;
 }
 
-const char* text_of(Policy policy) {
-    switch (policy) {
-        case Policy::demand_driven: return "demand driven";
-        case Policy::round_robin: return "round robin";
-        case Policy::random: return "random";
-        case Policy::broadcast: return "broadcast";
-        case Policy::by_key: return "by key";
-        case Policy::chosen: return "chosen";
+std::string title_of(const FilterDescription& filter, const FilterStatistics* figures) {
+    auto title = filter.name.substr(filter.name.rfind('/') + 1);
+    if (figures != nullptr && figures->copies > 1) title += " x " + std::to_string(figures->copies);
+    else if (figures == nullptr && filter.options.copies == FilterOptions::automatic) title += " x (a copy for each worker)";
+    else if (figures == nullptr && filter.options.copies != 1) title += " x " + std::to_string(filter.options.copies);
+    return title;
+}
+
+std::string place_of(const FilterDescription& filter) {
+    if (!filter.options.near.empty()) return "near " + filter.options.near;
+    std::vector<std::string> targets;
+    for (const int target : filter.options.targets) targets.push_back(std::to_string(target));
+    return targets.empty() ? "" : (targets.size() == 1 ? "target " : "targets ") + join(targets);
+}
+
+/// What a filter did and where its time went.
+void add_figures(std::vector<std::string>& lines, const FilterStatistics& figures) {
+    auto speed = short_number(figures.rate) + "firings/s";
+    if (figures.service_us > 0) speed += ", " + short_number(figures.service_us) + "us each, load " + percent(figures.load);
+    lines.push_back(speed);
+    std::vector<std::string> waits;
+    for (const auto& [share, what] :
+         {std::pair{figures.waits_for_input, "input"}, {figures.waits_for_output, "output"}, {figures.waits_for_target, "a target"}})
+        if (share >= share_worth_showing) waits.push_back(std::string(what) + ' ' + percent(share));
+    if (!waits.empty()) lines.push_back("waits for " + join(waits));
+    std::vector<std::string> counts;
+    for (const auto& [count, what] : {std::pair{figures.waiting, "wait here"}, {figures.held_back, "held back"}, {figures.failures, "failed"},
+                                      {figures.dropped, "dropped"}})
+        if (count != 0) counts.push_back(std::to_string(count) + ' ' + what);
+    if (!counts.empty()) lines.push_back(join(counts));
+}
+
+void draw_filter(std::ostream& out, const std::string& indent, const FilterDescription& filter, const RunStatistics* all) {
+    const auto* const figures = find(all == nullptr ? nullptr : &all->filters, [&](const auto& each) { return each.name == filter.name; });
+    std::vector<std::string> lines{title_of(filter, figures)};
+    if (auto place = place_of(filter); !place.empty()) lines.push_back(std::move(place));
+    if (filter.of_program) lines.push_back("the program");
+    else if (figures != nullptr) add_figures(lines, *figures);
+    const bool bottleneck = all != nullptr && all->bottleneck == filter.name;
+    if (bottleneck) lines.push_back("BOTTLENECK");
+    out << indent << quoted(filter.name) << " [label=" << label_of(lines);
+    if (filter.of_program) out << ", shape=ellipse";
+    if (bottleneck) out << ", fillcolor=mistyrose, color=firebrick, penwidth=2";
+    out << "];\n";
+}
+
+/// Filters in groups, by the parts of their names.
+struct Group {
+    std::map<std::string, Group> groups{};
+    std::vector<const FilterDescription*> filters{};
+
+    void add(const FilterDescription& filter) {
+        Group* group = this;
+        std::size_t begin = 0;
+        for (auto end = filter.name.find('/'); end != filter.name.npos; begin = end + 1, end = filter.name.find('/', begin))
+            group = &group->groups[filter.name.substr(begin, end - begin)];
+        group->filters.push_back(&filter);
     }
-    return "";
+    void draw(std::ostream& out, const std::string& path, const std::string& indent, const RunStatistics* figures) const {
+        for (const auto* const filter : filters) draw_filter(out, indent, *filter, figures);
+        for (const auto& [name, group] : groups) {
+            out << indent << "subgraph " << quoted("cluster " + path + name) << " {\n"
+                << indent << "  label=" << quoted(name) << "; style=\"rounded,dashed\"; color=gray50; fontcolor=gray30; fontname=\"sans-serif\";\n";
+            group.draw(out, path + name + "/", indent + "  ", figures);
+            out << indent << "}\n";
+        }
+    }
+};
+
+void draw_stream(std::ostream& out, const StreamDescription& stream, const RunStatistics* all) {
+    const auto& options = stream.options;
+    std::vector<std::string> said;
+    if (!options.name.empty()) said.push_back("\"" + options.name + "\"");
+    if (options.policy != Policy::demand_driven) said.emplace_back(text_of(options.policy));
+    if (options.capacity != 0) said.push_back("room for " + std::to_string(options.capacity));
+    if (options.capacity_bytes != 0) said.push_back("for " + short_number(static_cast<double>(options.capacity_bytes)) + "B");
+    if (options.when_full != WhenStreamFull::wait) said.push_back(std::string("full: ") + text_of(options.when_full));
+    if (options.ordered) said.emplace_back("ordered");
+    if (options.feedback) said.emplace_back("feedback");
+    std::vector<std::string> lines{port_of(stream.from) + " - " + port_of(stream.to)};
+    if (!said.empty()) lines.push_back(join(said));
+    const auto* const figures =
+        find(all == nullptr ? nullptr : &all->streams, [&](const auto& each) { return each.from == stream.from && each.to == stream.to; });
+    if (figures != nullptr) {
+        lines.push_back(short_number(figures->rate) + "buffers/s, " + short_number(figures->bytes_rate) + "B/s");
+        if (figures->dropped != 0) lines.push_back(std::to_string(figures->dropped) + " dropped");
+    }
+    out << "  " << quoted(filter_of(stream.from)) << " -> " << quoted(filter_of(stream.to)) << " [label=" << label_of(lines)
+        << (options.feedback ? ", style=dashed" : "") << "];\n";
 }
 
 }  // namespace
 
 std::string drawing_of(const GraphDescription& graph, const RunStatistics* figures) {
     std::ostringstream text;
-    text << "digraph penstock {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"sans-serif\"];\n"
+    text.imbue(std::locale::classic());
+    text << "digraph penstock {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"sans-serif\", fontsize=12];\n"
             "  edge [fontname=\"sans-serif\", fontsize=10];\n";
-    for (const auto& filter : graph.filters) {
-        std::ostringstream label;
-        label << filter.name;
-        if (filter.options.copies == FilterOptions::automatic) label << " x auto";
-        else if (filter.options.copies != 1) label << " x " << filter.options.copies;
-        const char* color = "white";
-        if (figures != nullptr)
-            for (const auto& each : figures->filters)
-                if (each.name == filter.name) {
-                    label << "\\n" << rate_of(each.rate) << std::setprecision(3) << ", " << each.service_us << " us";
-                    if (each.name == figures->bottleneck) color = "mistyrose";
-                }
-        auto shown = quoted(label.str());
-        for (std::size_t at = 0; (at = shown.find("\\\\n", at)) != shown.npos;) shown.replace(at, 3, "\\n");
-        text << "  " << quoted(filter.name) << " [label=" << shown << ", fillcolor=" << color << "];\n";
-    }
-    for (const auto& stream : graph.streams) {
-        std::string label = port_of(stream.from) + " - " + port_of(stream.to);
-        if (stream.options.policy != Policy::demand_driven) label += std::string(", ") + text_of(stream.options.policy);
-        if (stream.options.ordered) label += ", ordered";
-        if (figures != nullptr)
-            for (const auto& each : figures->streams)
-                if (each.from == stream.from && each.to == stream.to) label += ", " + rate_of(each.rate);
-        text << "  " << quoted(filter_of(stream.from)) << " -> " << quoted(filter_of(stream.to)) << " [label=" << quoted(label)
-             << (stream.options.feedback ? ", style=dashed" : "") << "];\n";
-    }
+    Group all;
+    for (const auto& filter : graph.filters) all.add(filter);
+    all.draw(text, "", "  ", figures);
+    for (const auto& stream : graph.streams) draw_stream(text, stream, figures);
     text << "}\n";
     return text.str();
 }

@@ -98,7 +98,7 @@ std::vector<std::string> GraphBuilder::check() const { return problems_of(*model
 
 GraphDescription GraphBuilder::description() const { return description_of(*model_); }
 
-GraphDescription streaming::description_of(const Model& model) {
+GraphDescription streaming::description_of(const Model& model, bool settings) {
     GraphDescription all;
     for (const auto& filter : model.filters) {
         FilterDescription text;
@@ -107,10 +107,12 @@ GraphDescription streaming::description_of(const Model& model) {
         for (const auto* port : filter.first->inputs)
             text.inputs.push_back({port->name(), port->element(), port->options().required, port->options().at_least});
         for (const auto* port : filter.first->outputs) text.outputs.push_back({port->name(), port->element()});
-        for (const auto* setting : filter.first->settings) text.settings.push_back({setting->name(), setting->value(), setting->limits()});
+        for (const auto* setting : filter.first->settings)
+            if (settings) text.settings.push_back({setting->name(), setting->value(), setting->limits()});
         text.options = filter.options;
         text.may_be_copied = filter.kind->may_be_copied;
         text.on_any_input = filter.kind->on_any_input;
+        text.of_program = filter.kind->external;
         all.filters.push_back(std::move(text));
     }
     for (const auto& stream : model.streams)

@@ -69,7 +69,8 @@ std::vector<std::string> problems_of(const Model& model, int targets);
 /// Which cycle each filter is in: numbers from 1, 0 for none. By position in model.filters.
 std::vector<std::size_t> cycles_of(const Model& model);
 
-GraphDescription description_of(const Model& model);
+/// `settings`: with their values, which belong to the filters: a graph that runs may be changing them.
+GraphDescription description_of(const Model& model, bool settings = true);
 
 std::string port_name(const Model& model, std::uint64_t filter, const Part& port);
 

@@ -10,9 +10,10 @@
 
 namespace penstock {
 
+using streaming::Door;
 using streaming::RunState;
 
-Run Graph::start(Machine& machine) {
+Run Graph::start(Machine& machine, const RunOptions& options) {
     auto& described = model();
     if (*described.running) throw UsageError("this graph runs already; a second run needs a second graph");
     if (auto problems = problems_of(described, machine.targets()); !problems.empty()) throw GraphError(std::move(problems));
@@ -24,14 +25,16 @@ Run Graph::start(Machine& machine) {
                 if (setting->name() == name) setting->set(value);
     auto state = std::make_unique<RunState>(machine, described);
     try {
+        state->door = Door::open(*state, options);
         state->wiring.build(state->model);
-    } catch (...) {  // a copy could not be made: nothing has begun, so there is nothing to be ended
+    } catch (...) {  // a copy could not be made, or the name is taken: nothing has begun, so there is nothing to be ended
         state->finished = true;
         throw;
     }
     *described.running = true;
     Run run(std::move(state));
     run.state_->wiring.begin();
+    if (run.state_->door != nullptr) run.state_->door->serve();
     return run;
 }
 
@@ -86,19 +89,19 @@ void Run::stop() {
     state_->settle();
 }
 
-void Run::send(const Event& event, const std::string& to) {
-    if (state_->core.all_ended()) throw RunEnded("the graph has ended: no event can be sent any more");
-    if (state_->send(event, to) == 0)
-        throw UsageError("event '" + event.name + "' reaches nobody: " + (to.empty() ? "no filter" : "no filter '" + to + "'") + " has on_event()");
-}
+void Run::send(const Event& event, const std::string& to) { state_->send_to_some(event, to); }
 
 void Run::send_after(std::chrono::nanoseconds delay, const Event& event, const std::string& to, std::chrono::nanoseconds period) {
     state_->send_again(std::chrono::steady_clock::now() + delay, event, to, period);
 }
 
-GraphDescription Run::description() const {
-    const std::lock_guard lock(state_->core.structure);
-    return description_of(state_->model);
+GraphDescription Run::description() const { return state_->description(true); }
+
+std::string Run::name() const { return state_->door == nullptr ? std::string() : state_->door->name(); }
+
+void Run::save(const std::string& path) const {
+    const auto figures = statistics();
+    save_graph(path, description(), &figures);
 }
 
 bool Run::ended() const noexcept { return state_->core.all_ended(); }
@@ -187,6 +190,14 @@ int RunState::send(const Event& event, const std::string& to) {
     return reached;
 }
 
+int RunState::send_to_some(const Event& event, const std::string& to) {
+    if (core.all_ended()) throw RunEnded("the graph has ended: no event can be sent any more");
+    const int reached = send(event, to);
+    if (reached == 0)
+        throw UsageError("event '" + event.name + "' reaches nobody: " + (to.empty() ? "no filter" : "no filter '" + to + "'") + " has on_event()");
+    return reached;
+}
+
 void RunState::send_again(std::chrono::steady_clock::time_point when, Event event, std::string to, std::chrono::nanoseconds period) {
     attendant.at(when, [this, when, event = std::move(event), to = std::move(to), period] {
         if (core.all_ended()) return;
@@ -206,8 +217,14 @@ void RunState::edit_later(std::function<void(Edit&)> describe) {
     });
 }
 
+GraphDescription RunState::description(bool settings) {
+    const std::lock_guard lock(core.structure);
+    return description_of(model, settings);
+}
+
 void RunState::settle() {
     attendant.stop();
+    if (door != nullptr) door->close();
     for (const auto& link : core.links) link->starvation.give_up();
     for (const auto& station : core.stations)
         for (const auto& outlet : station->outlets) outlet->pool->starvation().give_up();

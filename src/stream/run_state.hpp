@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "penstock/run.hpp"
+#include "stream/door.hpp"
 #include "stream/model.hpp"
 #include "stream/attendant.hpp"
 #include "stream/run_core.hpp"
@@ -26,6 +27,8 @@ struct RunState {
     std::chrono::steady_clock::time_point end_or_now() const { return finished ? ended : std::chrono::steady_clock::now(); }
     /// Number of filters that got it.
     int send(const Event& event, const std::string& to);
+    /// The same. Throws UsageError when nobody gets it, RunEnded.
+    int send_to_some(const Event& event, const std::string& to);
     void send_again(std::chrono::steady_clock::time_point when, Event event, std::string to, std::chrono::nanoseconds period);
     std::mutex editing;     ///< one edit at a time
     Attendant attendant{};  ///< what is to be done beside the filters
@@ -42,6 +45,11 @@ struct RunState {
     void edit_later(std::function<void(Edit&)> describe);
     /// All have ended: waits until nothing of the run is at work any more.
     void settle();
+    RunStatistics statistics();
+    /// The graph as it is now; see description_of().
+    GraphDescription description(bool settings);
+
+    std::unique_ptr<Door> door{};  ///< last, because it uses the others
 };
 
 }  // namespace penstock::streaming

@@ -171,6 +171,7 @@ void Station::turn_to(Doing what) {
         const auto now = Clock::ticks();
         if (since_ != 0) tally(ticks_in_[static_cast<std::size_t>(doing.load(std::memory_order_relaxed))], now - since_);
         since_ = now;
+        if (run_.machine().timeline_recorded()) [[unlikely]] until_sample_ = 1;
     }
     doing.store(what, std::memory_order_release);  // who sees that it has ended sees the filter's last state
 }
@@ -218,13 +219,22 @@ void Station::drop_one_of_each() {
 
 void Station::sample_end(std::uint64_t begin) {
     const auto end = Clock::ticks();
-    until_sample_ = firings_a_sample;
+    const bool recorded = run_.machine().timeline_recorded();
+    until_sample_ = recorded ? 1 : firings_a_sample;
+    if (recorded) record_firing(begin, end);
     constexpr double burst_ns = 2'000;
     timed_ = Clock::nanoseconds(end - begin) >= 1'000;
     if (!timed_) since_ = 0;
     burst_ = std::clamp(static_cast<int>(burst_ns / std::max(Clock::nanoseconds(end - begin), 1.0)), 1, 16);
     tally(service_ticks, end - begin);
     tally(sampled);
+}
+
+/// A timeline that is switched on sees firings of a microsecond or more at once, those of shorter filters from their next sample on.
+void Station::record_firing(std::uint64_t begin, std::uint64_t end) {
+    Machine& machine = run_.machine();
+    if (timeline_id_ == 0) timeline_id_ = machine.timeline_id(name_);
+    machine.record({.begin = begin, .end = end, .id = timeline_id_, .kind = trace::EventKind::firing});
 }
 
 void Station::fail(std::exception_ptr cause) {

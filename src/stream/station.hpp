@@ -261,6 +261,7 @@ class Station {
     void pass_on_order();
     bool flush(Outlet& outlet);
     void sample_end(std::uint64_t begin);
+    void record_firing(std::uint64_t begin, std::uint64_t end);
 
     RunCore& run_;
     std::atomic<Server*> home_{nullptr};
@@ -279,6 +280,7 @@ class Station {
     bool waits_plainly_ = false;  ///< for input, and for nothing else: it can fire as soon as there is some
     std::uint32_t taken_in_firing_ = 0;
     std::uint32_t until_sample_ = 1;
+    std::uint32_t timeline_id_ = 0;  ///< of the filter's name, once a firing was recorded
     int burst_ = 1;
     Tags first_tags_{};
     std::uint64_t first_order_ = 0;

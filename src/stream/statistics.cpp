@@ -13,11 +13,12 @@ namespace penstock {
 
 using streaming::Doing;
 
-RunStatistics Run::statistics() const {
-    auto& core = state_->core;
+RunStatistics Run::statistics() const { return state_->statistics(); }
+
+RunStatistics streaming::RunState::statistics() {
     const std::lock_guard lock(core.structure);
     RunStatistics all;
-    all.seconds = std::chrono::duration<double>(state_->end_or_now() - state_->began).count();
+    all.seconds = std::chrono::duration<double>(end_or_now() - began).count();
     const auto ns_of_run = std::max(all.seconds * 1e9, 1.0);
     std::map<std::uint64_t, std::size_t> places;
     std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> timed;  // ticks, firings
@@ -49,14 +50,14 @@ RunStatistics Run::statistics() const {
         for (double* const each : {&filter.waits_for_input, &filter.waits_for_output, &filter.waits_for_target}) *each /= filter.copies;
         if (filter.load > highest) highest = filter.load, all.bottleneck = filter.name;
     }
-    for (const auto& stream : state_->model.streams) {
-        const auto& from = *state_->model.filter(stream.from);
-        const auto& to = *state_->model.filter(stream.to);
+    for (const auto& stream : model.streams) {
+        const auto& from = *model.filter(stream.from);
+        const auto& to = *model.filter(stream.to);
         StreamStatistics each;
         each.from = from.name + "." + from.first->outputs[stream.output]->name();
         each.to = to.name + "." + to.first->inputs[stream.input]->name();
         std::uint64_t bytes = 0;
-        for (const auto& [name, link] : state_->wiring.links) {
+        for (const auto& [name, link] : wiring.links) {
             if (std::get<0>(name) != stream.id) continue;
             each.buffers += link->buffers_through.load(std::memory_order_relaxed);
             each.dropped += link->dropped + link->displaced;

@@ -365,6 +365,21 @@ void Core::stop_timeline() {
     each_initiator([](Initiator& initiator) { initiator.timeline_.stop(); });
 }
 
+std::uint32_t Core::timeline_id(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find(timeline_names_.begin(), timeline_names_.end(), name);
+    const auto place = static_cast<std::uint32_t>(found - timeline_names_.begin());
+    if (found == timeline_names_.end()) timeline_names_.push_back(name);
+    return first_timeline_id + place;
+}
+
+std::string Core::timeline_name(std::uint32_t id) {
+    if (id == 0) return "wait";
+    if (id < first_timeline_id) return std::string(entry_of(id).name);
+    const std::lock_guard lock(mutex_);
+    return timeline_names_.at(id - first_timeline_id);
+}
+
 void Core::throw_stalled(WaitReason reason) {
     const auto seconds = std::chrono::duration<double>(options_.watchdog).count();
     throw Stalled("no task has ended for " + std::to_string(seconds) + " s while this thread waited for " + reason.what +

@@ -64,6 +64,10 @@ class Core : public std::enable_shared_from_this<Core> {
     /// Of all threads, also of those that come later.
     void start_timeline(std::size_t events);
     void stop_timeline();
+    /// Names of what is not a task; their ids follow those of the entries.
+    static constexpr std::uint32_t first_timeline_id = 65'536;
+    std::uint32_t timeline_id(const std::string& name);
+    std::string timeline_name(std::uint32_t id);
 
     template <class Visit>
     void each_initiator(Visit&& visit) const {
@@ -132,6 +136,7 @@ class Core : public std::enable_shared_from_this<Core> {
     std::vector<Failure> unclaimed_;
     std::shared_ptr<SharedHeap> heap_;
     std::size_t timeline_events_ = 0;  ///< of the timeline under way; 0: none
+    std::vector<std::string> timeline_names_;
 };
 
 }  // namespace penstock

@@ -161,7 +161,18 @@ std::string Machine::timeline_json() const {
         tracks.push_back({track, initiator.timeline_.snapshot()});
     });
     return trace::perfetto_json(tracks, Clock::nanoseconds_per_tick(),
-                                [](std::uint32_t entry) { return entry == 0 ? std::string("wait") : std::string(entry_of(entry).name); });
+                                [this](std::uint32_t id) { return core_->timeline_name(id); });
+}
+
+bool Machine::timeline_recorded() const noexcept { return core_->board().timeline.load(std::memory_order_relaxed) != 0; }
+std::uint32_t Machine::timeline_id(const std::string& name) { return core_->timeline_id(name); }
+
+void Machine::record(trace::Event event) {
+    Initiator& mine = find_initiator();
+    event.issuer = event.target = mine.track_;
+    std::unique_lock<std::recursive_mutex> sharing;
+    if (mine.shared_) sharing = std::unique_lock(mine.sharing_);  // a timeline has one writer
+    mine.timeline_.record(event);
 }
 
 }  // namespace penstock

@@ -15,7 +15,7 @@ namespace penstock::trace {
 
 namespace {
 
-constexpr std::array<const char*, 7> kinds{"task", "wait", "stall", "idle", "fetch", "write-back", "late"};
+constexpr std::array<const char*, 8> kinds{"task", "wait", "stall", "idle", "fetch", "write-back", "late", "firing"};
 
 /// Ticks as whole nanoseconds since the earliest one. Begin and end are rounded, never a duration, so that periods
 /// which lie within one another still do so in the file.
@@ -58,6 +58,7 @@ class Names {
     std::string of(const Event& event) {
         switch (event.kind) {
             case EventKind::task:
+            case EventKind::firing:
                 return json_text(procedure(event.id));
             case EventKind::fetch:
                 return json_text("fetch " + procedure(event.id));
