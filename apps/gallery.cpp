@@ -4,6 +4,7 @@
 #include "apps/colour/colour.hpp"
 #include "apps/conv2d/conv2d.hpp"
 #include "apps/edge/edge.hpp"
+#include "apps/graphs.hpp"
 #if defined(PENSTOCK_APPS_FFT2D)
 #include "apps/fft2d/fft2d.hpp"
 #endif
@@ -87,7 +88,10 @@ const App& find_app(std::string_view name) {
 }
 
 RunResult run(const App& app, Machine& machine, const Settings& settings, const Progress& progress) {
-    return app.entry(machine, settings, progress);
+    take_graph();
+    auto result = app.entry(machine, settings, progress);
+    result.graph = take_graph();
+    return result;
 }
 
 }  // namespace penstock::apps

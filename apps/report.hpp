@@ -83,6 +83,7 @@ struct RunResult {
     std::vector<Timing> timings;
     std::vector<Check> checks;
     std::vector<Array> arrays;
+    std::string graph;  ///< of the last run by filters, with its figures, as json_of() writes it; empty where there are none
 
     bool ok() const noexcept;                            ///< whether every check holds
     const Timing& timing(const std::string& way) const;  ///< throws UsageError for a way that was not run

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "apps/graphs.hpp"
 #include "kernels/add.hpp"
 #include "penstock/graph.hpp"
 #include "penstock/machine.hpp"
@@ -76,6 +77,7 @@ void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copi
     graph.connect(add.sum, place.rows);
     auto run = graph.start(machine);
     run.finish();
+    note_graph(run);
 }
 
 void copied(Source a, Source b, view<float, 2> sum, std::size_t rows) {

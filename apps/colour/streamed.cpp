@@ -1,5 +1,6 @@
 // The conversion as a graph of filters.
 #include "apps/colour/colour.hpp"
+#include "apps/graphs.hpp"
 #include "penstock/graph.hpp"
 #include "penstock/machine.hpp"
 
@@ -69,6 +70,7 @@ ChannelStatistics streamed(const Work& work, Machine& machine, int copies, std::
     graph.connect(convert.statistics, collect.statistics);
     auto run = graph.start(machine);
     run.finish();
+    note_graph(run);
     return merged(collect.tiles);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "apps/graphs.hpp"
 #include "apps/measure.hpp"
 #include "kernels/maximum.hpp"
 #include "penstock/machine.hpp"
@@ -115,6 +116,7 @@ double streams(Algorithm algorithm, view<const float, 3> pictures, view<float, 3
             for (std::size_t i = 0; i < rows; ++i) std::ranges::copy(edges->image().row(i), to.row(i).begin());
         }
         run.finish();
+        note_graph(run);
     });
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "apps/graphs.hpp"
 #include "apps/measure.hpp"
 #include "kernels/shrink.hpp"
 #include "penstock/machine.hpp"
@@ -101,6 +102,7 @@ double streams(const Films& films, int divisor, view<std::uint8_t, 3> result, Ma
         auto run = graph.start(machine);
         while (const auto frame = reader.read()) copy(frame->image(), frame_of(result, size(frame->tags().user[frame_tag])));
         run.finish();
+        note_graph(run);
     });
 }
 

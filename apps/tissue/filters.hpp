@@ -9,6 +9,16 @@
 
 namespace penstock::apps::tissue {
 
+/// Writes tile number `next` of a slide that is read again and again.
+inline void write_tile(const Slide& slide, std::size_t next, Output<std::uint8_t>& jpeg) {
+    const std::size_t tile = next % slide.tiling().count();
+    const auto bytes = slide.jpeg(tile);
+    auto buffer = jpeg.reserve(bytes.size());
+    buffer.append(bytes);
+    buffer.edit_tags() = {.sequence = next, .time = 0, .user = {tile, 0}};
+    jpeg.write(std::move(buffer));
+}
+
 /// The JPEG tiles of a slide, one a firing, as often as it is to be read.
 struct Read {
     Output<std::uint8_t> jpeg{"jpeg"};
@@ -17,14 +27,8 @@ struct Read {
 
     Read(const Slide* of, std::size_t times) : slide{of}, passes{times} {}
     bool operator()() {
-        const std::size_t count = slide->tiling().count();
-        if (next == passes * count) return false;
-        const auto bytes = slide->jpeg(next % count);
-        auto buffer = jpeg.reserve(bytes.size());
-        buffer.append(bytes);
-        buffer.edit_tags() = {.sequence = next, .time = 0, .user = {next % count, 0}};
-        jpeg.write(std::move(buffer));
-        ++next;
+        if (next == passes * slide->tiling().count()) return false;
+        write_tile(*slide, next++, jpeg);
         return true;
     }
 };
@@ -109,6 +113,9 @@ struct Classify {
     }
 };
 
+/// Which verdicts came to a filter: their numbers in the stream of tiles.
+using Log = std::vector<std::uint64_t>;
+
 /// Small tiles and verdicts come in any order; a class is drawn when its tile is there.
 struct Overview {
     static constexpr bool on_any_input = true;
@@ -116,9 +123,11 @@ struct Overview {
     Input<Verdict> verdict{"verdict"};
     const Slide* slide;
     Analysis* analysis;
+    Log* log;  ///< or null
     std::vector<bool> drawn, known;
 
-    Overview(const Slide* of, Analysis* into) : slide{of}, analysis{into}, drawn(of->tiling().count()), known(drawn.size()) {}
+    Overview(const Slide* of, Analysis* into, Log* noting = nullptr)
+        : slide{of}, analysis{into}, log{noting}, drawn(of->tiling().count()), known(drawn.size()) {}
     void operator()() {
         if (const auto tile = small.read_if_any()) {
             const auto number = tile->tags().user[0];
@@ -131,6 +140,7 @@ struct Overview {
             analysis->features[number] = (*found)[0].features;
             analysis->classes[number] = (*found)[0].of_class;
             known[number] = true;
+            if (log != nullptr) log->push_back(found->tags().sequence);
             show(number);
         }
     }

@@ -40,6 +40,14 @@ void compare(const Analysis& analysis, const Analysis& wanted, const std::string
                                              wanted.overview.rgb.span(), "serial"));
 }
 
+void check_changes(const Changed& changed, const Analysis& wanted, std::vector<Check>& checks) {
+    const std::string while_it_changed = " of " + std::to_string(changed.tiles) + " tiles, while filters came and went";
+    checks.push_back({"verdicts lost or repeated" + while_it_changed, 0, static_cast<double>(changed.lost_or_repeated), 0, "numbers of the tiles"});
+    checks.push_back({"verdicts that differ" + while_it_changed, 0, static_cast<double>(changed.wrong_verdicts), 0, "serial"});
+    checks.push_back(same_bits<std::uint8_t>("bytes that differ of the overview that was put in again", changed.again.overview.rgb.span(),
+                                             wanted.overview.rgb.span(), "serial"));
+}
+
 }  // namespace
 
 RunResult run(Machine& machine, const Settings& given, const Progress& progress) {
@@ -67,6 +75,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
                      {"largest error of a share of patterns", 0, errors.pattern, 0, "definition, float64"}};
     compare(by_hand, by_one, "hand", result.checks);
     compare(by_filters, by_one, "streamed", result.checks);
+    check_changes(changing(slide, by_one, machine, team.size()), by_one, result.checks);
     if (settings.keep_arrays) {
         const Picture& overview = by_filters.overview;
         result.arrays = {keep<std::uint8_t>("image", {picture.rows, picture.columns, 3}, picture.rgb.span()),

@@ -1,4 +1,5 @@
 // The analysis as a graph of filters.
+#include "apps/graphs.hpp"
 #include "apps/tissue/filters.hpp"
 #include "penstock/graph.hpp"
 #include "penstock/machine.hpp"
@@ -24,6 +25,7 @@ void streamed(const Slide& slide, Analysis& analysis, Machine& machine, int copi
     graph.connect(classify.verdict, overview.verdict);
     auto run = graph.start(machine);
     run.finish();
+    note_graph(run);
 }
 
 }  // namespace penstock::apps::tissue

@@ -66,6 +66,17 @@ double hand(const Slide& slide, Analysis& analysis, Team& team);
 /// The graph above with so many copies of each filter that may be copied; it reads the slide `passes` times.
 void streamed(const Slide& slide, Analysis& analysis, Machine& machine, int copies, std::size_t passes = 1);
 
+/// What became of a slide that was read several times while the graph above changed.
+struct Changed {
+    std::size_t tiles = 0;             ///< read
+    std::size_t wrong_verdicts = 0;    ///< that differ from `wanted`
+    std::size_t lost_or_repeated = 0;  ///< verdicts that came to neither of the filters behind `classify`, or twice
+    Analysis again;                    ///< what the overview that was put in again made
+};
+/// The graph above, whose overview and `shrink` are taken out while it runs (a filter that only counts verdicts stands in) and later put in
+/// again, whereupon `shrink` is exchanged for a fresh one. Each verdict is compared with `wanted`.
+Changed changing(const Slide& slide, const Analysis& wanted, Machine& machine, int copies);
+
 /// The largest error of the colour features of some tiles against their definition in float64, and of the shares of patterns.
 struct Errors {
     double colour = 0, pattern = 0;

@@ -1,5 +1,6 @@
-"""The command line: penstock machine, gallery, run, demo."""
+"""The command line: penstock machine, gallery, run, top, draw, send, demo."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,8 +8,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from penstock import __version__, _core
-from penstock.errors import Error
+from penstock import __version__, _core, watching
+from penstock.errors import Error, UsageError
 from penstock.terminal import console, duration, print_checks, print_timings, progress_bar, size
 
 app = typer.Typer(
@@ -90,6 +91,10 @@ def run(
     targets: Targets = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
     trace: Annotated[Path | None, typer.Option(help="Write the timeline of the last run to this file, for ui.perfetto.dev.")] = None,
+    graph: Annotated[Path | None, typer.Option(help="Write the graph of its filters, with the figures of a run, to this file, for `penstock draw`.")] = None,
+    run_name: Annotated[
+        str | None, typer.Option("--name", help="Let `penstock top NAME` and others look at its graphs while they run, under this name.")
+    ] = None,
 ) -> None:
     """Runs one application in all its ways (one thread, threads by hand, tagged calls, filters; or ranks), and checks it. Exits with 1 when a check
     fails."""
@@ -97,6 +102,8 @@ def run(
     from penstock.recording import record_app
 
     settings = parse_settings(setting or [])
+    if run_name is not None:
+        os.environ["PENSTOCK_NAME"] = run_name
     with _core.Machine(targets=targets) as pool, progress_bar(name) as progress:
         recorded = record_app(pool, name, settings, inputs_of(name), progress=progress)
         description = pool.description
@@ -110,6 +117,12 @@ def run(
         trace.parent.mkdir(parents=True, exist_ok=True)
         trace.write_text(recorded.timeline, encoding="utf-8")
         console.print(f"timeline: {trace}", soft_wrap=True, highlight=False)
+    if graph is not None:
+        if not result["graph"]:
+            raise UsageError(f"{name} is no graph of filters, so --graph has nothing to write")
+        graph.parent.mkdir(parents=True, exist_ok=True)
+        graph.write_text(result["graph"] + "\n", encoding="utf-8")
+        console.print(f"graph: {graph}", soft_wrap=True, highlight=False)
     if report is not None:
         from penstock.report import Section, write_page
 
@@ -118,6 +131,11 @@ def run(
         console.print(f"report: {report}", soft_wrap=True, highlight=False)
     if not result["ok"]:
         raise typer.Exit(1)
+
+
+app.command()(watching.top)
+app.command()(watching.draw)
+app.command()(watching.send)
 
 
 @app.command()

@@ -1,18 +1,20 @@
 """The main job on real input: a tissue analysed by filters, a photograph put out of focus and an LU factorisation, all checked, and one report."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
-from penstock._core import Machine, gallery
+from penstock._core import Machine, gallery, run_app
 from penstock.errors import UsageError
 from penstock.pictures import inputs_of
 from penstock.recording import Recorded, record_app
 from penstock.references import check_against_lapack, check_factors, check_filter, check_tissue
-from penstock.report import Picture, Section
+from penstock.report import Picture, Scale, Section
 
 Bar = Callable[[str], AbstractContextManager[Callable[[float], None]]]
 
@@ -73,6 +75,8 @@ def analyse_tissue(machine: Machine, bar: Bar, repetitions: int = 15) -> list[Se
     settings = {"rows": 2048, "columns": 2048, "block_rows": 64, "block_columns": 64, "repetitions": min(repetitions, 5)}
     with bar("analysing the tissue") as progress:
         recorded = record_app(machine, "tissue", settings, inputs, True, progress)
+    with bar("analysing it with fewer workers") as progress:
+        scaling = [*scale_app(machine.targets, "tissue", settings | {"repetitions": min(repetitions, 3)}, inputs, progress), scale_of(recorded.result)]
     arrays = recorded.result["arrays"]
     others, missing = check_tissue(arrays)
     background, stroma, stained = (int((arrays["result"] == kind).sum()) for kind in range(3))
@@ -80,16 +84,36 @@ def analyse_tissue(machine: Machine, bar: Bar, repetitions: int = 15) -> list[Se
         title="A stained tissue, tile by tile",
         lead="ihc.png of scikit-image (a colon under the microscope, brown where it is stained), mirrored to 2048 x 2048 pixels in JPEG tiles of "
         "64 x 64. Filters in copies decode the tiles, convert them to CIELAB, measure colours and local binary patterns, classify each tile, "
-        "and draw the overview.",
+        "and draw the overview. Then the graph changes while it runs: the overview is taken out and put in again, the filter before it is "
+        "exchanged for a fresh one, and every verdict is checked.",
         recorded=recorded,
         checks=recorded.result["checks"] + others,
         pictures=[
             Picture("The tissue, a quarter of it", arrays["image"][:1024, :1024] / 255.0),
             Picture("Overview: grey is background, blue stroma, orange stained", arrays["overview"] / 255.0),
         ],
+        scaling=scaling,
         notes=[f"{background} tiles are background, {stroma} stroma, {stained} stained."]
         + [f"{reference} is not installed, so it was not asked." for reference in missing],
     )]  # fmt: skip
+
+
+def scale_of(result: dict[str, Any]) -> Scale:
+    """The application's last way against one thread."""
+    times = result["timings"]
+    return Scale(result["workers"], median(times[list(times)[-1]]), median(times["serial"]))
+
+
+def scale_app(
+    targets: int, name: str, settings: dict[str, int], inputs: dict[str, np.ndarray], progress: Callable[[float], None]
+) -> Iterator[Scale]:
+    """The application on machines with 0, 1, 3, 7 ... targets, but fewer than `targets`."""
+    fewer = [count for count in (0, 1, 3, 7, 15, 31, 63, 127) if count < targets]
+    for step, count in enumerate(fewer):
+        with Machine(targets=count) as machine:
+            def show(fraction: float, step: int = step) -> None:
+                progress((step + fraction) / len(fewer))
+            yield scale_of(run_app(machine, name, settings, inputs, False, show))
 
 
 def factor_matrix(machine: Machine, bar: Bar, repetitions: int = 15) -> Section:

@@ -29,8 +29,13 @@ class Recorded:
 
     @property
     def tagged(self) -> bool:
-        """Whether the trace has anything to tell: it knows tagged calls, and no ranks and filters."""
-        return self.last_way != "streamed" and "tagged" in self.result["timings"]
+        """Whether the last way is tagged calls, of which the trace knows where each thread's time went."""
+        return not self.by_filters and "tagged" in self.result["timings"]
+
+    @property
+    def by_filters(self) -> bool:
+        """Whether the last way is filters, of which the timeline shows the firings."""
+        return self.last_way.startswith("stream")
 
     @property
     def ok(self) -> bool:

@@ -8,6 +8,7 @@
 #include "penstock/graph.hpp"
 #include "penstock/stream_statistics.hpp"
 #include "stream/words.hpp"
+#include "trace/text.hpp"
 
 namespace penstock {
 namespace {
@@ -69,8 +70,8 @@ std::string place_of(const FilterDescription& filter) {
 
 /// What a filter did and where its time went.
 void add_figures(std::vector<std::string>& lines, const FilterStatistics& figures) {
-    auto speed = short_number(figures.rate) + "firings/s";
-    if (figures.service_us > 0) speed += ", " + short_number(figures.service_us) + "us each, load " + percent(figures.load);
+    auto speed = short_number(figures.rate, "/s");
+    if (figures.service_us > 0) speed += ", " + trace::duration(figures.service_us / 1e6) + " each, load " + percent(figures.load);
     lines.push_back(speed);
     std::vector<std::string> waits;
     for (const auto& [share, what] :
@@ -127,7 +128,7 @@ void draw_stream(std::ostream& out, const StreamDescription& stream, const RunSt
     if (!options.name.empty()) said.push_back("\"" + options.name + "\"");
     if (options.policy != Policy::demand_driven) said.emplace_back(text_of(options.policy));
     if (options.capacity != 0) said.push_back("room for " + std::to_string(options.capacity));
-    if (options.capacity_bytes != 0) said.push_back("for " + short_number(static_cast<double>(options.capacity_bytes)) + "B");
+    if (options.capacity_bytes != 0) said.push_back("for " + short_number(static_cast<double>(options.capacity_bytes), "B"));
     if (options.when_full != WhenStreamFull::wait) said.push_back(std::string("full: ") + text_of(options.when_full));
     if (options.ordered) said.emplace_back("ordered");
     if (options.feedback) said.emplace_back("feedback");
@@ -136,7 +137,7 @@ void draw_stream(std::ostream& out, const StreamDescription& stream, const RunSt
     const auto* const figures =
         find(all == nullptr ? nullptr : &all->streams, [&](const auto& each) { return each.from == stream.from && each.to == stream.to; });
     if (figures != nullptr) {
-        lines.push_back(short_number(figures->rate) + "buffers/s, " + short_number(figures->bytes_rate) + "B/s");
+        lines.push_back(short_number(figures->rate, "/s") + ", " + short_number(figures->bytes_rate, "B/s"));
         if (figures->dropped != 0) lines.push_back(std::to_string(figures->dropped) + " dropped");
     }
     out << "  " << quoted(filter_of(stream.from)) << " -> " << quoted(filter_of(stream.to)) << " [label=" << label_of(lines)

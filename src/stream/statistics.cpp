@@ -38,8 +38,11 @@ RunStatistics streaming::RunState::statistics() {
         const auto share = [&](std::uint64_t ticks) { return Clock::nanoseconds(ticks) / ns_of_run; };
         const auto ready = share(station->ticks_ready.load(std::memory_order_relaxed));
         filter.waits_for_target += ready;
-        filter.waits_for_input += std::max(0.0, share(station->ticks_spent(Doing::waits_for_input)) - ready);
-        filter.waits_for_output += share(station->ticks_spent(Doing::waits_for_output)) + share(station->ticks_spent(Doing::waits_for_pool));
+        // Being ready is part of either wait: of input, as far as that goes, and else of output.
+        const auto input = share(station->ticks_spent(Doing::waits_for_input));
+        const auto output = share(station->ticks_spent(Doing::waits_for_output)) + share(station->ticks_spent(Doing::waits_for_pool));
+        filter.waits_for_input += std::max(0.0, input - ready);
+        filter.waits_for_output += std::max(0.0, output - std::max(0.0, ready - input));
     }
     double highest = 0;
     for (const auto& [id, place] : places) {
@@ -57,8 +60,9 @@ RunStatistics streaming::RunState::statistics() {
         each.from = from.name + "." + from.first->outputs[stream.output]->name();
         each.to = to.name + "." + to.first->inputs[stream.input]->name();
         std::uint64_t bytes = 0;
-        for (const auto& [name, link] : wiring.links) {
-            if (std::get<0>(name) != stream.id) continue;
+        for (auto found = wiring.links.lower_bound({stream.id, 0, 0}); found != wiring.links.end(); ++found) {
+            const auto& [name, link] = *found;
+            if (std::get<0>(name) != stream.id) break;
             each.buffers += link->buffers_through.load(std::memory_order_relaxed);
             each.dropped += link->dropped + link->displaced;
             bytes += link->bytes_through.load(std::memory_order_relaxed);

@@ -29,16 +29,16 @@ const char* text_of(WhenStreamFull what) noexcept {
     return "";
 }
 
-std::string short_number(double value) {
+std::string short_number(double value, const std::string& unit) {
     std::ostringstream text;
     text.imbue(std::locale::classic());
     text.precision(3);
     for (const auto& [factor, prefix] : std::array<std::pair<double, const char*>, 3>{{{1e9, " G"}, {1e6, " M"}, {1e3, " k"}}})
         if (value >= 0.9995 * factor) {
-            text << value / factor << prefix;
+            text << value / factor << prefix << unit;
             return text.str();
         }
-    text << value << ' ';
+    text << value << ' ' << unit;
     return text.str();
 }
 

@@ -9,7 +9,7 @@ namespace penstock::streaming {
 
 const char* text_of(Policy policy) noexcept;
 const char* text_of(WhenStreamFull what) noexcept;
-/// "2.5 k" for 2500: three digits and a prefix.
-std::string short_number(double value);
+/// "2.5 kB" for 2500 and "B": three digits, and the unit with a prefix.
+std::string short_number(double value, const std::string& unit);
 
 }  // namespace penstock::streaming

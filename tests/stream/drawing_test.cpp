@@ -61,9 +61,9 @@ TEST(Drawing, shows_groups_copies_places_and_what_streams_were_asked_for) {
 TEST(Drawing, shows_figures_and_marks_the_bottleneck) {
     const auto all = figures();
     const auto text = drawing_of(Drawn().graph.description(), &all);
-    EXPECT_TRUE(has(text, "label=\"smooth x 2\\n1.23 kfirings/s, 810 us each, load 50 %\\nwaits for input 25 %\\n3 wait here\"]"));
-    EXPECT_TRUE(has(text, "label=\"sharpen\\ntarget 0\\n0 firings/s\\n7 failed\\nBOTTLENECK\", fillcolor=mistyrose"));
-    EXPECT_TRUE(has(text, "2.5 kbuffers/s, 3.5 MB/s\\n4 dropped"));
+    EXPECT_TRUE(has(text, "label=\"smooth x 2\\n1.23 k/s, 810 us each, load 50 %\\nwaits for input 25 %\\n3 wait here\"]"));
+    EXPECT_TRUE(has(text, "label=\"sharpen\\ntarget 0\\n0 /s\\n7 failed\\nBOTTLENECK\", fillcolor=mistyrose"));
+    EXPECT_TRUE(has(text, "2.5 k/s, 3.5 MB/s\\n4 dropped"));
     EXPECT_EQ(text.find("fillcolor=mistyrose"), text.rfind("fillcolor=mistyrose"));
 }
 

@@ -3,6 +3,7 @@
 import base64
 import html
 import io
+import json
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from penstock.drawing import GraphvizMissing, render
 from penstock.recording import Recorded
 from penstock.report.timeline import timeline_figure
 from penstock.terminal import duration, figure
@@ -33,11 +35,21 @@ class Picture:
 
 
 @dataclass
+class Scale:
+    """What so many workers took, and one thread beside them, in seconds: medians of one run each."""
+
+    workers: int
+    seconds: float
+    serial: float
+
+
+@dataclass
 class Section:
     """One application in a report.
 
     checks: rows as run_app returns them, with those of other references
     notes: sentences below the checks, such as which reference is not installed
+    scaling: the application with different numbers of workers; none where that was not measured
     """
 
     title: str
@@ -46,6 +58,7 @@ class Section:
     checks: list[dict[str, Any]]
     pictures: list[Picture] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    scaling: list[Scale] = field(default_factory=list)
 
 
 def write_page(path: Path, title: str, sections: list[Section], machine: str) -> None:
@@ -83,7 +96,10 @@ def _section(section: Section, number: int) -> str:
             "<dl class='figures'>" + "".join(f"<div><dt>{html.escape(word)}</dt><dd>{value}</dd></div>" for value, word in figures) + "</dl>",
             "<h3>Time</h3>",
             _times(section.recorded),
+            *(_scaling(section.scaling) if section.scaling else ()),
+            *(_graph(recorded) if recorded.by_filters else ()),
             *(_where_the_time_went(section, number) if recorded.tagged else ()),
+            *(_firings(section, number) if recorded.by_filters else ()),
             "<h3>Checks</h3>",
             _checks(section.checks),
             *(f"<p class='note'>{html.escape(note)}</p>" for note in section.notes),
@@ -100,6 +116,39 @@ def _where_the_time_went(section: Section, number: int) -> list[str]:
         "<h3>Timeline</h3>",
         timeline_figure(section.recorded.timeline, number, section.recorded.result["app"]),
     ]
+
+
+def _graph(recorded: Recorded) -> list[str]:
+    """The graph of the last run, drawn where graphviz is there."""
+    try:
+        drawing = json.loads(recorded.result["graph"])["drawing"].replace("rankdir=LR", "rankdir=TB", 1)  # a page is higher than wide
+        picture = _inline_svg(render(drawing).decode())
+    except GraphvizMissing as error:
+        return ["<h3>Graph</h3>", f"<p class='note'>Not drawn: {html.escape(str(error))}.</p>"]
+    return [
+        "<h3>Graph</h3>",
+        "<p>The last run: what each filter did and waited for, what each stream carried. Load is of one processor, for each copy.</p>",
+        f"<figure class='graph'>{picture}</figure>",
+    ]
+
+
+def _firings(section: Section, number: int) -> list[str]:
+    return ["<h3>Timeline</h3>", timeline_figure(section.recorded.timeline, number, section.recorded.result["app"], "filter")]
+
+
+def _scaling(scales: list[Scale]) -> list[str]:
+    """A bar for each number of workers, as long as its speed-up."""
+    longest = max(scale.serial / scale.seconds for scale in scales)
+    rows = []
+    for scale in scales:
+        speed = scale.serial / scale.seconds
+        rows.append(
+            f"<tr class='tagged'><th>{scale.workers} worker{'s' if scale.workers != 1 else ''}</th>"
+            f"<td class='track'><div class='bar' style='width:{100 * speed / longest:.2f}%'></div></td>"
+            f"<td class='number'>{duration(scale.seconds)}</td><td class='number'>{speed:.2f}×</td></tr>"
+        )
+    note = "<p class='note'>Speed over one plain thread, which was measured beside each. Workers are targets and the thread that waits.</p>"
+    return ["<h3>Speed over workers</h3>", "<table class='times'>" + "".join(rows) + "</table>", note]
 
 
 def _inline_svg(text: str) -> str:
@@ -119,7 +168,9 @@ def _picture(picture: Picture) -> str:
 
 WORDS = {
     "serial": "one thread", "hand": "threaded by hand", "tagged": "tagged calls",
-    "streamed": "filters and streams", "rows": "streams of rows", "large": "streams of large buffers",
+    "streamed": "filters and streams", "streams": "filters and streams",
+    "serial 2d": "one thread, kernels turned", "streams 2d": "filters, kernels turned",
+    "serial scaled": "one thread, scaled while decoding", "streams scaled": "filters, scaled while decoding", "rows": "streams of rows", "large": "streams of large buffers",
     "dependent": "calls in the order of their tags",
     "resident": "tagged calls, resident data", "chains": "chains of calls", "both": "chains and resident data",
     "shared": "shared memory", "lines": "shared memory, whole lines", "push": "remote stores",

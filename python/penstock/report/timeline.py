@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 
-def timeline_figure(perfetto: str, number: int, name: str) -> str:
-    """HTML of one timeline. perfetto: JSON as Machine.timeline_json gives it; number: of the figure on its page."""
+def timeline_figure(perfetto: str, number: int, name: str, coloured: str = "procedure") -> str:
+    """HTML of one timeline. perfetto: JSON as Machine.timeline_json gives it; number: of the figure on its page; coloured: what has a colour each."""
     tracks, names, events = _compact(json.loads(perfetto))
     if not events:
         return "<p class='note'>No task was recorded.</p>"
@@ -15,7 +15,7 @@ def timeline_figure(perfetto: str, number: int, name: str) -> str:
     whole = base64.b64encode(perfetto.encode()).decode()
     return (
         f"<figure class='timeline'><canvas id='timeline{number}' aria-label='Timeline of the tasks'></canvas>"
-        f"<figcaption><output id='said{number}'>One row a thread, one colour a procedure. Turn the wheel to zoom, drag to move, double-click for all of it.</output>"
+        f"<figcaption><output id='said{number}'>One row a thread, one colour a {coloured}. Turn the wheel to zoom, drag to move, double-click for all of it.</output>"
         f"<a download='{name}-timeline.json' href='data:application/json;base64,{whole}'>Save for ui.perfetto.dev</a></figcaption></figure>"
         f"<script type='application/json' id='data{number}'>{text}</script><script>drawTimeline({number})</script>"
     )
@@ -26,6 +26,8 @@ def _compact(trace: Any) -> tuple[list[str], list[str], list[list[float]]]:
     entries = trace["traceEvents"] if isinstance(trace, dict) else trace
     track_names = {entry["tid"]: entry["args"]["name"] for entry in entries if entry.get("ph") == "M" and entry.get("name") == "thread_name"}
     whole = [entry for entry in entries if entry.get("ph") == "X"]
+    if any(entry.get("cat") == "firing" for entry in whole):  # the tasks around them say nothing more
+        whole = [entry for entry in whole if not entry["name"].startswith("penstock::streaming::")]
     used = sorted({entry["tid"] for entry in whole})
     rows = {tid: row for row, tid in enumerate(used)}
     names: dict[str, int] = {}

@@ -66,6 +66,21 @@ TEST_P(TissueOn, every_number_of_copies_and_targets_gives_the_bits_of_one_thread
     EXPECT_EQ(errors.pattern, 0);
 }
 
+TEST_P(TissueOn, filters_that_come_and_go_while_it_runs_lose_nothing_and_change_no_bit) {
+    const auto [targets, copies] = GetParam();
+    const Tiling tiling{150, 210, 32, 40};
+    const tissue::Slide slide{spots(150, 210, 5), tiling};
+    tissue::Analysis one{tiling};
+    tissue::serial(slide, one);
+    penstock::Machine machine{{.targets = targets}};
+    const auto changed = tissue::changing(slide, one, machine, copies);
+    EXPECT_GE(changed.tiles, 5 * tiling.count());
+    EXPECT_EQ(changed.tiles % tiling.count(), 0u);
+    EXPECT_EQ(changed.wrong_verdicts, 0u);
+    EXPECT_EQ(changed.lost_or_repeated, 0u);
+    expect_equal(changed.again, one);
+}
+
 INSTANTIATE_TEST_SUITE_P(machines, TissueOn, testing::Combine(testing::Values(1, 2), testing::Values(1, 2, 5)));
 
 TEST(Tissue, a_flat_tile_has_its_colour_no_skewness_and_one_pattern) {
