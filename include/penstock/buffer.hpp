@@ -57,13 +57,14 @@ struct Storage {
 /// The envelope.
 struct alignas(64) Block : Mail {
     static constexpr std::size_t max_rank = 3;
-    std::byte* data = nullptr;  ///< storage->data, in the line that every reader has
-    std::size_t bytes = 0;      ///< of values
-    std::uint32_t rank = 1;
+    // What changes from hop to hop stands in the first line, what travels along in the second.
     bool tagged = false;        ///< the writer has set the tags
-    Tags tags;
+    std::uint32_t rank = 1;
     std::uint64_t written = 0;  ///< number among the buffers that its writer wrote there
     std::uint64_t order = 0;    ///< among the buffers of the last filter that ran as one copy
+    std::byte* data = nullptr;  ///< storage->data
+    std::size_t bytes = 0;      ///< of values
+    Tags tags;
     std::array<std::size_t, max_rank> extents{};
     Storage* storage = nullptr;
     Pool* pool = nullptr;       ///< where the block goes when its reader is done

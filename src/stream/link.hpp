@@ -17,9 +17,11 @@ namespace penstock::streaming {
 struct Inlet;
 struct Loop;
 struct Outlet;
+class Station;
 
 struct alignas(128) Link {
     // Written while both ends are held, read by both.
+    Station* sink = nullptr;           ///< that of `to`, whose line the producer need not touch
     Outlet* from = nullptr;
     Inlet* to = nullptr;
     std::uint64_t capacity = 0;        ///< buffers

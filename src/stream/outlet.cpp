@@ -203,7 +203,7 @@ void Outlet::send_by(Link& link, Block* block) {
         link.loop->used.store(true, std::memory_order_relaxed);
         link.loop->tokens.fetch_add(1, std::memory_order_relaxed);
     }
-    station->run().post(*link.to->station, block);
+    station->run().post(*link.sink, block);
 }
 
 void Outlet::take_back(const std::vector<Block*>& blocks) {

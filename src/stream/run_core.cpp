@@ -8,7 +8,7 @@
 
 namespace penstock::streaming {
 
-RunCore::RunCore(Machine& machine) : machine_(machine) {
+RunCore::RunCore(Machine& machine) : machine_(machine), poster_(machine) {
     for (int target = 0; target < machine.targets(); ++target) servers_.push_back(std::make_unique<Server>(*this, target));
 }
 
@@ -30,7 +30,7 @@ void RunCore::post(Station& to, Mail* mail) {
         if (home == Server::current) [[likely]] {
             if (to.accept(mail)) home->enqueue(to);
         } else {
-            machine_.on(home->target()).call<&RunCore::deliver>(&to, mail);
+            send_to(*home, to, mail);
         }
         return;
     }
@@ -41,17 +41,36 @@ void RunCore::post(Station& to, Mail* mail) {
     else put_ready(to);
 }
 
-void RunCore::deliver(Station* station, Mail* mail) {
+void RunCore::send_to(Server& home, Station& to, Mail* mail) {
+    const Server* const here = Server::current;
+    if (here != nullptr && &here->run() == this && here->target() != Server::helper &&
+        poster_.post(here->target(), home.target(), {&RunCore::deliver_posted, &to, mail}))
+        return;
+    machine_.on(home.target()).call<&RunCore::deliver>(&to, mail);
+}
+
+void RunCore::deliver_posted(void* to, void* mail, int target) noexcept {
+    auto* const station = static_cast<Station*>(to);
     RunCore& run = station->run();
-    Server* const home = station->home();
-    if (home == nullptr || home->target() != run.machine_.current_target())  // it has moved
-        return mail->kind == MailKind::visit ? run.send_turn(*station) : run.post(*station, mail);
+    try {
+        run.deliver_at(target, *station, static_cast<Mail*>(mail));
+    } catch (...) {
+        run.failed_later(std::current_exception());
+    }
+}
+
+void RunCore::deliver(Station* station, Mail* mail) { station->run().deliver_at(station->run().machine_.current_target(), *station, mail); }
+
+void RunCore::deliver_at(int target, Station& station, Mail* mail) {
+    Server* const home = station.home();
+    if (home == nullptr || home->target() != target)  // it has moved
+        return mail->kind == MailKind::visit ? send_turn(station) : post(station, mail);
     home->begin();
     {
         const Server::Here here(*home);
-        if (station->accept(mail)) {
-            if (station->moving) run.move_on(*station, false);
-            else home->enqueue(*station);
+        if (station.accept(mail)) {
+            if (station.moving) move_on(station, false);
+            else home->enqueue(station);
         }
         home->drain();
     }
@@ -73,7 +92,7 @@ void RunCore::send_turn(Station& station) {
         return put_ready(station);
     }
     station.visited.store(true, std::memory_order_relaxed);
-    machine_.on(home->target()).call<&RunCore::deliver>(&station, &station.visit);
+    send_to(*home, station, &station.visit);
 }
 
 void RunCore::resume(Server& server) {

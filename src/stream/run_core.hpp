@@ -18,6 +18,7 @@
 #include "stream/server.hpp"
 #include "stream/spin_lock.hpp"
 #include "stream/station.hpp"
+#include "task/posting.hpp"
 
 namespace penstock::streaming {
 
@@ -91,6 +92,8 @@ class RunCore {
     void add_station(std::unique_ptr<Station> station);
     Server* server_of(int target) const noexcept { return servers_[static_cast<std::size_t>(target)].get(); }
 
+    /// Has a target deliver mail to a station that is placed there.
+    void send_to(Server& home, Station& to, Mail* mail);
     /// The task that brings a placed station its mail.
     static void deliver(Station* station, Mail* mail);
     static void serve(RunCore* run);
@@ -102,7 +105,11 @@ class RunCore {
     std::uint64_t progress();
     void look_for_stall(Look& look);
 
+    static void deliver_posted(void* station, void* mail, int target) noexcept;
+    void deliver_at(int target, Station& station, Mail* mail);
+
     Machine& machine_;
+    Poster poster_;
     std::vector<std::unique_ptr<Server>> servers_;
     std::atomic<std::int64_t> open_{0};  ///< stations that have not ended
     std::atomic<bool> stopping_{false};

@@ -81,7 +81,7 @@ class Server {
 
     RunCore& run_;
     int target_;
-    bool running_ = false;
+    alignas(64) bool running_ = false;  // what is above is read by others
     bool resuming_ = false;
     unsigned picks_ = 0;
     RingQueue<Station*> local_;

@@ -18,9 +18,9 @@ constexpr std::uint32_t firings_a_sample = 64;
 
 }  // namespace
 
-Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter, bool on_any_input,
+Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter, const FilterKind& kind,
                  const FilterOptions& options)
-    : on_failure(options.on_failure), run_(run), filter_(std::move(filter)), on_any_input_(on_any_input),
+    : run_(run), external(kind.external), on_failure(options.on_failure), filter_(std::move(filter)), on_any_input_(kind.on_any_input),
       bounded_pools_(options.pool != 0), name_(std::move(name)), copy_(copy),
       filter_id_(filter_id) {
     visit.kind = MailKind::visit;

@@ -128,11 +128,19 @@ enum class Doing : std::uint8_t { nothing, firing, waits_for_input, waits_for_ou
 
 class Station {
   public:
-    Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter, bool on_any_input,
+    Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter, const FilterKind& kind,
             const FilterOptions& options);
     ~Station();
     Station(const Station&) = delete;
     Station& operator=(const Station&) = delete;
+
+  private:
+    // Read by whoever sends to it, and hardly ever written.
+    RunCore& run_;
+    std::atomic<Server*> home_{nullptr};
+
+  public:
+    const bool external;  ///< the program's own end of a stream: never fires
 
     RunCore& run() const noexcept { return run_; }
     const std::string& name() const noexcept { return name_; }
@@ -187,10 +195,10 @@ class Station {
 
     std::vector<std::unique_ptr<Inlet>> inlets;
     std::vector<std::unique_ptr<Outlet>> outlets;
-    MailBox<> box;
+    alignas(64) MailBox<> box;
     // A box that is not at rest has one turn, which is somewhere: in a queue of ready stations, with a thread that runs the station, or, when
     // the station has got a home meanwhile, on its way there as a visit.
-    Mail visit{};
+    alignas(64) Mail visit{};
     std::atomic<bool> visited{false};  ///< it is on its way
     Mail nudge{};                      ///< for the first time, and at a new home
     std::atomic<bool> nudged{false};
@@ -199,7 +207,6 @@ class Station {
     bool queued = false;          ///< home's thread: in its list
     bool held = false;            ///< neither fires nor sends
     std::atomic<bool> retired{false};  ///< taken out by an edit: gets no more events
-    bool external = false;        ///< the program's own end of a stream: never fires
     bool stopping = false;
     bool unborn = false;          ///< an edit still wires it (under the run's `structure`)
     bool moving = false;          ///< goes to next_home as soon as whoever runs it lets go of it
@@ -263,8 +270,6 @@ class Station {
     void sample_end(std::uint64_t begin);
     void record_firing(std::uint64_t begin, std::uint64_t end);
 
-    RunCore& run_;
-    std::atomic<Server*> home_{nullptr};
     std::shared_ptr<AnyFilter> filter_;
     bool on_any_input_;
     bool bounded_pools_;

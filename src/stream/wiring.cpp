@@ -29,8 +29,7 @@ std::unique_ptr<Station> Wiring::make_station(const Model& model, const FilterMo
     auto held = copy == 0 ? filter.first : std::shared_ptr<AnyFilter>(filter.kind->make());
     if (copy != 0)
         for (std::size_t i = 0; i < held->settings.size(); ++i) held->settings[i]->set(filter.first->settings[i]->value());
-    auto station = std::make_unique<Station>(run_, filter.id, filter.name, copy, std::move(held), filter.kind->on_any_input, filter.options);
-    station->external = filter.kind->external;
+    auto station = std::make_unique<Station>(run_, filter.id, filter.name, copy, std::move(held), *filter.kind, filter.options);
     station->several_copies = filter.options.copies != 1;
     const int target = model.place(filter, copy);
     if (target >= 0 && !station->external) station->set_home(run_.server_of(target));
@@ -50,6 +49,7 @@ std::unique_ptr<Link> Wiring::make_link(const Model& model, const StreamModel& s
     Station& sink = *crews.at(stream.to)[static_cast<std::size_t>(sink_copy)];
     link->from = source.outlets[stream.output].get();
     link->to = sink.inlets[stream.input].get();
+    link->sink = &sink;
     link->feedback = stream.options.feedback;
     link->local = source.home() != nullptr && source.home() == sink.home();
     link->poke.kind = MailKind::poke;

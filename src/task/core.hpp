@@ -10,6 +10,7 @@
 
 #include "penstock/heap.hpp"
 #include "penstock/initiator.hpp"
+#include "penstock/machine.hpp"
 #include "penstock/options.hpp"
 #include "penstock/processor_budget.hpp"
 #include "task/target.hpp"
@@ -28,6 +29,7 @@ class Core : public std::enable_shared_from_this<Core> {
 
     explicit Core(const MachineOptions& options);
     ~Core();
+    static Core& of(Machine& machine) noexcept { return *machine.core_; }
 
     /// Starts the targets. Throws SystemError; nothing is left behind.
     void start();

@@ -99,6 +99,15 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std:
     penstock::ring(ring.owner_bell());
 }
 
+void Runner::run_posted(const Posting& posting) noexcept {
+    const Inside inside(*this);
+    posting.run(posting.first, posting.second, target_);
+    if (self_.scope_ != nullptr) [[unlikely]] {
+        self_.leave_scope();
+        self_.scope_ = nullptr;
+    }
+}
+
 // ---- dependent tasks ----
 
 std::uint64_t Runner::run_dependent(DependentNode& first) noexcept {

@@ -16,6 +16,7 @@
 #include "penstock/options.hpp"
 #include "penstock/ring.hpp"
 #include "penstock/trace_counters.hpp"
+#include "task/posting.hpp"
 #include "task/prefetcher.hpp"
 #include "task/ready_queue.hpp"
 
@@ -36,6 +37,9 @@ class Runner {
     std::uint32_t run(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
     /// Runs claimed tasks and completes each, as claimant `claimant`.
     void run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std::uint32_t claimant) noexcept;
+
+    /// Runs what another target has posted.
+    void run_posted(const Posting& posting) noexcept;
 
     /// Tells the initiator of a completed task what it asked to be told.
     void notify(Ring& ring, std::uint32_t notice) noexcept;

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <bit>
+#include <mutex>
+#include <new>
 #include <string>
 #include <system_error>
 
 #include "penstock/clock.hpp"
 #include "penstock/error.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/relax.hpp"
 #include "penstock/topology.hpp"
 #include "task/core.hpp"
 #include "task/notices.hpp"
@@ -66,7 +69,7 @@ void Target::serve() {
             lane_rounds = 0;
             claim_from_deques();
         }
-        for (int looks = 0; looks < lane_looks && !from_lane; ++looks) from_lane = serve_lanes();
+        for (int looks = 0; looks < lane_looks && !from_lane; ++looks) from_lane = serve_postings() | serve_lanes();
         const bool dependent = core_.board().dependents.load(std::memory_order_relaxed) != 0 && run_ready();
         if (from_lane || claim_from_deques() || dependent) {
             lane_looks = from_lane ? most_lane_looks : 1;
@@ -106,6 +109,63 @@ bool Target::serve_lanes() noexcept {
     }
     return served;
 }
+
+namespace {
+
+void fetch(const Posting& posting) noexcept {
+    prefetch_read(posting.second);
+    prefetch_read(static_cast<const std::byte*>(posting.second) + 64);
+}
+
+}  // namespace
+
+bool Target::serve_postings() noexcept {
+    bool served = false;
+    const auto count = posting_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        auto& consumer = postings_[i];
+        for (int turn = 0; turn < lane_share; ++turn) {
+            const auto* const record = consumer.front();
+            if (record == nullptr) break;
+            const Posting posting = record->payload;
+            fetch(posting);
+            if (const auto* const behind = consumer.behind()) fetch(behind->payload);
+            consumer.complete();
+            mark_busy();
+            runner_->run_posted(posting);
+            served = true;
+        }
+    }
+    return served;
+}
+
+PostingLane* Target::make_posting_lane(int receiver) noexcept {
+    Target& to = core_.target(receiver);
+    try {
+        const std::lock_guard lock(core_.mutex());
+        outgoing_.resize(static_cast<std::size_t>(core_.target_count()));
+        auto& lane = outgoing_[static_cast<std::size_t>(receiver)];
+        if (to.postings_ == nullptr) to.postings_ = std::make_unique<Consumer<Posting>[]>(static_cast<std::size_t>(core_.target_count()));
+        lane = std::make_unique<PostingLane>(to.waiter_.bell());
+        const auto count = to.posting_count_.load(std::memory_order_relaxed);
+        to.postings_[count] = Consumer<Posting>(lane->parts());
+        to.posting_count_.store(count + 1, std::memory_order_release);
+        return lane.get();
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
+bool Target::post(int to, const Posting& posting) noexcept {
+    const auto receiver = static_cast<std::size_t>(to);
+    PostingLane* lane = receiver < outgoing_.size() ? outgoing_[receiver].get() : nullptr;
+    if (lane == nullptr) [[unlikely]] lane = make_posting_lane(to);
+    return lane != nullptr && lane->post(posting);
+}
+
+Poster::Poster(Machine& machine) noexcept : core_(Core::of(machine)) {}
+
+bool Poster::post(int from, int to, const Posting& posting) noexcept { return core_.target(from).post(to, posting); }
 
 bool Target::claim_from_deques() noexcept {
     if (core_.board().urgent.load(std::memory_order_relaxed) == 0) [[likely]] return claim_from_any(Look::everything);
@@ -183,6 +243,9 @@ bool Target::something_waits() noexcept {
     const auto lanes = lane_count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < lanes; ++i)
         if (lanes_[i].consumer.front() != nullptr) return true;
+    const auto postings = posting_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < postings; ++i)
+        if (postings_[i].front() != nullptr) return true;
     const auto count = core_.initiator_count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < count; ++i)
         if (inviting(*core_.initiators_[i]) != nullptr) return true;

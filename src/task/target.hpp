@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "penstock/initiator.hpp"
 #include "penstock/ring.hpp"
 #include "penstock/waiter.hpp"
+#include "task/posting.hpp"
 #include "task/runner.hpp"
 
 namespace penstock {
@@ -39,6 +41,9 @@ class Target {
     /// Lets the thread end once it finds nothing to do, and waits for it.
     void stop() noexcept;
 
+    /// For this target's own thread: has `to` run it. False when that cannot be now.
+    bool post(int to, const Posting& posting) noexcept;
+
     /// Adds the end of a lane. Called under the machine's lock; the thread sees it at its next look.
     void add_lane(Ring& ring, Initiation initiation);
 
@@ -62,6 +67,8 @@ class Target {
 
     void serve();
     bool serve_lanes() noexcept;
+    bool serve_postings() noexcept;
+    PostingLane* make_posting_lane(int to) noexcept;
     bool claim_from_deques() noexcept;
     bool claim_urgent() noexcept;
     enum class Look : std::uint8_t { everything, urgent, normal };
@@ -81,6 +88,9 @@ class Target {
     std::unique_ptr<LaneInbox[]> lanes_;
     std::uint32_t most_lanes_;
     std::atomic<std::uint32_t> lane_count_{0};
+    std::unique_ptr<Consumer<Posting>[]> postings_;  ///< one at most for each other target
+    std::atomic<std::uint32_t> posting_count_{0};
+    std::vector<std::unique_ptr<PostingLane>> outgoing_;  ///< by receiver; this thread's own
     std::atomic<bool> stopping_{false};
     std::uint32_t next_victim_ = 0;
     std::uint32_t claims_ = 0;
