@@ -58,7 +58,7 @@ void Server::run_one(Station& station) {
     running_ = true;
     if (home == this) [[likely]] {
         station.queued = false;
-        if (station.work(station.burst())) enqueue(station);
+        if (station.gives_way() || station.work(station.burst())) enqueue(station);
     } else if (home != nullptr) {
         run_.send_turn(station);  // it got a place while it was in a queue, or had mail in its box then
     } else {

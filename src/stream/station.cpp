@@ -149,6 +149,14 @@ bool Station::inputs_over() const noexcept {
     return !any_open || (!on_any_input_ && required_over);
 }
 
+bool Station::gives_way() noexcept {
+    if (!fuses) return false;
+    constexpr int most_in_a_row = 32;  // a sink may have other sources, which never run dry
+    const bool behind = std::any_of(outlets.begin(), outlets.end(), [](const auto& outlet) { return outlet->fused != nullptr && outlet->fused->sink->queued; });
+    gave_way_ = behind ? gave_way_ + 1 : 0;
+    return behind && gave_way_ % most_in_a_row != 0;
+}
+
 void Station::fire_with(Link& link, Block* block) {
     Inlet& inlet = *link.to;
     inlet.hand = block;

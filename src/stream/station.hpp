@@ -192,6 +192,8 @@ class Station {
     /// Firings in a row: about two microseconds of them.
     int burst() const noexcept { return fuses ? std::min(burst_, 2) : burst_; }
     bool fuses = false;  ///< others fire behind each of its firings
+    /// Others would fire behind it if they had not fallen behind: they come first, until nothing waits between them and it can hand over again.
+    bool gives_way() noexcept;
 
     std::vector<std::unique_ptr<Inlet>> inlets;
     std::vector<std::unique_ptr<Outlet>> outlets;
@@ -287,6 +289,7 @@ class Station {
     std::uint32_t until_sample_ = 1;
     std::uint32_t timeline_id_ = 0;  ///< of the filter's name, once a firing was recorded
     int burst_ = 1;
+    int gave_way_ = 0;  ///< in a row
     Tags first_tags_{};
     std::uint64_t first_order_ = 0;
     std::deque<EventMail*> events_;
