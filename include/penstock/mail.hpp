@@ -4,8 +4,8 @@
 // has been. So a filter is run by one thread at a time, without a lock, and each post costs one compare-and-swap.
 //
 // Happens-before. post() publishes with a release; take_all() acquires everything that was posted. rest() publishes what the run before
-// it wrote (release), and the post that finds the box at rest acquires it: so each run of the filter sees what the run before it wrote,
-// also on another thread. tests/model/mail_model_test.cpp checks this code.
+// it wrote (release), and the post or the claim that finds the box at rest acquires it: so each run of the filter sees what the run before it
+// wrote, also on another thread. tests/model/mail_model_test.cpp checks this code.
 #pragma once
 
 #include <atomic>
@@ -44,6 +44,12 @@ class MailBox {
         do mail->next = head == resting() ? nullptr : head;
         while (!head_.compare_exchange_weak(head, mail, std::memory_order_acq_rel, std::memory_order_relaxed));
         return head == resting();
+    }
+
+    /// The caller runs the filter without any mail, if nobody else does. False when the box is not at rest.
+    bool claim() noexcept {
+        Item* rested = resting();
+        return at_rest() && head_.compare_exchange_strong(rested, nullptr, std::memory_order_acq_rel, std::memory_order_relaxed);
     }
 
     /// Everything that was posted since, oldest first, linked by `next`; null for nothing. Only for whoever runs the filter.

@@ -42,6 +42,7 @@ struct alignas(128) Link {
     std::uint64_t seen_taken_bytes = 0;
     std::atomic<std::uint64_t> dropped{0};  ///< the newest, for lack of room
     bool closed = false;
+    std::uint32_t until_claim = 0;  ///< buffers that are posted before the sink is asked again whether it can fire at once
     std::atomic<std::uint64_t> announced{0};  ///< `sent`, for other threads
 
     // The consumer's.

@@ -44,7 +44,7 @@ void Outlet::write(Block* block) {
     station->label(*this, *block);
     tally(written);
     tally(written_bytes, block->bytes);
-    if (fused != nullptr && pending.empty() && !station->spreading && station->home()->hand_over(*fused, block)) return;
+    if (fused != nullptr && pending.empty() && !station->spreading && Server::current->hand_over(*fused, block)) return;
     const bool now = pending.empty() && !station->spreading && !station->held;
     bool sent = false;
     if (now) {

@@ -185,7 +185,8 @@ void RunCore::stir() {
 // ---- what stations say ----
 
 void RunCore::station_ended(Station&) {
-    if (open_.fetch_sub(1, std::memory_order_acq_rel) == 1) stir();
+    open_.fetch_sub(1, std::memory_order_acq_rel);
+    stir();  // an edit may wait for this one alone
 }
 
 void RunCore::failed(Station& station, std::uint64_t firing, std::exception_ptr cause) {

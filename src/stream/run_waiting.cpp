@@ -10,7 +10,9 @@
 namespace penstock::streaming {
 namespace {
 
-constexpr auto look_interval = std::chrono::milliseconds(20);
+// What is waited for may come about without anybody saying so (mail arrives at another filter): looked for soon at first, then seldom.
+constexpr std::chrono::nanoseconds first_look = std::chrono::microseconds(200);
+constexpr std::chrono::nanoseconds look_interval = std::chrono::milliseconds(20);
 
 const char* text_of(Doing doing) noexcept {
     switch (doing) {
@@ -69,6 +71,7 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
     } leaving{*this, &waiter.bell()};
     Look look;
     bool told_to_stop = false;
+    auto interval = first_look;
     while (!over()) {
         if (stopping() && !std::exchange(told_to_stop, true)) stop();
         bool ran = false;
@@ -80,10 +83,14 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
             }
             helping.server.hand_back();
         }
-        if (ran) continue;
+        if (ran) {
+            interval = first_look;
+            continue;
+        }
         const bool something = waiter.wait_for(
-            [&] { return over() || ready_count_.load(std::memory_order_relaxed) != 0 || (stopping() && !told_to_stop); }, look_interval, {what, 0});
-        if (!something && report_stall) look_for_stall(look);
+            [&] { return over() || ready_count_.load(std::memory_order_relaxed) != 0 || (stopping() && !told_to_stop); }, interval, {what, 0});
+        if (!something && report_stall && interval == look_interval) look_for_stall(look);
+        interval = std::min(2 * interval, look_interval);
     }
 }
 

@@ -28,10 +28,23 @@ void Server::enqueue(Station& station) {
 }
 
 bool Server::hand_over(Link& link, Block* block) noexcept {
-    if (handed_ != nullptr || !link.to->station->expect_buffer()) return false;
+    if (handed_ != nullptr) return false;
+    if (!(link.local ? link.sink->expect_buffer() : claim(link))) return false;
     handed_by_ = &link;
     handed_ = block;
     return true;
+}
+
+/// Takes the turn of a sink without a place, if that waits for a buffer and for nothing else.
+bool Server::claim(Link& link) noexcept {
+    constexpr std::uint32_t long_ago = 64;  // the sink was long: not asked again before so many buffers
+    if (link.until_claim != 0) [[unlikely]] return --link.until_claim, false;
+    Station& sink = *link.sink;
+    if (!sink.box.claim()) return false;
+    if (!sink.timed() && sink.expect_buffer()) return true;
+    if (sink.timed()) link.until_claim = long_ago;
+    if (!sink.rest()) keep(sink);
+    return false;
 }
 
 void Server::run_handed_over() {

@@ -38,7 +38,7 @@ class Server {
     bool running() const noexcept { return running_; }
     /// The station will fire with this buffer when the firing under way has ended, before anything else: a fused stream. Not inside that
     /// firing: calls nested so deep outrun the processor's memory of return addresses (`./bench hop`: 50 ns a hop, not 15). False when
-    /// something forbids it.
+    /// something forbids it. A sink without a place must be short, or others could run it meanwhile.
     bool hand_over(Link& link, Block* block) noexcept;
     void run_handed_over();
 
@@ -74,6 +74,7 @@ class Server {
     };
 
   private:
+    bool claim(Link& link) noexcept;
     enum class Sources : bool { own, all };
     Station* pick(Sources sources);
     void run_one(Station& station);

@@ -152,7 +152,9 @@ bool Station::inputs_over() const noexcept {
 bool Station::gives_way() noexcept {
     if (!fuses) return false;
     constexpr int most_in_a_row = 32;  // a sink may have other sources, which never run dry
-    const bool behind = std::any_of(outlets.begin(), outlets.end(), [](const auto& outlet) { return outlet->fused != nullptr && outlet->fused->sink->queued; });
+    const bool behind = std::any_of(outlets.begin(), outlets.end(), [](const auto& outlet) {
+        return outlet->fused != nullptr && outlet->fused->local && outlet->fused->sink->queued;
+    });
     gave_way_ = behind ? gave_way_ + 1 : 0;
     return behind && gave_way_ % most_in_a_row != 0;
 }
@@ -169,8 +171,15 @@ void Station::fire_with(Link& link, Block* block) {
     }
     bool plain = !over_ && !stopping && !held && events_.empty() && !spreading && inlet.queue.empty();
     for (const auto& outlet : outlets) plain = plain && outlet->pending.empty() && !outlet->closing;
-    if (plain) waits_plainly_ = true;
-    else home_.load(std::memory_order_relaxed)->enqueue(*this);
+    if (plain) {
+        turn_to(Doing::waits_for_input);
+        waits_plainly_ = true;
+    }
+    if (link.local) {
+        if (!plain) home()->enqueue(*this);
+    } else if (!plain || !rest()) {  // once at rest it may be another thread's
+        Server::current->keep(*this);
+    }
 }
 
 /// What it does from now on; how long it did what it did before is added up.

@@ -31,9 +31,13 @@ bool Station::accept(Mail* mail) {
             return !last;
         }
         case MailKind::tasks: complete_spread(); break;
-        case MailKind::nudge: nudged.store(false, std::memory_order_release); break;
+        case MailKind::nudge:
+            nudged.store(false, std::memory_order_release);
+            run_.stir();  // an edit waits for its arrival
+            break;
         case MailKind::visit:
             visited.store(false, std::memory_order_release);
+            run_.stir();
             empty_box();
             break;
     }

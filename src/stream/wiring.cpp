@@ -75,12 +75,14 @@ void Wiring::set_capacity(const Model& model, const StreamModel& stream, Link& l
     link.queue_limit.store(capacity, std::memory_order_relaxed);
 }
 
-/// The one link of an outlet whose sink has no other input, is run by the same thread and may be fused; else null.
+/// The one link of an outlet whose sink has no other input, may be run by the same thread and may be fused; else null.
 Link* Wiring::only_sink_to_fuse(const Model& model, const Outlet& outlet) const {
     if (outlet.branches.size() != 1 || outlet.branches[0].links.size() != 1 || outlet.order_matters) return nullptr;
     Link* const link = outlet.branches[0].links[0];
     const Station& sink = *link->to->station;
-    if (!link->local || link->loop != nullptr || link->to->ordered || sink.inlets.size() != 1 || link->to->port->options().at_least != 1) return nullptr;
+    const Station& source = *outlet.station;
+    const bool anywhere = source.home() == nullptr && sink.home() == nullptr && !source.external && !sink.external;
+    if (!(link->local || anywhere) || link->loop != nullptr || link->to->ordered || sink.inlets.size() != 1 || link->to->port->options().at_least != 1) return nullptr;
     if (outlet.station->has_bounded_pools() || sink.has_bounded_pools()) return nullptr;
     const auto allows = [&](const StreamModel& stream) {
         return stream.from != outlet.station->filter_id() || stream.output != outlet.index || stream.options.fuse;
