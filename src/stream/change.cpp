@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "stream/cycles.hpp"
 #include "stream/program_end.hpp"
 
 namespace penstock::streaming {
@@ -12,8 +13,8 @@ bool Change::several(const Model& model, std::uint64_t filter) const { return mo
 
 std::vector<std::string> Change::problems() {
     std::vector<std::string> problems;
-    const auto in_cycle = [](const Model& model, std::uint64_t filter) {
-        return cycles_of(model)[static_cast<std::size_t>(model.filter(filter) - model.filters.data())] != 0;
+    const auto in_cycle = [old_cycles = cycles_of(old_), cycles = cycles_of(wished_), this](const Model& model, std::uint64_t filter) {
+        return (&model == &old_ ? old_cycles : cycles)[static_cast<std::size_t>(model.filter(filter) - model.filters.data())] != 0;
     };
     for (const auto& stream : wished_.streams) {
         const bool fresh = std::none_of(old_.streams.begin(), old_.streams.end(), [&](const StreamModel& each) { return each.id == stream.id; });

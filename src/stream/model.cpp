@@ -4,17 +4,20 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <utility>
+
+#include "stream/cycles.hpp"
 
 namespace penstock::streaming {
 namespace {
+
+using Say = std::function<void(std::string)>;
 
 template <class Filters, class Test>
 auto find(Filters& filters, Test&& test) noexcept {
     const auto found = std::find_if(filters.begin(), filters.end(), test);
     return found == filters.end() ? nullptr : &*found;
 }
-
-using Say = std::function<void(std::string)>;
 
 std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
@@ -52,12 +55,13 @@ void check_filters(const Model& model, int targets, const Say& say) {
 }
 
 void check_inputs(const Model& model, const Say& say) {
+    std::set<std::pair<std::uint64_t, std::size_t>> joined;
+    for (const auto& stream : model.streams) joined.emplace(stream.to, stream.input);
     for (const auto& filter : model.filters)
         for (std::size_t i = 0; i < filter.first->inputs.size(); ++i) {
             const auto* const port = filter.first->inputs[i];
-            const bool joined = std::any_of(model.streams.begin(), model.streams.end(),
-                                            [&](const StreamModel& stream) { return stream.to == filter.id && stream.input == i; });
-            if (!joined && port->options().required) say("nothing leads to input " + quoted(filter.name + "." + port->name()) + ", which is required");
+            if (port->options().required && !joined.contains({filter.id, i}))
+                say("nothing leads to input " + quoted(filter.name + "." + port->name()) + ", which is required");
         }
 }
 
@@ -90,43 +94,6 @@ void check_streams(const Model& model, const Say& say) {
     }
 }
 
-/// Calls visit(successor's position) for each stream out of the filter at `position`.
-void for_successors(const Model& model, std::size_t position, bool with_feedback, const std::function<void(std::size_t)>& visit) {
-    for (const auto& stream : model.streams) {
-        if (stream.from != model.filters[position].id || (stream.options.feedback && !with_feedback)) continue;
-        visit(static_cast<std::size_t>(model.filter(stream.to) - model.filters.data()));
-    }
-}
-
-void check_cycles(const Model& model, const Say& say) {
-    enum class Mark { fresh, open, done };
-    std::vector<Mark> marks(model.filters.size(), Mark::fresh);
-    std::vector<std::size_t> path;
-    const std::function<void(std::size_t)> visit = [&](std::size_t at) {
-        marks[at] = Mark::open;
-        path.push_back(at);
-        for_successors(model, at, false, [&](std::size_t next) {
-            if (marks[next] == Mark::fresh) return visit(next);
-            if (marks[next] != Mark::open) return;
-            std::string text;
-            for (auto step = std::find(path.begin(), path.end(), next); step != path.end(); ++step) text += quoted(model.filters[*step].name) + " -> ";
-            say("the cycle " + text + quoted(model.filters[next].name) + " is not declared: one of its streams must be `feedback`");
-        });
-        path.pop_back();
-        marks[at] = Mark::done;
-    };
-    for (std::size_t at = 0; at < marks.size(); ++at)
-        if (marks[at] == Mark::fresh) visit(at);
-    const auto cycles = cycles_of(model);
-    for (const auto& stream : model.streams) {
-        const auto from = cycles[static_cast<std::size_t>(model.filter(stream.from) - model.filters.data())];
-        const auto to = cycles[static_cast<std::size_t>(model.filter(stream.to) - model.filters.data())];
-        if (stream.options.feedback && (from == 0 || from != to))
-            say("the stream from " + quoted(model.filter(stream.from)->name) + " to " + quoted(model.filter(stream.to)->name) +
-                " is called feedback, but closes no cycle");
-    }
-}
-
 /// Streams by which buffers from copies come to where their order is restored may not lose any.
 void check_order(const Model& model, const Say& say) {
     for (const auto& ordered : model.streams) {
@@ -148,11 +115,10 @@ void check_order(const Model& model, const Say& say) {
 }  // namespace
 
 const FilterModel* Model::filter(std::uint64_t id) const noexcept {
-    return find(filters, [id](const FilterModel& each) { return each.id == id; });
+    const auto at = std::lower_bound(filters.begin(), filters.end(), id, [](const FilterModel& each, std::uint64_t wanted) { return each.id < wanted; });
+    return at == filters.end() || at->id != id ? nullptr : &*at;
 }
-FilterModel* Model::filter(std::uint64_t id) noexcept {
-    return find(filters, [id](const FilterModel& each) { return each.id == id; });
-}
+FilterModel* Model::filter(std::uint64_t id) noexcept { return const_cast<FilterModel*>(std::as_const(*this).filter(id)); }
 const FilterModel* Model::named(const std::string& name) const noexcept {
     return find(filters, [&](const FilterModel& each) { return each.name == name; });
 }
@@ -179,36 +145,13 @@ std::string Model::group_of(const StreamModel& stream) {
     return stream.options.name.empty() ? "#" + std::to_string(stream.id) : stream.options.name;
 }
 
-std::vector<std::size_t> cycles_of(const Model& model) {
-    // Filters from which each other can be reached, the long way round: graphs are small.
-    const auto count = model.filters.size();
-    std::vector<std::vector<bool>> reaches(count, std::vector<bool>(count));
-    for (std::size_t at = 0; at < count; ++at) {
-        const std::function<void(std::size_t)> visit = [&](std::size_t next) {
-            if (reaches[at][next]) return;
-            reaches[at][next] = true;
-            for_successors(model, next, true, visit);
-        };
-        for_successors(model, at, true, visit);
-    }
-    std::vector<std::size_t> cycles(count);
-    std::size_t number = 0;
-    for (std::size_t at = 0; at < count; ++at) {
-        if (!reaches[at][at] || cycles[at] != 0) continue;
-        ++number;
-        for (std::size_t other = 0; other < count; ++other)
-            if (reaches[at][other] && reaches[other][at]) cycles[other] = number;
-    }
-    return cycles;
-}
-
 std::vector<std::string> problems_of(const Model& model, int targets) {
     auto problems = model.problems;
     const Say say = [&](std::string problem) { problems.push_back(std::move(problem)); };
     check_filters(model, targets, say);
     check_inputs(model, say);
     check_streams(model, say);
-    check_cycles(model, say);
+    find_undeclared_cycles(model, say);
     check_order(model, say);
     return problems;
 }

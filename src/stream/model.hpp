@@ -43,7 +43,7 @@ struct RemovalModel {
 
 struct Model {
     std::vector<RemovalModel> removals;  ///< of an edit
-    std::vector<FilterModel> filters;
+    std::vector<FilterModel> filters;    ///< by rising id
     std::vector<StreamModel> streams;
     std::vector<std::string> problems;  ///< found while it was described
     std::vector<std::shared_ptr<void>> groups;
@@ -65,9 +65,6 @@ struct Model {
 
 /// Everything that is wrong with it, in words. `targets`: of the machine that is to run it; below 0: not known yet.
 std::vector<std::string> problems_of(const Model& model, int targets);
-
-/// Which cycle each filter is in: numbers from 1, 0 for none. By position in model.filters.
-std::vector<std::size_t> cycles_of(const Model& model);
 
 /// `settings`: with their values, which belong to the filters: a graph that runs may be changing them.
 GraphDescription description_of(const Model& model, bool settings = true);

@@ -151,7 +151,7 @@ bool Station::inputs_over() const noexcept {
 
 bool Station::gives_way() noexcept {
     if (!fuses) return false;
-    constexpr int most_in_a_row = 32;  // a sink may have other sources, which never run dry
+    constexpr int most_in_a_row = 4;  // a sink may have other sources, which never run dry
     const bool behind = std::any_of(outlets.begin(), outlets.end(), [](const auto& outlet) {
         return outlet->fused != nullptr && outlet->fused->local && outlet->fused->sink->queued;
     });

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "stream/cycles.hpp"
+
 namespace penstock::streaming {
 namespace {
 
@@ -183,8 +185,9 @@ void Wiring::begin() {
     for (const auto& [filter, crew] : crews)
         for (Station* const station : crew)
             if (station->external || station->home() != nullptr) station->box.begin_at_rest();
-    for (const auto& [filter, crew] : crews)
-        for (Station* const station : crew) begin(*station);
+    // The last first: then each waits for its input when the one before it writes, and a chain fuses from its first buffer on.
+    for (auto crew = crews.rbegin(); crew != crews.rend(); ++crew)
+        for (Station* const station : crew->second) begin(*station);
 }
 
 }  // namespace penstock::streaming
