@@ -57,18 +57,21 @@ struct Sink {
     }
 };
 
+enum class Fuse : bool { no, yes };
+
 /// `buffers` buffers through a source, `filters` filters and a sink, placed as `place(i)` says. Nanoseconds a buffer.
-double chain(Machine& machine, int filters, int buffers, std::size_t bytes, std::size_t pool, const std::function<std::vector<int>(int)>& place) {
+double chain(Machine& machine, int filters, int buffers, std::size_t bytes, std::size_t pool, const std::function<std::vector<int>(int)>& place,
+             Fuse fuse = Fuse::yes) {
     Graph graph;
     auto& source = graph.add<Source>("source", {.targets = place(0), .pool = pool}, bytes, buffers);
     auto* from = &source.out;
     for (int i = 0; i < filters; ++i) {
         auto& pass = graph.add<Pass>("pass " + std::to_string(i), {.targets = place(i + 1)});
-        graph.connect(*from, pass.in, {.capacity = 16});
+        graph.connect(*from, pass.in, {.capacity = 16, .fuse = fuse == Fuse::yes});
         from = &pass.out;
     }
     auto& sink = graph.add<Sink>("sink", {.targets = place(filters + 1)}, buffers);
-    graph.connect(*from, sink.in, {.capacity = 16});
+    graph.connect(*from, sink.in, {.capacity = 16, .fuse = fuse == Fuse::yes});
     auto run = graph.start(machine);
     run.finish();
     return std::chrono::duration<double, std::nano>(sink.last - source.began).count() / buffers;
@@ -79,9 +82,11 @@ const auto anywhere = [](int) { return std::vector<int>{}; };
 
 void on_one_target(bench::Report& report, const bench::Options& options, Machine& machine) {
     constexpr int filters = 32;
-    const Contestant same{"same target", [&] { return chain(machine, filters, 4'000, 64, 0, on_one) / (filters + 1); }};
-    const auto result = bench::measure({bench::nearest_floors().ring(), same}, options.plan);
+    const Contestant fused{"fused", [&] { return chain(machine, filters, 4'000, 64, 0, on_one) / (filters + 1); }};
+    const Contestant same{"same target", [&] { return chain(machine, filters, 4'000, 64, 0, on_one, Fuse::no) / (filters + 1); }};
+    const auto result = bench::measure({bench::nearest_floors().ring(), fused, same}, options.plan);
     report.rows("hop: ", result);
+    report.goal("hop/fused", result.ratio("fused", "ring"), Direction::at_most, 2, bench::Judged::by_interval);
     report.goal("hop/same-target", result.ratio("same target", "ring"), Direction::at_most, 8, bench::Judged::by_interval);
 }
 
@@ -122,13 +127,13 @@ void chains(bench::Report& report, const bench::Options& options, Machine& machi
 int main(int argc, char** argv) {
     const bench::About about{"hop",
                              "a buffer through a stream on one target, to another and back, and through chains of filters",
-                             {"hop/same-target", "hop/other-target", "hop/over-onetbb", "hop/chain-over-onetbb"}};
+                             {"hop/fused", "hop/same-target", "hop/other-target", "hop/over-onetbb", "hop/chain-over-onetbb"}};
     const bench::Options options = bench::parse(argc, argv, about);
     bench::Report report{about, options};
     Machine machine{{.targets = 2}};
     on_one_target(report, options, machine);
     to_another_target(report, options, machine);
     chains(report, options, machine);
-    report.note("same target: a hop of a chain of 32 filters that pass buffers of 64 B on; chains: a buffer through all of it");
+    report.note("fused, same target: a hop of a chain of 32 filters that pass buffers of 64 B on, with `fuse` and without; chains: a buffer through all of it");
     return report.finish();
 }

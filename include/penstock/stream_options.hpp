@@ -40,8 +40,8 @@ struct StreamOptions {
     /// Sinks see the buffers in the order in which the stream's source filter got or made what they come from, although copies
     /// of the filters in between overtook one another. Buffers that wait for earlier ones do not count against the capacity.
     bool ordered = false;
-    /// The sink may fire inside the firing that writes, where one thread runs both and nothing else waits: the cheapest way, but a firing then
-    /// lasts as long as those that follow it.
+    /// The sink may fire right behind the firing that writes, on the same thread and without a queue, where nothing else waits: the cheapest way,
+    /// but a filter's turn then lasts as long as the firings that follow its own. Without a place only sinks of less than a microsecond do.
     bool fuse = true;
     /// This stream closes a cycle on purpose. It ends when everything that leads into the cycle has ended and the cycle is empty.
     bool feedback = false;
