@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Group
+from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from penstock import visits
 from penstock.drawing import render
-from penstock.errors import UsageError
+from penstock.errors import Error, UsageError
 from penstock.looks import SORTS, Look, amount, look, tables
 from penstock.terminal import console, duration
 
@@ -45,7 +45,8 @@ def top(
     elif once or not (console.is_terminal and sys.stdin.isatty()):
         seen = visits.ask(name, "graph")
         console.print(_title(seen, look(seen)), highlight=False)
-        console.print(tables(look(seen), sort), highlight=False, markup=False, soft_wrap=True)
+        paper = console if console.is_terminal else Console(width=400)  # programs want whole names
+        paper.print(tables(look(seen), sort), highlight=False, markup=False)
     else:
         watch(name, every, sort)
 
@@ -61,6 +62,10 @@ def list_runs() -> None:
             seen = visits.ask(name, "graph", patience=2)
         except visits.RunGone:
             continue  # it has just ended
+        except Error:
+            table.add_row(name, "", "", "", "", "does not answer")
+            rows += 1
+            continue
         figures = look(seen)
         rate = amount(sum(each.rate for each in figures.filters))
         table.add_row(name, str(seen["process"]), duration(figures.seconds), str(len(figures.filters)), rate, figures.bottleneck)

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "penstock/clock.hpp"
 #include "stream/parts.hpp"
@@ -100,6 +101,30 @@ TEST(Timeline, shows_what_the_thread_that_helps_fires_in_its_own_row) {
     auto counted = firings_in(machine.timeline_json());
     EXPECT_EQ((counted[{"collect", "thread 0"}]), 20u);
     EXPECT_EQ(counted.size(), 2u);
+}
+
+TEST(Timeline, shows_the_firings_of_a_filter_that_takes_its_time_from_the_first_on_when_it_is_switched_on) {
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    auto& writer = graph.add_writer<int>("writer");
+    auto& work = graph.add<Work>("work");
+    auto& reader = graph.add_reader<int>("reader");
+    graph.connect(writer.output, work.in);
+    graph.connect(work.out, reader.input);
+    auto run = graph.start(machine);
+    const auto pass = [&](int count) {
+        for (int i = 0; i < count; ++i) {
+            writer.write(std::vector{i});
+            ASSERT_TRUE(reader.read());
+        }
+    };
+    pass(100);
+    machine.start_timeline();
+    pass(10);
+    run.finish();
+    std::uint64_t fired = 0;
+    for (const auto& [where, count] : firings_in(machine.timeline_json())) fired += where.first == "work" ? count : 0;
+    EXPECT_EQ(fired, 10u);
 }
 
 TEST(Timeline, may_be_switched_on_and_off_while_a_graph_runs) {
