@@ -101,7 +101,7 @@ std::string Run::name() const { return state_->door == nullptr ? std::string() :
 
 void Run::save(const std::string& path) const {
     const auto figures = statistics();
-    save_graph(path, description(), &figures);
+    save_graph(path, state_->description(false), &figures);
 }
 
 bool Run::ended() const noexcept { return state_->core.all_ended(); }

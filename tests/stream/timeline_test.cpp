@@ -137,7 +137,7 @@ TEST(Timeline, may_be_switched_on_and_off_while_a_graph_runs) {
     auto run = graph.start(machine);
     while (collect.arrived.load() < 1000) std::this_thread::yield();
     EXPECT_TRUE(firings_in(machine.timeline_json()).empty());
-    machine.start_timeline();
+    machine.start_timeline(1 << 10);
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (firings_in(machine.timeline_json()).size() < 2 && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
     EXPECT_EQ(firings_in(machine.timeline_json()).size(), 2u);
