@@ -74,6 +74,8 @@ def test_the_demo_analyses_a_tissue_filters_a_photograph_factors_a_matrix_and_wr
     text = (tmp_path / "report" / "index.html").read_text()
     tissue = "tissue" in dict(ps.gallery())
     assert text.count("data:image/png;base64,") == 2 + 2 * tissue and text.count("<h2>") == 2 + tissue
+    for words in ("Speed over workers", "<h3>Graph</h3>", "while filters came and went"):
+        assert (words in text) == tissue
     assert ("overview" in text) == tissue and "cv2.filter2D" in text and "dgetrf" in text and "checks hold" in text
 
 
