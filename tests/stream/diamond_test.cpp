@@ -4,30 +4,14 @@
 #include <tuple>
 
 #include "penstock/penstock.hpp"
+#include "stream/parts.hpp"
 
 using namespace penstock;
 
 namespace {
 
-struct Numbers {
-    Output<int> out{"out"};
-    int count, next = 0;
-    explicit Numbers(int n) : count(n) {}
-    bool operator()() {
-        if (next == count) return false;
-        auto buffer = out.make(1);
-        buffer.edit()[0] = next++;
-        out.write(std::move(buffer));
-        return true;
-    }
-};
-
-struct PassOn {
-    static constexpr bool may_be_copied = true;
-    Input<int> in{"in"};
-    Output<int> out{"out"};
-    void operator()() { out.write(in.read()); }
-};
+using parts::Numbers;
+using parts::PassOn;
 
 /// Writes nothing for every fifth.
 struct LeaveOut {

@@ -4,24 +4,14 @@
 #include <vector>
 
 #include "penstock/penstock.hpp"
+#include "stream/parts.hpp"
 
 using namespace penstock;
 
 namespace {
 
-struct Numbers {
-    Output<int> out{"out"};
-    int count;
-    int next = 0;
-    explicit Numbers(int n) : count(n) {}
-    bool operator()() {
-        if (next == count) return false;
-        auto buffer = out.make(1);
-        buffer.edit()[0] = next++;
-        out.write(std::move(buffer));
-        return true;
-    }
-};
+using parts::Collect;
+using parts::Numbers;
 
 struct Double {
     static constexpr bool may_be_copied = true;
@@ -34,17 +24,7 @@ struct Double {
     }
 };
 
-struct Collect {
-    Input<int> in{"in"};
-    std::vector<int> got;
-    void operator()() { got.push_back(in.read()[0]); }
-};
-
-std::vector<int> doubled(int n) {
-    std::vector<int> values(static_cast<std::size_t>(n));
-    for (int i = 0; i < n; ++i) values[static_cast<std::size_t>(i)] = 2 * i;
-    return values;
-}
+std::vector<int> doubled(int n) { return parts::numbers(2 * n, 2); }
 
 }  // namespace
 
