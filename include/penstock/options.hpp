@@ -25,7 +25,7 @@ enum class WhenFull : std::uint8_t {
     refuse,  ///< the call throws QueueFull
 };
 
-/// When the next task's arguments are prefetched while the current task runs.
+/// When the next task's arguments, or the buffer that waits behind the one that a filter reads, are prefetched while the current one runs.
 enum class Prefetch : std::uint8_t {
     measured,  ///< where a running comparison of both ways shows that it pays (the default)
     always,

@@ -32,7 +32,9 @@ enum class WhenStreamFull {
 
 struct StreamOptions {
     Policy policy = Policy::demand_driven;
-    /// Buffers that may wait at each sink; 0: automatic (8, fewer where 8 would not fit the target's local store, but two at least).
+    /// Buffers that may wait at each sink; 0: automatic: 8 to begin with, up to 64 where both ends keep waiting for one another in turn and that
+    /// takes no more than a quarter of a target's local store, down to 2 where long queues of large buffers never run dry. Whatever the number,
+    /// the third buffer and those behind it wait only where they fit the local store.
     std::size_t capacity = 0;
     /// Bytes that may wait at each sink, beyond the first buffer; 0: no limit of its own.
     std::size_t capacity_bytes = 0;
@@ -58,7 +60,11 @@ enum class OnFailure {
 };
 
 struct FilterOptions {
-    /// One copy for each target, and one for the thread that helps while it waits for the run.
+    /// As many copies as the pressure at the filter asks for: from one to one for each target and one more, for the thread that helps while it
+    /// waits for the run. It begins with the most. They come while buffers wait for all of them and threads have nothing to do, and go
+    /// while they have nothing to do themselves: at most one change in 20 ms, by an edit, which holds those who write to the filter for a
+    /// moment. The number stays at the most for placed filters, in cycles, and where it is not for the runtime to say who gets a buffer:
+    /// filters that read several streams, or one that is not `demand_driven` or `random`.
     static constexpr int automatic = 0;
     /// Copies that may fire at the same time. More than one only for filters that say `may_be_copied`.
     int copies = 1;

@@ -32,6 +32,7 @@ struct StreamStatistics {
     std::uint64_t dropped = 0;  ///< for lack of room
     double rate = 0;            ///< buffers a second
     double bytes_rate = 0;      ///< bytes a second
+    double capacity = 0;        ///< buffers that may wait at each sink now, on average over the sinks
 };
 
 struct RunStatistics {

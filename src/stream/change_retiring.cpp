@@ -195,11 +195,18 @@ void Change::forget() {
     }
     {
         const std::lock_guard lock(core_.structure);
-        std::erase_if(core_.links, [&](const auto& link) { return links.contains(link.get()); });
+        std::erase_if(core_.links, [&](const auto& link) {
+            if (!links.contains(link.get())) return false;
+            state_.past.streams[link->stream].add(*link);
+            return true;
+        });
     }
     {
         const std::lock_guard lock(core_.structure);
-        for (const auto& [station, removal] : retiring_) station->retired.store(true, std::memory_order_relaxed);
+        for (const auto& [station, removal] : retiring_) {
+            state_.past.filters[station->filter_id()].add(*station);
+            station->retired.store(true, std::memory_order_relaxed);
+        }
     }
     std::set<const Station*> stations;
     for (const auto& [station, removal] : retiring_)

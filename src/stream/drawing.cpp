@@ -56,7 +56,7 @@ auto* find(const All* all, Test&& test) {
 std::string title_of(const FilterDescription& filter, const FilterStatistics* figures) {
     auto title = filter.name.substr(filter.name.rfind('/') + 1);
     if (figures != nullptr && figures->copies > 1) title += " x " + std::to_string(figures->copies);
-    else if (figures == nullptr && filter.options.copies == FilterOptions::automatic) title += " x (a copy for each worker)";
+    else if (figures == nullptr && filter.options.copies == FilterOptions::automatic) title += " x (as many as needed)";
     else if (figures == nullptr && filter.options.copies != 1) title += " x " + std::to_string(filter.options.copies);
     return title;
 }

@@ -114,7 +114,7 @@ void Edit::change(const std::string& from, const std::string& to, StreamOptions 
 }
 
 void Edit::copies(const std::string& filter, int count) {
-    if (auto* const found = required(model(), prefix() + filter)) found->options.copies = count;
+    if (auto* const found = required(model(), prefix() + filter)) found->options.copies = count, found->copies_now = 0;
 }
 
 void Edit::place(const std::string& filter, std::vector<int> targets) {

@@ -40,7 +40,7 @@ std::string figures_of(const FilterStatistics& figures) {
 
 std::string figures_of(const StreamStatistics& figures) {
     return "{\"buffers\":" + std::to_string(figures.buffers) + ",\"dropped\":" + std::to_string(figures.dropped) + ",\"rate\":" +
-           exact(figures.rate) + ",\"bytes_rate\":" + exact(figures.bytes_rate) + "}";
+           exact(figures.rate) + ",\"bytes_rate\":" + exact(figures.bytes_rate) + ",\"capacity\":" + exact(figures.capacity) + "}";
 }
 
 std::string text_of(const FilterDescription& filter, const FilterStatistics* figures) {

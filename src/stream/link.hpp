@@ -24,7 +24,11 @@ struct alignas(128) Link {
     Station* sink = nullptr;           ///< that of `to`, whose line the producer need not touch
     Outlet* from = nullptr;
     Inlet* to = nullptr;
-    std::uint64_t capacity = 0;        ///< buffers
+    std::uint64_t stream = 0;          ///< its number in the model
+    std::atomic<std::uint64_t> capacity{0};  ///< buffers. The producer's, where it is automatic
+    std::uint64_t most_capacity = 0;   ///< where it is automatic, else 0
+    std::uint64_t least_capacity = 0;
+    std::uint64_t many_bytes = 0;      ///< a queue that holds more is long
     std::uint64_t capacity_bytes = 0;  ///< beyond the first free_of_bytes buffers; 0: no limit
     std::uint64_t free_of_bytes = 1;
     std::atomic<std::uint64_t> queue_limit{0};  ///< of the sink's whole queue, for links that drop the oldest. Changed at the source,
@@ -44,6 +48,11 @@ struct alignas(128) Link {
     bool closed = false;
     std::uint32_t until_claim = 0;  ///< buffers that are posted before the sink is asked again whether it can fire at once
     std::atomic<std::uint64_t> announced{0};  ///< `sent`, for other threads
+    std::uint64_t seen_dry = 0;       ///< how often the sink had run dry when there was no room last
+    std::uint32_t turns = 0;          ///< times in a row that it had since the time before
+    std::uint32_t full_in_a_row = 0;  ///< times that it had not
+    std::uint32_t patience = 64;      ///< so many make the queue shorter
+    bool shrunk = false;              ///< the last change made it shorter
 
     // The consumer's.
     alignas(128) std::atomic<std::uint64_t> taken{0};  ///< buffers, read or dropped
@@ -69,6 +78,7 @@ struct alignas(128) Link {
     }
     /// Producer: waits for room from now on. True when there is some after all.
     bool starve(std::uint64_t bytes) noexcept {
+        if (most_capacity != 0) had_no_room();
         return starvation.starve([&] {
             seen_taken = taken.load(std::memory_order_seq_cst);
             seen_taken_bytes = taken_bytes.load(std::memory_order_relaxed);
@@ -87,9 +97,10 @@ struct alignas(128) Link {
     std::uint64_t outstanding() const noexcept { return sent - seen_taken; }
 
   private:
+    void had_no_room() noexcept;
     bool fits(std::uint64_t bytes) const noexcept {
         const auto under_way = sent - seen_taken;
-        if (under_way >= capacity) return false;
+        if (under_way >= capacity.load(std::memory_order_relaxed)) return false;
         return capacity_bytes == 0 || under_way < free_of_bytes || sent_bytes - seen_taken_bytes + bytes <= capacity_bytes;
     }
 };

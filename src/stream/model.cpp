@@ -131,7 +131,8 @@ const FilterModel* Model::owning(const AnyFilter* owner) const noexcept {
 
 int Model::copies(const FilterModel& filter, int targets) noexcept {
     if (filter.options.copies != FilterOptions::automatic) return filter.options.copies;
-    return std::max(1, targets + 1);  // the thread that waits for the run helps
+    const int most = std::max(1, targets + 1);  // the thread that waits for the run helps
+    return filter.copies_now == 0 ? most : std::clamp(filter.copies_now, 1, most);
 }
 
 int Model::place(const FilterModel& filter, int copy) const noexcept {

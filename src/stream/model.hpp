@@ -19,6 +19,7 @@ struct FilterModel {
     std::shared_ptr<const FilterKind> kind;
     std::shared_ptr<AnyFilter> first;  ///< the first copy, to whose ports the user has references
     FilterOptions options;
+    int copies_now = 0;  ///< where their number is automatic: what the pressure made of it; 0: as many as it begins with
     /// A setting's new value, for all copies.
     std::vector<std::pair<std::string, SettingValue>> changes;
 };

@@ -190,8 +190,9 @@ Outlet::Choice Outlet::by_link(Link& link, const Block& block, Choice::Fate fate
         case WhenStreamFull::drop_newest: return {Choice::Fate::drop, &link};
         case WhenStreamFull::fail: break;
     }
-    throw StreamFull("stream '" + station->name() + "." + port->name() + "' is full: " + std::to_string(link.capacity) + " buffers wait at '" +
-                     link.to->station->name() + "." + link.to->port->name() + "'");
+    throw StreamFull("stream '" + station->name() + "." + port->name() + "' is full: " +
+                     std::to_string(link.capacity.load(std::memory_order_relaxed)) + " buffers wait at '" + link.to->station->name() + "." +
+                     link.to->port->name() + "'");
 }
 
 void Outlet::send_by(Link& link, Block* block) {

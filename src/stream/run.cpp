@@ -34,6 +34,10 @@ Run Graph::start(Machine& machine, const RunOptions& options) {
     *described.running = true;
     Run run(std::move(state));
     run.state_->wiring.begin();
+    {
+        const std::lock_guard lock(run.state_->editing);  // a filter may be having the graph edited already
+        run.state_->pressure.begin();
+    }
     if (run.state_->door != nullptr) run.state_->door->serve();
     return run;
 }
@@ -156,6 +160,11 @@ void RunState::edit(const std::function<void(Edit&)>& describe) {
     const std::lock_guard lock(editing);
     Edit edit(std::make_unique<Model>(model));
     describe(edit);
+    change_to(edit.model());
+    pressure.begin();
+}
+
+void RunState::change_to(const Model& wished) {
     if (!core.keep_open()) throw RunEnded("the graph has ended: there is nothing to edit any more");
     struct Open {
         RunCore& core;
@@ -167,8 +176,8 @@ void RunState::edit(const std::function<void(Edit&)>& describe) {
         Open(const Open&) = delete;
         Open& operator=(const Open&) = delete;
     } open{core};
-    auto problems = problems_of(edit.model(), core.machine().targets());
-    Change change(*this, edit.model());
+    auto problems = problems_of(wished, core.machine().targets());
+    Change change(*this, wished);
     if (problems.empty()) problems = change.problems();
     if (!problems.empty()) throw GraphError(std::move(problems));
     change.make();
@@ -224,6 +233,7 @@ GraphDescription RunState::description(bool settings) {
 
 void RunState::settle() {
     attendant.stop();
+    pressure.stop();
     if (door != nullptr) door->close();
     for (const auto& link : core.links) link->starvation.give_up();
     for (const auto& station : core.stations)

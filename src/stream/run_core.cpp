@@ -160,6 +160,11 @@ Station* RunCore::take_ready() {
     return station;
 }
 
+int RunCore::threads() {
+    const std::lock_guard lock(lock_);
+    return machine_.targets() + static_cast<int>(waiting_.size());
+}
+
 void RunCore::serve(RunCore* run) {
     const int target = run->machine_.current_target();
     Server stand_in(*run, Server::helper);

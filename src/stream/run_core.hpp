@@ -45,6 +45,10 @@ class RunCore {
     // ---- ready stations without a place ----
     void put_ready(Station& station);
     Station* take_ready();
+    /// Stations that are ready and that nobody runs yet. Any thread.
+    std::size_t ready_stations() const noexcept { return ready_count_.load(std::memory_order_relaxed); }
+    /// Threads that could run stations now: the targets', and those that wait for the run.
+    int threads();
     /// More of this server's stations wait than one task may run.
     void resume(Server& server);
     /// Wakes whoever waits for something about this run.

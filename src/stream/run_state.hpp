@@ -9,6 +9,8 @@
 #include "stream/door.hpp"
 #include "stream/model.hpp"
 #include "stream/attendant.hpp"
+#include "stream/past.hpp"
+#include "stream/pressure.hpp"
 #include "stream/run_core.hpp"
 #include "stream/wiring.hpp"
 
@@ -32,6 +34,8 @@ struct RunState {
     void send_again(std::chrono::steady_clock::time_point when, Event event, std::string to, std::chrono::nanoseconds period);
     std::mutex editing;     ///< one edit at a time
     Attendant attendant{};  ///< what is to be done beside the filters
+    Past past{};            ///< under the core's `structure`
+    Pressure pressure{*this};
 
     /// Takes in what has come to the program's own ends; ends those that have nothing to come.
     void attend_program_ends();
@@ -39,6 +43,8 @@ struct RunState {
     void make_way();
     /// Checks the edit, then makes it. Not inside a filter.
     void edit(const std::function<void(Edit&)>& describe);
+    /// The same for who has `editing`.
+    void change_to(const Model& wished);
     /// Asks all sources to end. Not inside a filter.
     void close();
     /// Has it made by the run's own thread.

@@ -20,8 +20,8 @@ constexpr std::uint32_t firings_a_sample = 64;
 
 Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter, const FilterKind& kind,
                  const FilterOptions& options)
-    : run_(run), external(kind.external), on_failure(options.on_failure), filter_(std::move(filter)), on_any_input_(kind.on_any_input),
-      bounded_pools_(options.pool != 0), name_(std::move(name)), copy_(copy),
+    : run_(run), external(kind.external), on_failure(options.on_failure), born(Clock::ticks()), filter_(std::move(filter)), on_any_input_(kind.on_any_input),
+      bounded_pools_(options.pool != 0), ahead_(run.machine().options().prefetch), name_(std::move(name)), copy_(copy),
       filter_id_(filter_id) {
     visit.kind = MailKind::visit;
     nudge.kind = MailKind::nudge;
@@ -104,6 +104,7 @@ Station::Next Station::next() {
     if (inputs_ready()) return Next::fire;
     if (inputs_over()) return Next::finish;
     waits_plainly_ = true;
+    tally(ran_dry);
     return waits(Doing::waits_for_input);
 }
 
@@ -199,6 +200,8 @@ void Station::fire() {
     turn_to(Doing::firing);
     const std::uint64_t begin = --until_sample_ == 0 ? Clock::ticks() : 0;
     taken_in_firing_ = 0;
+    const bool timing = ahead_.timing();
+    if (timing) [[unlikely]] ahead_.begin();
     bool failed = false;
     try {
         over_ = !filter_->fire();
@@ -208,6 +211,7 @@ void Station::fire() {
         failed = true;
         fail(std::current_exception());
     }
+    if (timing) [[unlikely]] ahead_.end();
     if (begin != 0) [[unlikely]] sample_end(begin);
     tally(firings);
     if (failed && taken_in_firing_ == 0) [[unlikely]] drop_one_of_each();

@@ -21,6 +21,7 @@
 
 #include "penstock/filter.hpp"
 #include "penstock/stream_options.hpp"
+#include "stream/buffer_ahead.hpp"
 #include "stream/link.hpp"
 #include "stream/pool.hpp"
 #include "stream/ring_queue.hpp"
@@ -218,12 +219,14 @@ class Station {
     OnFailure on_failure = OnFailure::stop;
 
     // ---- for any thread ----
+    const std::uint64_t born;  ///< tick
     std::atomic<Doing> doing{Doing::nothing};
     std::atomic<std::uint64_t> firings{0};
     std::atomic<std::uint64_t> failures{0};
     std::atomic<std::uint64_t> dropped{0};       ///< buffers that nobody read
     std::atomic<std::uint64_t> service_ticks{0}; ///< of sampled firings
     std::atomic<std::uint64_t> sampled{0};
+    std::atomic<std::uint64_t> ran_dry{0};       ///< times that it could do nothing for want of input
     std::atomic<std::uint64_t> handled{0};       ///< mail
     std::atomic<std::uint64_t> posted{0};        ///< errands and events that were sent to it
     std::recursive_mutex program;                ///< the program's own end: which of its threads acts as the station
@@ -285,6 +288,7 @@ class Station {
     std::array<std::atomic<std::uint64_t>, 8> ticks_in_{};
     std::uint32_t loop_tokens_ = 0;  ///< to be given back when the tasks of the firing have completed
     bool waits_plainly_ = false;  ///< for input, and for nothing else: it can fire as soon as there is some
+    BufferAhead ahead_;
     std::uint32_t taken_in_firing_ = 0;
     std::uint32_t until_sample_ = 1;
     std::uint32_t timeline_id_ = 0;  ///< of the filter's name, once a firing was recorded

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "penstock/relax.hpp"
 #include "stream/run_core.hpp"
 #include "stream/station.hpp"
 #include "stream/tally.hpp"
@@ -180,7 +179,7 @@ Block* Station::take(Inlet& inlet) {
     Block* const block = waiting.block;
     note_taken(inlet, *block);
     credit(inlet, waiting.link, block->bytes);
-    if (!inlet.queue.empty()) prefetch_read(inlet.queue.front().block);
+    if (!inlet.queue.empty()) ahead_.took(*block, *inlet.queue.front().block);
     return block;
 }
 

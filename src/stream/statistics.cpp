@@ -19,39 +19,45 @@ RunStatistics streaming::RunState::statistics() {
     const std::lock_guard lock(core.structure);
     RunStatistics all;
     all.seconds = std::chrono::duration<double>(end_or_now() - began).count();
-    const auto ns_of_run = std::max(all.seconds * 1e9, 1.0);
+    const double ticks_since_end = std::chrono::duration<double>(std::chrono::steady_clock::now() - end_or_now()).count() * 1e9 / Clock::nanoseconds(1);
     std::map<std::uint64_t, std::size_t> places;
-    std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> timed;  // ticks, firings
+    auto counts = past.filters;
     for (const auto& station : core.stations) {
         if (station->retired.load(std::memory_order_relaxed)) continue;
         const auto [place, fresh] = places.emplace(station->filter_id(), all.filters.size());
         if (fresh) all.filters.push_back({.name = station->name()});
         auto& filter = all.filters[place->second];
         ++filter.copies;
-        filter.firings += station->firings.load(std::memory_order_relaxed);
-        filter.failures += station->failures.load(std::memory_order_relaxed);
-        filter.dropped += station->dropped.load(std::memory_order_relaxed);
+        counts[station->filter_id()].add(*station);
         for (const auto& inlet : station->inlets) filter.waiting += inlet->waiting.load(std::memory_order_relaxed);
         for (const auto& outlet : station->outlets) filter.held_back += outlet->held_back.load(std::memory_order_relaxed);
-        timed[station->filter_id()].first += station->service_ticks.load(std::memory_order_relaxed);
-        timed[station->filter_id()].second += station->sampled.load(std::memory_order_relaxed);
-        const auto share = [&](std::uint64_t ticks) { return Clock::nanoseconds(ticks) / ns_of_run; };
-        const auto ready = share(station->ticks_ready.load(std::memory_order_relaxed));
-        filter.waits_for_target += ready;
-        // Being ready is part of either wait: of input, as far as that goes, and else of output.
-        const auto input = share(station->ticks_spent(Doing::waits_for_input));
-        const auto output = share(station->ticks_spent(Doing::waits_for_output)) + share(station->ticks_spent(Doing::waits_for_pool));
-        filter.waits_for_input += std::max(0.0, input - ready);
-        filter.waits_for_output += std::max(0.0, output - std::max(0.0, ready - input));
     }
     double highest = 0;
     for (const auto& [id, place] : places) {
         auto& filter = all.filters[place];
+        const auto& count = counts[id];
+        filter.firings = count.firings;
+        filter.failures = count.failures;
+        filter.dropped = count.dropped;
         filter.rate = static_cast<double>(filter.firings) / std::max(all.seconds, 1e-9);
-        if (const auto [ticks, firings] = timed[id]; firings != 0) filter.service_us = Clock::nanoseconds(ticks) / static_cast<double>(firings) / 1e3;
-        filter.load = filter.rate * filter.service_us / 1e6 / filter.copies;
-        for (double* const each : {&filter.waits_for_input, &filter.waits_for_output, &filter.waits_for_target}) *each /= filter.copies;
+        if (count.sampled != 0) filter.service_us = Clock::nanoseconds(count.service_ticks) / static_cast<double>(count.sampled) / 1e3;
+        // Of the time that its copies have lived, which came and went.
+        const double lived = std::max(static_cast<double>(count.lived_ticks) - ticks_since_end * filter.copies, 1.0);
+        const auto share = [lived](std::uint64_t ticks) { return static_cast<double>(ticks) / lived; };
+        filter.load = static_cast<double>(filter.firings) * filter.service_us * 1e3 / (lived * Clock::nanoseconds(1));
+        // Being ready is part of either wait: of input, as far as that goes, and else of output.
+        const double ready = share(count.ready_ticks), input = share(count.input_ticks), output = share(count.output_ticks);
+        filter.waits_for_target = ready;
+        filter.waits_for_input = std::max(0.0, input - ready);
+        filter.waits_for_output = std::max(0.0, output - std::max(0.0, ready - input));
         if (filter.load > highest) highest = filter.load, all.bottleneck = filter.name;
+    }
+    auto streams = past.streams;
+    for (const auto& link : core.links) streams[link->stream].add(*link);
+    for (const auto& [name, link] : wiring.links) {
+        auto& count = streams[link->stream];
+        count.capacity += link->capacity.load(std::memory_order_relaxed);
+        count.sinks = std::max(count.sinks, static_cast<std::uint64_t>(std::get<2>(name)) + 1);
     }
     for (const auto& stream : model.streams) {
         const auto& from = *model.filter(stream.from);
@@ -59,16 +65,12 @@ RunStatistics streaming::RunState::statistics() {
         StreamStatistics each;
         each.from = from.name + "." + from.first->outputs[stream.output]->name();
         each.to = to.name + "." + to.first->inputs[stream.input]->name();
-        std::uint64_t bytes = 0;
-        for (auto found = wiring.links.lower_bound({stream.id, 0, 0}); found != wiring.links.end(); ++found) {
-            const auto& [name, link] = *found;
-            if (std::get<0>(name) != stream.id) break;
-            each.buffers += link->buffers_through.load(std::memory_order_relaxed);
-            each.dropped += link->dropped + link->displaced;
-            bytes += link->bytes_through.load(std::memory_order_relaxed);
-        }
+        const auto& count = streams[stream.id];
+        each.buffers = count.buffers;
+        each.dropped = count.dropped;
+        each.capacity = static_cast<double>(count.capacity) / static_cast<double>(std::max<std::uint64_t>(count.sinks, 1));
         each.rate = static_cast<double>(each.buffers) / std::max(all.seconds, 1e-9);
-        each.bytes_rate = static_cast<double>(bytes) / std::max(all.seconds, 1e-9);
+        each.bytes_rate = static_cast<double>(count.bytes) / std::max(all.seconds, 1e-9);
         all.streams.push_back(std::move(each));
     }
     all.lost = core.lost();

@@ -8,7 +8,8 @@
 namespace penstock::streaming {
 namespace {
 
-constexpr std::size_t automatic_capacity = 8;
+constexpr std::size_t automatic_capacity = 8;  // to begin with
+constexpr std::size_t most_automatic_capacity = 64;
 constexpr std::uint64_t scrambled_start = 0xBF58476D1CE4E5B9u;
 
 int copies_in(const RunCore& run, const FilterModel& filter) { return Model::copies(filter, run.machine().targets()); }
@@ -52,6 +53,7 @@ std::unique_ptr<Link> Wiring::make_link(const Model& model, const StreamModel& s
     link->from = source.outlets[stream.output].get();
     link->to = sink.inlets[stream.input].get();
     link->sink = &sink;
+    link->stream = stream.id;
     link->feedback = stream.options.feedback;
     link->local = source.home() != nullptr && source.home() == sink.home();
     link->poke.kind = MailKind::poke;
@@ -66,12 +68,18 @@ void Wiring::set_capacity(const Model& model, const StreamModel& stream, Link& l
     // A sink that fires with several buffers must be able to get them by one link: the others may have nothing.
     const auto least = std::max<std::size_t>(model.filter(stream.to)->first->inputs[stream.input]->options().at_least, 1);
     const auto capacity = std::max(options.capacity != 0 ? options.capacity : automatic_capacity, least);
-    link.capacity = std::max(capacity / sources, least);
+    link.capacity.store(std::max(capacity / sources, least), std::memory_order_relaxed);
     link.capacity_bytes = options.capacity_bytes != 0 ? std::max<std::size_t>(options.capacity_bytes / sources, 1) : 0;
     link.free_of_bytes = least;
     if (options.capacity_bytes == 0 && options.capacity == 0) {
         link.capacity_bytes = std::max<std::size_t>(local_store_bytes_ / sources, 1);
         link.free_of_bytes = std::max<std::size_t>(least, 2);
+    }
+    link.most_capacity = 0;
+    if (options.capacity == 0 && options.when_full == WhenStreamFull::wait) {
+        link.most_capacity = std::max(most_automatic_capacity / sources, least);
+        link.least_capacity = std::max<std::size_t>(least, 2);
+        link.many_bytes = (options.capacity_bytes != 0 ? options.capacity_bytes : local_store_bytes_) / sources / 4;
     }
     link.when_full.store(options.when_full, std::memory_order_relaxed);
     link.queue_limit.store(capacity, std::memory_order_relaxed);

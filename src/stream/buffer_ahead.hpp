@@ -1,0 +1,56 @@
+// While a filter fires, the buffer that waits behind the one that it reads is fetched into the cache: its header, and its first lines.
+//
+// The rule is that of the task layer (task/prefetcher.hpp): windows of firings run with and without, medians are compared, the better way
+// holds for a while, then the question is asked again. What lies further on in a buffer the processor's own prefetcher brings once the
+// first lines have been read. `./bench matrix-add` prints what it gains.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "penstock/buffer.hpp"
+#include "penstock/options.hpp"
+#include "penstock/relax.hpp"
+
+namespace penstock::streaming {
+
+/// Of one copy of a filter; for whoever runs it.
+class BufferAhead {
+  public:
+    static constexpr std::size_t least_bytes = 512;  ///< of shorter buffers only the header is fetched
+    static constexpr std::size_t most_bytes = 1024;  ///< about as many lines as a processor fetches at once
+    static constexpr std::uint32_t window = 16;      ///< firings timed together
+    static constexpr std::uint32_t samples = 5;      ///< windows of each way before a decision
+    static constexpr std::uint32_t hold = 2560;      ///< firings that a decision lasts
+
+    explicit BufferAhead(Prefetch mode) noexcept : mode_(mode), on_(mode != Prefetch::never) {}
+
+    /// The firing has taken `taken`, and `next` waits behind it.
+    void took(const Block& taken, const Block& next) noexcept {
+        if (mode_ == Prefetch::never) return;
+        if (taken.bytes < least_bytes) prefetch_read(&next);
+        else took_long(next);
+    }
+    /// Its firings are timed now. Each begins with begin() and ends with end().
+    bool timing() const noexcept { return timing_; }
+    void begin() noexcept;
+    void end() noexcept;
+
+  private:
+    void took_long(const Block& next) noexcept;
+    void decide() noexcept;
+
+    Prefetch mode_;
+    bool on_;
+    bool timing_ = false;
+    bool counts_ = false;  ///< the firing under way took a buffer behind which another waited
+    std::uint32_t held_ = 0;     ///< firings for which the decision still holds
+    std::uint32_t firings_ = 0;  ///< in this window
+    std::uint64_t began_ = 0;    ///< tick
+    std::uint64_t ticks_ = 0;    ///< of this window
+    std::array<std::uint32_t, 2> taken_{};  ///< windows without, and with
+    std::array<std::array<std::uint64_t, samples>, 2> times_{};
+};
+
+}  // namespace penstock::streaming
