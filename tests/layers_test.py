@@ -35,7 +35,7 @@ LAYERS = {
         local_store machine options pack plugin procedure reader_list recording resident resident_argument ring scope use_count view
     """,
     "stream": """
-        buffer edit filter graph mail port run spread stream_error stream_options stream_statistics
+        buffer described_filter edit filter graph mail port run spread stream_error stream_options stream_statistics
     """,
 }
 EVERYTHING = "penstock.hpp"  # includes all of them, so nothing inside the library includes it

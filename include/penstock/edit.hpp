@@ -41,6 +41,10 @@ class Edit : public GraphBuilder {
         return filter;
     }
 
+    /// The same for a filter whose kind is made at run time (described_filter.hpp). `take_over` is called with the old filter's first copy.
+    streaming::AnyFilter& replace_kind(const std::string& old, Removal removal, std::shared_ptr<const streaming::FilterKind> kind,
+                                       std::function<void(streaming::AnyFilter& successor, streaming::AnyFilter& predecessor)> take_over = {});
+
     /// Takes one stream away, named as it was connected.
     void disconnect(const std::string& from, const std::string& to);
     template <class T>

@@ -58,6 +58,9 @@ class AnyFilter {
     virtual void start() {}
     virtual void finish() {}
     virtual void handle(const Event&) {}
+    /// Between a firing that went on as tasks and the next one. A filter that `completes_later` writes here what it found, not in fire().
+    virtual void complete() {}
+    bool completes_later = false;
     virtual bool handles_events() const noexcept { return false; }
     /// The filter itself, and its type.
     virtual void* object() noexcept = 0;

@@ -92,6 +92,11 @@ class GraphBuilder {
         return *static_cast<F*>(add_filter(std::move(name), std::move(options), std::move(kind))->object());
     }
 
+    /// A filter whose kind is made at run time (described_filter.hpp). What it returns is the first copy.
+    streaming::AnyFilter& add_kind(std::string name, FilterOptions options, std::shared_ptr<const streaming::FilterKind> kind) {
+        return *add_filter(std::move(name), std::move(options), std::move(kind));
+    }
+
     /// Joins an output to an input of the same type; others do not compile.
     template <class T>
     void connect(Output<T>& from, Input<T>& to, StreamOptions options = {}) {

@@ -7,6 +7,7 @@
 #include "penstock/chain.hpp"
 #include "penstock/condition.hpp"
 #include "penstock/dependences.hpp"
+#include "penstock/described_filter.hpp"
 #include "penstock/error.hpp"
 #include "penstock/flag.hpp"
 #include "penstock/for_each.hpp"

@@ -207,6 +207,7 @@ class AnySetting : public Part {
     virtual SettingValue value() const = 0;
     /// Throws UsageError for a value of another type or outside the limits.
     virtual void set(const SettingValue& value) = 0;
+    virtual void check(const SettingValue& value) const = 0;
 
   protected:
     AnySetting(std::string name, SettingLimits limits) : Part(Kind::setting, std::move(name)), limits_(std::move(limits)) {}
@@ -232,7 +233,7 @@ class Setting final : public streaming::AnySetting {
 
     /// Throws UsageError for a value outside the limits.
     Setting& operator=(T value) {
-        if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) require_within(static_cast<double>(value));
+        require(value);
         value_ = std::move(value);
         return *this;
     }
@@ -244,23 +245,28 @@ class Setting final : public streaming::AnySetting {
         else if constexpr (std::is_integral_v<T>) return static_cast<std::int64_t>(value_);
         else return static_cast<double>(value_);
     }
-    void set(const SettingValue& value) override {
+    void set(const SettingValue& value) override { *this = converted(value); }
+    void check(const SettingValue& value) const override { require(converted(value)); }
+
+  private:
+    void require(const T& value) const {
+        if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) require_within(static_cast<double>(value));
+    }
+    T converted(const SettingValue& value) const {
         if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string>) {
-            const auto* const given = std::get_if<T>(&value);
-            if (given == nullptr) throw_wrong_type(std::is_same_v<T, bool> ? "true or false" : "a text");
-            *this = *given;
+            if (const auto* const given = std::get_if<T>(&value)) return *given;
+            throw_wrong_type(std::is_same_v<T, bool> ? "true or false" : "a text");
         } else if (const auto* const integer = std::get_if<std::int64_t>(&value)) {
             if constexpr (std::is_integral_v<T>)
                 if (!std::in_range<T>(*integer)) throw_wrong_type("an integer that fits its type");
-            *this = static_cast<T>(*integer);
+            return static_cast<T>(*integer);
         } else if (const auto* const number = std::get_if<double>(&value); number != nullptr && std::is_floating_point_v<T>) {
-            *this = static_cast<T>(*number);
+            return static_cast<T>(*number);
         } else {
             throw_wrong_type(std::is_integral_v<T> ? "an integer" : "a number");
         }
     }
 
-  private:
     T value_{};
 };
 

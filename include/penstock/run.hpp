@@ -98,6 +98,10 @@ class Run {
     /// then what is wrong with it is thrown by finish(). Throws RunEnded when the graph has ended.
     void edit(const std::function<void(Edit&)>& describe);
 
+    /// `look` is called about every 50 ms by each thread that waits in finish(), or for the program's own ends, between filters. What it
+    /// throws ends that wait, and the run goes on. For programs that take signals between steps, as interpreters do. Before anybody waits.
+    void look_while_waiting(std::function<void()> look);
+
     /// Asks all sources to end; what is under way still goes through. Returns at once; finish() waits.
     void close();
     /// Ends all filters without firing them again; what waits is dropped (and counted). Returns when they have ended. A filter that is

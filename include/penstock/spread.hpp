@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -55,6 +56,29 @@ class Spread : public streaming::Part {
             call([shared, first, last = std::min(n, first + grain)] {
                 for (std::size_t i = first; i < last; ++i) (*shared)(i);
             });
+    }
+
+    /// Something that others do for this firing, which is not over before the ticket is gone. Any thread may say so.
+    class Ticket {
+      public:
+        Ticket(Ticket&& other) noexcept : station_(std::exchange(other.station_, nullptr)) {}
+        Ticket& operator=(Ticket&& other) noexcept {
+            std::swap(station_, other.station_);
+            return *this;
+        }
+        ~Ticket();
+        /// The firing has failed.
+        void fail(std::exception_ptr cause);
+
+      private:
+        friend class Spread;
+        explicit Ticket(streaming::Station* station) noexcept : station_(station) {}
+        streaming::Station* station_;
+    };
+    /// Throws UsageError outside a firing.
+    Ticket ticket() {
+        begin_task();
+        return Ticket(station_);
     }
 
     /// Holds a buffer until the firing's last task has completed.

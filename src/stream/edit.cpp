@@ -84,6 +84,16 @@ streaming::AnyFilter* Edit::replace_filter(void* old, Removal removal, std::shar
     return made;
 }
 
+streaming::AnyFilter& Edit::replace_kind(const std::string& old, Removal removal, std::shared_ptr<const streaming::FilterKind> kind,
+                                         std::function<void(streaming::AnyFilter&, streaming::AnyFilter&)> take_over) {
+    const auto* const found = model().named(prefix() + old);
+    const auto predecessor = found == nullptr ? nullptr : found->first;
+    auto* const made = replace_filter(predecessor == nullptr ? nullptr : predecessor->object(), removal, std::move(kind));
+    // The edit and what runs after it keep both.
+    if (predecessor != nullptr && take_over) take_over_by([take_over = std::move(take_over), made, predecessor] { take_over(*made, *predecessor); });
+    return *made;
+}
+
 void Edit::take_over_by(std::function<void()> work) {
     if (!model().removals.empty()) model().removals.back().take_over = std::move(work);
 }

@@ -80,10 +80,7 @@ void GraphBuilder::set(const std::string& filter, const std::string& setting, Se
     for (auto* const each : found->first->settings)
         if (each->name() == setting) {
             try {
-                // A setting of its own type takes the value, so that nothing that runs is touched yet.
-                const auto probe = found->kind->make();
-                for (auto* const same : probe->settings)
-                    if (same->name() == setting) same->set(value);
+                each->check(value);
             } catch (const UsageError& error) {
                 model_->problems.push_back("filter '" + found->name + "': " + error.what());
                 return;

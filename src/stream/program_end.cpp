@@ -27,7 +27,7 @@ Station& station_of(Side* side, const Part& port) {
 void send_all(Station& station, Outlet& outlet) {
     take_in(station);
     while (!station.ended() && (station.held || !outlet.flush())) {
-        station.run().help_until([&] { return station.box.has_mail() || station.run().stopping(); }, "room in a stream", false);
+        station.run().help_until([&] { return station.box.has_mail() || station.run().stopping(); }, "room in a stream", false, true);
         take_in(station);
     }
 }
@@ -85,7 +85,7 @@ Block* program_read(InputPort& port, bool wait) {
         if (inlet.open_links == 0 && !station.over()) station.end_reader();
         if (station.over() || station.ended() || !wait) return nullptr;
         RunCore& run = station.run();
-        run.help_until([&] { return station.box.has_mail() || run.stopping(); }, "a buffer", !run.program_writes());
+        run.help_until([&] { return station.box.has_mail() || run.stopping(); }, "a buffer", !run.program_writes(), true);
         if (run.stopping() && !station.box.has_mail()) return nullptr;
     }
 }

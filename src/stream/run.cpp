@@ -63,7 +63,7 @@ void Run::finish() {
                 state_->attend_program_ends();
                 return core.all_ended();
             },
-            "the end of a graph", true);
+            "the end of a graph", true, true);
         state_->settle();
     }
     core.throw_failure();
@@ -107,6 +107,8 @@ void Run::save(const std::string& path) const {
     const auto figures = statistics();
     save_graph(path, state_->description(false), &figures);
 }
+
+void Run::look_while_waiting(std::function<void()> look) { state_->core.look_while_waiting = std::move(look); }
 
 bool Run::ended() const noexcept { return state_->core.all_ended(); }
 
@@ -232,6 +234,8 @@ GraphDescription RunState::description(bool settings) {
 }
 
 void RunState::settle() {
+    const std::lock_guard lock(settling);  // several threads may have waited for the end
+    if (finished) return;
     attendant.stop();
     pressure.stop();
     if (door != nullptr) door->close();

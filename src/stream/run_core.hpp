@@ -61,7 +61,9 @@ class RunCore {
 
     // ---- waiting ----
     /// Runs stations until `over()`, which is asked often. `what`: for the report. Throws StreamStalled when nothing can go on any more.
-    void help_until(const std::function<bool()>& over, const char* what, bool report_stall);
+    /// `looks`: calls look_while_waiting, which may throw.
+    void help_until(const std::function<bool()>& over, const char* what, bool report_stall, bool looks = false);
+    std::function<void()> look_while_waiting;
     bool all_ended() const noexcept { return open_.load(std::memory_order_acquire) == 0; }
     /// Keeps the run from ending, until let_end(). False when it has ended.
     bool keep_open() noexcept;

@@ -1,6 +1,7 @@
 // What a Run keeps.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <mutex>
@@ -23,7 +24,8 @@ struct RunState {
     Model model;  ///< as it runs now
     RunCore core;
     Wiring wiring;
-    bool finished = false;
+    std::atomic<bool> finished{false};
+    std::mutex settling;
     const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
     std::chrono::steady_clock::time_point ended{};  ///< once it has
     std::chrono::steady_clock::time_point end_or_now() const { return finished ? ended : std::chrono::steady_clock::now(); }

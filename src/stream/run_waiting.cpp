@@ -4,6 +4,7 @@
 #include <sstream>
 #include <utility>
 
+#include "penstock/clock.hpp"
 #include "penstock/stream_error.hpp"
 #include "stream/run_core.hpp"
 
@@ -13,6 +14,7 @@ namespace {
 // What is waited for may come about without anybody saying so (mail arrives at another filter): looked for soon at first, then seldom.
 constexpr std::chrono::nanoseconds first_look = std::chrono::microseconds(200);
 constexpr std::chrono::nanoseconds look_interval = std::chrono::milliseconds(20);
+constexpr auto between_looks = std::chrono::milliseconds(50);
 
 const char* text_of(Doing doing) noexcept {
     switch (doing) {
@@ -55,7 +57,7 @@ class RunCore::Look {
     std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
 };
 
-void RunCore::help_until(const std::function<bool()>& over, const char* what, bool report_stall) {
+void RunCore::help_until(const std::function<bool()>& over, const char* what, bool report_stall, bool looks) {
     Waiter waiter(WaitPolicy::for_threads(1, 1));
     {
         const std::lock_guard lock(lock_);
@@ -72,14 +74,21 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
     Look look;
     bool told_to_stop = false;
     auto interval = first_look;
+    looks = looks && look_while_waiting;
+    const auto ticks_between_looks = looks ? Clock::ticks_of(between_looks) : 0;
+    auto next_look = looks ? Clock::ticks() + ticks_between_looks : 0;
     while (!over()) {
+        if (looks && Clock::ticks() >= next_look) {
+            look_while_waiting();
+            next_look = Clock::ticks() + ticks_between_looks;
+        }
         if (stopping() && !std::exchange(told_to_stop, true)) stop();
         bool ran = false;
         {
             Helping helping(*this, helpers_);
             while (helping.server.help()) {
                 ran = true;
-                if (over()) break;
+                if (over() || (looks && Clock::ticks() >= next_look)) break;
             }
             helping.server.hand_back();
         }

@@ -24,10 +24,13 @@ void Spread::hold(std::shared_ptr<void> object) {
 
 Spread::Task::~Task() { station_->leave_task(); }
 
-void Spread::Task::failed() const {
-    const std::lock_guard lock(station_->task_failure_lock);
-    if (station_->task_failure == nullptr) station_->task_failure = std::current_exception();
+void Spread::Task::failed() const { station_->note_task_failure(std::current_exception()); }
+
+Spread::Ticket::~Ticket() {
+    if (station_ != nullptr) station_->leave_task();
 }
+
+void Spread::Ticket::fail(std::exception_ptr cause) { station_->note_task_failure(std::move(cause)); }
 
 namespace streaming {
 
@@ -36,10 +39,25 @@ void Station::leave_task() {
     if (tasks_left.fetch_sub(1, std::memory_order_acq_rel) == 1) run_.post(*this, &tasks_done);
 }
 
+void Station::note_task_failure(std::exception_ptr cause) {
+    const std::lock_guard lock(task_failure_lock);
+    if (task_failure == nullptr) task_failure = std::move(cause);
+}
+
 void Station::complete_spread() {
-    spreading = false;
     kept.clear();
-    if (auto failure = std::exchange(task_failure, nullptr)) fail(std::move(failure));
+    const auto firing = firings.load(std::memory_order_relaxed) - 1;  // it was counted when it returned
+    if (auto failure = std::exchange(task_failure, nullptr)) {
+        fail(std::move(failure), firing);
+    } else {
+        try {
+            filter_->complete();  // still spreading: what it writes is held back until this is over
+        } catch (...) {
+            fail(std::current_exception(), firing);
+        }
+    }
+    if (filter_->completes_later && several_copies) pass_on_order();
+    spreading = false;
     if (loop != nullptr && loop_tokens_ != 0) run_.leave_loop(*loop, std::exchange(loop_tokens_, 0));
 }
 

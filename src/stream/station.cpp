@@ -215,7 +215,7 @@ void Station::fire() {
     if (begin != 0) [[unlikely]] sample_end(begin);
     tally(firings);
     if (failed && taken_in_firing_ == 0) [[unlikely]] drop_one_of_each();
-    if (several_copies) [[unlikely]] pass_on_order();
+    if (several_copies && !(spreading && filter_->completes_later)) [[unlikely]] pass_on_order();
     if (spreading) [[unlikely]] loop_tokens_ = taken_in_firing_, leave_task();
     else if (loop != nullptr && taken_in_firing_ != 0) [[unlikely]] run_.leave_loop(*loop, taken_in_firing_);
 }
@@ -258,9 +258,9 @@ void Station::record_firing(std::uint64_t begin, std::uint64_t end) {
     machine.record({.begin = begin, .end = end, .id = timeline_id_, .kind = trace::EventKind::firing});
 }
 
-void Station::fail(std::exception_ptr cause) {
+void Station::fail(std::exception_ptr cause, std::uint64_t firing) {
     tally(failures);
-    run_.failed(*this, firings.load(std::memory_order_relaxed), std::move(cause));
+    run_.failed(*this, firing, std::move(cause));
 }
 
 void Station::handle_event() {

@@ -167,7 +167,8 @@ class Station {
     void fire_with(Link& link, Block* block);
     /// The station has nothing to do now; false: mail has come meanwhile. Only for stations without a home.
     bool rest() noexcept { return box.rest(); }
-    void fail(std::exception_ptr cause);
+    void fail(std::exception_ptr cause) { fail(std::move(cause), firings.load(std::memory_order_relaxed)); }
+    void fail(std::exception_ptr cause, std::uint64_t firing);
     /// Drops what waits and closes its outputs.
     void end();
     /// The program's own reading end: nothing more will come. What waits can still be read.
@@ -239,6 +240,7 @@ class Station {
     std::mutex task_failure_lock;
     std::exception_ptr task_failure;           ///< of the first task that threw
     void leave_task();
+    void note_task_failure(std::exception_ptr cause);
 
     // ---- for the ports, during a firing ----
     Block* take(Inlet& inlet);
