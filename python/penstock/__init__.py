@@ -13,7 +13,8 @@
         machine.barrier()                                      # all that this thread issued
 
 Bodies are compiled functions; arrays are used in place. `spmd` runs one Python function in several ranks, threads or processes,
-which store into one another's memory (Region, Remote), wait for flags and barriers, and exchange messages of arrays.
+which store into one another's memory (Region, Remote), wait for flags and barriers, and exchange messages of arrays. `Graph` joins
+filters by streams of arrays.
 `penstock.errors` lists what is raised.
 """
 
@@ -23,6 +24,7 @@ import threading as _threading  # noqa: F401
 from penstock._core import (
     Barrier,
     Body,
+    Buffer,
     Chain,
     Condition,
     Counter,
@@ -48,6 +50,7 @@ from penstock._core import (
     SharedMutex,
     Snapshot,
     Status,
+    Tagged,
     Target,
     TeamHost,
     any_source,
@@ -61,13 +64,17 @@ from penstock._core import (
     wait_any,
 )
 from penstock.body import compiled
+from penstock.builder import AUTOMATIC
 from penstock.errors import (
     ArgumentError,
     BodyError,
+    BufferOverrun,
     CannotCarryOver,
     ElementError,
     Error,
+    FilterFailed,
     GrantMissing,
+    GraphError,
     HostMissing,
     InvalidGrant,
     InvalidMessage,
@@ -87,7 +94,11 @@ from penstock.errors import (
     RankLeft,
     RankLost,
     RemoteException,
+    RunEnded,
     SettingError,
+    StateLost,
+    StreamFull,
+    StreamStalled,
     SystemError,  # noqa: A004 - the name of its counterpart in C++
     TaskCancelled,
     TaskFailed,
@@ -101,18 +112,25 @@ from penstock.errors import (
     WouldDeadlock,
     WrongHost,
 )
+from penstock.filters import Event, Filter, Port, Setting, Tags, filter, tags  # noqa: A004 - the word of C++
+from penstock.nodes import Node, Reader, Writer
+from penstock.runs import Edit, Run
+from penstock.streams import Graph
 from penstock.team import spmd
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentError", "Barrier", "Body", "BodyError", "CannotCarryOver", "Chain", "Condition", "Counter", "Dependences",
-    "ElementError", "Error", "Flag", "GrantMissing", "Handle", "HostMissing", "In", "InOut", "InvalidGrant",
-    "InvalidMessage", "JoinRefused", "Machine", "MachineGone", "MembersMissing", "Membership", "MessageTooLong", "Messenger",
-    "MessengerClosed", "Multicast", "Mutex", "NestingTooDeep", "NoSuchRank", "Out", "OutOfBounds", "PredecessorFailed",
-    "QueueFull", "Rank", "RankDied", "RankEnded", "RankFailed", "RankLeft", "RankLost", "Recording", "Region", "Remote",
-    "RemoteCounter", "RemoteException", "RemoteFlag", "Request", "Resident", "SettingError", "SharedMutex", "Snapshot",
-    "Status", "SystemError", "Target", "TaskCancelled", "TaskFailed", "TeamHost", "TeamNameTaken", "TimeLimitExceeded",
-    "Truncated", "UnreadableRemote", "UsageError", "WorkerDied", "WorkersLost", "WouldDeadlock", "WrongHost", "any_source",
-    "compiled", "distance", "gallery", "join", "launch", "run_app", "spmd", "topology", "wait_all", "wait_any",
+    "AUTOMATIC", "ArgumentError", "Barrier", "Body", "BodyError", "Buffer", "BufferOverrun", "CannotCarryOver", "Chain",
+    "Condition", "Counter", "Dependences", "Edit", "ElementError", "Error", "Event", "Filter", "FilterFailed", "Flag",
+    "GrantMissing", "Graph", "GraphError", "Handle", "HostMissing", "In", "InOut", "InvalidGrant", "InvalidMessage",
+    "JoinRefused", "Machine", "MachineGone", "MembersMissing", "Membership", "MessageTooLong", "Messenger", "MessengerClosed",
+    "Multicast", "Mutex", "NestingTooDeep", "NoSuchRank", "Node", "Out", "OutOfBounds", "Port", "PredecessorFailed",
+    "QueueFull", "Rank", "RankDied", "RankEnded", "RankFailed", "RankLeft", "RankLost", "Reader", "Recording", "Region",
+    "Remote", "RemoteCounter", "RemoteException", "RemoteFlag", "Request", "Resident", "Run", "RunEnded", "Setting",
+    "SettingError", "SharedMutex", "Snapshot", "StateLost", "Status", "StreamFull", "StreamStalled", "SystemError", "Tagged",
+    "Tags", "Target", "TaskCancelled", "TaskFailed", "TeamHost", "TeamNameTaken", "TimeLimitExceeded", "Truncated",
+    "UnreadableRemote", "UsageError", "WorkerDied", "WorkersLost", "WouldDeadlock", "Writer", "WrongHost", "any_source",
+    "compiled", "distance", "filter", "gallery", "join", "launch", "run_app", "spmd", "tags", "topology", "wait_all",
+    "wait_any",
 ]  # fmt: skip

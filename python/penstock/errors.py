@@ -133,6 +133,50 @@ class MachineGone(UsageError):
     """The machine behind a handle or a call no longer exists, or stayed behind in the parent of a fork."""
 
 
+class GraphError(UsageError):
+    """A graph, or an edit of one, that cannot run; nothing was started or changed. The message lists everything that is wrong.
+
+    problems: the same, one by one
+    """
+
+    problems: list[str] = []  # noqa: RUF012 - each error gets its own
+
+
+class FilterFailed(Error):
+    """A firing of a filter ended by an exception; `__cause__` is that exception.
+
+    filter: its name
+    copy: which of its copies, from 0
+    firing: of this copy, from 0
+    others: firings that failed later
+    """
+
+    filter: str = ""
+    copy: int = 0
+    firing: int = 0
+    others: int = 0
+
+
+class StateLost(Error):
+    """The worker interpreter that had the object of a filter has died, and the object's state with it. The next firing makes a new one."""
+
+
+class StreamStalled(Error):
+    """Nothing in a graph can go on, although it has not ended; the message says which filter waits for what."""
+
+
+class StreamFull(Error):
+    """A buffer was written to a full stream that says when_full='fail'."""
+
+
+class RunEnded(UsageError):
+    """The run has ended, was stopped or never began, so nothing can be written, read, sent or edited."""
+
+
+class BufferOverrun(UsageError):
+    """More was to be put into a buffer, or taken out of one, than there is room or there are values."""
+
+
 class RankFailed(Error):
     """A rank ended by an exception; `__cause__` is that exception.
 

@@ -8,12 +8,15 @@
 
 #include "apps/report.hpp"
 #include "body.hpp"
+#include "filter_spec.hpp"
+#include "penstock/buffer.hpp"
 #include "penstock/error.hpp"
 #include "penstock/isolation.hpp"
 #include "penstock/join.hpp"
 #include "penstock/message_error.hpp"
 #include "penstock/region.hpp"
 #include "penstock/spmd.hpp"
+#include "penstock/stream_error.hpp"
 #include "python_machine.hpp"
 #include "rank_session.hpp"
 #include "task_outcome.hpp"
@@ -45,6 +48,17 @@ nb::object of_dead_worker(const WorkerDied& error) {
 nb::object cause_of(const std::exception_ptr& exception) {
     try {
         std::rethrow_exception(exception);
+    } catch (const FilterRaised& cause) {
+        return *cause.raised();
+    } catch (const StreamFull& cause) {
+        return make("StreamFull", cause);
+    } catch (const ArgumentError& cause) {
+        nb::object made = make("ArgumentError", cause);
+        made.attr("task") = cause.task();
+        made.attr("argument") = cause.argument();
+        return made;
+    } catch (const MachineGone& cause) {
+        return make("MachineGone", cause);
     } catch (const BodyFailed& cause) {
         return exception_of(*cause.task());
     } catch (const WorkerDied& cause) {
@@ -55,6 +69,8 @@ nb::object cause_of(const std::exception_ptr& exception) {
         return made;
     } catch (const WorkersLost& cause) {
         return make("WorkersLost", cause);
+    } catch (const UsageError& cause) {
+        return make("UsageError", cause);
     } catch (const Error& cause) {
         return make("Error", cause);
     } catch (const std::bad_alloc&) {
@@ -201,6 +217,28 @@ void translate(const std::exception_ptr& exception, void*) {
         raise(make("ElementError", error));
     } catch (const UnreadableRemote& error) {
         raise(make("UnreadableRemote", error));
+    } catch (const GraphError& error) {
+        nb::object made = make("GraphError", error);
+        made.attr("problems") = error.problems();
+        raise(made);
+    } catch (const FilterFailed& error) {
+        const nb::object cause = cause_of(error.cause());
+        if (PyErr_GivenExceptionMatches(cause.ptr(), PyExc_KeyboardInterrupt) != 0) return raise(cause);  // Ctrl-C came while this thread helped
+        nb::object made = make("FilterFailed", error);
+        made.attr("filter") = error.filter();
+        made.attr("copy") = error.copy();
+        made.attr("firing") = error.firing();
+        made.attr("others") = error.others();
+        made.attr("__cause__") = cause;
+        raise(made);
+    } catch (const StreamStalled& error) {
+        raise(make("StreamStalled", error));
+    } catch (const StreamFull& error) {
+        raise(make("StreamFull", error));
+    } catch (const RunEnded& error) {
+        raise(make("RunEnded", error));
+    } catch (const BufferOverrun& error) {
+        raise(make("BufferOverrun", error));
     } catch (const Interrupted&) {
         PyErr_SetNone(PyExc_KeyboardInterrupt);
     } catch (const PredecessorFailed& error) {

@@ -5,6 +5,7 @@
 #include "body.hpp"
 #include "python_machine.hpp"
 #include "rank_session.hpp"
+#include "stream_graph.hpp"
 
 NB_MODULE(_core, module) {
     using namespace penstock::python;
@@ -24,4 +25,8 @@ NB_MODULE(_core, module) {
     bind_synchronisation(module);
     bind_messenger(module);
     bind_join(module);
+    bind_stream_array(module);
+    bind_stream_kind(module);
+    bind_stream_end(module);
+    bind_stream_graph(module);
 }

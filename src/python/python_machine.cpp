@@ -21,6 +21,7 @@
 #include "penstock/isolation.hpp"
 #include "rank_session.hpp"
 #include "resident_call.hpp"
+#include "stream_run.hpp"
 #include "task_outcome.hpp"
 #include "words.hpp"
 
@@ -144,10 +145,20 @@ std::shared_ptr<Machine> PythonMachine::live() const {
     return machine_;
 }
 
+void PythonMachine::add_run(const std::shared_ptr<LiveRun>& run) {
+    std::erase_if(runs_, [](const auto& known) { return known.expired(); });
+    runs_.push_back(run);
+}
+
 void PythonMachine::close() {
     if (machine_ == nullptr) return;
     auto machine = live();
     if (machine->in_task()) throw WouldDeadlock("a machine cannot be closed by one of its own tasks; close it where it was made");
+    for (const auto& known : std::exchange(runs_, {}))
+        if (const auto run = known.lock()) {
+            const nb::gil_scoped_release release;
+            run->stop();
+        }
     std::exception_ptr failure;
     try {
         finish();

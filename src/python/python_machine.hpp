@@ -59,6 +59,7 @@ struct CallWords {
 
 class PythonChain;
 class PythonDependences;
+struct LiveRun;
 
 class PythonMachine {
   public:
@@ -93,6 +94,8 @@ class PythonMachine {
     /// Objects that end with the machine.
     void add_order(PythonDependences& order) { orders_.push_back(&order); }
     void remove_order(PythonDependences& order) { std::erase(orders_, &order); }
+    /// Stopped when the machine closes.
+    void add_run(const std::shared_ptr<LiveRun>& run);
 
   private:
     PythonHandle call_chain(int target, PythonChain& chain, nb::handle object, const nb::args& arguments, const OptionsOrHandles* way);
@@ -105,6 +108,7 @@ class PythonMachine {
     std::shared_ptr<WorkerPool> pool_;  // from the first call of a Python body on
     std::vector<TaskPointer> failed_at_once_;
     std::vector<PythonDependences*> orders_;
+    std::vector<std::weak_ptr<LiveRun>> runs_;
     CarriedBodies carried_;
     std::size_t issued_ = 0;  // since the last barrier of any thread: how full lanes and deques can be at most
 };

@@ -19,6 +19,7 @@
 #include "penstock/relax.hpp"
 #include "penstock/topology.hpp"
 #include "python_machine.hpp"
+#include "raised_exception.hpp"
 #include "value_codec.hpp"
 
 namespace penstock::python {
@@ -26,21 +27,6 @@ namespace {
 
 std::uint64_t now_ns() noexcept {
     return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-}
-
-/// Takes the exception that was raised, with its traceback.
-nb::object raised_exception() {
-#if PY_VERSION_HEX >= 0x030c0000
-    return nb::steal(PyErr_GetRaisedException());
-#else
-    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    if (trace != nullptr) PyException_SetTraceback(value, trace);
-    Py_XDECREF(type);
-    Py_XDECREF(trace);
-    return nb::steal(value);
-#endif
 }
 
 /// The parent's shared heap, as this process has it mapped.

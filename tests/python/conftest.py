@@ -100,6 +100,12 @@ def machine():
         yield made
 
 
+@pytest.fixture
+def both():
+    with ps.Machine(targets=2) as made:
+        yield made
+
+
 @pytest.fixture(scope="session")
 def scale_body(native):
     return native.body("scale", "void (const float *x, intptr_t n, float *y, intptr_t m, float a)")

@@ -5,8 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
-EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "python.md"
+EXAMPLE = re.compile(r"```python\n(.*?)```", re.DOTALL)
+EXAMPLES = EXAMPLE.findall(PAGE.read_text())
 
 
 def start(folder, name, source):
@@ -47,3 +49,16 @@ def test_the_example_of_worker_processes_prints_its_results(tmp_path):
     example = start(tmp_path, "example.py", EXAMPLES[5])
     output, errors = example.communicate(timeout=100)
     assert output.splitlines() == ["[42 42 42]"], errors
+
+
+def test_the_example_of_streams_prints_its_results(tmp_path):
+    example = start(tmp_path, "example.py", EXAMPLES[6])
+    output, errors = example.communicate(timeout=100)
+    assert output.splitlines() == [str(2.0 * 64 * 64 * sum(range(100))), "100"], errors
+
+
+def test_the_first_stream_of_the_read_me_prints_its_result(tmp_path):
+    (program,) = [source for source in EXAMPLE.findall((ROOT / "README.md").read_text()) if "ps.Graph()" in source]
+    example = start(tmp_path, "example.py", program)
+    output, errors = example.communicate(timeout=100)
+    assert [float(line.replace("np.float32(", "").replace(")", "")) for line in output.splitlines()] == [2.0 * 1000 * sum(range(100))], errors

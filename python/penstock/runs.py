@@ -1,0 +1,227 @@
+"""Graphs that run, and how they are changed meanwhile."""
+
+import atexit
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike, fspath
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from penstock import _core
+from penstock.builder import Builder, Value, stream_options
+from penstock.descriptions import Description, Policy, WhenFull
+from penstock.filters import Event, Filter, Isolation
+from penstock.nodes import Node
+
+Removal = Literal["finish", "hand_over", "discard"]
+
+
+class Edit(Builder):
+    """Changes of a running graph, described; they are checked and made together when the description is complete."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._steps: list[Callable[[Any], Any]] = []
+
+    def _do(self, work: Callable[[Any], Any]) -> Any:
+        self._steps.append(work)
+
+    def _make(self, builder: Any) -> None:
+        for step in self._steps:
+            step(builder)
+
+    def remove(self, filter: str | Node, removal: Removal = "finish") -> None:  # noqa: A002 - the word of C++
+        """Takes a filter out, with its streams. What waits there is worked off, handed back to its writers, or discarded."""
+        name = self._named(filter)
+        self._do(lambda edit: edit.remove(name, removal))
+
+    def remove_group(self, group: str, removal: Removal = "finish") -> None:
+        """Takes out all filters of a group."""
+        name = self._prefix + group
+        self._do(lambda edit: edit.remove_group(name, removal))
+
+    def replace(
+        self,
+        old: str | Node,
+        filter: Filter,  # noqa: A002 - the word of C++
+        /,
+        *arguments: Any,
+        removal: Removal = "hand_over",
+        settings: Mapping[str, Value] | None = None,
+        isolation: Isolation | None = None,
+        time_limit: float | None = None,
+    ) -> Node:
+        """Another filter in the place of one, with the same name, options and streams.
+
+        An object of a class with take_over() is given the old one (its first copy), which has fired for the last time.
+        """
+        name = self._named(old)
+        kind = filter._kind(arguments, isolation, time_limit, settings)  # noqa: SLF001 - the package's own
+        node = Node(name, filter.inputs, filter.outputs)
+
+        def replace(edit: Any) -> None:
+            node.filter = edit.replace(name, kind, removal)
+
+        self._do(replace)
+        return node
+
+    def disconnect(self, source: str | Node, sink: str | Node, /) -> None:
+        """Takes one stream away."""
+        first, second = self._port(source, source=True), self._port(sink, source=False)
+        self._do(lambda edit: edit.disconnect(first, second))
+
+    def change(
+        self,
+        source: str | Node,
+        sink: str | Node,
+        /,
+        *,
+        policy: Policy = "demand_driven",
+        capacity: int = 0,
+        capacity_bytes: int = 0,
+        when_full: WhenFull = "wait",
+        ordered: bool = False,
+        fuse: bool = True,
+        feedback: bool = False,
+        key: Callable[[Any], int] | None = None,
+        name: str = "",
+    ) -> None:
+        """Other options for a stream: all of them. `feedback` and `ordered` cannot be changed."""
+        options = stream_options(
+            policy=policy, capacity=capacity, capacity_bytes=capacity_bytes, when_full=when_full, ordered=ordered, fuse=fuse,
+            feedback=feedback, key=key, name=name,
+        )  # fmt: skip
+        first, second = self._port(source, source=True), self._port(sink, source=False)
+        self._do(lambda edit: edit.change(first, second, options))
+
+    def copies(self, filter: str | Node, count: int) -> None:  # noqa: A002 - the word of C++
+        """Another number of copies. What waited at a copy that is taken away goes to the others."""
+        name = self._named(filter)
+        self._do(lambda edit: edit.copies(name, count))
+
+    def targets(self, filter: str | Node, targets: Sequence[int]) -> None:  # noqa: A002 - the word of C++
+        """Other targets; none: any."""
+        name, numbers = self._named(filter), list(targets)
+        self._do(lambda edit: edit.place(name, numbers))
+
+
+class _OpenEdit:
+    """run.edit() without a function: `with run.edit() as edit:`. The edit is made at the end of the block, unless that raises."""
+
+    def __init__(self, run: "Run") -> None:
+        self._run = run
+        self._edit = Edit()
+
+    def __enter__(self) -> Edit:
+        return self._edit
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        if error is None:
+            self._run._make(self._edit)  # noqa: SLF001 - of this module
+
+
+class Run:
+    """A graph that runs. `with graph.start(machine) as run:` waits for its end; an exception that leaves the block stops it."""
+
+    def __init__(self, run: "_core.StreamRun") -> None:
+        self._run = run
+        _running.add(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        if error is None:
+            self.finish()
+        else:
+            self.stop()
+
+    def finish(self) -> None:
+        """Closes the program's own writing ends, and returns when all filters have ended, running them in this thread too.
+
+        Raises FilterFailed for the first firing that failed, StreamStalled when nothing can go on although the graph has not ended,
+        KeyboardInterrupt on Ctrl-C (the graph goes on then).
+        """
+        self._run.finish()
+
+    def edit(self, describe: Callable[[Edit], Any] | None = None) -> Any:
+        """Changes the graph while it runs: run.edit(function), called with an Edit, or `with run.edit() as edit:`.
+
+        Everything is checked before anything changes: raises GraphError, and nothing has happened then. Returns when the edit is made.
+        Inside a filter it returns at once, and the edit is made later; what is wrong with it is raised by finish(). Raises RunEnded.
+        """
+        if describe is None:
+            return _OpenEdit(self)
+        edit = Edit()
+        describe(edit)
+        return self._make(edit)
+
+    def _make(self, edit: Edit) -> None:
+        self._run.edit(edit._make)  # noqa: SLF001 - of this module
+
+    def close(self) -> None:
+        """Asks all sources to end; what is under way still goes through. Returns at once; finish() waits."""
+        self._run.close()
+
+    def stop(self) -> None:
+        """Ends all filters without firing them again; what waits is dropped and counted. Returns when they have ended."""
+        self._run.stop()
+
+    @property
+    def ended(self) -> bool:
+        return self._run.ended()
+
+    def send(self, event: Event | str, to: str | Node = "") -> None:
+        """Sends an event to a filter, to all filters of a group ("group/"), or to all (""), for their on_event().
+
+        Raises UsageError when nobody of that name handles events, RunEnded.
+        """
+        name, value = _event(event)
+        self._run.send(name, value, to.name if isinstance(to, Node) else to)
+
+    def send_after(self, delay: float, event: Event | str, to: str | Node = "", *, period: float = 0) -> None:
+        """The same after so many seconds, and again at every `period` (0: once), until the run ends."""
+        name, value = _event(event)
+        self._run.send_after(delay, name, value, to.name if isinstance(to, Node) else to, period)
+
+    def statistics(self) -> "_core.RunStatistics":
+        """What has happened so far; text() makes a table of it."""
+        return self._run.statistics()
+
+    def description(self) -> Description:
+        """The graph as it is now."""
+        return Description._of(self._run.description())
+
+    def draw(self) -> str:
+        """The graph as it is now, with its figures, in the language of graphviz."""
+        return self._run.drawing()
+
+    @property
+    def name(self) -> str:
+        """Under which other processes find it; empty: they cannot."""
+        return self._run.name()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the graph and its figures to a file, for `penstock draw`. Raises SystemError."""
+        self._run.save(fspath(path))
+
+    def report(self) -> str:
+        """What each filter is doing and what it waits for, a line each."""
+        return self._run.report()
+
+
+def _event(given: Event | str) -> tuple[str, Value]:
+    if isinstance(given, str):
+        return given, False
+    name, value = given
+    return name, value
+
+
+_running: "weakref.WeakSet[Run]" = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """No filter may need the interpreter when it ends."""
+    for run in list(_running):
+        run.stop()

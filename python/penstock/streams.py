@@ -1,0 +1,60 @@
+"""Streams: graphs of filters joined by streams, which run on a machine's targets and may change while they run.
+
+    @penstock.filter(outputs="float32")
+    def numbers():
+        for n in range(100):
+            yield numpy.full(1000, n, "float32")
+
+    graph = penstock.Graph()
+    graph.add("numbers", numbers)
+    ...
+    graph.connect("numbers.out", "scale.in", capacity=8)
+    with graph.start(machine) as run:
+        run.finish()
+"""
+
+from collections.abc import Callable
+from os import PathLike, fspath
+from typing import Any
+
+from penstock import _core
+from penstock.builder import Builder
+from penstock.descriptions import Description
+from penstock.runs import Run
+
+
+class Graph(Builder):
+    """Filters and streams, described; start() makes them run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._graph = _core.StreamGraph()
+
+    def _do(self, work: Callable[[Any], Any]) -> Any:
+        return work(self._graph)
+
+    def check(self) -> list[str]:
+        """Everything that is wrong, in words; empty when the graph could start."""
+        return self._graph.check()
+
+    def description(self) -> Description:
+        return Description._of(self._graph.description())
+
+    def draw(self) -> str:
+        """The graph in the language of graphviz (`dot -Tsvg`)."""
+        return self._graph.drawing()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the graph to a file, for `penstock draw`. Raises SystemError."""
+        self._graph.save(fspath(path))
+
+    def start(self, machine: "_core.Machine", *, name: str = "") -> Run:
+        """Checks everything, then runs it on the machine's targets. Returns at once.
+
+        name: under which `penstock top`, `draw` and `send` of the same user find the run; empty: what PENSTOCK_NAME in the environment
+            says, and when that is not set, they do not
+
+        Raises GraphError, with everything that is wrong, and nothing has started then; UsageError when the graph runs already, or the
+        name is taken.
+        """
+        return Run(self._graph.start(machine, name))
