@@ -37,6 +37,9 @@ LAYERS = {
     "stream": """
         buffer described_filter edit filter graph mail port run spread stream_error stream_options stream_statistics
     """,
+    "language": """
+        application components
+    """,
 }
 EVERYTHING = "penstock.hpp"  # includes all of them, so nothing inside the library includes it
 

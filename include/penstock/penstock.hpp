@@ -1,10 +1,12 @@
 // All of Penstock.
 #pragma once
 
+#include "penstock/application.hpp"
 #include "penstock/argument.hpp"
 #include "penstock/barrier.hpp"
 #include "penstock/call_options.hpp"
 #include "penstock/chain.hpp"
+#include "penstock/components.hpp"
 #include "penstock/condition.hpp"
 #include "penstock/dependences.hpp"
 #include "penstock/described_filter.hpp"

@@ -116,6 +116,10 @@ class Run {
     void send_after(std::chrono::nanoseconds delay, const Event& event, const std::string& to = "",
                     std::chrono::nanoseconds period = std::chrono::nanoseconds{0});
 
+    /// `take` is shown each event that is sent to nobody in particular (""), besides the filters, and says whether it is for it. It is called by
+    /// whoever sends, and must not wait, send or edit. Replaces the one before; empty: none.
+    void listen(std::function<bool(const Event&)> take);
+
     /// What has happened so far. Any thread; some microseconds.
     RunStatistics statistics() const;
     /// The graph as it is now.

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from penstock import __version__, _core, watching
+from penstock import __version__, _core, watching, written
 from penstock.errors import Error, UsageError
 from penstock.terminal import console, duration, print_checks, print_timings, progress_bar, size
 
@@ -84,9 +84,9 @@ def parse_settings(given: list[str]) -> dict[str, int]:
 
 @app.command()
 def run(
-    name: Annotated[str, typer.Argument(help="An application of the gallery.")],
+    name: Annotated[str, typer.Argument(help="An application of the gallery, or a file: application.xml.")],
     setting: Annotated[
-        list[str] | None, typer.Option("--set", help="rows=512, columns=, block_rows=, block_columns=, seed=, repetitions=; may be repeated.")
+        list[str] | None, typer.Option("--set", help="rows=512, columns=, block_rows=, block_columns=, seed=, repetitions=, or a parameter of a file; may be repeated.")
     ] = None,
     targets: Targets = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
@@ -95,15 +95,18 @@ def run(
     run_name: Annotated[
         str | None, typer.Option("--name", help="Let `penstock top NAME` and others look at its graphs while they run, under this name.")
     ] = None,
+    allow: written.Allow = None,
 ) -> None:
     """Runs one application in all its ways (one thread, threads by hand, tagged calls, filters; or ranks), and checks it. Exits with 1 when a check
-    fails."""
+    fails. Of a file: runs it once (docs/language.md); an interruption ends its sources, and a second one ends it at once."""
+    if run_name is not None:
+        os.environ["PENSTOCK_NAME"] = run_name
+    if written.is_file(name):
+        return run_written(name, setting, targets, report, trace, graph, allow)
     from penstock.pictures import inputs_of
     from penstock.recording import record_app
 
     settings = parse_settings(setting or [])
-    if run_name is not None:
-        os.environ["PENSTOCK_NAME"] = run_name
     with _core.Machine(targets=targets) as pool, progress_bar(name) as progress:
         recorded = record_app(pool, name, settings, inputs_of(name), progress=progress)
         description = pool.description
@@ -133,6 +136,26 @@ def run(
         raise typer.Exit(1)
 
 
+def run_written(
+    file: str, setting: list[str] | None, targets: int | None, report: Path | None, trace: Path | None, graph: Path | None, allow: list[Path] | None
+) -> None:
+    """`penstock run` of a file."""
+    if report is not None:
+        raise typer.BadParameter("reports are written of applications of the gallery only", param_hint="--report")
+    with _core.Machine(targets=targets) as pool:
+        if trace is not None:
+            pool.start_timeline()
+        interrupted = written.run_file(pool, file, setting, allow, graph)
+        if trace is not None:
+            pool.stop_timeline()
+            trace.parent.mkdir(parents=True, exist_ok=True)
+            trace.write_text(pool.timeline_json(), encoding="utf-8")
+    if interrupted:
+        raise typer.Exit(130)
+
+
+app.command()(written.check)
+app.command()(written.components)
 app.command()(watching.top)
 app.command()(watching.draw)
 app.command()(watching.send)

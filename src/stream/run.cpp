@@ -95,6 +95,11 @@ void Run::stop() {
 
 void Run::send(const Event& event, const std::string& to) { state_->send_to_some(event, to); }
 
+void Run::listen(std::function<bool(const Event&)> take) {
+    const std::lock_guard lock(state_->core.structure);
+    state_->listener = std::move(take);
+}
+
 void Run::send_after(std::chrono::nanoseconds delay, const Event& event, const std::string& to, std::chrono::nanoseconds period) {
     state_->send_again(std::chrono::steady_clock::now() + delay, event, to, period);
 }
@@ -187,7 +192,7 @@ void RunState::change_to(const Model& wished) {
 
 int RunState::send(const Event& event, const std::string& to) {
     const std::lock_guard lock(core.structure);
-    int reached = 0;
+    int reached = to.empty() && listener && listener(event) ? 1 : 0;
     for (const auto& station : core.stations) {
         const bool meant = to.empty() || station->name() == to || (to.back() == '/' && station->name().starts_with(to));
         if (!meant || !station->filter().handles_events() || station->retired.load(std::memory_order_relaxed)) continue;

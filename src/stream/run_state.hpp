@@ -34,6 +34,7 @@ struct RunState {
     /// The same. Throws UsageError when nobody gets it, RunEnded.
     int send_to_some(const Event& event, const std::string& to);
     void send_again(std::chrono::steady_clock::time_point when, Event event, std::string to, std::chrono::nanoseconds period);
+    std::function<bool(const Event&)> listener{};  ///< under the structure's lock
     std::mutex editing;     ///< one edit at a time
     Attendant attendant{};  ///< what is to be done beside the filters
     Past past{};            ///< under the core's `structure`

@@ -1,0 +1,80 @@
+"""The commands for applications that are written down: check, components, and run for files."""
+
+import math
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from penstock import _core
+from penstock.errors import UsageError
+from penstock.terminal import console
+
+Set = Annotated[list[str] | None, typer.Option("--set", help="A parameter's value, name=value; may be repeated.")]
+Allow = Annotated[list[Path] | None, typer.Option("--allow", help="Another folder from which files may be included; may be repeated.")]
+
+
+def settings_of(given: list[str] | None) -> list[tuple[str, str]]:
+    """['count=7', ...] as pairs. Raises typer.BadParameter."""
+    pairs = []
+    for item in given or []:
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"'{item}' is not of the form name=value", param_hint="--set")
+        pairs.append((name.strip(), value))
+    return pairs
+
+
+def is_file(name: str) -> bool:
+    """Does the argument of `penstock run` mean a file, and no application of the gallery?"""
+    return name.endswith(".xml") or os.sep in name
+
+
+def check(file: Annotated[Path, typer.Argument(help="An application.")], setting: Set = None, allow: Allow = None) -> None:
+    """Tells everything that is wrong with an application, with lines and columns. Exits with 1 when there are errors; warnings do not count."""
+    findings = _core.check_application(str(file), settings_of(setting), [str(folder) for folder in allow or []])
+    for finding in findings:
+        console.print(finding["text"], highlight=False, markup=False, soft_wrap=True)
+    errors = sum(finding["kind"] == "error" for finding in findings)
+    if errors:
+        raise typer.Exit(1)
+    console.print(f"{file}: no errors" + (f", {len(findings)} warnings" if findings else ""), highlight=False, soft_wrap=True)
+
+
+def components(name: Annotated[str | None, typer.Argument(help="A class; without one, all are listed.")] = None) -> None:
+    """What applications can be made of: component classes with their ports and settings."""
+    known = {each["name"]: each for each in _core.components()}
+    if name is None:
+        table = Table(title="penstock components NAME", title_justify="left")
+        table.add_column("class", style="bold")
+        table.add_column("what it does")
+        for each in known.values():
+            table.add_row(each["name"], each["documentation"])
+        console.print(table)
+        return
+    if name not in known:
+        raise UsageError(f"there is no component class '{name}'; there are {', '.join(known)}")
+    one = known[name]
+    console.print(f"[bold]{name}[/]  {one['documentation']}" + ("  May have several copies." if one["may_be_copied"] else ""), highlight=False)
+    table = Table()
+    for column in ("", "name", "type or value", "unit", "range"):
+        table.add_column(column)
+    for kind in ("inputs", "outputs"):
+        for port, element, required in one[kind]:
+            table.add_row(kind[:-1], port, element, "", "" if required else "optional")
+    for setting, value, unit, least, most in one["settings"]:
+        table.add_row("setting", setting, repr(value), unit, _range(least, most))
+    console.print(table)
+
+
+def _range(least: float, most: float) -> str:
+    return " ".join([*([f"from {least:g}"] if math.isfinite(least) else []), *([f"to {most:g}"] if math.isfinite(most) else [])])
+
+
+def run_file(pool: Any, file: str, settings: list[str] | None, allow: list[Path] | None, graph: Path | None) -> bool:
+    """Runs an application; True when it was interrupted. Its findings are raised as one UsageError."""
+    if graph is not None:
+        graph.parent.mkdir(parents=True, exist_ok=True)
+    return _core.run_application(pool, file, settings_of(settings), [str(folder) for folder in allow or []], "" if graph is None else str(graph))

@@ -1,0 +1,53 @@
+// A file of the language as a tree of elements that know where they stand. Reading refuses what the language does not need and what attacks:
+// document types, entities, processing instructions, text that is not UTF-8, files that are too large or too deep.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/application.hpp"
+
+namespace penstock::language {
+
+struct Spot {
+    int line = 1, column = 1;
+};
+
+struct Attribute {
+    std::string name, value;
+    Spot at;
+};
+
+struct Element {
+    std::string name;
+    Spot at;
+    const std::string* file = nullptr;  ///< its name; belongs to the document
+    std::vector<Attribute> attributes;
+    std::vector<Element> children;
+
+    const Attribute* attribute(std::string_view wanted) const noexcept;
+    SourcePlace place() const { return {*file, at.line, at.column}; }
+    SourcePlace place_of(std::string_view attribute_name) const;
+};
+
+struct Document {
+    std::string file;
+    Element root;
+};
+
+/// Null when it cannot be read at all; findings say why.
+std::unique_ptr<Document> read_document(std::string text, const std::string& file, const ApplicationLimits& limits, std::vector<Finding>& findings);
+
+/// The content of a file. Throws SystemError; UsageError when it is larger than `most` bytes.
+std::string read_file(const std::string& path, std::size_t most);
+
+/// What would refuse the text before it is parsed: where, and in words; nothing when it may be parsed.
+struct Refusal {
+    std::size_t offset = 0;
+    std::string message{};
+};
+Refusal refusal_of(std::string_view text, const ApplicationLimits& limits);
+
+}  // namespace penstock::language

@@ -1,0 +1,101 @@
+#include "language/grammar.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "language/text.hpp"
+
+namespace penstock::language {
+namespace {
+
+struct Rule {
+    std::string_view element;
+    std::string_view required;  ///< attributes
+    std::string_view optional;
+    std::string_view children;
+};
+
+#define PENSTOCK_BODY "component stream use repeat parallel manager option"  // undefined below
+constexpr Rule rules[] = {
+    {"application", "name", "xmlns doc", "parameter include group event timer " PENSTOCK_BODY},
+    {"library", "", "xmlns name doc", "include group"},
+    {"include", "file", "", ""},
+    {"parameter", "name type", "default least most unit doc", ""},
+    {"group", "name", "doc", "parameter input output " PENSTOCK_BODY},
+    {"input", "name to", "", ""},
+    {"output", "name from", "", ""},
+    {"component", "name class", "copies targets near on-failure pool doc", "set"},
+    {"set", "name value", "unit", ""},
+    {"stream", "from to", "capacity capacity-bytes policy when-full ordered fuse feedback name", ""},
+    {"use", "name group", "doc", "set"},
+    {"repeat", "index", "from to step over", PENSTOCK_BODY},
+    {"parallel", "name shape", "slices index in above below out", "input output " PENSTOCK_BODY},
+    {"event", "name", "doc", ""},
+    {"timer", "event", "name after every", ""},
+    {"manager", "", "name doc", "on option"},
+    {"on", "event", "enable disable toggle component setting value unit class", "set"},
+    {"option", "name", "initially doc", "otherwise " PENSTOCK_BODY},
+    {"otherwise", "", "", PENSTOCK_BODY},
+};
+#undef PENSTOCK_BODY
+
+const Rule* rule_of(std::string_view element) noexcept {
+    const auto* const found = std::find_if(std::begin(rules), std::end(rules), [&](const Rule& rule) { return rule.element == element; });
+    return found == std::end(rules) ? nullptr : found;
+}
+
+bool holds(const std::vector<std::string>& words, std::string_view word) { return std::find(words.begin(), words.end(), word) != words.end(); }
+
+class Check {
+  public:
+    explicit Check(std::vector<Finding>& findings) : findings_(findings) {}
+
+    /// Deep files have been refused before.
+    void element(const Element& element, bool outermost) {
+        const auto* const rule = rule_of(element.name);
+        const auto required = words_of(rule->required), optional = words_of(rule->optional);
+        auto known = required;
+        for (const auto& name : optional)
+            if (outermost || name != "xmlns") known.push_back(name);
+        for (const auto& attribute : element.attributes)
+            if (!holds(known, attribute.name))
+                say({*element.file, attribute.at.line, attribute.at.column},
+                    "<" + element.name + "> has no attribute " + in_quotes(attribute.name) + hint(attribute.name, known));
+        for (const auto& name : required)
+            if (element.attribute(name) == nullptr) say(element.place(), "<" + element.name + "> needs the attribute " + in_quotes(name));
+        const auto children = words_of(rule->children);
+        for (const auto& child : element.children) {
+            if (holds(children, child.name)) this->element(child, false);
+            else if (rule_of(child.name) != nullptr)
+                say(child.place(), "<" + child.name + "> cannot stand in <" + element.name + ">" + stands_in(child.name));
+            else say(child.place(), "there is no element " + in_quotes(child.name) + hint(child.name, children));
+        }
+    }
+    void say(SourcePlace where, std::string message) { findings_.push_back({Finding::Kind::error, std::move(where), std::move(message)}); }
+
+  private:
+    static std::string stands_in(std::string_view child) {
+        std::string text;
+        for (const auto& rule : rules)
+            if (holds(words_of(rule.children), child)) text += (text.empty() ? "; it stands in <" : ", <") + std::string(rule.element) + ">";
+        return text;
+    }
+    std::vector<Finding>& findings_;
+};
+
+}  // namespace
+
+void check_grammar(const Element& root, std::span<const std::string_view> roots, std::vector<Finding>& findings) {
+    Check check(findings);
+    if (std::find(roots.begin(), roots.end(), root.name) == roots.end()) {
+        check.say(root.place(), "the outermost element is " + in_quotes(root.name) + ", and should be <" + std::string(roots.front()) + ">");
+        return;
+    }
+    const auto* const name = root.attribute("xmlns");
+    if (name == nullptr || name->value != namespace_name)
+        check.say(root.place_of("xmlns"), "<" + root.name + "> should say xmlns=\"" + std::string(namespace_name) + "\"" +
+                                              (name == nullptr ? "" : ", not " + in_quotes(name->value)));
+    check.element(root, true);
+}
+
+}  // namespace penstock::language

@@ -1,0 +1,84 @@
+// An application with everything filled in: groups inlined, repetitions made, each stream between two ports.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "penstock/application.hpp"
+
+namespace penstock::language {
+
+/// Only when that option is on, or off.
+struct Condition {
+    std::size_t option = 0;
+    bool on = true;
+    friend bool operator==(const Condition&, const Condition&) = default;
+};
+using Conditions = std::vector<Condition>;
+using Settings = std::vector<std::pair<std::string, SettingValue>>;
+
+struct PlanComponent {
+    std::string name;
+    const ComponentClass* of = nullptr;  ///< null: there is none, and that has been said
+    FilterOptions options;
+    Settings settings;
+    Conditions conditions;  ///< all of them
+    SourcePlace where;
+    bool doubtful = false;  ///< something that it is joined to is not there
+};
+
+struct PlanStream {
+    std::string from, to;  ///< "component.port"
+    std::size_t source = 0, sink = 0;  ///< components
+    StreamOptions options;
+    Conditions conditions;  ///< those of its ends too
+    SourcePlace where;
+};
+
+struct PlanOption {
+    std::string name;
+    bool initially = false;
+    bool reached = false;  ///< by an event
+    SourcePlace where;
+};
+
+struct PlanRule {
+    enum class Kind { enable, disable, toggle, set, replace };
+    std::string event;
+    Kind kind = Kind::toggle;
+    std::size_t option = 0;                ///< enable, disable, toggle
+    std::size_t component = 0;             ///< set, replace
+    Settings settings;                     ///< set: one; replace: those of the new filter
+    const ComponentClass* of = nullptr;    ///< replace
+};
+
+struct PlanTimer {
+    std::string event;
+    std::chrono::nanoseconds after{0}, every{0};
+};
+
+struct Plan {
+    std::string name;
+    Components known;  ///< of the classes below
+    std::vector<PlanComponent> components;
+    std::vector<PlanStream> streams;
+    std::vector<PlanOption> options;
+    std::vector<PlanRule> rules;
+    std::vector<PlanTimer> timers;
+    std::vector<std::string> events;
+    std::vector<Finding> warnings;
+
+    std::vector<bool> initial() const;
+};
+
+/// Does a part with these conditions exist when the options are so?
+bool holds(const Conditions& conditions, const std::vector<bool>& on) noexcept;
+
+/// Adds what exists when the options are so.
+void build(const Plan& plan, const std::vector<bool>& on, GraphBuilder& graph);
+void add(const PlanComponent& component, GraphBuilder& graph);
+
+}  // namespace penstock::language
