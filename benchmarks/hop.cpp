@@ -7,8 +7,10 @@
 
 #include "harness/floors.hpp"
 #include "harness/report.hpp"
+#include "hop_process.hpp"
 #include "penstock/graph.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/spmd.hpp"
 #include "peers/flow_graph.hpp"
 #include "peers/peer.hpp"
 
@@ -125,14 +127,16 @@ void chains(bench::Report& report, const bench::Options& options, Machine& machi
 }  // namespace
 
 int main(int argc, char** argv) {
+    penstock::launch();
     const bench::About about{"hop",
-                             "a buffer through a stream on one target, to another and back, and through chains of filters",
+                             "a buffer through a stream on one target, to another, to another process and back, and through chains of filters",
                              {"hop/fused", "hop/same-target", "hop/other-target", "hop/over-onetbb", "hop/chain-over-onetbb"}};
     const bench::Options options = bench::parse(argc, argv, about);
     bench::Report report{about, options};
     Machine machine{{.targets = 2}};
     on_one_target(report, options, machine);
     to_another_target(report, options, machine);
+    hop::to_another_process(report, options);
     chains(report, options, machine);
     report.note("fused, same target: a hop of a chain of 32 filters that pass buffers of 64 B on, with `fuse` and without; chains: a buffer through all of it");
     return report.finish();

@@ -35,7 +35,7 @@ LAYERS = {
         local_store machine options pack plugin procedure reader_list recording resident resident_argument ring scope use_count view
     """,
     "stream": """
-        buffer described_filter edit filter graph mail port run spread stream_error stream_options stream_statistics
+        buffer carried described_filter edit filter graph mail port run spread stream_error stream_options stream_statistics
     """,
     "language": """
         application components

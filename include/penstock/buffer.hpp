@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <span>
 #include <type_traits>
@@ -46,12 +47,22 @@ class Pool;
 
 struct Block;
 
+/// Where values lie that are not on the program's own heap. Any thread.
+class BlockMemory {
+  public:
+    virtual ~BlockMemory() = default;
+    /// At least so many bytes; `bytes` becomes how many. Never null. Throws std::bad_alloc, SystemError.
+    virtual std::byte* take(std::size_t& bytes) = 0;
+    virtual void give(std::byte* values) noexcept = 0;
+};
+
 /// The values of one or more blocks.
 struct Storage {
     std::atomic<std::uint32_t> readers{1};
     std::size_t capacity = 0;
     std::byte* data = nullptr;
     Block* owner = nullptr;  ///< the block that it is part of
+    std::shared_ptr<BlockMemory> memory{};  ///< null: malloc
 };
 
 /// The envelope.

@@ -20,6 +20,7 @@
 //     void on_event(const Event&);                   between firings
 //     Spread tasks;                                  a member: a firing may go on as tasks (spread.hpp)
 //     void take_over(Old& predecessor);              when it replaces a running filter of type Old
+//     auto state() { return std::tie(sum, count); }  the members that are its state, for filters that live in worker processes
 #pragma once
 
 #include <concepts>
@@ -32,6 +33,7 @@
 #include <variant>
 #include <vector>
 
+#include "penstock/carried.hpp"
 #include "penstock/port.hpp"
 
 namespace penstock {
@@ -65,6 +67,10 @@ class AnyFilter {
     /// The filter itself, and its type.
     virtual void* object() noexcept = 0;
     virtual std::string_view type() const noexcept = 0;
+    /// Does it say what its state is? Then the state can go to another process, and come back.
+    virtual bool has_state() const noexcept { return false; }
+    virtual void save_state(carried::Encoder&) {}
+    virtual void load_state(carried::Decoder&) {}
 
     std::vector<InputPort*> inputs;
     std::vector<OutputPort*> outputs;
@@ -77,6 +83,18 @@ class AnyFilter {
 
 template <class F>
 concept Firing = requires(F& filter) { filter(); };
+
+template <class F>
+concept WithState = requires(F& filter) { filter.state(); };
+
+/// What state() returns: a std::tie of members that can be carried.
+template <class State>
+struct StateParts;
+template <class... Each>
+struct StateParts<std::tuple<Each&...>> {
+    static_assert((carried::possible<Each> && ...),
+                  "penstock: state() must name members that are trivially copyable, strings, containers of these, pairs, tuples or optionals");
+};
 
 template <class F>
 class FilterHolder final : public AnyFilter {
@@ -101,6 +119,16 @@ class FilterHolder final : public AnyFilter {
     bool handles_events() const noexcept override { return requires(F& f, const Event& event) { f.on_event(event); }; }
     void* object() noexcept override { return &holder_.filter; }
     std::string_view type() const noexcept override { return entry_name::of_type<F>(); }
+    bool has_state() const noexcept override { return WithState<F>; }
+    void save_state(carried::Encoder& to) override {
+        if constexpr (WithState<F>) {
+            (void)StateParts<decltype(holder_.filter.state())>{};
+            std::apply([&](const auto&... each) { (carried::encode(to, each), ...); }, holder_.filter.state());
+        }
+    }
+    void load_state(carried::Decoder& from) override {
+        if constexpr (WithState<F>) std::apply([&](auto&... each) { (carried::decode_into(from, each), ...); }, holder_.filter.state());
+    }
     F& filter() noexcept { return holder_.filter; }
 
   private:
@@ -124,6 +152,9 @@ class FilterHolder final : public AnyFilter {
 struct FilterKind {
     virtual ~FilterKind() = default;
     virtual std::unique_ptr<AnyFilter> make() const = 0;
+    /// Writes down what a copy is made of, and returns the function that makes one of it, in whichever process. Throws carried::NotCarried.
+    using Maker = std::unique_ptr<AnyFilter> (*)(carried::Decoder&);
+    virtual Maker write_down(carried::Encoder&) const { throw carried::NotCarried("filters of this kind are made in the program only"); }
     bool may_be_copied = false;
     bool on_any_input = false;
     bool external = false;  ///< the program's own end of a stream
@@ -138,8 +169,33 @@ class FilterKindOf final : public FilterKind {
         if constexpr (requires { F::belongs_to_the_program; }) external = F::belongs_to_the_program;
     }
     std::unique_ptr<AnyFilter> make() const override { return std::make_unique<FilterHolder<F>>(arguments_); }
+    Maker write_down(carried::Encoder& to) const override {
+        write_down(to, std::index_sequence_for<Args...>());
+        return [](carried::Decoder& from) -> std::unique_ptr<AnyFilter> {
+            if constexpr ((carried::possible<Args> && ...)) return std::make_unique<FilterHolder<F>>(std::tuple<Args...>{carried::decode<Args>(from)...});
+            else return nullptr;
+        };
+    }
 
   private:
+    template <std::size_t... at>
+    void write_down(carried::Encoder& to, std::index_sequence<at...>) const {
+        (write_down_one(to, at + 1, std::get<at>(arguments_)), ...);
+    }
+    template <class T>
+    static void write_down_one(carried::Encoder& to, std::size_t number, const T& value) {
+        const auto which = [number] { return "argument " + std::to_string(number) + ", of type " + std::string(entry_name::of_type<T>()) + ", "; };
+        if constexpr (carried::possible<T>) {
+            try {
+                carried::encode(to, value);
+            } catch (const carried::NotCarried& refusal) {
+                throw carried::NotCarried(which() + refusal.what());
+            }
+        } else {
+            throw carried::NotCarried(which() + "is neither trivially copyable, nor a string, nor a container, pair, tuple or optional of such");
+        }
+    }
+
     std::tuple<Args...> arguments_;
 };
 

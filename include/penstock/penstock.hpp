@@ -5,6 +5,7 @@
 #include "penstock/argument.hpp"
 #include "penstock/barrier.hpp"
 #include "penstock/call_options.hpp"
+#include "penstock/carried.hpp"
 #include "penstock/chain.hpp"
 #include "penstock/components.hpp"
 #include "penstock/condition.hpp"

@@ -124,6 +124,8 @@ class Run {
     RunStatistics statistics() const;
     /// The graph as it is now.
     GraphDescription description() const;
+    /// The buffers that went with worker processes so far, where the machine's targets are such. Any thread.
+    std::vector<LostBuffer> lost() const;
     /// What each filter is doing and what it waits for, a line each.
     std::string report() const;
     /// Under which other processes find it (RunOptions::name); empty: they cannot.

@@ -20,6 +20,7 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "penstock/machine.hpp"
 #include "penstock/port.hpp"
@@ -39,6 +40,7 @@ class Spread : public streaming::Part {
     /// that were kept. When it throws, the firing has failed.
     template <class F>
     void call(F body) {
+        if (at_once_ != nullptr) return body();
         Machine& machine = begin_task();
         machine.call(boxed([body = std::move(body), station = station_]() mutable {
             const Task task(station);
@@ -90,6 +92,8 @@ class Spread : public streaming::Part {
     }
 
     streaming::Station* station_ = nullptr;  ///< set while a graph runs
+    /// In a worker process: tasks run inside the call, and what is kept is kept here until the firing ends.
+    void keep_at_once(std::vector<std::shared_ptr<void>>* kept) noexcept { at_once_ = kept; }
 
   private:
     /// One task of a firing; the last that goes sends what was written.
@@ -113,6 +117,7 @@ class Spread : public streaming::Part {
         streaming::Station* station_;
     };
 
+    std::vector<std::shared_ptr<void>>* at_once_ = nullptr;
     Machine& begin_task();
     std::size_t workers() const;
     void hold(std::shared_ptr<void> object);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "penstock/error.hpp"
+#include "penstock/stream_statistics.hpp"
 
 namespace penstock {
 
@@ -20,15 +21,23 @@ class GraphError : public UsageError {
     std::vector<std::string> problems_;
 };
 
-/// A filter threw. `cause()` is what it threw.
+/// What went with the worker process in which a filter lived.
+struct Loss {
+    bool process = false;             ///< false: the filter threw, and its process lives
+    std::vector<LostBuffer> buffers{};
+    std::string others{};             ///< filters without state() that lived in the same process and begin afresh, by name
+};
+
+/// A filter threw, or ended its worker process. `cause()` is what it threw.
 class FilterFailed : public Error {
   public:
-    FilterFailed(std::string filter, int copy, std::uint64_t firing, std::exception_ptr cause, std::uint64_t others);
+    FilterFailed(std::string filter, int copy, std::uint64_t firing, std::exception_ptr cause, std::uint64_t others, Loss loss = {});
     const std::string& filter() const noexcept { return filter_; }
     int copy() const noexcept { return copy_; }
     std::uint64_t firing() const noexcept { return firing_; }      ///< of this copy, from 0
-    std::exception_ptr cause() const noexcept { return cause_; }  ///< never null
+    std::exception_ptr cause() const noexcept { return cause_; }  ///< never null; WorkerDied where its process ended
     std::uint64_t others() const noexcept { return others_; }     ///< firings that failed later
+    const Loss& loss() const noexcept { return loss_; }
 
   private:
     std::string filter_;
@@ -36,6 +45,7 @@ class FilterFailed : public Error {
     std::uint64_t firing_;
     std::exception_ptr cause_;
     std::uint64_t others_;
+    Loss loss_;
 };
 
 /// Nothing in the graph can go on, although it has not ended: what() says which filter waits for what.

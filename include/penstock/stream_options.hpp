@@ -1,6 +1,7 @@
 // stream layer: what may be asked of a stream and of a filter in a graph.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -53,7 +54,7 @@ struct StreamOptions {
     std::string name{};
 };
 
-/// What happens when a filter throws.
+/// What happens when a filter throws, or ends the worker process in which it lives.
 enum class OnFailure {
     stop,   ///< the run is stopped, and finish() throws FilterFailed
     go_on,  ///< what it read is lost and counted (statistics: failures); finish() throws FilterFailed for the first at the end
@@ -75,6 +76,8 @@ struct FilterOptions {
     OnFailure on_failure = OnFailure::stop;
     /// Buffers of each of its outputs that exist at once before it waits for one to come back; 0: no limit beyond the streams' own.
     std::size_t pool = 0;
+    /// On worker processes: a firing that takes longer is ended with its process (WorkerDied). A millisecond to 27 minutes; 0: the machine's limit.
+    std::chrono::nanoseconds time_limit{0};
 };
 
 struct RunOptions {

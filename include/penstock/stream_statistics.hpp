@@ -14,6 +14,8 @@ struct FilterStatistics {
     std::uint64_t firings = 0;
     std::uint64_t failures = 0;   ///< firings that threw
     std::uint64_t dropped = 0;    ///< buffers that were sent to it and never read
+    std::uint64_t lost = 0;       ///< buffers that went with a worker process
+    std::uint64_t made_again = 0; ///< times that its object went with a worker process
     std::uint64_t waiting = 0;    ///< buffers at its inputs now
     std::uint64_t held_back = 0;  ///< buffers that it has written and that no sink has room for, now
     double rate = 0;              ///< firings a second
@@ -23,6 +25,17 @@ struct FilterStatistics {
     double waits_for_input = 0;
     double waits_for_output = 0;  ///< room in a stream, or a buffer of its own pool
     double waits_for_target = 0;  ///< it could fire, and no target was free
+};
+
+/// A buffer that went with the worker process that had it: in the firing that ended the process, or kept by a filter that lived there too.
+struct LostBuffer {
+    std::string filter;
+    int copy = 0;
+    std::uint64_t firing = 0;    ///< of that copy, from 0
+    std::string port;            ///< the input by which it came
+    std::uint64_t sequence = 0;  ///< its tag
+    std::uint64_t written = 0;   ///< its number among those that its writer wrote there, from 0
+    friend bool operator==(const LostBuffer&, const LostBuffer&) = default;
 };
 
 struct StreamStatistics {

@@ -13,19 +13,25 @@ namespace {
 
 constexpr std::size_t alignment = 128;
 
+void give_values(Storage& storage) noexcept {
+    if (storage.memory == nullptr) return std::free(storage.data);
+    if (storage.data != nullptr) storage.memory->give(storage.data);
+}
+
 void take_storage(Block& block, std::size_t bytes) {
-    const auto capacity = (bytes + alignment - 1) / alignment * alignment;
+    auto capacity = (bytes + alignment - 1) / alignment * alignment;
     if (capacity < bytes) throw std::bad_alloc();
     std::byte* data = nullptr;
-    if (capacity != 0 && (data = static_cast<std::byte*>(std::aligned_alloc(alignment, capacity))) == nullptr) throw std::bad_alloc();
-    std::free(block.own.data);
+    if (block.own.memory != nullptr) data = block.own.memory->take(capacity);
+    else if (capacity != 0 && (data = static_cast<std::byte*>(std::aligned_alloc(alignment, capacity))) == nullptr) throw std::bad_alloc();
+    give_values(block.own);
     block.own.data = data;
     block.own.capacity = capacity;
     block.own.owner = &block;
 }
 
 void destroy(Block* block) noexcept {
-    std::free(block->own.data);
+    give_values(block->own);
     delete block;
 }
 
@@ -43,7 +49,12 @@ void recycle(Block* block) noexcept {
 
 Block* make_block(Pool* pool, std::size_t bytes) {
     if (pool != nullptr) return pool->get(bytes);
+    return make_block_in(nullptr, bytes);
+}
+
+Block* make_block_in(std::shared_ptr<BlockMemory> memory, std::size_t bytes) {
     auto block = std::make_unique<Block>();
+    block->own.memory = std::move(memory);
     take_storage(*block, bytes);
     block->storage = &block->own;
     block->data = block->own.data;
@@ -77,6 +88,7 @@ Block* share(Block* block) {
 void own_values(Block* block) {
     // A block that others share is never in anybody's hands itself (outlet.cpp), so this one reads another's storage.
     Storage* const shared = block->storage;
+    block->own.memory = shared->memory;
     take_storage(*block, shared->capacity);
     if (block->bytes != 0) std::memcpy(block->own.data, block->data, block->bytes);
     block->own.readers.store(1, std::memory_order_relaxed);
@@ -109,7 +121,7 @@ Block* Pool::get(std::size_t bytes) {
         block->tagged = false;
         block->tags = {};
     } else {
-        block = make_block(nullptr, bytes);
+        block = make_block_in(memory_, bytes);
         block->pool = this;
         ++made_;
     }

@@ -3,11 +3,12 @@
 #include <algorithm>
 
 #include "stream/cycles.hpp"
+#include "stream/filter_proxy.hpp"
 #include "stream/program_end.hpp"
 
 namespace penstock::streaming {
 
-int Change::copies(const FilterModel& filter) const { return Model::copies(filter, core_.machine().targets()); }
+int Change::copies(const FilterModel& filter) const { return core_.copies(filter); }
 
 bool Change::several(const Model& model, std::uint64_t filter) const { return model.filter(filter)->options.copies != 1; }
 
@@ -124,7 +125,11 @@ void Change::make_stations() {
         }
         for (Station* const station : crew) {
             const int target = station->external ? -1 : wished_.place(filter, station->copy());
-            Server* const home = target < 0 ? nullptr : core_.server_of(target);
+            if (station->proxy != nullptr) {
+                if (target >= 0 && target != station->proxy->target()) relocations_.emplace_back(station, target);
+                continue;
+            }
+            Server* const home = target < 0 || core_.isolated() != nullptr ? nullptr : core_.server_of(target);
             if (station->home() != home) moves_.emplace_back(station, home);
         }
     }
@@ -266,6 +271,7 @@ void Change::move() {
             core_.do_at(*each->to->station, [each, local](Station&) { each->local = local; });
         }
     };
+    for (const auto& [station, target] : relocations_) core_.do_at(*station, [target = target](Station& each) { each.proxy->move_to(target); });
     if (moves_.empty()) return;
     for (const auto& [station, home] : moves_)
         for (const auto& [name, link] : wiring_.links)

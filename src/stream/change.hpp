@@ -79,6 +79,7 @@ class Change {
     std::vector<std::pair<LinkName, Link*>> old_links_;
     std::set<Station*> sources_;  ///< that stay, and whose streams change
     std::vector<std::pair<Station*, Server*>> moves_;
+    std::vector<std::pair<Station*, int>> relocations_;  ///< to other worker processes
     std::vector<Returned> returned_;
     std::exception_ptr failure_;  ///< what a successor's take_over() threw
     std::set<Link*> arrived_;  ///< what was on its way by these links has come

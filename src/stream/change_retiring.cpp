@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "stream/change.hpp"
+#include "stream/filter_proxy.hpp"
 
 namespace penstock::streaming {
 
@@ -167,6 +168,7 @@ void Change::begin(Station& fresh) {
             }
         }
     }
+    if (fresh.proxy != nullptr) fresh.proxy->begin_with_state_of_program();
     {
         const std::lock_guard lock(core_.structure);
         fresh.unborn = false;  // from here on stop() reaches it

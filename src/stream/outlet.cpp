@@ -81,7 +81,7 @@ void Outlet::skip() {
     Block* const block = make_block(pool, 0);
     block->kind = MailKind::skip;
     station->label(*this, *block);
-    if (!pending.empty() || !send(block)) {
+    if (station->spreading || !pending.empty() || !send(block)) {
         pending.push(block);
         held_back.store(pending.size(), std::memory_order_relaxed);
     }

@@ -9,6 +9,8 @@ void FilterCounts::add(const Station& station) {
     firings += of(station.firings);
     failures += of(station.failures);
     dropped += of(station.dropped);
+    lost += of(station.lost);
+    made_again += of(station.made_again);
     service_ticks += of(station.service_ticks);
     sampled += of(station.sampled);
     ready_ticks += of(station.ticks_ready);

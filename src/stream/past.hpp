@@ -12,6 +12,7 @@ namespace penstock::streaming {
 /// Counters of copies of one filter, added up.
 struct FilterCounts {
     std::uint64_t firings = 0, failures = 0, dropped = 0;
+    std::uint64_t lost = 0, made_again = 0;  ///< with worker processes
     std::uint64_t service_ticks = 0, sampled = 0;
     std::uint64_t ready_ticks = 0, input_ticks = 0, output_ticks = 0;
     std::uint64_t lived_ticks = 0;  ///< from birth until they were added

@@ -11,19 +11,25 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "penstock/buffer.hpp"
 #include "stream/starvation.hpp"
 
 namespace penstock::streaming {
 
+/// A block of nobody's with values in this memory.
+Block* make_block_in(std::shared_ptr<BlockMemory> memory, std::size_t bytes);
+
 class Server;
 class Station;
 
 class Pool {
   public:
-    /// `most`: blocks that exist at once before exhausted(); 0: no limit.
-    Pool(Station& station, std::size_t most) noexcept : station_(station), most_(most) { poke_.kind = MailKind::poke; }
+    /// `most`: blocks that exist at once before exhausted(); 0: no limit. `memory`: of their values; null: malloc's.
+    Pool(Station& station, std::size_t most, std::shared_ptr<BlockMemory> memory) noexcept
+        : station_(station), most_(most), memory_(std::move(memory)) { poke_.kind = MailKind::poke; }
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
 
@@ -34,6 +40,10 @@ class Pool {
     /// True when the station must wait for a block to come back. It will be told.
     bool exhausted() noexcept;
     Mail& poke() noexcept { return poke_; }
+    /// A block that get() gives without making one, or one more of which exhausted() would not say that it is too many?
+    bool has_one() const noexcept {
+        return most_ == 0 || local_ != nullptr || made_ < static_cast<std::int64_t>(most_) || returned_.load(std::memory_order_relaxed) != 0;
+    }
     /// The poke has arrived.
     void poked() noexcept { starvation_.arrived(); }
     Starvation<>& starvation() noexcept { return starvation_; }
@@ -50,6 +60,7 @@ class Pool {
     std::atomic<Server*> home_{nullptr};  ///< only its own thread ever finds itself here, so it sees its own last change
     Station& station_;
     std::size_t most_;
+    std::shared_ptr<BlockMemory> memory_;
     std::int64_t made_ = 0;
     alignas(64) std::atomic<std::uintptr_t> returned_{0};  ///< readers elsewhere: the newest, linked by next; closed_mark at the end
     std::atomic<std::int64_t> abroad_{1};                  ///< the owner, who puts into a bounded pool now, and once closed the blocks abroad

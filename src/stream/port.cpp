@@ -1,9 +1,12 @@
 #include "penstock/port.hpp"
 
+#include <algorithm>
+
 #include "penstock/filter.hpp"
 #include "penstock/spread.hpp"
 #include "penstock/stream_error.hpp"
 #include "stream/station.hpp"
+#include "stream/worker_filter.hpp"
 
 namespace penstock {
 
@@ -34,21 +37,23 @@ Side& required(Side* side, const Part& port) {
 }  // namespace
 
 Block* InputPort::take() {
-    Inlet& in = required(inlet, *this);
-    Block* const block = in.station->take(in);
+    Block* const block = take_if_any();
     if (block == nullptr) [[unlikely]]
-        throw UsageError("filter '" + in.station->name() + "' reads its input '" + name() + "', where no buffer waits: ask waiting() first");
+        throw UsageError((inlet->station == nullptr ? "a filter" : "filter '" + inlet->station->name() + "'") + " reads its input '" + name() +
+                         "', where no buffer waits: ask waiting() first");
     return block;
 }
 
 Block* InputPort::take_if_any() {
     Inlet& in = required(inlet, *this);
+    if (in.station == nullptr) [[unlikely]] return WorkerFilter::take(in);
     return in.station->take(in);
 }
 
 Block* OutputPort::make(std::size_t bytes, std::size_t reserved_bytes) {
     Outlet& out = required(outlet, *this);
-    Block* const block = make_block(out.pool, std::max(bytes, reserved_bytes));
+    const auto most = std::max(bytes, reserved_bytes);
+    Block* const block = out.station == nullptr ? WorkerFilter::make(out, most) : make_block(out.pool, most);
     block->bytes = bytes;
     return block;
 }
@@ -58,12 +63,14 @@ void OutputPort::write(Block* block) {
         give_back(block);
         (void)required(outlet, *this);
     }
+    if (outlet->station == nullptr) [[unlikely]] return WorkerFilter::write(*outlet, block);
     outlet->write(block);
 }
 
 std::size_t waiting_at(const Inlet* inlet) noexcept { return inlet == nullptr ? 0 : inlet->queue.size() + (inlet->hand != nullptr); }
 bool ended(const Inlet* inlet) noexcept { return inlet == nullptr || (inlet->open_links == 0 && inlet->queue.empty() && inlet->hand == nullptr); }
 void close(Outlet* outlet) {
+    if (outlet != nullptr && outlet->station == nullptr) return WorkerFilter::close(*outlet);
     if (outlet != nullptr) outlet->close_when_empty();
 }
 bool has_reader(const Outlet* outlet) noexcept {
@@ -101,13 +108,26 @@ std::string text_of(std::exception_ptr cause) {
     }
 }
 
+std::string text_of(const Loss& loss) {
+    constexpr std::size_t most_named = 8;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(loss.buffers.size(), most_named); ++i) {
+        const auto& buffer = loss.buffers[i];
+        text += (i == 0 ? "; with it went the buffers " : ", ") + std::to_string(buffer.sequence) + " of '" + buffer.filter + "." + buffer.port + "'";
+    }
+    if (loss.buffers.size() > most_named) text += " and " + std::to_string(loss.buffers.size() - most_named) + " more";
+    if (!loss.others.empty()) text += "; these filters lived in the same process, and begin afresh: " + loss.others;
+    return text;
+}
+
 }  // namespace
 
 GraphError::GraphError(std::vector<std::string> problems) : UsageError(text_of(problems)), problems_(std::move(problems)) {}
 
-FilterFailed::FilterFailed(std::string filter, int copy, std::uint64_t firing, std::exception_ptr cause, std::uint64_t others)
-    : Error("filter '" + filter + "' (copy " + std::to_string(copy) + ") threw in its firing " + std::to_string(firing) + ": " + text_of(cause) +
+FilterFailed::FilterFailed(std::string filter, int copy, std::uint64_t firing, std::exception_ptr cause, std::uint64_t others, Loss loss)
+    : Error("filter '" + filter + "' (copy " + std::to_string(copy) + ") " + (loss.process ? "lost its process" : "threw") + " in its firing " +
+            std::to_string(firing) + ": " + text_of(cause) + text_of(loss) +
             (others != 0 ? "; " + std::to_string(others) + " more firings failed" : "")),
-      filter_(std::move(filter)), copy_(copy), firing_(firing), cause_(std::move(cause)), others_(others) {}
+      filter_(std::move(filter)), copy_(copy), firing_(firing), cause_(std::move(cause)), others_(others), loss_(std::move(loss)) {}
 
 }  // namespace penstock

@@ -60,6 +60,7 @@ bool works(const Station& station) {
 /// needs buffers of several streams that belong together.
 bool Pressure::governs(const Model& model, const FilterModel& filter) const {
     if (filter.options.copies != FilterOptions::automatic || run_.core.machine().targets() == 0) return false;
+    if (run_.core.isolated() != nullptr) return false;  // one for each worker: a copy that went would take its process's object with it
     if (model.place(filter, 0) >= 0) return false;
     if (cycles_of(model)[static_cast<std::size_t>(&filter - model.filters.data())] != 0) return false;
     int into = 0;

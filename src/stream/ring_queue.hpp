@@ -29,6 +29,10 @@ class RingQueue {
         if (last_ - first_ == capacity_) [[unlikely]] grow();
         slots_[last_++ & mask_] = std::move(item);
     }
+    void push_front(T item) {
+        if (last_ - first_ == capacity_) [[unlikely]] grow();
+        slots_[--first_ & mask_] = std::move(item);
+    }
     T pop() noexcept { return std::move(slots_[first_++ & mask_]); }
 
   private:

@@ -5,6 +5,8 @@
 
 #include "penstock/machine.hpp"
 #include "stream/change.hpp"
+#include "stream/isolated_run.hpp"
+#include "stream/isolation_problems.hpp"
 #include "stream/program_end.hpp"
 #include "stream/run_state.hpp"
 
@@ -17,16 +19,19 @@ Run Graph::start(Machine& machine, const RunOptions& options) {
     auto& described = model();
     if (*described.running) throw UsageError("this graph runs already; a second run needs a second graph");
     if (auto problems = problems_of(described, machine.targets()); !problems.empty()) throw GraphError(std::move(problems));
-    if (machine.options().isolation == Isolation::process)
-        throw UsageError("filters run on thread targets: start the graph on a machine without Isolation::process");
     for (auto& filter : described.filters)
         for (auto& [name, value] : std::exchange(filter.changes, {}))
             for (auto* const setting : filter.first->settings)
                 if (setting->name() == name) setting->set(value);
     auto state = std::make_unique<RunState>(machine, described);
+    if (auto problems = isolation_problems(state->core, described); !problems.empty()) {
+        state->finished = true;
+        throw GraphError(std::move(problems));
+    }
     try {
         state->door = Door::open(*state, options);
         state->wiring.build(state->model);
+        if (auto* const isolated = state->core.isolated()) isolated->begin();
     } catch (...) {  // a copy could not be made, or the name is taken: nothing has begun, so there is nothing to be ended
         state->finished = true;
         throw;
@@ -119,6 +124,11 @@ bool Run::ended() const noexcept { return state_->core.all_ended(); }
 
 std::string Run::report() const { return state_->core.report(); }
 
+std::vector<LostBuffer> Run::lost() const {
+    auto* const isolated = state_->core.isolated();
+    return isolated == nullptr ? std::vector<LostBuffer>{} : isolated->lost();
+}
+
 namespace streaming {
 
 RunState::~RunState() {
@@ -186,6 +196,7 @@ void RunState::change_to(const Model& wished) {
     auto problems = problems_of(wished, core.machine().targets());
     Change change(*this, wished);
     if (problems.empty()) problems = change.problems();
+    if (problems.empty()) problems = isolation_problems(core, wished, &model);
     if (!problems.empty()) throw GraphError(std::move(problems));
     change.make();
 }
@@ -253,6 +264,7 @@ void RunState::settle() {
             return core.settled();
         },
         "the last mail of a graph", false);
+    if (auto* const isolated = core.isolated()) isolated->close();
     ended = std::chrono::steady_clock::now();
     finished = true;
 }

@@ -4,11 +4,18 @@
 
 #include "penstock/clock.hpp"
 #include "penstock/stream_error.hpp"
+#include "penstock/topology.hpp"
+#include "stream/isolated_run.hpp"
+#include "stream/model.hpp"
 #include "stream/program_end.hpp"
 
 namespace penstock::streaming {
 
 RunCore::RunCore(Machine& machine) : machine_(machine), poster_(machine) {
+    if (machine.options().isolation == Isolation::process && machine.targets() != 0) {
+        isolated_ = std::make_unique<IsolatedRun>(*this, machine);
+        return;
+    }
     for (int target = 0; target < machine.targets(); ++target) servers_.push_back(std::make_unique<Server>(*this, target));
 }
 
@@ -16,6 +23,20 @@ RunCore::~RunCore() {
     stations.clear();
     links.clear();
 }
+
+int RunCore::copies(const FilterModel& filter) const noexcept {
+    return Model::copies(filter, machine_.targets() - (isolated_ == nullptr ? 0 : 1));  // a thread that helps runs no filter that lives in a worker
+}
+
+/// Workers ring the bell of a thread that helps a run of theirs, and need the processors that it could spin on.
+WaitPolicy RunCore::wait_policy() const noexcept {
+    if (isolated_ == nullptr) return WaitPolicy::for_threads(1, 1);
+    auto policy = WaitPolicy::for_threads(machine_.targets() + 1, static_cast<double>(Topology::here().usable()));
+    policy.across_processes = true;
+    return policy;
+}
+
+std::shared_ptr<BlockMemory> RunCore::block_memory() const noexcept { return isolated_ == nullptr ? nullptr : isolated_->memory(); }
 
 void RunCore::add_station(std::unique_ptr<Station> station) {
     open_.fetch_add(1, std::memory_order_relaxed);
@@ -145,8 +166,9 @@ void RunCore::put_ready(Station& station) {
         const std::lock_guard lock(lock_);
         ready_.push(&station);
         ready_count_.store(ready_.size(), std::memory_order_relaxed);
-        if (serving_ < machine_.targets()) ++serving_, more_servers = true;
+        if (serving_ < static_cast<int>(isolated_ == nullptr ? machine_.targets() : 0)) ++serving_, more_servers = true;
         for (Doorbell* bell : waiting_) ring(*bell);
+        if (waiting_.empty() && isolated_ != nullptr) [[unlikely]] isolated_->wake();
     }
     if (more_servers) machine_.call<&RunCore::serve>(this);
 }
@@ -194,11 +216,12 @@ void RunCore::station_ended(Station&) {
     stir();  // an edit may wait for this one alone
 }
 
-void RunCore::failed(Station& station, std::uint64_t firing, std::exception_ptr cause) {
+void RunCore::failed(Station& station, std::uint64_t firing, std::exception_ptr cause, Loss loss) {
     {
         const std::lock_guard lock(failure_lock_);
         if (++failures_ == 1) {
             failure_ = std::move(cause);
+            loss_ = std::move(loss);
             failed_filter_ = station.name();
             failed_copy_ = station.copy();
             failed_firing_ = firing;
@@ -217,7 +240,7 @@ void RunCore::throw_failure() {
         if (later_failure_ != nullptr) std::rethrow_exception(std::exchange(later_failure_, nullptr));
         return;
     }
-    throw FilterFailed(failed_filter_, failed_copy_, failed_firing_, std::exchange(failure_, nullptr), failures_ - 1);
+    throw FilterFailed(failed_filter_, failed_copy_, failed_firing_, std::exchange(failure_, nullptr), failures_ - 1, std::move(loss_));
 }
 
 void RunCore::failed_later(std::exception_ptr cause) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "penstock/machine.hpp"
+#include "penstock/stream_error.hpp"
 #include "penstock/waiter.hpp"
 #include "stream/link.hpp"
 #include "stream/ring_queue.hpp"
@@ -22,6 +23,9 @@
 
 namespace penstock::streaming {
 
+class IsolatedRun;
+struct FilterModel;
+
 class RunCore {
   public:
     explicit RunCore(Machine& machine);
@@ -30,6 +34,14 @@ class RunCore {
     RunCore& operator=(const RunCore&) = delete;
 
     Machine& machine() const noexcept { return machine_; }
+    /// The machine's targets are worker processes; else null.
+    IsolatedRun* isolated() const noexcept { return isolated_.get(); }
+    /// Number of copies of a filter here.
+    int copies(const FilterModel& filter) const noexcept;
+    /// How a thread waits for the run.
+    WaitPolicy wait_policy() const noexcept;
+    /// Of the values of its buffers; null: malloc's.
+    std::shared_ptr<BlockMemory> block_memory() const noexcept;
 
     // ---- mail ----
     /// Hands `mail` to the station, wherever it is run. Any thread.
@@ -51,12 +63,16 @@ class RunCore {
     int threads();
     /// More of this server's stations wait than one task may run.
     void resume(Server& server);
+    bool something_ready() const noexcept { return ready_count_.load(std::memory_order_relaxed) != 0; }
     /// Wakes whoever waits for something about this run.
     void stir();
+    /// A thread runs stations while it waits.
+    void begin_help() noexcept { helpers_.fetch_add(1, std::memory_order_relaxed); }
+    void end_help() noexcept { helpers_.fetch_sub(1, std::memory_order_release); }
 
     // ---- what stations say ----
     void station_ended(Station& station);
-    void failed(Station& station, std::uint64_t firing, std::exception_ptr cause);
+    void failed(Station& station, std::uint64_t firing, std::exception_ptr cause, Loss loss = {});
     void leave_loop(Loop& loop, std::int64_t tokens);
 
     // ---- waiting ----
@@ -116,7 +132,8 @@ class RunCore {
 
     Machine& machine_;
     Poster poster_;
-    std::vector<std::unique_ptr<Server>> servers_;
+    std::unique_ptr<IsolatedRun> isolated_;
+    std::vector<std::unique_ptr<Server>> servers_;  ///< of targets that are threads
     std::atomic<std::int64_t> open_{0};  ///< stations that have not ended
     std::atomic<bool> stopping_{false};
 
@@ -133,6 +150,7 @@ class RunCore {
     int failed_copy_ = 0;
     std::uint64_t failed_firing_ = 0;
     std::uint64_t failures_ = 0;
+    Loss loss_;
     std::exception_ptr later_failure_;
     std::atomic<std::uint64_t> lost_{0};
 };

@@ -6,6 +6,8 @@
 
 #include "penstock/clock.hpp"
 #include "penstock/stream_error.hpp"
+#include "stream/helping.hpp"
+#include "stream/isolated_run.hpp"
 #include "stream/run_core.hpp"
 
 namespace penstock::streaming {
@@ -30,23 +32,6 @@ const char* text_of(Doing doing) noexcept {
     return "";
 }
 
-/// The calling thread runs stations, and may be woken, for the length of a wait.
-class Helping {
-  public:
-    Helping(RunCore& run, std::atomic<int>& helpers) noexcept : server(run, Server::helper), helpers_(helpers), here_(server) {
-        helpers_.fetch_add(1, std::memory_order_relaxed);
-    }
-    ~Helping() { helpers_.fetch_sub(1, std::memory_order_release); }
-    Helping(const Helping&) = delete;
-    Helping& operator=(const Helping&) = delete;
-
-    Server server;
-
-  private:
-    std::atomic<int>& helpers_;
-    Server::Here here_;
-};
-
 }  // namespace
 
 /// How long nothing has moved.
@@ -58,7 +43,10 @@ class RunCore::Look {
 };
 
 void RunCore::help_until(const std::function<bool()>& over, const char* what, bool report_stall, bool looks) {
-    Waiter waiter(WaitPolicy::for_threads(1, 1));
+    IsolatedRun* const isolated = isolated_.get();
+    const IsolatedRun::Helper helper(isolated);
+    Doorbell own_bell;
+    Waiter waiter(wait_policy(), helper.bell() == nullptr ? own_bell : *helper.bell());
     {
         const std::lock_guard lock(lock_);
         waiting_.push_back(&waiter.bell());
@@ -84,8 +72,9 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
         }
         if (stopping() && !std::exchange(told_to_stop, true)) stop();
         bool ran = false;
+        if (isolated != nullptr) isolated->poll();
         {
-            Helping helping(*this, helpers_);
+            Helping helping(*this);
             while (helping.server.help()) {
                 ran = true;
                 if (over() || (looks && Clock::ticks() >= next_look)) break;
@@ -97,7 +86,10 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
             continue;
         }
         const bool something = waiter.wait_for(
-            [&] { return over() || ready_count_.load(std::memory_order_relaxed) != 0 || (stopping() && !told_to_stop); }, interval, {what, 0});
+            [&] {
+                return over() || something_ready() || (stopping() && !told_to_stop) || (isolated != nullptr && isolated->has_news());
+            },
+            isolated != nullptr && isolated->busy() ? std::min(interval, IsolatedRun::look_for_deaths_every) : interval, {what, 0});
         if (!something && report_stall && interval == look_interval) look_for_stall(look);
         interval = std::min(2 * interval, look_interval);
     }

@@ -17,6 +17,7 @@ Machine& Spread::begin_task() {
 std::size_t Spread::workers() const { return station_ == nullptr ? 1 : static_cast<std::size_t>(station_->run().machine().targets()) + 1; }
 
 void Spread::hold(std::shared_ptr<void> object) {
+    if (at_once_ != nullptr) return at_once_->push_back(std::move(object));
     if (station_ == nullptr) throw UsageError("tasks of a firing are issued inside the firing, in a running graph");
     if (!std::exchange(station_->spreading, true)) station_->tasks_left.store(1, std::memory_order_relaxed);
     station_->kept.push_back(std::move(object));
@@ -58,7 +59,6 @@ void Station::complete_spread() {
     }
     if (filter_->completes_later && several_copies) pass_on_order();
     spreading = false;
-    if (loop != nullptr && loop_tokens_ != 0) run_.leave_loop(*loop, std::exchange(loop_tokens_, 0));
 }
 
 }  // namespace streaming

@@ -7,6 +7,7 @@
 #include "penstock/clock.hpp"
 #include "penstock/spread.hpp"
 #include "penstock/stream_error.hpp"
+#include "stream/filter_proxy.hpp"
 #include "stream/run_core.hpp"
 #include "stream/server.hpp"
 #include "stream/tally.hpp"
@@ -39,7 +40,7 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
         outlet.station = this;
         outlet.port = port;
         outlet.index = static_cast<std::uint32_t>(outlets.size() - 1);
-        outlet.pool = new Pool(*this, options.pool);
+        outlet.pool = new Pool(*this, options.pool, run.block_memory());
         port->outlet = &outlet;
     }
     for (Spread* const spread : filter_->spreads) spread->station_ = this;
@@ -48,6 +49,7 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
 }
 
 Station::~Station() {
+    proxy = nullptr;
     for (auto& inlet : inlets) {
         inlet->port->inlet = nullptr;
         while (!inlet->queue.empty()) give_back(inlet->queue.pop().block);
@@ -91,6 +93,7 @@ Station::Next Station::next() {
     if (!started_) [[unlikely]] return Next::start;
     for (auto& outlet : outlets)
         if ((!outlet->pending.empty() || outlet->closing) && !flush(*outlet)) return waits(Doing::waits_for_output);
+    if (loop_tokens_ != 0) [[unlikely]] leave_loop();
     if (!events_.empty()) [[unlikely]] return Next::event;
     if (finished_) return Next::close;
     if (over_) [[unlikely]] return Next::finish;
@@ -198,6 +201,7 @@ void Station::note_ready() { tally(ticks_ready, Clock::ticks() - std::exchange(r
 
 void Station::fire() {
     turn_to(Doing::firing);
+    if (proxy != nullptr) [[unlikely]] return proxy->send(Job::fire);
     const std::uint64_t begin = --until_sample_ == 0 ? Clock::ticks() : 0;
     taken_in_firing_ = 0;
     const bool timing = ahead_.timing();
@@ -216,8 +220,16 @@ void Station::fire() {
     tally(firings);
     if (failed && taken_in_firing_ == 0) [[unlikely]] drop_one_of_each();
     if (several_copies && !(spreading && filter_->completes_later)) [[unlikely]] pass_on_order();
-    if (spreading) [[unlikely]] loop_tokens_ = taken_in_firing_, leave_task();
-    else if (loop != nullptr && taken_in_firing_ != 0) [[unlikely]] run_.leave_loop(*loop, taken_in_firing_);
+    if (loop != nullptr) [[unlikely]] loop_tokens_ += taken_in_firing_;
+    if (spreading) [[unlikely]] leave_task();
+    else if (loop_tokens_ != 0) [[unlikely]] leave_loop();
+}
+
+/// What was read stays in the cycle until what was written has gone: else a cycle would end while its last buffer is held back.
+void Station::leave_loop() {
+    for (const auto& outlet : outlets)
+        if (!outlet->pending.empty()) return;
+    run_.leave_loop(*loop, std::exchange(loop_tokens_, 0));
 }
 
 /// A firing of one of several copies that wrote nothing still has its turn in the order.
@@ -266,6 +278,7 @@ void Station::fail(std::exception_ptr cause, std::uint64_t firing) {
 void Station::handle_event() {
     const std::unique_ptr<EventMail> mail(events_.front());
     events_.pop_front();
+    if (proxy != nullptr) return proxy->send(Job::event, &mail->event);
     taken_in_firing_ = 0;
     try {
         filter_->handle(mail->event);
@@ -276,17 +289,19 @@ void Station::handle_event() {
 
 void Station::start() {
     started_ = true;
+    if (proxy != nullptr) return proxy->send(Job::start);
     taken_in_firing_ = 0;
     try {
         filter_->start();
     } catch (...) {
         fail(std::current_exception());
     }
-    if (loop != nullptr) run_.leave_loop(*loop, 1 + taken_in_firing_);
+    if (loop != nullptr) loop_tokens_ += 1 + taken_in_firing_, leave_loop();
 }
 
 void Station::end_of_inputs() {
     finished_ = true;
+    if (proxy != nullptr) return proxy->send(Job::finish);
     taken_in_firing_ = 0;
     for (auto& outlet : outlets) outlet->written_in_firing = 1;  // what came after the last buffer would have no place in the order
     try {
@@ -304,6 +319,7 @@ void Station::end_reader() {
 
 void Station::end() {
     if (std::exchange(ended_, true)) return;
+    if (proxy != nullptr) proxy->retire();
     discard_waiting();
     for (auto& outlet : outlets) {
         while (!outlet->pending.empty()) {
@@ -313,6 +329,7 @@ void Station::end() {
         outlet->held_back.store(0, std::memory_order_relaxed);
         outlet->close();
     }
+    if (loop_tokens_ != 0) [[unlikely]] leave_loop();
     doing.store(Doing::ended, std::memory_order_release);  // who sees this sees the filter's last state
     run_.station_ended(*this);
 }

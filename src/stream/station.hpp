@@ -28,6 +28,7 @@
 
 namespace penstock::streaming {
 
+class FilterProxy;
 class RunCore;
 class Server;
 class Station;
@@ -242,6 +243,11 @@ class Station {
     void leave_task();
     void note_task_failure(std::exception_ptr cause);
 
+    // ---- a filter that lives in a worker process (filter_proxy.hpp) ----
+    std::unique_ptr<FilterProxy> proxy;          ///< null: the filter itself is called
+    std::atomic<std::uint64_t> lost{0};          ///< buffers that went with a worker
+    std::atomic<std::uint64_t> made_again{0};    ///< times that the filter's object did
+
     // ---- for the ports, during a firing ----
     Block* take(Inlet& inlet);
     void label(Outlet& outlet, Block& block);
@@ -250,6 +256,7 @@ class Station {
     bool has_bounded_pools() const noexcept { return bounded_pools_; }
 
   private:
+    friend class FilterProxy;
     friend struct Outlet;
     enum class Next : std::uint8_t { nothing, start, event, fire, finish, close };
     Next next();
@@ -259,6 +266,9 @@ class Station {
     void start();
     void turn_to(Doing what);
     void complete_spread();
+    void leave_loop();
+    void complete_job();
+    void carry_out(Errand* errand);
     void handle_event();
     void end_of_inputs();
     void accept_in_turn(Link& link, Mail* mail);
@@ -288,7 +298,7 @@ class Station {
     bool timed_ = false;          ///< its firings are long enough for two looks at the clock
     std::uint64_t since_ = 0;     ///< tick at which what it does now began
     std::array<std::atomic<std::uint64_t>, 8> ticks_in_{};
-    std::uint32_t loop_tokens_ = 0;  ///< to be given back when the tasks of the firing have completed
+    std::uint32_t loop_tokens_ = 0;  ///< to be given back when what the firing wrote has gone
     bool waits_plainly_ = false;  ///< for input, and for nothing else: it can fire as soon as there is some
     BufferAhead ahead_;
     std::uint32_t taken_in_firing_ = 0;
@@ -299,6 +309,7 @@ class Station {
     Tags first_tags_{};
     std::uint64_t first_order_ = 0;
     std::deque<EventMail*> events_;
+    std::vector<Errand*> postponed_;  ///< came while a worker was at a firing
     std::string name_;
     int copy_;
     std::uint64_t filter_id_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "stream/filter_proxy.hpp"
 #include "stream/run_core.hpp"
 #include "stream/station.hpp"
 #include "stream/tally.hpp"
@@ -21,15 +22,18 @@ bool Station::accept(Mail* mail) {
             break;
         case MailKind::errand: {
             auto* const errand = static_cast<Errand*>(mail);
-            RunCore& run = run_;
+            if (proxy != nullptr && spreading) [[unlikely]] {  // errands are done between firings
+                postponed_.push_back(errand);
+                break;
+            }
             const bool last = errand->last;
-            errand->work(*this);
-            if (!last) tally(handled);
-            errand->done.store(true, std::memory_order_release);
-            run.stir();
+            carry_out(errand);
             return !last;
         }
-        case MailKind::tasks: complete_spread(); break;
+        case MailKind::tasks:
+            if (proxy != nullptr) complete_job();
+            else complete_spread();
+            break;
         case MailKind::nudge:
             nudged.store(false, std::memory_order_release);
             run_.stir();  // an edit waits for its arrival
@@ -41,6 +45,15 @@ bool Station::accept(Mail* mail) {
             break;
     }
     return true;
+}
+
+void Station::carry_out(Errand* errand) {
+    RunCore& run = run_;
+    const bool last = errand->last;
+    errand->work(*this);
+    if (!last) tally(handled);
+    errand->done.store(true, std::memory_order_release);
+    run.stir();
 }
 
 /// Mail of one link is taken in by its numbers: a lane that was full may have let a younger one overtake.

@@ -39,6 +39,8 @@ RunStatistics streaming::RunState::statistics() {
         filter.firings = count.firings;
         filter.failures = count.failures;
         filter.dropped = count.dropped;
+        filter.lost = count.lost;
+        filter.made_again = count.made_again;
         filter.rate = static_cast<double>(filter.firings) / std::max(all.seconds, 1e-9);
         if (count.sampled != 0) filter.service_us = Clock::nanoseconds(count.service_ticks) / static_cast<double>(count.sampled) / 1e3;
         // Of the time that its copies have lived, which came and went.
@@ -88,6 +90,9 @@ std::string RunStatistics::text() const {
              << filter.firings << std::setw(12) << filter.rate << std::setw(12) << filter.service_us << std::setw(8) << filter.load << std::setw(9)
              << filter.waits_for_input << std::setw(10) << filter.waits_for_output << std::setw(13) << filter.waits_for_target << std::setw(7)
              << filter.waiting + filter.held_back << std::setw(8) << filter.failures << std::setw(9) << filter.dropped << '\n';
+    for (const auto& filter : filters)
+        if (filter.lost != 0 || filter.made_again != 0)
+            text << filter.name << ": " << filter.lost << " buffers lost with worker processes, made again " << filter.made_again << " times\n";
     if (!bottleneck.empty()) text << "bottleneck: " << bottleneck << '\n';
     return text.str();
 }

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "stream/cycles.hpp"
+#include "stream/filter_proxy.hpp"
+#include "stream/isolated_run.hpp"
 
 namespace penstock::streaming {
 namespace {
@@ -12,7 +14,7 @@ constexpr std::size_t automatic_capacity = 8;  // to begin with
 constexpr std::size_t most_automatic_capacity = 64;
 constexpr std::uint64_t scrambled_start = 0xBF58476D1CE4E5B9u;
 
-int copies_in(const RunCore& run, const FilterModel& filter) { return Model::copies(filter, run.machine().targets()); }
+int copies_in(const RunCore& run, const FilterModel& filter) { return run.copies(filter); }
 
 }  // namespace
 
@@ -35,7 +37,13 @@ std::unique_ptr<Station> Wiring::make_station(const Model& model, const FilterMo
     auto station = std::make_unique<Station>(run_, filter.id, filter.name, copy, std::move(held), *filter.kind, filter.options);
     station->several_copies = filter.options.copies != 1;
     const int target = model.place(filter, copy);
-    if (target >= 0 && !station->external) station->set_home(run_.server_of(target));
+    if (auto* const isolated = run_.isolated()) {
+        if (!station->external)
+            station->proxy = std::make_unique<FilterProxy>(*isolated, *station, *filter.kind, target >= 0 ? target : isolated->next_target(),
+                                                           filter.options.time_limit);
+    } else if (target >= 0 && !station->external) {
+        station->set_home(run_.server_of(target));
+    }
     for (std::size_t i = 0; i < station->outlets.size(); ++i) station->outlets[i]->order_matters = order_matters(model, filter, i);
     for (auto& inlet : station->inlets)
         for (const auto& stream : model.streams)
@@ -91,7 +99,7 @@ Link* Wiring::only_sink_to_fuse(const Model& model, const Outlet& outlet) const 
     Link* const link = outlet.branches[0].links[0];
     const Station& sink = *link->to->station;
     const Station& source = *outlet.station;
-    const bool anywhere = source.home() == nullptr && sink.home() == nullptr && !source.external && !sink.external;
+    const bool anywhere = source.home() == nullptr && sink.home() == nullptr && !source.external && !sink.external && run_.isolated() == nullptr;
     if (!(link->local || anywhere) || link->loop != nullptr || link->to->ordered || sink.inlets.size() != 1 || link->to->port->options().at_least != 1) return nullptr;
     if (outlet.station->has_bounded_pools() || sink.has_bounded_pools()) return nullptr;
     const auto allows = [&](const StreamModel& stream) {
