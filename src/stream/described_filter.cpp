@@ -6,8 +6,6 @@
 
 namespace penstock {
 
-using streaming::Block;
-
 DescribedInput::DescribedInput(const PortDescription& description)
     : InputPort(description.name, description.element, {.required = description.required, .at_least = description.at_least}) {}
 
@@ -25,7 +23,7 @@ Buffer<std::byte> DescribedOutput::make(std::span<const std::size_t> extents) {
 }
 
 std::size_t bytes_of(std::span<const std::size_t> extents, std::size_t element_bytes) {
-    if (extents.empty() || extents.size() > Block::max_rank)
+    if (extents.empty() || extents.size() > streaming::Block::max_rank)
         throw UsageError("a buffer has one to three dimensions, not " + std::to_string(extents.size()));
     std::size_t bytes = element_bytes;
     for (const auto extent : extents)
@@ -33,7 +31,7 @@ std::size_t bytes_of(std::span<const std::size_t> extents, std::size_t element_b
     return bytes;
 }
 
-void set_extents(Block& block, std::span<const std::size_t> extents) {
+void set_extents(streaming::Block& block, std::span<const std::size_t> extents) {
     block.rank = static_cast<std::uint32_t>(extents.size());
     std::copy(extents.begin(), extents.end(), block.extents.begin());
 }
