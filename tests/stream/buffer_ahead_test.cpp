@@ -10,7 +10,6 @@
 #include "penstock/machine.hpp"
 
 using namespace penstock;
-using streaming::Block;
 using streaming::BufferAhead;
 
 namespace {
@@ -18,8 +17,8 @@ namespace {
 /// A firing that takes a buffer of so many bytes, behind which another waits, or none does.
 void fire(BufferAhead& ahead, std::size_t bytes, bool another = true) {
     static std::vector<std::byte> values(1 << 16);
-    Block taken, next;
-    for (Block* const each : {&taken, &next}) each->data = values.data(), each->bytes = bytes;
+    streaming::Block taken, next;
+    for (streaming::Block* const each : {&taken, &next}) each->data = values.data(), each->bytes = bytes;
     const bool timed = ahead.timing();
     if (timed) ahead.begin();
     if (another) ahead.took(taken, next);
