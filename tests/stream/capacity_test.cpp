@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "sanitizers.hpp"
 #include "stream/parts.hpp"
 
 using namespace penstock;
@@ -42,12 +43,12 @@ struct Slow {
     }
 };
 
-/// Numbers by `at_once`, which a stream of eight takes in turns with who reads eight.
+/// Numbers, 32 in each firing, which a stream of eight takes in turns with who reads eight: one thread runs both, so neither keeps up with the other.
 struct Turns {
     Graph graph;
     ReadsEight& eights;
-    explicit Turns(std::size_t capacity) : eights(graph.add<ReadsEight>("eights")) {
-        auto& numbers = graph.add<Numbers>("numbers", {}, 16'000, 32);
+    explicit Turns(std::size_t capacity) : eights(graph.add<ReadsEight>("eights", {.targets = {0}})) {
+        auto& numbers = graph.add<Numbers>("numbers", {.targets = {0}}, 16'000, 32);
         graph.connect(numbers.out, eights.in, {.capacity = capacity});
     }
 };
@@ -57,6 +58,7 @@ double capacity_of(const Run& run) { return run.statistics().streams.at(0).capac
 }  // namespace
 
 TEST(AutomaticCapacity, grows_where_both_ends_wait_for_one_another_in_turn) {
+    if (penstock_tests::sanitized) GTEST_SKIP() << "firings are so slow here that one follows the other's each time, and nobody waits";
     Machine machine{{.targets = 1}};
     Turns turns(0);
     auto run = turns.graph.start(machine);
