@@ -52,29 +52,16 @@ Changed changing(const Slide& slide, const Analysis& wanted, Machine& machine, i
 
     Graph graph;
     auto& read = graph.add<ReadOn>("read", {}, &slide, &enough);
-    auto& decode = graph.add<Decode>("decode", {.copies = copies});
-    auto& colour = graph.add<Colour>("colour", {.copies = copies});
-    auto& pattern = graph.add<Pattern>("pattern", {.copies = copies});
-    auto& shrink = graph.add<Shrink>("shrink", {.copies = copies});
-    auto& classify = graph.add<Classify>("classify");
-    auto& overview = graph.add<Overview>("overview", {}, &slide, &first, &before);
+    const Filters filters(graph, read.jpeg, copies, &slide, &first, &before);
     auto& verdicts = graph.add_reader<Verdict>("verdicts");
-    graph.connect(read.jpeg, decode.jpeg);
-    graph.connect(decode.rgb, colour.rgb);
-    graph.connect(decode.rgb, pattern.rgb);
-    graph.connect(decode.rgb, shrink.rgb);
-    graph.connect(colour.features, classify.colour, {.ordered = true});
-    graph.connect(pattern.features, classify.pattern, {.ordered = true});
-    graph.connect(shrink.small, overview.small);
-    graph.connect(classify.verdict, overview.verdict);
-    graph.connect(classify.verdict, verdicts.input);
+    graph.connect(filters.classify.verdict, verdicts.input);
     auto run = graph.start(machine);
 
     const auto take_out = [&](Edit& edit) {
         edit.remove("shrink");
         edit.remove("overview");
         auto& instead = edit.add<Count>("count", {}, &meanwhile);
-        edit.connect(classify.verdict, instead.verdict);
+        edit.connect(filters.classify.verdict, instead.verdict);
     };
     Shrink* second = nullptr;
     const auto put_in = [&](Edit& edit) {
@@ -82,9 +69,9 @@ Changed changing(const Slide& slide, const Analysis& wanted, Machine& machine, i
         auto& small = edit.add<Shrink>("shrink", {.copies = copies});
         second = &small;
         auto& again = edit.add<Overview>("overview", {}, &slide, &changed.again, &after);
-        edit.connect(decode.rgb, small.rgb);
+        edit.connect(filters.decode.rgb, small.rgb);
         edit.connect(small.small, again.small);
-        edit.connect(classify.verdict, again.verdict);
+        edit.connect(filters.classify.verdict, again.verdict);
     };
     const auto exchange = [&](Edit& edit) { edit.replace<Shrink>(*second); };
     while (const auto verdict = verdicts.read()) {

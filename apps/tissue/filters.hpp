@@ -6,6 +6,7 @@
 
 #include "apps/tissue/stages.hpp"
 #include "penstock/filter.hpp"
+#include "penstock/graph.hpp"
 
 namespace penstock::apps::tissue {
 
@@ -148,6 +149,34 @@ struct Overview {
   private:
     void show(std::size_t number) {
         if (drawn[number] && known[number]) draw_class(slide->tiling()[number], analysis->classes[number], analysis->overview);
+    }
+};
+
+/// All of them, joined behind an output that gives the tiles. `overview_of`: what the overview is made of.
+struct Filters {
+    Decode& decode;
+    Colour& colour;
+    Pattern& pattern;
+    Shrink& shrink;
+    Classify& classify;
+    Overview& overview;
+
+    template <class... Arguments>
+    Filters(GraphBuilder& graph, Output<std::uint8_t>& tiles, int copies, Arguments... overview_of)
+        : decode{graph.add<Decode>("decode", {.copies = copies})},
+          colour{graph.add<Colour>("colour", {.copies = copies})},
+          pattern{graph.add<Pattern>("pattern", {.copies = copies})},
+          shrink{graph.add<Shrink>("shrink", {.copies = copies})},
+          classify{graph.add<Classify>("classify")},
+          overview{graph.add<Overview>("overview", {}, overview_of...)} {
+        graph.connect(tiles, decode.jpeg);
+        graph.connect(decode.rgb, colour.rgb);
+        graph.connect(decode.rgb, pattern.rgb);
+        graph.connect(decode.rgb, shrink.rgb);
+        graph.connect(colour.features, classify.colour, {.ordered = true});
+        graph.connect(pattern.features, classify.pattern, {.ordered = true});
+        graph.connect(shrink.small, overview.small);
+        graph.connect(classify.verdict, overview.verdict);
     }
 };
 

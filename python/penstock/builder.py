@@ -1,7 +1,8 @@
 """What graphs and edits have in common: filters are added and joined."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from penstock import _core
 from penstock.descriptions import OnFailure, Policy, WhenFull
@@ -15,19 +16,38 @@ Made = TypeVar("Made")
 AUTOMATIC = 0  # copies: as many as the pressure at the filter asks for, up to one for each target and one for the thread that helps
 
 
-def stream_options(**given: Any) -> dict[str, Any]:
-    return given
+class StreamOptions(TypedDict, total=False):
+    policy: Policy
+    capacity: int
+    capacity_bytes: int
+    when_full: WhenFull
+    ordered: bool
+    fuse: bool
+    feedback: bool
+    key: Callable[[Any], int] | None
+    name: str
 
 
-class Builder:
+def complete(options: StreamOptions) -> dict[str, Any]:
+    """With what was not said. Raises TypeError for an option that there is not."""
+    all_of_them: dict[str, Any] = {
+        "policy": "demand_driven", "capacity": 0, "capacity_bytes": 0, "when_full": "wait", "ordered": False, "fuse": True,
+        "feedback": False, "key": None, "name": "",
+    }  # fmt: skip
+    if unknown := options.keys() - all_of_them.keys():
+        raise TypeError(f"a stream has no option {', '.join(map(repr, sorted(unknown)))}; it has {', '.join(all_of_them)}")
+    return all_of_them | options
+
+
+class Builder(ABC):
     """What graphs and edits have in common. Names of filters in groups are "group/filter"."""
 
     def __init__(self) -> None:
         self._prefix = ""
 
+    @abstractmethod
     def _do(self, work: Callable[[Any], Any]) -> Any:
         """Has it done with the compiled part's builder, now or when the edit is made."""
-        raise NotImplementedError
 
     def _add(self, name: str, node: Node, kind: "_core.FilterKind", options: dict[str, Any]) -> None:
         def add(builder: Any) -> None:
@@ -90,34 +110,22 @@ class Builder:
         source: str | Node,
         sink: str | Node,
         /,
-        *,
-        policy: Policy = "demand_driven",
-        capacity: int = 0,
-        capacity_bytes: int = 0,
-        when_full: WhenFull = "wait",
-        ordered: bool = False,
-        fuse: bool = True,
-        feedback: bool = False,
-        key: Callable[[Any], int] | None = None,
-        name: str = "",
+        **options: Unpack[StreamOptions],
     ) -> None:
         """A stream from an output to an input: ports by name ("filter.port"), as `node.port`, or a node with one port there.
 
-        policy: which of several sinks gets the next buffer
+        policy: which of several sinks gets the next buffer; "demand_driven" unless something else is said
         capacity, capacity_bytes: buffers, and bytes beyond the first of them, that may wait at each sink; 0: automatic, no limit
-        when_full: what becomes of a buffer for which a sink has no room
+        when_full: what becomes of a buffer for which a sink has no room; "wait" unless something else is said
         ordered: the sink sees the buffers in the order of the source, although copies between them overtook one another
-        fuse: the sink may fire inside the firing that writes
+        fuse: the sink may fire right behind the firing that writes; True unless something else is said
         feedback: this stream closes a cycle on purpose
         key: called with the Tags of a buffer, for the policies by_key and chosen; None: the tag user[0]
         name: streams of one name are one stream with several sources and sinks
         """
-        options = stream_options(
-            policy=policy, capacity=capacity, capacity_bytes=capacity_bytes, when_full=when_full, ordered=ordered, fuse=fuse,
-            feedback=feedback, key=key, name=name,
-        )  # fmt: skip
+        every = complete(options)
         first, second = self._port(source, source=True), self._port(sink, source=False)
-        self._do(lambda builder: builder.connect(first, second, options))
+        self._do(lambda builder: builder.connect(first, second, every))
 
     def add_group(self, name: str, make: Callable[..., Made], /, *arguments: Any) -> Made:
         """What make(builder, *arguments) returns, which adds filters and connects them; their names begin with "name/". Groups nest."""

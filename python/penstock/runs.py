@@ -5,11 +5,11 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, Unpack
 
 from penstock import _core
-from penstock.builder import Builder, Value, stream_options
-from penstock.descriptions import Description, Policy, WhenFull
+from penstock.builder import Builder, StreamOptions, Value, complete
+from penstock.descriptions import Description
 from penstock.filters import Event, Filter, Isolation
 from penstock.nodes import Node
 
@@ -75,24 +75,12 @@ class Edit(Builder):
         source: str | Node,
         sink: str | Node,
         /,
-        *,
-        policy: Policy = "demand_driven",
-        capacity: int = 0,
-        capacity_bytes: int = 0,
-        when_full: WhenFull = "wait",
-        ordered: bool = False,
-        fuse: bool = True,
-        feedback: bool = False,
-        key: Callable[[Any], int] | None = None,
-        name: str = "",
+        **options: Unpack[StreamOptions],
     ) -> None:
         """Other options for a stream: all of them. `feedback` and `ordered` cannot be changed."""
-        options = stream_options(
-            policy=policy, capacity=capacity, capacity_bytes=capacity_bytes, when_full=when_full, ordered=ordered, fuse=fuse,
-            feedback=feedback, key=key, name=name,
-        )  # fmt: skip
+        every = complete(options)
         first, second = self._port(source, source=True), self._port(sink, source=False)
-        self._do(lambda edit: edit.change(first, second, options))
+        self._do(lambda edit: edit.change(first, second, every))
 
     def copies(self, filter: str | Node, count: int) -> None:  # noqa: A002 - the word of C++
         """Another number of copies. What waited at a copy that is taken away goes to the others."""
