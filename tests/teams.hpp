@@ -44,7 +44,7 @@ inline std::size_t open_descriptors() {
 /// How often a test kills: often enough to find, or very often when PENSTOCK_LONG is set.
 inline unsigned kills() {
     if (std::getenv("PENSTOCK_LONG") != nullptr) return 1'000;
-    return sanitized ? 25 : 100;
+    return sanitized ? 25 : 40;
 }
 
 /// Calls `kill_one(random)` with a seed for each kill, until one goes wrong; nothing may be left behind.

@@ -6,6 +6,7 @@
 // (`longest_sleep`).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -56,7 +57,7 @@ struct WaitReason {
 struct WaitPolicy {
     std::chrono::nanoseconds spin{50'000};      ///< before parking
     std::uint32_t spins_before_yield = ~0u;     ///< yields the processor after so many looks (oversubscribed machines)
-    std::chrono::nanoseconds longest_sleep{0};  ///< bound of one sleep, for peers that cannot be fenced; 0: 20 ms
+    std::chrono::nanoseconds longest_sleep{0};  ///< bound of one sleep, for peers that cannot be fenced; 0: 20 ms at first
     bool across_processes = false;              ///< wakers are threads of other processes, which accept barriers
 
     /// The policy for `threads` threads on `processors` processors: spin when each has its own, else yield soon and
@@ -140,7 +141,7 @@ class Waiter {
                 Clock::nanoseconds(Clock::ticks() - begin) >= static_cast<double>(policy_.spin.count()))
                 break;
         }
-        while (!poll())
+        for (slept_in_vain_ = 0; !poll(); ++slept_in_vain_)
             if (park(poll)) return;
     }
 
@@ -172,8 +173,11 @@ class Waiter {
     }
 
     std::chrono::nanoseconds longest_sleep() const noexcept {
-        // A poll that looks at a peer process needs to look again now and then.
-        return policy_.longest_sleep.count() != 0 ? policy_.longest_sleep : std::chrono::nanoseconds{20'000'000};
+        if (policy_.longest_sleep.count() != 0) return policy_.longest_sleep;
+        // A poll that looks at a peer process needs to look again now and then. Else looking is only for what nobody rings
+        // for, and the longer nothing came, the longer it can wait: an idle machine leaves its processors alone.
+        constexpr std::chrono::nanoseconds first{20'000'000};
+        return policy_.across_processes ? first : first * (1 << std::min(slept_in_vain_, 3u));
     }
 
     static void yield() noexcept;
@@ -186,6 +190,7 @@ class Waiter {
     std::uint64_t parks_ = 0;
     std::chrono::steady_clock::time_point deadline_ = forever;  ///< of the wait_for under way
     bool parking_ = false;
+    std::uint32_t slept_in_vain_ = 0;  ///< sleeps of the wait under way
 };
 
 }  // namespace penstock

@@ -25,8 +25,8 @@ Barrier::Barrier(Rank me, std::string_view name) : me_(me) {
 }
 
 int Barrier::hopeless(int round) const {
-    for (int rank = 0; rank < me_.size(); ++rank)
-        if (rank != me_.index() && (me_.dead(rank) || me_.failed(rank))) return rank;
+    // Only the teller of this round can be missed here: whoever else is gone had told its own ranks before, or they give up
+    // and say so, from one to the next.
     const int teller = Cells::before(me_.index(), round, me_.size());
     return me_.gone(teller) ? teller : barrier_.heard_of_loss();
 }

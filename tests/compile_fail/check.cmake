@@ -1,7 +1,8 @@
 # Compiles SOURCE, which must fail and say what its first line asks for, in the library's own words.
 file(STRINGS ${SOURCE} first LIMIT_COUNT 1)
 string(REPLACE "// MUST SAY: " "" expected "${first}")
-execute_process(COMMAND ${COMPILER} -std=c++20 -fsyntax-only -I${INCLUDE} ${SOURCE} RESULT_VARIABLE result ERROR_VARIABLE said OUTPUT_QUIET)
+execute_process(COMMAND ${COMPILER} -std=c++20 -fsyntax-only -I${INCLUDE} -include ${HEADER} ${SOURCE}
+                RESULT_VARIABLE result ERROR_VARIABLE said OUTPUT_QUIET)
 if(result EQUAL 0)
   message(FATAL_ERROR "${SOURCE} compiles and must not")
 endif()

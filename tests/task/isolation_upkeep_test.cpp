@@ -55,9 +55,12 @@ TEST(IsolationFairness, a_lane_that_never_runs_dry_leaves_room_for_the_deques) {
     SKIP_WITHOUT_PROCESSES();
     Machine machine(isolated(1));
     std::atomic<int> issued{0};
-    Pump pump([&machine, &issued] {
-        machine.on(0).call<spin_20>();
+    Pump pump([&machine, &issued, under_way = std::deque<penstock::Handle>()]() mutable {
+        under_way.push_back(machine.on(0).call<spin_20>());
         ++issued;
+        if (under_way.size() < 2000) return;
+        under_way.front().wait();  // never dry, and not without end either
+        under_way.pop_front();
     });
     ASSERT_TRUE(eventually([&] { return issued.load() > 2000; }));
     std::vector<int> outside(1);  // what is copied goes to a deque
