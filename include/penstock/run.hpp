@@ -132,6 +132,8 @@ class Run {
     std::string name() const;
     /// Writes the graph and its figures to a file, for `penstock draw`. Throws SystemError.
     void save(const std::string& path) const;
+    /// The same as graphviz draws it.
+    std::string drawing() const;
 
   private:
     friend class Graph;

@@ -74,11 +74,10 @@ def gallery() -> None:
 def parse_settings(given: list[str]) -> dict[str, int]:
     """['rows=512', ...] as a dict. Raises typer.BadParameter."""
     settings = {}
-    for item in given:
-        name, equals, value = item.partition("=")
-        if not equals or not value.lstrip("-").isdecimal():
-            raise typer.BadParameter(f"'{item}' is not of the form name=number", param_hint="--set")
-        settings[name.strip()] = int(value)
+    for name, value in written.settings_of(given):
+        if not value.removeprefix("-").isdecimal():
+            raise typer.BadParameter(f"'{name}={value}' is not of the form name=number", param_hint="--set")
+        settings[name] = int(value)
     return settings
 
 

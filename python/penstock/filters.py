@@ -221,7 +221,7 @@ def filter(  # noqa: A001 - the word of C++
         "outputs": [(port_name, port.dtype, _shape(name, port_name, port.shape, sources) if shaped else 0) for port_name, port in sinks],
         "settings": [_setting(key, value) for key, value in (settings or {}).items()],
         "may_be_copied": may_be_copied, "on_any_input": on_any_input, "fill": fill, "in_place": in_place, "isolation": isolation,
-        "keeps_state": False, "compiled": is_body, "time_limit": 0.0,
+        "keeps_state": False, "compiled": is_body,
     }  # fmt: skip
     return Filter(body, declared)
 

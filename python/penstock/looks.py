@@ -9,7 +9,7 @@ from rich.text import Text
 
 from penstock.terminal import duration
 
-SORTS = {"load": "load", "rate": "rate", "queue": "queue", "name": "name"}
+SORTS = ("load", "rate", "queue", "name")
 
 
 @dataclass
@@ -107,11 +107,10 @@ def tables(seen: Look, sort: str = "load", most: int | None = None) -> Renderabl
 
 
 def _filters(seen: Look, sort: str, most: int | None) -> Table:
-    table = Table(title_justify="left", pad_edge=False, box=None, header_style="bold")
+    table = Table(pad_edge=False, box=None, header_style="bold")
     table.add_column("filter", no_wrap=True)
-    for column in ("copies", "firings", "firings/s", "each", "load", "in", "out", "target", "queue", "failed", "dropped"):
+    for column in ("copies", "firings", "firings/s", "each", "load", "waits: input", "output", "target", "queue", "failed", "dropped"):
         table.add_column(column, justify="right", no_wrap=True)
-    table.columns[6].header, table.columns[7].header, table.columns[8].header = "waits: input", "output", "target"
     ordered = sorted(seen.filters, key=lambda each: each.name)
     if sort != "name":
         ordered.sort(key=lambda each: getattr(each, sort), reverse=True)

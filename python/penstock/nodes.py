@@ -24,8 +24,9 @@ class Node:
     filter: the object of the first copy, where it is one of a class and runs in threads; else None
     """
 
-    def __init__(self, name: str, inputs: list[str], outputs: list[str], instance: Any = None) -> None:
-        self.name, self.filter = name, instance
+    def __init__(self, name: str, inputs: list[str], outputs: list[str]) -> None:
+        self.name = name
+        self.filter: Any = None
         self._inputs, self._outputs = inputs, outputs
 
     def __getitem__(self, port: str) -> NamedPort:

@@ -2,7 +2,8 @@
 
 import atexit
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike, fspath
 from types import TracebackType
 from typing import Any, Literal, Self, Unpack
@@ -93,21 +94,6 @@ class Edit(Builder):
         self._do(lambda edit: edit.place(name, numbers))
 
 
-class _OpenEdit:
-    """run.edit() without a function: `with run.edit() as edit:`. The edit is made at the end of the block, unless that raises."""
-
-    def __init__(self, run: "Run") -> None:
-        self._run = run
-        self._edit = Edit()
-
-    def __enter__(self) -> Edit:
-        return self._edit
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        if error is None:
-            self._run._make(self._edit)  # noqa: SLF001 - of this module
-
-
 class Run:
     """A graph that runs. `with graph.start(machine) as run:` waits for its end; an exception that leaves the block stops it."""
 
@@ -139,13 +125,20 @@ class Run:
         Inside a filter it returns at once, and the edit is made later; what is wrong with it is raised by finish(). Raises RunEnded.
         """
         if describe is None:
-            return _OpenEdit(self)
+            return self._open_edit()
         edit = Edit()
         describe(edit)
         return self._make(edit)
 
     def _make(self, edit: Edit) -> None:
         self._run.edit(edit._make)  # noqa: SLF001 - of this module
+
+    @contextmanager
+    def _open_edit(self) -> Iterator[Edit]:
+        """Made at the end of the block, unless that raises."""
+        edit = Edit()
+        yield edit
+        self._make(edit)
 
     def close(self) -> None:
         """Asks all sources to end; what is under way still goes through. Returns at once; finish() waits."""

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from penstock.builder import Value
 from penstock.errors import Error, UsageError
-
-Value = bool | int | float | str
 
 PREFIX = "penstock-run"
 

@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock import visits
+from penstock.builder import Value
 from penstock.drawing import render
 from penstock.errors import Error, UsageError
 from penstock.looks import SORTS, Look, amount, look, tables
@@ -43,10 +44,11 @@ def top(
     elif waits:
         console.print(visits.ask(name, "report")["report"].rstrip(), highlight=False, markup=False, soft_wrap=True)
     elif once or not (console.is_terminal and sys.stdin.isatty()):
-        seen = visits.ask(name, "graph")
-        console.print(_title(seen, look(seen)), highlight=False)
+        said = visits.ask(name, "graph")
+        seen = look(said)
+        console.print(_title(said, seen), highlight=False)
         paper = console if console.is_terminal else Console(width=400)  # programs want whole names
-        paper.print(tables(look(seen), sort), highlight=False, markup=False)
+        paper.print(tables(seen, sort), highlight=False, markup=False)
     else:
         watch(name, every, sort)
 
@@ -89,16 +91,15 @@ def watch(name: str, every: float, sort: str) -> None:
             if key == "q":
                 return
             if key == "s":
-                names = list(SORTS)
-                sort = names[(names.index(sort) + 1) % len(names)]
+                sort = SORTS[(SORTS.index(sort) + 1) % len(SORTS)]
                 continue
-            before = now
             try:
-                now = visits.ask(name, "graph")
+                before, now = now, visits.ask(name, "graph")
             except visits.RunGone:
                 break
-    console.print(_title(before, look(before)), highlight=False)
-    console.print(tables(look(before), sort), highlight=False, markup=False)
+    seen = look(now)
+    console.print(_title(now, seen), highlight=False)
+    console.print(tables(seen, sort), highlight=False, markup=False)
     console.print(f"The run '{name}' has ended; this was the last look at it.", highlight=False)
 
 
@@ -132,7 +133,7 @@ def send(
     console.print(f"{reached} {'copy' if reached == 1 else 'copies'} of filters got it", highlight=False)
 
 
-def parse_value(text: str) -> visits.Value:
+def parse_value(text: str) -> Value:
     """'true' and 'false', integers and other numbers as such; everything else is a text."""
     if text in ("true", "false"):
         return text == "true"
@@ -144,10 +145,9 @@ def parse_value(text: str) -> visits.Value:
     return text
 
 
-def _title(said: dict[str, Any] | None, seen: Look) -> Text:
-    said = said or {}
+def _title(said: dict[str, Any], seen: Look) -> Text:
     window = "since then" if seen.window >= seen.seconds else f"figures of the last {duration(seen.window)}"
-    return Text(f"{said.get('name')}, process {said.get('process')}, began {duration(seen.seconds)} ago; {window}\n", style="bold")
+    return Text(f"{said['name']}, process {said['process']}, began {duration(seen.seconds)} ago; {window}\n", style="bold")
 
 
 def _read(path: Path) -> dict[str, Any]:

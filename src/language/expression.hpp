@@ -15,7 +15,7 @@ struct Variable {
 };
 using Variables = std::map<std::string, Variable, std::less<>>;
 
-/// What is wrong with an expression, and where it begins in the text.
+/// What is wrong with an expression.
 struct ExpressionError {
     std::string message;
 };

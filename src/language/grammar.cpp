@@ -31,7 +31,7 @@ constexpr Rule rules[] = {
     {"repeat", "index", "from to step over", PENSTOCK_BODY},
     {"parallel", "name shape", "slices index in above below out", "input output " PENSTOCK_BODY},
     {"event", "name", "doc", ""},
-    {"timer", "event", "name after every", ""},
+    {"timer", "event", "after every", ""},
     {"manager", "", "name doc", "on option"},
     {"on", "event", "enable disable toggle component setting value unit class", "set"},
     {"option", "name", "initially doc", "otherwise " PENSTOCK_BODY},

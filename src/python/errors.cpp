@@ -30,6 +30,13 @@ nb::object make(const char* name, const std::exception& error) {
 
 void raise(const nb::object& error) { PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr()); }
 
+nb::object made_of(const ArgumentError& error) {
+    nb::object made = make("ArgumentError", error);
+    made.attr("task") = error.task();
+    made.attr("argument") = error.argument();
+    return made;
+}
+
 /// Of a compiled body in a worker process.
 nb::object of_dead_worker(const WorkerDied& error) {
     nb::object made = make(error.time_limit() ? "TimeLimitExceeded" : "WorkerDied", error);
@@ -53,10 +60,7 @@ nb::object cause_of(const std::exception_ptr& exception) {
     } catch (const StreamFull& cause) {
         return make("StreamFull", cause);
     } catch (const ArgumentError& cause) {
-        nb::object made = make("ArgumentError", cause);
-        made.attr("task") = cause.task();
-        made.attr("argument") = cause.argument();
-        return made;
+        return made_of(cause);
     } catch (const MachineGone& cause) {
         return make("MachineGone", cause);
     } catch (const BodyFailed& cause) {
@@ -131,10 +135,7 @@ void translate(const std::exception_ptr& exception, void*) {
         made.attr("setting") = error.setting();
         raise(made);
     } catch (const ArgumentError& error) {
-        nb::object made = make("ArgumentError", error);
-        made.attr("task") = error.task();
-        made.attr("argument") = error.argument();
-        raise(made);
+        raise(made_of(error));
     } catch (const CannotCarryOver& error) {
         nb::object made = make("CannotCarryOver", error);
         made.attr("task") = error.task();

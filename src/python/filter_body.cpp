@@ -1,6 +1,5 @@
 // Filters whose firing is one call of a compiled function, without the interpreter's lock: inputs, outputs, settings, in this order.
 #include <bit>
-#include <limits>
 #include <utility>
 
 #include "body.hpp"
@@ -32,11 +31,10 @@ std::uint64_t word_of(const SettingValue& value, const Element& element, const s
     return static_cast<std::uint64_t>(*integer);
 }
 
-struct BodyKind final : streaming::FilterKind {
+struct BodyKind final : SpecKind {
     BodyKind(std::shared_ptr<FilterSpec> given, nb::object of);
     std::unique_ptr<streaming::AnyFilter> make() const override;
 
-    std::shared_ptr<FilterSpec> spec;
     HeldObject body;
     std::uint64_t address = 0;
     const Plan* plan = nullptr;
@@ -90,8 +88,7 @@ class BodyFilter final : public SpecFilter {
     std::vector<std::uint64_t> words_;
 };
 
-BodyKind::BodyKind(std::shared_ptr<FilterSpec> given, nb::object of) : spec(std::move(given)) {
-    may_be_copied = spec->description.may_be_copied;
+BodyKind::BodyKind(std::shared_ptr<FilterSpec> given, nb::object of) : SpecKind(std::move(given)) {
     const Body& compiled = *nb::inst_ptr<Body>(of);
     address = compiled.address();
     std::vector<ArgumentKind> kinds;

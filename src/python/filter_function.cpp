@@ -81,10 +81,7 @@ class FunctionFilter final : public SpecFilter {
             take_result(std::move(result), firing);
             return true;
         }
-        if (!result.is_none()) throw UsageError(spec().type() + " writes into the arrays that it is given, and returns None");
-        const std::size_t first = spec().fills ? inputs.size() : 0;
-        for (std::size_t o = 0; o < outputs.size(); ++o)
-            firing.results.emplace_back(o, buffer_of(std::move(arguments[first + o]), *spec().outputs[o], [&](auto extents) { return output(o).make(extents); }));
+        take_written(result, std::span(arguments).subspan(spec().fills ? inputs.size() : 0, outputs.size()), firing);
         return true;
     }
 
@@ -138,13 +135,9 @@ class FunctionFilter final : public SpecFilter {
     bool handles_events_ = false;
 };
 
-struct FunctionKind final : streaming::FilterKind {
-    explicit FunctionKind(std::shared_ptr<FilterSpec> given) : spec(std::move(given)) {
-        may_be_copied = spec->description.may_be_copied;
-        on_any_input = spec->description.on_any_input;
-    }
+struct FunctionKind final : SpecKind {
+    using SpecKind::SpecKind;
     std::unique_ptr<streaming::AnyFilter> make() const override { return std::make_unique<FunctionFilter>(spec); }
-    std::shared_ptr<FilterSpec> spec;
 };
 
 }  // namespace

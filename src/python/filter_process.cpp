@@ -30,22 +30,20 @@ class ProcessFilter final : public SpecFilter {
         firing_ = begin();
         if (spec().fills)
             for (std::size_t o = 0; o < outputs.size(); ++o) firing_.results.emplace_back(o, make(o, firing_));
-        const nb::gil_scoped_acquire acquire;
-        with_raised([&] { issue("fire", arrays()); });
-        const auto ticket = std::make_shared<std::optional<Spread::Ticket>>(tasks().ticket());
-        site_->issued();
-        site_->pool()->when_done(task_, nb::cpp_function([this, ticket] {
-            site_->returned();
-            ticket->reset();  // this filter may be gone behind it
-        }));
+        in_python([&] {
+            issue("fire", arrays());
+            const auto ticket = std::make_shared<std::optional<Spread::Ticket>>(tasks().ticket());
+            site_->issued();
+            site_->pool()->when_done(task_, nb::cpp_function([this, ticket] {
+                site_->returned();
+                ticket->reset();  // this filter may be gone behind it
+            }));
+        });
         return true;
     }
 
     void complete() override {
-        {
-            const nb::gil_scoped_acquire acquire;
-            with_raised([&] { take_outcome(); });
-        }
+        in_python([&] { take_outcome(); });
         write(firing_);
     }
 
@@ -57,14 +55,16 @@ class ProcessFilter final : public SpecFilter {
         {
             const nb::gil_scoped_acquire acquire;
             arguments.push_back(object_of(event));
-            ask("on_event", std::move(arguments));
         }
+        ask("on_event", std::move(arguments));
     }
     bool handles_events() const noexcept override { return handles_events_; }
 
   private:
+    /// With the interpreter's lock.
     template <class Work>
-    static void with_raised(Work&& work) {
+    static void in_python(Work&& work) {
+        const nb::gil_scoped_acquire acquire;
         try {
             work();
         } catch (nb::python_error& error) {
@@ -120,20 +120,18 @@ class ProcessFilter final : public SpecFilter {
     /// The same, waiting for it: between firings.
     void ask(const char* what, std::vector<nb::object> arguments) {
         firing_ = {};
-        {
-            const nb::gil_scoped_acquire acquire;
-            with_raised([&] {
-                issue(what, std::move(arguments));
-                site_->pool()->wait(task_);
-                take_outcome();
-            });
-        }
+        in_python([&] {
+            issue(what, std::move(arguments));
+            site_->pool()->wait(task_);
+            take_outcome();
+        });
         write(firing_);
     }
 
     void take_outcome() {
         const TaskPointer task = std::exchange(task_, nullptr);
-        const auto written = std::exchange(written_, {});
+        std::vector<nb::object> written;
+        for (auto& array : std::exchange(written_, {})) written.push_back(std::move(*array));
         if (task->failed()) {
             task->delivered = true;
             if (task->outcome != Outcome::raised) known_there_ = false;  // its worker is gone, and all that was in it
@@ -150,9 +148,7 @@ class ProcessFilter final : public SpecFilter {
             return;
         }
         if (!spec().fills) return take_result(std::move(result), firing_);
-        if (!result.is_none()) throw UsageError(spec().type() + " writes into the arrays that it is given, and returns None");
-        for (std::size_t o = 0; o < written.size(); ++o)
-            firing_.results.emplace_back(o, buffer_of(std::move(*written[o]), *spec().outputs[o], [&](auto extents) { return output(o).make(extents); }));
+        take_written(result, written, firing_);
     }
 
     std::shared_ptr<ProcessSite> site_;
@@ -167,13 +163,9 @@ class ProcessFilter final : public SpecFilter {
     bool may_finish_ = false;
 };
 
-struct ProcessKind final : streaming::FilterKind {
-    ProcessKind(std::shared_ptr<FilterSpec> given, std::shared_ptr<ProcessSite> at) : spec(std::move(given)), site(std::move(at)) {
-        may_be_copied = spec->description.may_be_copied;
-        on_any_input = spec->description.on_any_input;
-    }
+struct ProcessKind final : SpecKind {
+    ProcessKind(std::shared_ptr<FilterSpec> given, std::shared_ptr<ProcessSite> at) : SpecKind(std::move(given)), site(std::move(at)) {}
     std::unique_ptr<streaming::AnyFilter> make() const override { return std::make_unique<ProcessFilter>(spec, site); }
-    std::shared_ptr<FilterSpec> spec;
     std::shared_ptr<ProcessSite> site;
 };
 

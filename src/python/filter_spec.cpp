@@ -64,6 +64,11 @@ void SpecFilter::take_value(std::size_t o, nb::object value, Firing& firing) {
     firing.results.emplace_back(o, buffer_of(std::move(value), *spec().outputs[o], [&](std::span<const std::size_t> extents) { return output(o).make(extents); }));
 }
 
+void SpecFilter::take_written(nb::handle returned, std::span<nb::object> written, Firing& firing) {
+    if (!returned.is_none()) throw UsageError(spec().type() + " writes into the arrays that it is given, and returns None");
+    for (std::size_t o = 0; o < written.size(); ++o) take_value(o, std::move(written[o]), firing);
+}
+
 /// None; an array, where there is one output; a tuple with one for each output; or a dict by their names.
 void SpecFilter::take_one(nb::object result, Firing& firing) {
     if (result.is_none()) return;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,12 +57,23 @@ class SpecFilter : public DescribedFilter {
 
     /// Puts what a firing returned among the results. With the interpreter's lock.
     void take_result(nb::object result, Firing& firing);
+    /// Puts what a firing wrote into among them, in the order of the outputs. `returned`: which must be None.
+    void take_written(nb::handle returned, std::span<nb::object> written, Firing& firing);
 
   private:
     void take_value(std::size_t output, nb::object value, Firing& firing);
     void take_one(nb::object result, Firing& firing);
 
     std::shared_ptr<const FilterSpec> spec_;
+};
+
+/// What all kinds know.
+struct SpecKind : streaming::FilterKind {
+    explicit SpecKind(std::shared_ptr<FilterSpec> given) : spec(std::move(given)) {
+        may_be_copied = spec->description.may_be_copied;
+        on_any_input = spec->description.on_any_input;
+    }
+    const std::shared_ptr<FilterSpec> spec;
 };
 
 nb::object object_of(const SettingValue& value);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "filter_spec.hpp"
 #include "penstock/application.hpp"
 #include "python_machine.hpp"
 
@@ -53,8 +54,7 @@ nb::list components() {
         entry["outputs"] = ports_of(each.filter.outputs);
         nb::list settings;
         for (const auto& setting : each.filter.settings) {
-            const nb::object value = std::visit([](const auto& held) { return nb::cast(held); }, setting.value);
-            settings.append(nb::make_tuple(setting.name, value, setting.limits.unit, setting.limits.least, setting.limits.most));
+            settings.append(nb::make_tuple(setting.name, object_of(setting.value), setting.limits.unit, setting.limits.least, setting.limits.most));
         }
         entry["settings"] = settings;
         entry["may_be_copied"] = each.filter.may_be_copied;

@@ -10,7 +10,7 @@
 
 namespace penstock::python {
 
-/// Of one filter. With the interpreter's lock, but for next_worker() and returned().
+/// Of one filter. With the interpreter's lock, but for returned().
 class ProcessSite {
   public:
     ProcessSite() = default;
@@ -23,7 +23,7 @@ class ProcessSite {
     /// Throws MachineGone.
     std::shared_ptr<WorkerPool> pool() const;
     /// The worker of the next copy that keeps a state.
-    int next_worker() noexcept { return static_cast<int>(next_.fetch_add(1, std::memory_order_relaxed) % static_cast<std::size_t>(workers_)); }
+    int next_worker() noexcept { return static_cast<int>(next_++ % static_cast<std::size_t>(workers_)); }
     /// A firing was issued: the thread, made at the first of them, looks for its end.
     void issued();
     /// It has come back.
@@ -43,7 +43,7 @@ class ProcessSite {
 
     std::shared_ptr<Watch> watch_ = std::make_shared<Watch>();
     int workers_ = 1;
-    std::atomic<std::size_t> next_{0};
+    std::size_t next_ = 0;
 };
 
 }  // namespace penstock::python

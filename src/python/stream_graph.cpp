@@ -4,7 +4,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <array>
-#include <map>
 #include <utility>
 
 #include "penstock/run.hpp"
@@ -83,9 +82,7 @@ void bind_builder(nb::class_<Bound>& bound, Builder builder) {
          }, nb::arg("source"), nb::arg("sink"), nb::arg("options"))
         .def("set", [=](Bound& self, const std::string& filter, const std::string& setting, nb::handle value) {
             builder(self).set(filter, setting, setting_of(value));
-        }, nb::arg("filter"), nb::arg("setting"), nb::arg("value"), nb::sig("def set(self, filter: str, setting: str, value: bool | int | float | str) -> None"))
-        .def("check", [=](Bound& self) { return builder(self).check(); })
-        .def("description", [=](Bound& self) { return object_of(builder(self).description()); });
+        }, nb::arg("filter"), nb::arg("setting"), nb::arg("value"), nb::sig("def set(self, filter: str, setting: str, value: bool | int | float | str) -> None"));
 }
 
 void bind_edit(nb::module_& module) {
@@ -201,6 +198,8 @@ void bind_stream_graph(nb::module_& module) {
             if (kind.site != nullptr) self.sites.push_back(kind.site);
             return add(self.graph, name, kind, options);
         }, nb::arg("name"), nb::arg("kind"), nb::arg("options"), nb::sig("def add(self, name: str, kind: FilterKind, options: dict) -> Any"))
+        .def("check", [](PythonGraph& self) { return self.graph.check(); })
+        .def("description", [](PythonGraph& self) { return object_of(self.graph.description()); })
         .def("save", [](PythonGraph& self, const std::string& path) { save_graph(path, self.graph.description()); }, nb::arg("path"))
         .def("drawing", [](PythonGraph& self) { return drawing_of(self.graph.description()); });
     bind_builder(graph, [](PythonGraph& self) -> GraphBuilder& { return self.graph; });

@@ -3,7 +3,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "stream_graph.hpp"

@@ -137,12 +137,7 @@ void bind_stream_run(nb::module_& module, nb::class_<PythonGraph>& graph) {
         .def("report", [](PythonRun& self) { return without_interpreter([&] { return self.run().report(); }); })
         .def("name", [](PythonRun& self) { return self.run().name(); })
         .def("save", [](PythonRun& self, const std::string& path) { without_interpreter([&] { self.run().save(path); }); }, nb::arg("path"))
-        .def("drawing", [](PythonRun& self) {
-            return without_interpreter([&] {
-                const auto figures = self.run().statistics();
-                return drawing_of(self.run().description(), &figures);
-            });
-        });
+        .def("drawing", [](PythonRun& self) { return without_interpreter([&] { return self.run().drawing(); }); });
     graph.def("start", &start, nb::arg("machine"), nb::arg("name"), nb::sig("def start(self, machine: Machine, name: str) -> StreamRun"));
 }
 

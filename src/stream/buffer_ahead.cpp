@@ -24,7 +24,7 @@ void BufferAhead::took_long(const Block& next) noexcept {
         if (held_ != 0) --held_;
         else counts_ = timing_ = true;
     }
-    if (on_) fetch(next);
+    if (ways_.on()) fetch(next);
     else prefetch_read(&next);
 }
 
@@ -38,20 +38,9 @@ void BufferAhead::end() noexcept {
     ticks_ += Clock::ticks() - began_;
     if (++firings_ < window) return;
     firings_ = 0;
-    const std::size_t way = on_ ? 1 : 0;
-    times_[way][taken_[way]++] = std::exchange(ticks_, 0);
-    if (taken_[0] == samples && taken_[1] == samples) decide();
-    else on_ = taken_[1] <= taken_[0];
-}
-
-void BufferAhead::decide() noexcept {
-    for (auto& times : times_) std::nth_element(times.begin(), times.begin() + samples / 2, times.end());
-    const auto without = times_[0][samples / 2];
-    const auto with = times_[1][samples / 2];
-    on_ = with < without - without / 20;
+    if (!ways_.add(std::exchange(ticks_, 0))) return;
     held_ = hold;
     timing_ = false;
-    taken_ = {};
 }
 
 }  // namespace penstock::streaming

@@ -5,13 +5,13 @@
 // first lines have been read. `./bench matrix-add` prints what it gains.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "penstock/buffer.hpp"
 #include "penstock/options.hpp"
 #include "penstock/relax.hpp"
+#include "task/two_ways.hpp"
 
 namespace penstock::streaming {
 
@@ -21,10 +21,9 @@ class BufferAhead {
     static constexpr std::size_t least_bytes = 512;  ///< of shorter buffers only the header is fetched
     static constexpr std::size_t most_bytes = 1024;  ///< about as many lines as a processor fetches at once
     static constexpr std::uint32_t window = 16;      ///< firings timed together
-    static constexpr std::uint32_t samples = 5;      ///< windows of each way before a decision
     static constexpr std::uint32_t hold = 2560;      ///< firings that a decision lasts
 
-    explicit BufferAhead(Prefetch mode) noexcept : mode_(mode), on_(mode != Prefetch::never) {}
+    explicit BufferAhead(Prefetch mode) noexcept : mode_(mode) { ways_.restart(mode != Prefetch::never); }
 
     /// The firing has taken `taken`, and `next` waits behind it.
     void took(const Block& taken, const Block& next) noexcept {
@@ -39,18 +38,15 @@ class BufferAhead {
 
   private:
     void took_long(const Block& next) noexcept;
-    void decide() noexcept;
 
     Prefetch mode_;
-    bool on_;
+    TwoWays ways_;
     bool timing_ = false;
     bool counts_ = false;  ///< the firing under way took a buffer behind which another waited
     std::uint32_t held_ = 0;     ///< firings for which the decision still holds
     std::uint32_t firings_ = 0;  ///< in this window
     std::uint64_t began_ = 0;    ///< tick
     std::uint64_t ticks_ = 0;    ///< of this window
-    std::array<std::uint32_t, 2> taken_{};  ///< windows without, and with
-    std::array<std::array<std::uint64_t, samples>, 2> times_{};
 };
 
 }  // namespace penstock::streaming

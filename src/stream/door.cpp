@@ -222,9 +222,8 @@ std::string Door::answer_to(std::string_view line) {
 }
 
 std::string Door::graph() {
-    const std::lock_guard lock(run_.core.structure);  // no edit between the two
-    const auto figures = run_.statistics();
-    auto text = json_of(run_.description(false), &figures);
+    const auto seen = run_.seen();
+    const auto text = json_of(seen.graph, &seen.figures);
     return "{\"name\":" + json_text(name_) + ",\"process\":" + std::to_string(process_) + "," + text.substr(1);
 }
 

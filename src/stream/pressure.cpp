@@ -58,9 +58,10 @@ bool works(const Station& station) {
 
 /// Where it matters to nobody how many copies there are: not where keys, turns or all copies decide who gets a buffer, nor where a firing
 /// needs buffers of several streams that belong together.
-bool Pressure::governs(const Model& model, const FilterModel& filter) const {
+bool Pressure::governs(const FilterModel& filter) const {
     if (filter.options.copies != FilterOptions::automatic || run_.core.machine().targets() == 0) return false;
     if (run_.core.isolated() != nullptr) return false;  // one for each worker: a copy that went would take its process's object with it
+    const Model& model = run_.model;
     if (model.place(filter, 0) >= 0) return false;
     if (cycles_of(model)[static_cast<std::size_t>(&filter - model.filters.data())] != 0) return false;
     int into = 0;
@@ -75,7 +76,7 @@ bool Pressure::governs(const Model& model, const FilterModel& filter) const {
 void Pressure::begin() {
     std::map<std::uint64_t, Watched> watched;
     for (const auto& filter : run_.model.filters) {
-        if (!governs(run_.model, filter)) continue;
+        if (!governs(filter)) continue;
         const auto before = watched_.find(filter.id);
         watched.emplace(filter.id, before != watched_.end() ? before->second : Watched{.patience = least_patience});
     }

@@ -46,7 +46,7 @@ class Pressure {
         bool settled = false;  ///< a copy could not be made: it stays as it is
     };
 
-    bool governs(const Model& model, const FilterModel& filter) const;
+    bool governs(const FilterModel& filter) const;
     void look();
     bool look_at(const FilterModel& filter, Seen& seen) const;
     /// Copies that it is to have.

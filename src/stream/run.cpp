@@ -114,8 +114,13 @@ GraphDescription Run::description() const { return state_->description(true); }
 std::string Run::name() const { return state_->door == nullptr ? std::string() : state_->door->name(); }
 
 void Run::save(const std::string& path) const {
-    const auto figures = statistics();
-    save_graph(path, state_->description(false), &figures);
+    const auto seen = state_->seen();
+    save_graph(path, seen.graph, &seen.figures);
+}
+
+std::string Run::drawing() const {
+    const auto seen = state_->seen();
+    return drawing_of(seen.graph, &seen.figures);
 }
 
 void Run::look_while_waiting(std::function<void()> look) { state_->core.look_while_waiting = std::move(look); }

@@ -57,6 +57,15 @@ struct RunState {
     RunStatistics statistics();
     /// The graph as it is now; see description_of().
     GraphDescription description(bool settings);
+    struct Seen {
+        GraphDescription graph;
+        RunStatistics figures;
+    };
+    /// Both, with no edit between the two.
+    Seen seen() {
+        const std::lock_guard lock(core.structure);
+        return {description(false), statistics()};
+    }
 
     std::unique_ptr<Door> door{};  ///< last, because it uses the others
 };

@@ -59,7 +59,7 @@ std::size_t Prefetcher::consider(const Entry& entry, const TaskPayload& payload,
             const auto count = entry.describe(arguments, blocks.data());
             end_window(trial, worth_a_look(blocks.data(), count) ? shape_of(blocks.data(), count) : 0);
         }
-        if (!trial.on) return 0;
+        if (!trial.ways.on()) return 0;
     }
     const auto count = entry.describe(arguments, blocks.data());
     std::size_t bytes = 0;
@@ -70,13 +70,14 @@ std::size_t Prefetcher::consider(const Entry& entry, const TaskPayload& payload,
 void Prefetcher::end_window(Trial& trial, std::uint32_t shape) noexcept {
     trial.count = 0;
     if (shape == 0) {  // too small to be worth a look: off, and asked again after as long as a decision holds
-        trial.on = false;
+        trial.ways.restart(false);
         trial.shape = 0;
         return;
     }
     const auto now = Clock::ticks();
     if (shape != trial.shape) {
-        trial = Trial{.entry = trial.entry, .shape = shape, .on = true, .begin = now, .breaks = breaks_};
+        trial = Trial{.entry = trial.entry, .shape = shape, .begin = now, .breaks = breaks_};
+        trial.ways.restart(true);
         return;
     }
     const bool whole = trial.breaks == breaks_;
@@ -86,32 +87,21 @@ void Prefetcher::end_window(Trial& trial, std::uint32_t shape) noexcept {
     if (trial.holding) {
         if (--trial.windows == 0) {
             trial.holding = false;
-            trial.taken = {};
             trial.broken = 0;
-            trial.on = true;
+            trial.ways.restart(true);
         }
         return;
     }
     if (!whole) {
         // Tasks that never run back to back are not waited for by anybody: leave them alone for a while.
-        if (++trial.broken > 8 * samples) {
-            trial.on = false;
+        if (++trial.broken > 8 * TwoWays::samples) {
+            trial.ways.restart(false);
             trial.holding = true;
             trial.windows = hold;
         }
         return;
     }
-    const std::size_t way = trial.on ? 1 : 0;
-    trial.times[way][trial.taken[way]++] = time;
-    if (trial.taken[0] == samples && trial.taken[1] == samples) decide(trial);
-    else trial.on = trial.taken[1] <= trial.taken[0];
-}
-
-void Prefetcher::decide(Trial& trial) noexcept {
-    for (auto& times : trial.times) std::nth_element(times.begin(), times.begin() + samples / 2, times.end());
-    const auto without = trial.times[0][samples / 2];
-    const auto with = trial.times[1][samples / 2];
-    trial.on = with < without - without / 20;
+    if (!trial.ways.add(time)) return;
     trial.holding = true;
     trial.windows = hold;
 }

@@ -13,13 +13,13 @@
 
 #include "penstock/entry.hpp"
 #include "penstock/options.hpp"
+#include "task/two_ways.hpp"
 
 namespace penstock {
 
 class Prefetcher {
   public:
     static constexpr std::uint32_t window = 16;          ///< tasks timed together
-    static constexpr std::uint32_t samples = 5;          ///< windows of each way before a decision
     static constexpr std::uint32_t hold = 160;           ///< windows that a decision lasts
     static constexpr std::size_t most_bytes = 64 * 1024;  ///< fetched ahead for one task
     static constexpr std::size_t least_bytes = 512;      ///< smaller arguments are not worth a look
@@ -47,17 +47,14 @@ class Prefetcher {
         std::uint32_t count = 0;    ///< tasks in this window
         std::uint32_t windows = 0;  ///< while measuring: windows so far; while holding: windows left
         std::uint32_t broken = 0;   ///< windows in a row that said nothing
-        bool on = false;
         bool holding = false;
         std::uint64_t begin = 0;
         std::uint64_t breaks = 0;
-        std::array<std::uint32_t, 2> taken{};
-        std::array<std::array<std::uint64_t, samples>, 2> times{};
+        TwoWays ways{};
     };
 
     std::size_t consider(const Entry& entry, const TaskPayload& payload, std::byte* extension) noexcept;
     void end_window(Trial& trial, std::uint32_t shape) noexcept;
-    static void decide(Trial& trial) noexcept;
 
     Prefetch mode_;
     std::uint32_t last_entry_ = 0;

@@ -60,7 +60,7 @@ TEST(Hostile, repetitions_of_repetitions_end_at_the_limit) {
                    {.limits = {.components = 100}});
     std::string groups = "<group name=\"g0\"><component name=\"a\" class=\"pass\"/></group>";
     for (int i = 1; i < 40; ++i)
-        groups += "<group name=\"g" + std::to_string(i) + "\">" + repeated("<use name=\"u\" group=\"g" + std::to_string(i - 1) + "\"/>", 1) +
+        groups += "<group name=\"g" + std::to_string(i) + "\">" + "<use name=\"u\" group=\"g" + std::to_string(i - 1) + "\"/>" +
                   "<use name=\"v\" group=\"g" + std::to_string(i - 1) + "\"/></group>";
     expect_refused(application(groups + "<use name=\"all\" group=\"g39\"/>"), "there are more than 10000 parts", options);
     expect_refused(application("<group name=\"g\"><use name=\"again\" group=\"g\"/></group><use name=\"all\" group=\"g\"/>"), "contains itself");

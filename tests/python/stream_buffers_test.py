@@ -1,6 +1,5 @@
 """Arrays over buffers, their tags, and how the program reads and writes them."""
 
-import ctypes
 import gc
 
 import numpy as np
