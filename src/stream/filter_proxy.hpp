@@ -94,6 +94,8 @@ class FilterProxy {
         std::uint64_t capacity = 0;
     };
 
+    /// Of what a worker process says that cannot be.
+    [[noreturn]] static void refuse_nonsense();
     void make_room(Area& area, std::uint64_t bytes);
     std::uint32_t lend(Block* block, Inlet* inlet);
     Block* take_slot(std::uint32_t slot);
