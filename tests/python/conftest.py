@@ -100,6 +100,13 @@ def machine():
         yield made
 
 
+@pytest.fixture(scope="module")
+def shared():
+    """One machine for most tests of a file, so that its workers start once."""
+    with ps.Machine(targets=1) as made:
+        yield made
+
+
 @pytest.fixture
 def both():
     with ps.Machine(targets=2) as made:

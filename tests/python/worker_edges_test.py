@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import gc
 import os
-import sys
 import threading
 import time
 import weakref
@@ -13,21 +12,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-
-
-@pytest.fixture(scope="module")
-def shared():
-    with ps.Machine(targets=1) as made:
-        yield made
-
-
-def fails(x):
-    raise ValueError(x)
-
-
-def pass_gate(gate):
-    while not gate[0]:
-        time.sleep(0.001)
+from worker_parts import fails, pass_gate
 
 
 class Gate:
