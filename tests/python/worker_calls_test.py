@@ -1,6 +1,7 @@
 """Python bodies among others: order, options, handles and call-backs."""
 
 import os
+import sys
 import threading
 import time
 

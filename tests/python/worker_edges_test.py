@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 import os
+import sys
 import threading
 import time
 import weakref
