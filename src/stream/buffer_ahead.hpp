@@ -39,9 +39,9 @@ class BufferAhead {
   private:
     void took_long(const Block& next) noexcept;
 
+    bool timing_ = false;
     Prefetch mode_;
     TwoWays ways_;
-    bool timing_ = false;
     bool counts_ = false;  ///< the firing under way took a buffer behind which another waited
     std::uint32_t held_ = 0;     ///< firings for which the decision still holds
     std::uint32_t firings_ = 0;  ///< in this window

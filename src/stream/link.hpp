@@ -24,6 +24,7 @@ struct alignas(128) Link {
     Station* sink = nullptr;           ///< that of `to`, whose line the producer need not touch
     Outlet* from = nullptr;
     Inlet* to = nullptr;
+    bool local = false;                ///< one target's thread runs both ends
     std::uint64_t stream = 0;          ///< its number in the model
     std::atomic<std::uint64_t> capacity{0};  ///< buffers. The producer's, where it is automatic
     std::uint64_t most_capacity = 0;   ///< where it is automatic, else 0
@@ -33,7 +34,6 @@ struct alignas(128) Link {
     std::uint64_t free_of_bytes = 1;
     std::atomic<std::uint64_t> queue_limit{0};  ///< of the sink's whole queue, for links that drop the oldest. Changed at the source,
     std::atomic<WhenStreamFull> when_full{WhenStreamFull::wait};  ///< and this too, while the sink fires
-    bool local = false;     ///< one target's thread runs both ends
     bool feedback = false;
     bool enters_loop = false;  ///< from outside the cycle
     Loop* loop = nullptr;   ///< the cycle that the sink is in, or null

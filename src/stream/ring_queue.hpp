@@ -48,11 +48,11 @@ class RingQueue {
         last_ = count;
     }
 
-    std::unique_ptr<T[]> slots_;
-    std::size_t capacity_ = 0;
-    std::size_t mask_ = 0;
     std::size_t first_ = 0;
     std::size_t last_ = 0;
+    std::size_t mask_ = 0;
+    std::unique_ptr<T[]> slots_;
+    std::size_t capacity_ = 0;
 };
 
 }  // namespace penstock::streaming

@@ -27,14 +27,6 @@ void Server::enqueue(Station& station) {
     local_.push(&station);
 }
 
-bool Server::hand_over(Link& link, Block* block) noexcept {
-    if (handed_ != nullptr) return false;
-    if (!(link.local ? link.sink->expect_buffer() : claim(link))) return false;
-    handed_by_ = &link;
-    handed_ = block;
-    return true;
-}
-
 /// Takes the turn of a sink without a place, if that waits for a buffer and for nothing else.
 bool Server::claim(Link& link) noexcept {
     constexpr std::uint32_t long_ago = 64;  // the sink was long: not asked again before so many buffers

@@ -9,13 +9,11 @@
 #include <vector>
 
 #include "stream/ring_queue.hpp"
+#include "stream/station.hpp"
 
 namespace penstock::streaming {
 
 class RunCore;
-class Station;
-struct Block;
-struct Link;
 
 class Server {
   public:
@@ -39,7 +37,12 @@ class Server {
     /// The station will fire with this buffer when the firing under way has ended, before anything else: a fused stream. Not inside that
     /// firing: calls nested so deep outrun the processor's memory of return addresses (`./bench hop`: 50 ns a hop, not 15). False when
     /// something forbids it. A sink without a place must be short, or others could run it meanwhile.
-    bool hand_over(Link& link, Block* block) noexcept;
+    bool hand_over(Link& link, Block* block) noexcept {
+        if (handed_ != nullptr || !(link.local ? link.sink->expect_buffer() : claim(link))) return false;
+        handed_by_ = &link;
+        handed_ = block;
+        return true;
+    }
     void run_handed_over();
 
     /// Runs what there is for this thread alone.

@@ -21,8 +21,8 @@ constexpr std::uint32_t firings_a_sample = 64;
 
 Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter, const FilterKind& kind,
                  const FilterOptions& options)
-    : run_(run), external(kind.external), on_failure(options.on_failure), born(Clock::ticks()), filter_(std::move(filter)), on_any_input_(kind.on_any_input),
-      bounded_pools_(options.pool != 0), ahead_(run.machine().options().prefetch), name_(std::move(name)), copy_(copy),
+    : filter_(std::move(filter)), ahead_(run.machine().options().prefetch), run_(run), external(kind.external), on_failure(options.on_failure),
+      born(Clock::ticks()), on_any_input_(kind.on_any_input), bounded_pools_(options.pool != 0), name_(std::move(name)), copy_(copy),
       filter_id_(filter_id) {
     visit.kind = MailKind::visit;
     nudge.kind = MailKind::nudge;
@@ -163,43 +163,7 @@ bool Station::gives_way() noexcept {
     return behind && gave_way_ % most_in_a_row != 0;
 }
 
-void Station::fire_with(Link& link, Block* block) {
-    Inlet& inlet = *link.to;
-    inlet.hand = block;
-    tally(link.buffers_through);
-    tally(link.bytes_through, block->bytes);
-    fire();
-    if (inlet.hand != nullptr) [[unlikely]] {  // it threw before it read
-        tally(dropped);
-        give_back(std::exchange(inlet.hand, nullptr));
-    }
-    bool plain = !over_ && !stopping && !held && events_.empty() && !spreading && inlet.queue.empty();
-    for (const auto& outlet : outlets) plain = plain && outlet->pending.empty() && !outlet->closing;
-    if (plain) {
-        turn_to(Doing::waits_for_input);
-        waits_plainly_ = true;
-    }
-    if (link.local) {
-        if (!plain) home()->enqueue(*this);
-    } else if (!plain || !rest()) {  // once at rest it may be another thread's
-        Server::current->keep(*this);
-    }
-}
-
-/// What it does from now on; how long it did what it did before is added up.
-void Station::turn_to(Doing what) {
-    if (timed_) {
-        const auto now = Clock::ticks();
-        if (since_ != 0) tally(ticks_in_[static_cast<std::size_t>(doing.load(std::memory_order_relaxed))], now - since_);
-        since_ = now;
-        if (run_.machine().timeline_recorded()) [[unlikely]] until_sample_ = 1;
-    }
-    doing.store(what, std::memory_order_release);  // who sees that it has ended sees the filter's last state
-}
-
-void Station::note_ready() { tally(ticks_ready, Clock::ticks() - std::exchange(ready_at, 0)); }
-
-void Station::fire() {
+[[gnu::always_inline]] inline void Station::fire() {
     turn_to(Doing::firing);
     if (proxy != nullptr) [[unlikely]] return proxy->send(Job::fire);
     const std::uint64_t begin = --until_sample_ == 0 ? Clock::ticks() : 0;
@@ -224,6 +188,39 @@ void Station::fire() {
     if (spreading) [[unlikely]] leave_task();
     else if (loop_tokens_ != 0) [[unlikely]] leave_loop();
 }
+
+void Station::fire_with(Link& link, Block* block) {
+    Inlet& inlet = *link.to;
+    inlet.hand = block;
+    tally(link.buffers_through);
+    tally(link.bytes_through, block->bytes);
+    fire();
+    if (inlet.hand != nullptr) [[unlikely]] {  // it threw before it read
+        tally(dropped);
+        give_back(std::exchange(inlet.hand, nullptr));
+    }
+    bool plain = !over_ && !stopping && !held && events_.empty() && !spreading && inlet.queue.empty();
+    for (const auto& outlet : outlets) plain = plain && outlet->pending.empty() && !outlet->closing;
+    if (plain) {
+        turn_to(Doing::waits_for_input);
+        waits_plainly_ = true;
+    }
+    if (link.local) {
+        if (!plain) home()->enqueue(*this);
+    } else if (!plain || !rest()) {  // once at rest it may be another thread's
+        Server::current->keep(*this);
+    }
+}
+
+/// How long it did what it did until now.
+void Station::add_up_time() {
+    const auto now = Clock::ticks();
+    if (since_ != 0) tally(ticks_in_[static_cast<std::size_t>(doing.load(std::memory_order_relaxed))], now - since_);
+    since_ = now;
+    if (run_.machine().timeline_recorded()) [[unlikely]] until_sample_ = 1;
+}
+
+void Station::note_ready() { tally(ticks_ready, Clock::ticks() - std::exchange(ready_at, 0)); }
 
 /// What was read stays in the cycle until what was written has gone: else a cycle would end while its last buffer is held back.
 void Station::leave_loop() {

@@ -25,6 +25,7 @@
 #include "stream/link.hpp"
 #include "stream/pool.hpp"
 #include "stream/ring_queue.hpp"
+#include "stream/tally.hpp"
 
 namespace penstock::streaming {
 
@@ -39,11 +40,15 @@ struct Waiting {
     Link* link = nullptr;
 };
 
-struct Inlet {
+/// What each firing touches comes first, here and in what follows: a chain of filters that do little costs what its lines do that
+/// have left the first-level cache when its turn comes again (`./bench hop`).
+struct alignas(64) Inlet {
     Station* station = nullptr;
-    InputPort* port = nullptr;
-    RingQueue<Waiting> queue;
     Block* hand = nullptr;            ///< handed over by the firing before this one
+    std::atomic<std::uint64_t> read{0};
+    std::atomic<std::uint64_t> read_bytes{0};
+    RingQueue<Waiting> queue;
+    InputPort* port = nullptr;
     std::uint32_t open_links = 0;
     std::uint32_t index = 0;
     bool connected = false;
@@ -51,8 +56,6 @@ struct Inlet {
     bool ordered = false;
     std::vector<Waiting> early;       ///< where order is restored: arrived before their turn
     std::vector<Mail*> strays;        ///< overtook an older mail of their link on the way here
-    std::atomic<std::uint64_t> read{0};
-    std::atomic<std::uint64_t> read_bytes{0};
     std::atomic<std::uint64_t> waiting{0};  ///< queue.size(), for other threads
 };
 
@@ -65,20 +68,21 @@ struct Branch {
     std::uint64_t random = 0x9E3779B97F4A7C15u;
 };
 
-struct Outlet {
+struct alignas(64) Outlet {
     Station* station = nullptr;
-    OutputPort* port = nullptr;
-    Pool* pool = nullptr;
-    std::vector<Branch> branches;
     Link* fused = nullptr;      ///< the only sink, which the same thread runs, and which may fire inside the writer's firing
-    RingQueue<Block*> pending;  ///< written, and no sink has room
-    std::uint32_t index = 0;
-    bool closed = false;
-    bool order_matters = false;  ///< several copies write here, and their order is restored further down
-    std::uint32_t written_in_firing = 0;
     std::uint64_t next_order = 0;
     std::atomic<std::uint64_t> written{0};
     std::atomic<std::uint64_t> written_bytes{0};
+    bool closed = false;
+    bool closing = false;        ///< takes no more; the end follows when what is held back has gone
+    bool order_matters = false;  ///< several copies write here, and their order is restored further down
+    std::uint32_t written_in_firing = 0;
+    RingQueue<Block*> pending;   ///< written, and no sink has room
+    Pool* pool = nullptr;
+    OutputPort* port = nullptr;
+    std::vector<Branch> branches;
+    std::uint32_t index = 0;
     std::atomic<std::uint64_t> held_back{0};  ///< pending.size(), for other threads
 
     Outlet() = default;
@@ -93,7 +97,6 @@ struct Outlet {
     void close();
     /// Takes no more from now on; the end follows when what is held back has gone.
     void close_when_empty();
-    bool closing = false;
     /// The same to one sink.
     void close_link(Link& link);
 
@@ -128,7 +131,39 @@ struct EventMail : Mail {
 /// What a station can do now.
 enum class Doing : std::uint8_t { nothing, firing, waits_for_input, waits_for_output, waits_for_pool, waits_for_tasks, held, ended };
 
-class Station {
+class alignas(64) Station {
+    // What each firing touches, in as few lines as it fits in.
+    std::shared_ptr<AnyFilter> filter_;
+
+  public:
+    std::vector<std::unique_ptr<Inlet>> inlets;
+    std::vector<std::unique_ptr<Outlet>> outlets;
+    std::unique_ptr<FilterProxy> proxy;  ///< of a filter that lives in a worker process (filter_proxy.hpp); null: the filter itself is called
+    Loop* loop = nullptr;
+    std::atomic<std::uint64_t> firings{0};
+
+  private:
+    std::uint64_t since_ = 0;  ///< tick at which what it does now began
+    std::uint32_t taken_in_firing_ = 0;
+    std::uint32_t until_sample_ = 1;
+    std::uint32_t loop_tokens_ = 0;  ///< to be given back when what the firing wrote has gone
+    bool waits_plainly_ = false;     ///< for input, and for nothing else: it can fire as soon as there is some
+    bool over_ = false;              ///< the filter said that it has ended
+    bool timed_ = false;             ///< its firings are long enough for two looks at the clock
+
+  public:
+    std::atomic<Doing> doing{Doing::nothing};
+    std::atomic<bool> several_copies{false};  ///< written between its firings
+    bool held = false;                        ///< neither fires nor sends
+    bool stopping = false;
+    bool spreading = false;  ///< a firing goes on as tasks (spread.cpp): from the first of them until tasks_done has arrived
+
+  private:
+    alignas(64) std::deque<EventMail*> events_;
+    std::uint64_t first_order_ = 0;
+    Tags first_tags_{};
+    BufferAhead ahead_;
+
   public:
     Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter, const FilterKind& kind,
             const FilterOptions& options);
@@ -198,8 +233,6 @@ class Station {
     /// Others would fire behind it if they had not fallen behind: they come first, until nothing waits between them and it can hand over again.
     bool gives_way() noexcept;
 
-    std::vector<std::unique_ptr<Inlet>> inlets;
-    std::vector<std::unique_ptr<Outlet>> outlets;
     alignas(64) MailBox<> box;
     // A box that is not at rest has one turn, which is somewhere: in a queue of ready stations, with a thread that runs the station, or, when
     // the station has got a home meanwhile, on its way there as a visit.
@@ -210,20 +243,15 @@ class Station {
     Errand stop_mail;             ///< "end without firing again"
     std::atomic<bool> stop_sent{false};
     bool queued = false;          ///< home's thread: in its list
-    bool held = false;            ///< neither fires nor sends
     std::atomic<bool> retired{false};  ///< taken out by an edit: gets no more events
-    bool stopping = false;
     bool unborn = false;          ///< an edit still wires it (under the run's `structure`)
     bool moving = false;          ///< goes to next_home as soon as whoever runs it lets go of it
     bool moved = false;           ///< old homes may still have it in their lists
     Server* next_home = nullptr;
-    Loop* loop = nullptr;
     OnFailure on_failure = OnFailure::stop;
 
     // ---- for any thread ----
     const std::uint64_t born;  ///< tick
-    std::atomic<Doing> doing{Doing::nothing};
-    std::atomic<std::uint64_t> firings{0};
     std::atomic<std::uint64_t> failures{0};
     std::atomic<std::uint64_t> dropped{0};       ///< buffers that nobody read
     std::atomic<std::uint64_t> service_ticks{0}; ///< of sampled firings
@@ -235,7 +263,6 @@ class Station {
 
     // ---- a firing that goes on as tasks (spread.cpp) ----
     std::atomic<std::uint32_t> tasks_left{0};  ///< the firing itself counts as one until it returns
-    bool spreading = false;                    ///< from the first task of a firing until tasks_done has arrived
     Mail tasks_done{};                         ///< sent once for each such firing, by whoever was the last
     std::vector<std::shared_ptr<void>> kept;   ///< until then
     std::mutex task_failure_lock;
@@ -243,16 +270,33 @@ class Station {
     void leave_task();
     void note_task_failure(std::exception_ptr cause);
 
-    // ---- a filter that lives in a worker process (filter_proxy.hpp) ----
-    std::unique_ptr<FilterProxy> proxy;          ///< null: the filter itself is called
+    // ---- a filter that lives in a worker process ----
     std::atomic<std::uint64_t> lost{0};          ///< buffers that went with a worker
     std::atomic<std::uint64_t> made_again{0};    ///< times that the filter's object did
 
     // ---- for the ports, during a firing ----
-    Block* take(Inlet& inlet);
-    void label(Outlet& outlet, Block& block);
-    void note_taken(Inlet& inlet, const Block& block);
-    std::atomic<bool> several_copies{false};  ///< written between its firings
+    Block* take(Inlet& inlet) {
+        if (inlet.hand == nullptr) return take_from_queue(inlet);
+        Block* const block = std::exchange(inlet.hand, nullptr);
+        note_taken(inlet, *block);
+        return block;
+    }
+    void note_taken(Inlet& inlet, const Block& block) {
+        tally(inlet.read);
+        tally(inlet.read_bytes, block.bytes);
+        if (taken_in_firing_++ != 0) return;
+        first_tags_ = block.tags;
+        first_order_ = block.order;
+    }
+    /// Numbers what is written, and gives it the tags of what was read first where it has none.
+    void label(Outlet& outlet, Block& block) {
+        const auto number = outlet.next_order++;
+        block.written = number;
+        block.order = several_copies ? first_order_ : number;
+        if (block.tagged) return;
+        if (taken_in_firing_ != 0) block.tags = first_tags_;
+        else block.tags.sequence = number;
+    }
     bool has_bounded_pools() const noexcept { return bounded_pools_; }
 
   private:
@@ -262,9 +306,15 @@ class Station {
     Next next();
     bool inputs_ready() const noexcept;
     bool inputs_over() const noexcept;
+    Block* take_from_queue(Inlet& inlet);
     void fire();
     void start();
-    void turn_to(Doing what);
+    /// What it does from now on.
+    void turn_to(Doing what) {
+        if (timed_) [[unlikely]] add_up_time();
+        doing.store(what, std::memory_order_release);  // who sees that it has ended sees the filter's last state
+    }
+    void add_up_time();
     void complete_spread();
     void leave_loop();
     void complete_job();
@@ -287,28 +337,16 @@ class Station {
     void sample_end(std::uint64_t begin);
     void record_firing(std::uint64_t begin, std::uint64_t end);
 
-    std::shared_ptr<AnyFilter> filter_;
     bool on_any_input_;
     bool bounded_pools_;
     bool started_ = false;
     bool finished_ = false;  ///< finish() has been called
     bool ended_ = false;
     bool source_ = false;
-    bool over_ = false;      ///< the filter said that it has ended
-    bool timed_ = false;          ///< its firings are long enough for two looks at the clock
-    std::uint64_t since_ = 0;     ///< tick at which what it does now began
     std::array<std::atomic<std::uint64_t>, 8> ticks_in_{};
-    std::uint32_t loop_tokens_ = 0;  ///< to be given back when what the firing wrote has gone
-    bool waits_plainly_ = false;  ///< for input, and for nothing else: it can fire as soon as there is some
-    BufferAhead ahead_;
-    std::uint32_t taken_in_firing_ = 0;
-    std::uint32_t until_sample_ = 1;
     std::uint32_t timeline_id_ = 0;  ///< of the filter's name, once a firing was recorded
     int burst_ = 1;
     int gave_way_ = 0;  ///< in a row
-    Tags first_tags_{};
-    std::uint64_t first_order_ = 0;
-    std::deque<EventMail*> events_;
     std::vector<Errand*> postponed_;  ///< came while a worker was at a firing
     std::string name_;
     int copy_;

@@ -180,12 +180,7 @@ void Station::drop(Inlet& inlet, Waiting waiting) {
     else release(inlet, waiting);
 }
 
-Block* Station::take(Inlet& inlet) {
-    if (inlet.hand != nullptr) {
-        Block* const block = std::exchange(inlet.hand, nullptr);
-        note_taken(inlet, *block);
-        return block;
-    }
+Block* Station::take_from_queue(Inlet& inlet) {
     if (inlet.queue.empty()) return nullptr;
     const Waiting waiting = inlet.queue.pop();
     inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
@@ -194,23 +189,6 @@ Block* Station::take(Inlet& inlet) {
     credit(inlet, waiting.link, block->bytes);
     if (!inlet.queue.empty()) ahead_.took(*block, *inlet.queue.front().block);
     return block;
-}
-
-void Station::note_taken(Inlet& inlet, const Block& block) {
-    tally(inlet.read);
-    tally(inlet.read_bytes, block.bytes);
-    if (taken_in_firing_++ != 0) return;
-    first_tags_ = block.tags;
-    first_order_ = block.order;
-}
-
-void Station::label(Outlet& outlet, Block& block) {
-    const auto number = outlet.next_order++;
-    block.written = number;
-    block.order = several_copies ? first_order_ : number;
-    if (block.tagged) return;
-    if (taken_in_firing_ != 0) block.tags = first_tags_;
-    else block.tags.sequence = number;
 }
 
 void Station::discard_waiting() {
