@@ -92,9 +92,15 @@ class Application {
     ApplicationRun start(Machine& machine, const RunOptions& options = {}) const;
 
   private:
+    friend class ApplicationBuilder;
+    friend std::string drawing_of(const Application& application);
     explicit Application(std::shared_ptr<const language::Plan> plan);
     std::shared_ptr<const language::Plan> plan_;
 };
+
+/// The application in the language of graphviz (`dot -Tsvg`): groups as boxes around their components, options as boxes too, dashed when they are off
+/// in the beginning, with the events that switch them; copies and targets at each component.
+std::string drawing_of(const Application& application);
 
 /// Everything that is wrong with an application, errors and warnings, by place; empty when all is well. Throws SystemError.
 std::vector<Finding> check_application(const std::string& path, const ApplicationOptions& options = {});

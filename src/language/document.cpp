@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "language/text.hpp"
 
@@ -23,6 +24,16 @@ const Attribute* Element::attribute(std::string_view wanted) const noexcept {
 SourcePlace Element::place_of(std::string_view attribute_name) const {
     const auto* const found = attribute(attribute_name);
     return found == nullptr ? place() : SourcePlace{*file, found->at.line, found->at.column};
+}
+
+void Element::set(std::string_view attribute_name, std::string value) {
+    for (auto& each : attributes)
+        if (each.name == attribute_name) return void(each.value = std::move(value));
+    attributes.push_back({std::string(attribute_name), std::move(value), at});
+}
+
+void Element::erase(std::string_view attribute_name) {
+    std::erase_if(attributes, [&](const Attribute& each) { return each.name == attribute_name; });
 }
 
 std::string read_file(const std::string& path, std::size_t most) {
@@ -86,10 +97,15 @@ class Reader {
             if (!names.insert(attribute.name()).second) say(spot, "the attribute " + in_quotes(attribute.name()) + " is given twice");
             made.attributes.push_back({attribute.name(), attribute.value(), spot});
         }
+        std::vector<std::string> comments;
         for (const auto& child : node.children()) {
-            if (child.type() == pugi::node_element) made.children.push_back(element(child));
+            if (child.type() == pugi::node_element) {
+                made.children.push_back(element(child));
+                made.children.back().comments = std::exchange(comments, {});
+            } else if (child.type() == pugi::node_comment) comments.emplace_back(child.value());
             else say(made.at, "<" + made.name + "> contains text: the language has attributes and elements only");
         }
+        made.last_comments = std::move(comments);
         return made;
     }
     void say(Spot spot, std::string message) { findings_.push_back({Finding::Kind::error, {file_, spot.line, spot.column}, std::move(message)}); }
@@ -104,7 +120,8 @@ class Reader {
 
 }  // namespace
 
-std::unique_ptr<Document> read_document(std::string text, const std::string& file, const ApplicationLimits& limits, std::vector<Finding>& findings) {
+std::unique_ptr<Document> read_document(std::string text, const std::string& file, const ApplicationLimits& limits, std::vector<Finding>& findings,
+                                        Comments comments) {
     if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
     auto document = std::make_unique<Document>();
     document->file = file;
@@ -114,7 +131,7 @@ std::unique_ptr<Document> read_document(std::string text, const std::string& fil
         return nullptr;
     }
     pugi::xml_document parsed;
-    const auto result = parsed.load_buffer(text.data(), text.size(), pugi::parse_escapes | pugi::parse_wconv_attribute, pugi::encoding_utf8);
+    const auto result = parsed.load_buffer(text.data(), text.size(), pugi::parse_escapes | pugi::parse_wconv_attribute | (comments == Comments::kept ? pugi::parse_comments : 0u), pugi::encoding_utf8);
     if (!result) {
         reader.say(reader.spot(static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, result.offset))),
                    std::string("this is not well-formed XML: ") + result.description());
@@ -129,12 +146,14 @@ std::unique_ptr<Document> read_document(std::string text, const std::string& fil
         if (other.type() == pugi::node_element)
             reader.say(reader.spot(static_cast<std::size_t>(other.offset_debug()) - 1), "a file has one outermost element, and this is a second one");
     document->root = reader.element(root);
+    for (auto before = root.previous_sibling(); before; before = before.previous_sibling())
+        if (before.type() == pugi::node_comment) document->root.comments.insert(document->root.comments.begin(), before.value());
     return document;
 }
 
 #else
 
-std::unique_ptr<Document> read_document(std::string, const std::string& file, const ApplicationLimits&, std::vector<Finding>& findings) {
+std::unique_ptr<Document> read_document(std::string, const std::string& file, const ApplicationLimits&, std::vector<Finding>& findings, Comments) {
     findings.push_back({Finding::Kind::error, {file, 1, 1}, "this Penstock was built without an XML reader: install libpugixml-dev and build it again"});
     return nullptr;
 }

@@ -26,10 +26,15 @@ struct Element {
     const std::string* file = nullptr;  ///< its name; belongs to the document
     std::vector<Attribute> attributes;
     std::vector<Element> children;
+    std::vector<std::string> comments{};      ///< before it; only where they were asked for, as these:
+    std::vector<std::string> last_comments{};  ///< behind its last child
 
     const Attribute* attribute(std::string_view wanted) const noexcept;
     SourcePlace place() const { return {*file, at.line, at.column}; }
     SourcePlace place_of(std::string_view attribute_name) const;
+    /// Gives an attribute a value; a new one becomes the last.
+    void set(std::string_view attribute_name, std::string value);
+    void erase(std::string_view attribute_name);
 };
 
 struct Document {
@@ -37,8 +42,16 @@ struct Document {
     Element root;
 };
 
+enum class Comments { dropped, kept };
+
 /// Null when it cannot be read at all; findings say why.
-std::unique_ptr<Document> read_document(std::string text, const std::string& file, const ApplicationLimits& limits, std::vector<Finding>& findings);
+std::unique_ptr<Document> read_document(std::string text, const std::string& file, const ApplicationLimits& limits, std::vector<Finding>& findings,
+                                        Comments comments = Comments::dropped);
+
+/// The document as XML, two spaces a level: the same tree gives the same bytes, and these give the same tree.
+std::string text_of(const Document& document);
+/// ` name="value"`, as it stands in a file. Throws UsageError for what XML cannot hold.
+std::string attribute_text(std::string_view name, std::string_view value);
 
 /// The content of a file. Throws SystemError; UsageError when it is larger than `most` bytes.
 std::string read_file(const std::string& path, std::size_t most);

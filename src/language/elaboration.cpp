@@ -40,6 +40,7 @@ bool Elaboration::run(const Element& root) {
     Settings given;
     for (const auto& [setting, value] : options_.settings) given.emplace_back(setting, value);
     parameters(root, given, places, scope, root.place());
+    variables_ = scope.variables;
     body(root, scope);
     timers(root, scope);
     if (too_many_) return false;
@@ -72,6 +73,18 @@ void Elaboration::take_group(const Element& group, bool of_library) {
         const auto other = at->second.element->place();
         error(group.place_of("name"), "there is a group " + in_quotes(wanted) + " already, at " + other.file + ":" + std::to_string(other.line));
     }
+}
+
+const Element* Elaboration::group(const std::string& name) const {
+    const auto found = groups_.find(name);
+    return found == groups_.end() ? nullptr : found->second.element;
+}
+
+std::vector<const Element*> Elaboration::library_groups() const {
+    std::vector<const Element*> all;
+    for (const auto& [name, each] : groups_)
+        if (each.of_library && each.used) all.push_back(each.element);
+    return all;
 }
 
 void Elaboration::include(const Element& element) {

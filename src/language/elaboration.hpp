@@ -52,6 +52,12 @@ class Elaboration {
 
     /// The whole application; false: it was given up, because it has too many parts. Documents that it includes are kept until this is destroyed.
     bool run(const Element& root);
+    /// Of the application, when it has run.
+    const Variables& variables() const noexcept { return variables_; }
+    /// A group's element; null when there is none of that name.
+    const Element* group(const std::string& name) const;
+    /// Those of included files that are used, by name.
+    std::vector<const Element*> library_groups() const;
 
   private:
     // ---- elaboration.cpp: the application, its files, its parameters ----
@@ -90,12 +96,14 @@ class Elaboration {
     void crossdep(const Element& element, const Scope& scope, std::int64_t count);
 
     // ---- elaboration_joining.cpp: when all names are known ----
+    /// Ports that a stream reaches together: one, or those of all slices, each of which gets a share.
     struct Ends {
         std::vector<std::string> ports;
         bool sliced = false;
     };
     void join(const PendingStream& stream);
-    Ends ends(const std::string& endpoint, bool output, const SourcePlace& where, int depth);
+    void join(const PendingStream& stream, const Ends& from, const Ends& to, StreamOptions options);
+    std::vector<Ends> ends(const std::string& endpoint, bool output, const SourcePlace& where, int depth);
     void add_stream(const PendingStream& stream, const std::string& from, const std::string& to, StreamOptions options);
     void rule(const PendingRule& pending);
     std::optional<std::size_t> component_for(const Element& element, std::string_view attribute, const Scope& scope);
@@ -112,6 +120,7 @@ class Elaboration {
         bool of_library = false, used = false;
     };
     Plan& plan_;
+    Variables variables_;
     const ApplicationOptions& options_;
     std::vector<Finding>& findings_;
     std::vector<std::unique_ptr<Document>> documents_;

@@ -77,7 +77,7 @@ void Elaboration::ports(const Element& owner, const Scope& scope, Instance& inst
 
 void Elaboration::use(const Element& element, const Scope& scope) {
     if (!count(element.place())) return;
-    const auto own = name(element, "name", scope);
+    const auto own = name(element, "name", scope, true);
     const auto wanted = text(element, "group", scope);
     const auto found = groups_.find(wanted);
     if (found == groups_.end()) {
@@ -143,7 +143,7 @@ void Elaboration::repeat(const Element& element, const Scope& scope) {
 
 void Elaboration::option(const Element& element, const Scope& scope) {
     if (!count(element.place())) return;
-    const auto own = name(element, "name", scope);
+    const auto own = name(element, "name", scope, true);
     constexpr std::string_view words[] = {"off", "on"};
     const bool initially = choice(element, "initially", scope, words, 0) == 1;
     if (own.empty() || !take_name(scope.prefix + own, element.place_of("name"))) return;

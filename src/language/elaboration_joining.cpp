@@ -18,7 +18,7 @@ std::vector<std::string> Elaboration::names_below(const std::string& prefix) con
     return names;
 }
 
-Elaboration::Ends Elaboration::ends(const std::string& endpoint, bool output, const SourcePlace& where, int depth) {
+std::vector<Elaboration::Ends> Elaboration::ends(const std::string& endpoint, bool output, const SourcePlace& where, int depth) {
     const auto dot = endpoint.rfind('.');
     const auto part = endpoint.substr(0, dot);
     const auto slash = part.rfind('/');
@@ -35,7 +35,7 @@ Elaboration::Ends Elaboration::ends(const std::string& endpoint, bool output, co
         const auto& ports = output ? component.of->filter.outputs : component.of->filter.inputs;
         std::vector<std::string> names;
         for (const auto& each : ports) names.push_back(each.name);
-        if (std::find(names.begin(), names.end(), port) != names.end()) return {{endpoint}, false};
+        if (std::find(names.begin(), names.end(), port) != names.end()) return {{{endpoint}, false}};
         component.doubtful = true;
         error(where, in_quotes(part) + " (class " + in_quotes(component.of->name) + ") has no " + kind + " " + in_quotes(port) +
                          (names.empty() ? ", and no " + std::string(kind) + " at all" : hint(port, names)));
@@ -44,12 +44,13 @@ Elaboration::Ends Elaboration::ends(const std::string& endpoint, bool output, co
     if (const auto found = instances_.find(part); found != instances_.end()) {
         const auto& instance = found->second;
         const auto& ports = output ? instance.outputs : instance.inputs;
-        Ends all;
-        all.sliced = instance.sliced;
+        std::vector<Ends> all;
         const auto take = [&](const std::string& inner) {
             if (depth > deepest_port) return;
-            auto more = ends(inner, output, where, depth + 1);
-            all.ports.insert(all.ports.end(), more.ports.begin(), more.ports.end());
+            for (auto& more : ends(inner, output, where, depth + 1)) {
+                if (!instance.sliced || all.empty()) all.push_back(std::move(more));
+                else all.front().ports.insert(all.front().ports.end(), more.ports.begin(), more.ports.end());
+            }
         };
         if (const auto named = ports.find(port); named != ports.end()) {
             for (const auto& inner : named->second) take(inner);
@@ -60,6 +61,7 @@ Elaboration::Ends Elaboration::ends(const std::string& endpoint, bool output, co
             for (const auto& each : ports) names.push_back(each.first);
             error(where, in_quotes(part) + " has no " + kind + " " + in_quotes(port) + hint(port, names));
         }
+        if (instance.sliced && !all.empty()) all.front().sliced = true;
         return all;
     }
     if (!unknown_.contains(part)) error(where, "there is nothing called " + in_quotes(part) + hint(part.substr(prefix.size()), names_below(prefix)));
@@ -70,20 +72,29 @@ void Elaboration::join(const PendingStream& stream) {
     const auto before = findings_.size();
     const auto from = ends(stream.from, true, stream.from_place, 0);
     const auto to = ends(stream.to, false, stream.to_place, 0);
-    if (findings_.size() != before || from.ports.empty() || to.ports.empty()) {
+    if (findings_.size() != before || from.empty() || to.empty()) {
         // What one end lacks is said once, and not again as an input to which nothing leads.
         for (const auto* side : {&from, &to})
-            for (const auto& port : side->ports) plan_.components[components_.at(port.substr(0, port.rfind('.')))].doubtful = true;
+            for (const auto& each : *side)
+                for (const auto& port : each.ports) plan_.components[components_.at(port.substr(0, port.rfind('.')))].doubtful = true;
         return;
     }
-    auto options = stream.options;
+    for (const auto& source : from)
+        for (std::size_t i = 0; i < to.size(); ++i) {
+            auto options = stream.options;
+            if (to[i].sliced && to[i].ports.size() > 1 && !(source.sliced && source.ports.size() == to[i].ports.size())) {
+                if (!stream.policy_given) options.policy = Policy::round_robin;
+                // Each of several parallel parts is a stream of its own, of which every slice gets a share.
+                if (options.name.empty()) options.name = stream.from + " to " + stream.to + (i == 0 ? "" : " " + std::to_string(i));
+            }
+            join(stream, source, to[i], options);
+        }
+}
+
+void Elaboration::join(const PendingStream& stream, const Ends& from, const Ends& to, StreamOptions options) {
     if (from.sliced && to.sliced && from.ports.size() == to.ports.size()) {
         for (std::size_t i = 0; i < from.ports.size() && !too_many_; ++i) add_stream(stream, from.ports[i], to.ports[i], options);
         return;
-    }
-    if (to.sliced && to.ports.size() > 1) {
-        if (!stream.policy_given) options.policy = Policy::round_robin;
-        if (options.name.empty()) options.name = stream.from + " to " + stream.to;
     }
     for (const auto& source : from.ports)
         for (const auto& sink : to.ports) {
@@ -144,6 +155,7 @@ void Elaboration::rule(const PendingRule& pending) {
     const auto& element = *pending.element;
     const auto& scope = pending.scope;
     PlanRule made;
+    made.where = element.place();
     made.event = text(element, "event", scope);
     if (made.event.empty()) return;
     if (std::find(plan_.events.begin(), plan_.events.end(), made.event) == plan_.events.end())

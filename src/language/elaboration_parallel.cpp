@@ -19,7 +19,7 @@ bool has_ports(const Element& element) {
 
 void Elaboration::parallel(const Element& element, const Scope& scope) {
     if (!count(element.place())) return;
-    const auto own = name(element, "name", scope);
+    const auto own = name(element, "name", scope, true);
     const auto shape = choice(element, "shape", scope, shape_words, std::size(shape_words));
     if (own.empty() || shape >= std::size(shape_words) || !take_name(scope.prefix + own, element.place_of("name"))) return;
     auto inner = scope;

@@ -5,6 +5,7 @@
 
 #include "language/elaboration.hpp"
 #include "language/option_words.hpp"
+#include "language/setting_value.hpp"
 #include "language/text.hpp"
 
 namespace penstock::language {
@@ -81,20 +82,12 @@ std::optional<SettingValue> Elaboration::value_for(const Element& element, const
     const auto found = text(element, "value", scope);
     if (findings_.size() != before || element.attribute("value") == nullptr) return std::nullopt;
     const auto place = element.place_of("value");
-    const auto value = value_like(setting.value, found);
+    auto [value, problem] = value_of_setting(setting, found);
     if (!value) {
-        error(place, "setting " + in_quotes(setting.name) + " is given " + in_quotes(found) + ", and should be " + kind_of(setting.value));
+        error(place, std::move(problem));
         return std::nullopt;
     }
     const auto& limits = setting.limits;
-    const auto* const integer = std::get_if<std::int64_t>(&*value);
-    const auto* const real = std::get_if<double>(&*value);
-    const double size = integer != nullptr ? static_cast<double>(*integer) : real != nullptr ? *real : 0;
-    if ((integer != nullptr || real != nullptr) && (size < limits.least || size > limits.most)) {
-        error(place, "setting " + in_quotes(setting.name) + " is given " + found + ", and should be from " + text_of(limits.least) + " to " +
-                         text_of(limits.most) + (limits.unit.empty() ? "" : " " + limits.unit));
-        return std::nullopt;
-    }
     const bool says_unit = element.attribute("unit") != nullptr;
     const auto unit = says_unit ? text(element, "unit", scope) : unit_of(element.attribute("value")->value, scope.variables);
     if ((says_unit || !unit.empty()) && unit != limits.unit)

@@ -11,6 +11,22 @@ namespace {
 
 constexpr int deepest = 50;
 
+std::int64_t whole(char sign, std::int64_t a, std::int64_t b) {
+    std::int64_t result = 0;
+    bool over = false;
+    switch (sign) {
+        case '+': over = __builtin_add_overflow(a, b, &result); break;
+        case '-': over = __builtin_sub_overflow(a, b, &result); break;
+        case '*': over = __builtin_mul_overflow(a, b, &result); break;
+        default:
+            if (b == 0) throw ExpressionError{"divides by 0"};
+            over = a == std::numeric_limits<std::int64_t>::min() && b == -1;
+            if (!over) result = sign == '/' ? a / b : a % b;
+    }
+    if (over) throw ExpressionError{"has a value that does not fit 64 bits"};
+    return result;
+}
+
 class Evaluation {
   public:
     Evaluation(std::string_view text, const Variables& variables, std::map<std::string, bool, std::less<>>* used)
@@ -97,35 +113,11 @@ class Evaluation {
     }
 
     SettingValue apply(char sign, const SettingValue& left, const SettingValue& right) const {
-        for (const auto* side : {&left, &right})
-            if (side->index() == 0 || side->index() == 3) fail(std::string("calculates with ") + in_quotes(text_of(*side)) + ", which is " + kind_of(*side) + " and no number");
-        const auto* const a = std::get_if<std::int64_t>(&left);
-        const auto* const b = std::get_if<std::int64_t>(&right);
-        if (a != nullptr && b != nullptr) return whole(sign, *a, *b);
-        const auto number = [](const SettingValue& value) {
-            const auto* const integer = std::get_if<std::int64_t>(&value);
-            return integer != nullptr ? static_cast<double>(*integer) : std::get<double>(value);
-        };
-        const double x = number(left), y = number(right);
-        if ((sign == '/' || sign == '%') && y == 0) fail("divides by 0");
-        const double result = sign == '+' ? x + y : sign == '-' ? x - y : sign == '*' ? x * y : sign == '/' ? x / y : std::fmod(x, y);
-        if (!std::isfinite(result)) fail("has a value that is too large");
-        return result;
-    }
-    std::int64_t whole(char sign, std::int64_t a, std::int64_t b) const {
-        std::int64_t result = 0;
-        bool over = false;
-        switch (sign) {
-            case '+': over = __builtin_add_overflow(a, b, &result); break;
-            case '-': over = __builtin_sub_overflow(a, b, &result); break;
-            case '*': over = __builtin_mul_overflow(a, b, &result); break;
-            default:
-                if (b == 0) fail("divides by 0");
-                over = a == std::numeric_limits<std::int64_t>::min() && b == -1;
-                if (!over) result = sign == '/' ? a / b : a % b;
+        try {
+            return calculated(sign, left, right);
+        } catch (const ExpressionError& wrong) {
+            fail(wrong.message);
         }
-        if (over) fail("has a value that does not fit 64 bits");
-        return result;
     }
 
     std::string_view text_;
@@ -136,6 +128,24 @@ class Evaluation {
 };
 
 }  // namespace
+
+SettingValue calculated(char sign, const SettingValue& left, const SettingValue& right) {
+    for (const auto* side : {&left, &right})
+        if (side->index() == 0 || side->index() == 3)
+            throw ExpressionError{"calculates with " + in_quotes(text_of(*side)) + ", which is " + kind_of(*side) + " and no number"};
+    const auto* const a = std::get_if<std::int64_t>(&left);
+    const auto* const b = std::get_if<std::int64_t>(&right);
+    if (a != nullptr && b != nullptr) return whole(sign, *a, *b);
+    const auto number = [](const SettingValue& value) {
+        const auto* const integer = std::get_if<std::int64_t>(&value);
+        return integer != nullptr ? static_cast<double>(*integer) : std::get<double>(value);
+    };
+    const double x = number(left), y = number(right);
+    if ((sign == '/' || sign == '%') && y == 0) throw ExpressionError{"divides by 0"};
+    const double result = sign == '+' ? x + y : sign == '-' ? x - y : sign == '*' ? x * y : sign == '/' ? x / y : std::fmod(x, y);
+    if (!std::isfinite(result)) throw ExpressionError{"has a value that is too large"};
+    return result;
+}
 
 std::string substituted(std::string_view text, const Variables& variables, std::map<std::string, bool, std::less<>>* used) {
     std::string result;

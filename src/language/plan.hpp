@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +54,7 @@ struct PlanRule {
     std::size_t component = 0;             ///< set, replace
     Settings settings;                     ///< set: one; replace: those of the new filter
     const ComponentClass* of = nullptr;    ///< replace
+    SourcePlace where{};
 };
 
 struct PlanTimer {
@@ -63,6 +65,7 @@ struct PlanTimer {
 struct Plan {
     std::string name;
     Components known;  ///< of the classes below
+    std::vector<std::shared_ptr<const ComponentClass>> own_classes;  ///< those that have no name
     std::vector<PlanComponent> components;
     std::vector<PlanStream> streams;
     std::vector<PlanOption> options;

@@ -24,9 +24,11 @@ void put(Settings& settings, const std::pair<std::string, SettingValue>& given) 
 
 RunningApplication::RunningApplication(std::shared_ptr<const Plan> of, Machine& machine, const RunOptions& options)
     : plan(std::move(of)), on(plan->initial()), components(plan->components), run(started(*plan, graph, machine, options)) {
-    if (plan->rules.empty()) return;
-    thread = team::quiet_thread("penstock events", [this] { serve(); });
-    run.listen([this](const Event& event) { return take(event); });
+    if (!plan->rules.empty()) {
+        thread = team::quiet_thread("penstock events", [this] { serve(); });
+        run.listen([this](const Event& event) { return take(event); });
+    }
+    // Without rules too: filters may wait for them.
     for (const auto& timer : plan->timers) run.send_after(timer.after, {timer.event, true}, "", timer.every);
 }
 

@@ -1,6 +1,7 @@
 // A graph written down: the same graph gives the same bytes.
 #include <algorithm>
 
+#include "language/document.hpp"
 #include "language/grammar.hpp"
 #include "language/option_words.hpp"
 #include "language/text.hpp"
@@ -13,21 +14,9 @@ using language::in_quotes;
 
 /// In an attribute: '$' begins an expression there.
 std::string attribute(std::string_view name, std::string_view value) {
-    std::string text = " " + std::string(name) + "=\"";
-    for (const char c : value) switch (c) {
-            case '&': text += "&amp;"; break;
-            case '<': text += "&lt;"; break;
-            case '>': text += "&gt;"; break;
-            case '"': text += "&quot;"; break;
-            case '$': text += "$$"; break;
-            case '\n': text += "&#10;"; break;
-            case '\r': text += "&#13;"; break;
-            case '\t': text += "&#9;"; break;
-            default:
-                if (static_cast<unsigned char>(c) < 0x20) throw UsageError(in_quotes(value) + " cannot be written as XML: it contains a control character");
-                text += c;
-        }
-    return text + "\"";
+    std::string doubled;
+    for (const char c : value) doubled += c == '$' ? "$$" : std::string(1, c);
+    return language::attribute_text(name, doubled);
 }
 
 std::string component(const FilterDescription& filter, const Components& components) {
