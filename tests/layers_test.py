@@ -38,7 +38,8 @@ LAYERS = {
         buffer carried described_filter edit filter graph mail port run spread stream_error stream_options stream_statistics
     """,
     "language": """
-        application components
+        application application_builder application_profile application_program application_source components parameter_value
+        transformation
     """,
 }
 EVERYTHING = "penstock.hpp"  # includes all of them, so nothing inside the library includes it

@@ -39,7 +39,7 @@ class ApplicationBuilder {
     void add_kind(const std::string& name, FilterOptions options, std::shared_ptr<const streaming::FilterKind> kind);
     /// Gives a setting of a component a value. Throws UsageError for a component, a setting or a value that cannot be.
     void set(const std::string& component, const std::string& setting, const ParameterValue& value);
-    /// Joins "component.port" to another; `name` of the options as in a file. Both components are there already. Throws UsageError.
+    /// Joins "component.port" to another.
     void connect(const std::string& from, const std::string& to, StreamOptions options = {});
 
     /// What `parts` describes exists while the option is on, and what `otherwise` describes while it is off.
@@ -67,7 +67,8 @@ class ApplicationBuilder {
     };
     Rule on(const std::string& event);
 
-    /// The application. Once. Throws ApplicationError with everything that is wrong with its graph.
+    /// The application. Once. Throws UsageError for a stream to a component that there is not; ApplicationError with everything else that is wrong
+    /// with its graph.
     Application build();
 
   private:

@@ -2,6 +2,10 @@
 #pragma once
 
 #include "penstock/application.hpp"
+#include "penstock/application_builder.hpp"
+#include "penstock/application_profile.hpp"
+#include "penstock/application_program.hpp"
+#include "penstock/application_source.hpp"
 #include "penstock/argument.hpp"
 #include "penstock/barrier.hpp"
 #include "penstock/call_options.hpp"
@@ -23,6 +27,7 @@
 #include "penstock/message.hpp"
 #include "penstock/mutex.hpp"
 #include "penstock/options.hpp"
+#include "penstock/parameter_value.hpp"
 #include "penstock/plugin.hpp"
 #include "penstock/rank.hpp"
 #include "penstock/region.hpp"
@@ -33,5 +38,6 @@
 #include "penstock/store_way.hpp"
 #include "penstock/topology.hpp"
 #include "penstock/trace.hpp"
+#include "penstock/transformation.hpp"
 #include "penstock/transpose.hpp"
 #include "penstock/view.hpp"

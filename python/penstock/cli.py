@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from penstock import __version__, _core, watching, written
+from penstock import __version__, _core, transforming, watching, written
 from penstock.errors import Error, UsageError
 from penstock.terminal import console, duration, print_checks, print_timings, progress_bar, size
 
@@ -155,6 +155,9 @@ def run_written(
 
 app.command()(written.check)
 app.command()(written.components)
+app.command("transform")(transforming.transform_file)
+app.command("profile")(transforming.profile_file)
+app.command("compile")(transforming.compile_file)
 app.command()(watching.top)
 app.command()(watching.draw)
 app.command()(watching.send)

@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from penstock import visits
+from penstock import transforming, visits
 from penstock.builder import Value
 from penstock.drawing import render
 from penstock.errors import Error, UsageError
@@ -104,12 +104,15 @@ def watch(name: str, every: float, sort: str) -> None:
 
 
 def draw(
-    what: Annotated[str, typer.Argument(help="The name of a running graph, or a file that `penstock run --graph` or Run::save wrote.")],
+    what: Annotated[str, typer.Argument(help="The name of a running graph, a file that `penstock run --graph` or Run::save wrote, or an application.xml.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A file: .svg (the default), .png, .pdf or .dot.")] = None,
 ) -> None:
-    """Draws a graph with its figures, by graphviz."""
+    """Draws a graph with its figures, by graphviz; or an application: groups, options (dashed when off), copies and placement."""
     path = Path(what)
-    seen = _read(path) if path.is_file() else visits.ask(what, "graph")
+    if path.suffix == ".xml":
+        seen = transforming.drawing(path)
+    else:
+        seen = _read(path) if path.is_file() else visits.ask(what, "graph")
     if output is None:
         output = Path(f"{path.stem if path.is_file() else what.replace('/', '-')}.svg")
     kind = output.suffix.removeprefix(".")

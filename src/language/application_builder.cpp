@@ -40,6 +40,14 @@ struct ApplicationBuilder::State {
         if (found == nullptr) throw UsageError("there is no component class " + in_quotes(name) + language::hint(name, plan->known.names()));
         return *found;
     }
+    /// A stream exists while both of its ends do.
+    void join(language::PlanStream& stream) const {
+        stream.source = component(stream.from.substr(0, stream.from.rfind('.')));
+        stream.sink = component(stream.to.substr(0, stream.to.rfind('.')));
+        for (const auto end : {stream.source, stream.sink})
+            for (const auto& condition : plan->components[end].conditions)
+                if (std::find(stream.conditions.begin(), stream.conditions.end(), condition) == stream.conditions.end()) stream.conditions.push_back(condition);
+    }
     void add(const std::string& name, FilterOptions options_given, const ComponentClass& of) {
         if (!language::is_path(name)) throw UsageError(in_quotes(name) + " is no name of a component");
         if (!components.emplace(name, plan->components.size()).second || options.contains(name)) throw UsageError("the name " + in_quotes(name) + " is taken");
@@ -88,14 +96,7 @@ void ApplicationBuilder::set(const std::string& component, const std::string& se
 }
 
 void ApplicationBuilder::connect(const std::string& from, const std::string& to, StreamOptions options) {
-    auto& plan = *state_->plan;
-    language::PlanStream made{.from = from, .to = to, .options = std::move(options), .conditions = state_->conditions, .where = state_->place()};
-    made.source = state_->component(from.substr(0, from.rfind('.')));
-    made.sink = state_->component(to.substr(0, to.rfind('.')));
-    for (const auto end : {made.source, made.sink})
-        for (const auto& condition : plan.components[end].conditions)
-            if (std::find(made.conditions.begin(), made.conditions.end(), condition) == made.conditions.end()) made.conditions.push_back(condition);
-    plan.streams.push_back(std::move(made));
+    state_->plan->streams.push_back({.from = from, .to = to, .options = std::move(options), .conditions = state_->conditions, .where = state_->place()});
 }
 
 void ApplicationBuilder::option(const std::string& name, bool initially, const std::function<void()>& parts, const std::function<void()>& otherwise) {
@@ -183,6 +184,7 @@ ApplicationBuilder::Rule& ApplicationBuilder::Rule::replace(const std::string& c
 }
 
 Application ApplicationBuilder::build() {
+    for (auto& stream : state_->plan->streams) state_->join(stream);
     std::vector<Finding> findings;
     language::check_plan(*state_->plan, state_->place(), findings);
     if (std::any_of(findings.begin(), findings.end(), [](const Finding& each) { return each.kind == Finding::Kind::error; })) {

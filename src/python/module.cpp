@@ -19,6 +19,7 @@ NB_MODULE(_core, module) {
     bind_topology(module);
     bind_gallery(module);
     bind_language(module);
+    bind_transformations(module);
     bind_kernels(module);
     bind_rank(module);
     bind_team(module);

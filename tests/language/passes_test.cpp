@@ -67,6 +67,16 @@ TEST(Passes, those_that_only_make_out_leave_the_graph_of_each_example_as_it_was)
         }
 }
 
+TEST(Passes, unroll_makes_what_the_documentation_shows) {
+    const auto text = written::file(std::string(PENSTOCK_SOURCE) + "/docs/language.md");
+    const auto after_heading = text.substr(text.find("## Transformations"));
+    const auto block = [&](const std::string& begin) {
+        const auto at = after_heading.find("```xml\n" + begin) + 7;
+        return after_heading.substr(at, after_heading.find("```\n", at) - at);
+    };
+    EXPECT_EQ(after(block("<application"), {"unroll=2"}), block("<?xml"));
+}
+
 TEST(Passes, expand_leaves_no_repetition_and_no_parallel_part) {
     const auto text = application(source + R"(<parameter name="n" type="integer" default="3"/><parameter name="factor" type="number" default="2"/>
         <parallel name="all" shape="slice" slices="${n}"><parallel name="inner" shape="task">

@@ -1,0 +1,37 @@
+// language layer: the main function of a program that is one application: it takes the options that `penstock run FILE` takes.
+//
+//     int main(int count, char** arguments) {
+//         return run_program(count, arguments, {.name = "sums", .parameters = {{.name = "count", .type = "integer", .otherwise = "100"}}, .build = sums});
+//     }
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "penstock/application.hpp"
+#include "penstock/parameter_value.hpp"
+
+namespace penstock {
+
+/// As the element `parameter` of the language; empty texts are attributes that are not there.
+struct ProgramParameter {
+    std::string name, type;
+    std::string otherwise{}, least{}, most{}, unit{}, documentation{};
+};
+
+using ParameterValues = std::map<std::string, ParameterValue>;
+
+struct ApplicationProgram {
+    std::string name;
+    std::string documentation{};
+    std::vector<ProgramParameter> parameters{};
+    std::function<Application(const ParameterValues&)> build;
+};
+
+/// Takes --set, --targets, --name, --graph, --trace and --help, runs the application, and returns what main() should: 0; 2 for what is wrong with
+/// the options or the application, which is told; 130 when an interruption made the sources end. A second interruption ends it at once.
+int run_program(int count, const char* const* arguments, const ApplicationProgram& program);
+
+}  // namespace penstock

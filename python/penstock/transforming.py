@@ -1,0 +1,97 @@
+"""The commands that make something of an application that is written down: transform, profile, compile, draw."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from penstock import _core
+from penstock.errors import UsageError
+from penstock.terminal import console
+from penstock.written import Allow, Set, settings_of
+
+File = Annotated[Path, typer.Argument(help="An application.")]
+
+
+def _folders(allow: list[Path] | None) -> list[str]:
+    return [str(folder) for folder in allow or []]
+
+
+def _write(output: Path, text: str) -> None:
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(text, encoding="utf-8")
+
+
+def transform_file(
+    file: Annotated[Path | None, typer.Argument(help="An application.")] = None,
+    passes: Annotated[list[str] | None, typer.Option("--pass", help="A pass, NAME or NAME=NUMBER; may be repeated, and is done in this order.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file; by default the application is printed.")] = None,
+    profile: Annotated[Path | None, typer.Option(help="What `penstock profile` wrote; for place and size.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the passes, in the order in which they are of use.")] = False,
+    setting: Set = None,
+    allow: Allow = None,
+) -> None:
+    """Rewrites an application by passes. What it computes stays the same, and the same input gives the same bytes."""
+    if listed:
+        table = Table(title="penstock transform FILE --pass NAME ... -o OUT", title_justify="left")
+        table.add_column("pass", style="bold", no_wrap=True)
+        table.add_column("what it does")
+        for name, purpose, argument in _core.passes():
+            table.add_row(name, purpose + (f" {name}=N: {argument}." if argument else ""))
+        console.print(table)
+        return
+    if file is None:
+        raise typer.BadParameter("which application is to be transformed?", param_hint="FILE")
+    seen = "" if profile is None else profile.read_text(encoding="utf-8")
+    text = _core.transform_application(str(file), passes or [], settings_of(setting), _folders(allow), seen)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        _write(output, text)
+        console.print(f"application: {output}", soft_wrap=True, highlight=False)
+
+
+def profile_file(
+    file: File,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file of the profile.")],
+    targets: Annotated[int | None, typer.Option(help="Targets besides this thread; by default one for each processor but one.")] = None,
+    setting: Set = None,
+    allow: Allow = None,
+) -> None:
+    """Runs an application and writes what each component did: firings, service time, queue lengths, waits; and the rates of its streams."""
+    with _core.Machine(targets=targets) as pool:
+        text = _core.profile_application(pool, str(file), settings_of(setting), _folders(allow))
+    _write(output, text)
+    console.print(f"profile: {output}", soft_wrap=True, highlight=False)
+
+
+def compile_file(
+    file: File,
+    output: Annotated[Path, typer.Option("--output", "-o", help="A folder; main.cpp and CMakeLists.txt go there.")],
+    types: Annotated[
+        list[str] | None, typer.Option("--type", help="Make components of a class directly of a type: CLASS=HEADER:TYPE; may be repeated.")
+    ] = None,
+    setting: Set = None,
+    allow: Allow = None,
+) -> None:
+    """Writes an application as a C++ program, to be built against an installed penstock. It takes the options of `penstock run`."""
+    known = []
+    for item in types or []:
+        name, equals, where = item.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"'{item}' is not of the form CLASS=HEADER:TYPE", param_hint="--type")
+        known.append((name, where))
+    program, build, fixed = _core.compile_application(str(file), settings_of(setting), _folders(allow), known)
+    _write(output / "main.cpp", program)
+    _write(output / "CMakeLists.txt", build)
+    console.print(f"program: {output / 'main.cpp'}, {output / 'CMakeLists.txt'}", soft_wrap=True, highlight=False)
+    if fixed:
+        console.print(f"fixed, because it depends on them which parts there are: {', '.join(fixed)}", soft_wrap=True, highlight=False)
+
+
+def drawing(path: Path) -> dict[str, str]:
+    """An application as `penstock draw` takes it."""
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}")
+    return {"drawing": _core.application_drawing(str(path))}

@@ -1,0 +1,163 @@
+#include "penstock/application_program.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <optional>
+#include <string_view>
+#include <thread>
+
+#include "language/elaboration.hpp"
+#include "language/grammar.hpp"
+#include "language/text.hpp"
+#include "penstock/machine.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr int told = 2, interrupted_by_signal = 130;
+
+struct Wishes {
+    std::vector<std::pair<std::string, std::string>> settings{};
+    std::optional<int> targets{};
+    std::string name{}, graph{}, trace{};
+    bool help = false;
+};
+
+Wishes wishes_of(int count, const char* const* arguments) {
+    Wishes wishes;
+    for (int i = 1; i < count; ++i) {
+        std::string_view option = arguments[i];
+        if (option == "--help" || option == "-h") {
+            wishes.help = true;
+            continue;
+        }
+        std::string value;
+        if (const auto equals = option.find('='); option.starts_with("--") && equals != option.npos) {
+            value = option.substr(equals + 1);
+            option = option.substr(0, equals);
+        } else if (i + 1 < count) {
+            value = arguments[i + 1];
+        } else if (option.starts_with("--")) {
+            throw UsageError("the option " + std::string(option) + " needs a value; --help tells which");
+        }
+        if (std::string_view(arguments[i]) == option) ++i;
+        if (option == "--set") {
+            const auto equals = value.find('=');
+            if (equals == value.npos) throw UsageError("--set takes name=value, not '" + value + "'");
+            wishes.settings.emplace_back(value.substr(0, equals), value.substr(equals + 1));
+        } else if (option == "--targets") {
+            const auto number = language::integer_of(value);
+            if (!number || *number < 0 || *number > MachineOptions::max_targets)
+                throw UsageError("--targets takes a number from 0 to " + std::to_string(MachineOptions::max_targets) + ", not '" + value + "'");
+            wishes.targets = static_cast<int>(*number);
+        } else if (option == "--name") wishes.name = value;
+        else if (option == "--graph") wishes.graph = value;
+        else if (option == "--trace") wishes.trace = value;
+        else throw UsageError("there is no option '" + std::string(option) + "'; --help tells which there are");
+    }
+    return wishes;
+}
+
+/// By the rules of files: the parameters as elements of an application that has nothing else.
+ParameterValues values_of(const ApplicationProgram& program, const Wishes& wishes) {
+    language::Element root{.name = "application", .at = {}, .file = &program.name, .attributes = {}, .children = {}};
+    root.set("xmlns", std::string(language::namespace_name));
+    root.set("name", program.name);
+    for (const auto& parameter : program.parameters) {
+        auto& element = root.children.emplace_back(language::Element{.name = "parameter", .at = {}, .file = &program.name, .attributes = {}, .children = {}});
+        element.set("name", parameter.name);
+        element.set("type", parameter.type);
+        for (const auto& [attribute, value] : {std::pair{"default", &parameter.otherwise}, {"least", &parameter.least}, {"most", &parameter.most},
+                                               {"unit", &parameter.unit}})
+            if (!value->empty() || (attribute == std::string_view("default") && parameter.type == "text")) element.set(attribute, *value);
+    }
+    language::Plan plan;
+    std::vector<Finding> findings;
+    const ApplicationOptions options{.settings = wishes.settings};
+    language::Elaboration elaboration(plan, options, findings);
+    elaboration.run(root);
+    std::erase_if(findings, [](const Finding& each) { return each.kind == Finding::Kind::warning; });
+    if (!findings.empty()) {
+        std::string text;
+        for (const auto& each : findings) text += (text.empty() ? "" : "\n") + each.message;
+        throw UsageError(text);
+    }
+    ParameterValues values;
+    for (const auto& [name, variable] : elaboration.variables()) values.emplace(name, ParameterValue(variable.value));
+    return values;
+}
+
+void tell_help(const ApplicationProgram& program) {
+    std::printf("%s%s%s\n\n  --set NAME=VALUE   gives a parameter a value; may be repeated\n"
+                "  --targets N        targets besides this thread; by default one for each processor but one\n"
+                "  --name NAME        lets penstock top, draw and send find it while it runs\n"
+                "  --graph FILE       writes the graph with its figures, for penstock draw\n"
+                "  --trace FILE       writes the timeline, for ui.perfetto.dev\n",
+                program.name.c_str(), program.documentation.empty() ? "" : ": ", program.documentation.c_str());
+    if (!program.parameters.empty()) std::printf("\nparameters:\n");
+    for (const auto& each : program.parameters)
+        std::printf("  %s (%s%s%s)%s%s%s\n", each.name.c_str(), each.type.c_str(), each.otherwise.empty() ? "" : ", by itself ", each.otherwise.c_str(),
+                    each.unit.empty() ? "" : " in ", each.unit.c_str(), each.documentation.empty() ? "" : (": " + each.documentation).c_str());
+}
+
+std::atomic<bool> interrupted{false};
+
+/// The next one is the system's again.
+void note_interruption(int) {
+    interrupted.store(true);
+    std::signal(SIGINT, SIG_DFL);
+}
+
+int run(const ApplicationProgram& program, const Wishes& wishes) {
+    const auto application = program.build(values_of(program, wishes));
+    MachineOptions options;
+    if (wishes.targets) options.targets = *wishes.targets;
+    Machine machine(options);
+    if (!wishes.trace.empty()) machine.start_timeline();
+    std::signal(SIGINT, note_interruption);
+    auto running = application.start(machine, {.name = wishes.name});
+    std::atomic<bool> over{false};
+    std::exception_ptr failure;
+    std::thread waiting([&] {
+        try {
+            running.finish();
+            if (!wishes.graph.empty()) running.run().save(wishes.graph);
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        over.store(true);
+    });
+    for (bool closed = false; !over.load(); std::this_thread::sleep_for(std::chrono::milliseconds(2)))
+        if (interrupted.load() && !closed) {
+            running.run().close();
+            closed = true;
+        }
+    waiting.join();
+    if (failure != nullptr) std::rethrow_exception(failure);
+    if (!wishes.trace.empty()) {
+        machine.stop_timeline();
+        std::ofstream file(wishes.trace);
+        if (!(file << machine.timeline_json()).flush()) throw UsageError("cannot write the timeline to '" + wishes.trace + "'");
+    }
+    return interrupted.load() ? interrupted_by_signal : 0;
+}
+
+}  // namespace
+
+int run_program(int count, const char* const* arguments, const ApplicationProgram& program) {
+    try {
+        const auto wishes = wishes_of(count, arguments);
+        if (!wishes.help) return run(program, wishes);
+        tell_help(program);
+        return 0;
+    } catch (const std::exception& wrong) {
+        std::fprintf(stderr, "%s: %s\n", program.name.c_str(), wrong.what());
+        return told;
+    }
+}
+
+}  // namespace penstock
