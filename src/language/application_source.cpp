@@ -35,7 +35,7 @@ std::vector<Type> types_of(const SourceOptions& options) {
     std::vector<Type> all;
     for (const auto& [of, where] : options.types) {
         const auto colon = where.find(':');
-        if (colon == where.npos || colon == 0 || colon + 1 == where.size() || where.find_first_of("\"\n") != where.npos)
+        if (colon == where.npos || colon == 0 || colon + 1 == where.size() || where[colon + 1] == ':' || where.find_first_of("\"\n") != where.npos)
             throw UsageError("the type of class " + in_quotes(of) + " is given as " + in_quotes(where) + ", and should be HEADER:TYPE");
         all.push_back({of, where.substr(0, colon), where.substr(colon + 1)});
     }

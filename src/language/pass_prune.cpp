@@ -108,18 +108,24 @@ void prune_in(const Pruning& pruning, Element& owner) {
         if (child.name == "option") return resolve(pruning, child, others);
         if (child.name != "manager") return false;
         prune_rules(pruning, child);
-        std::vector<Element> outside;
+        // Parts stay in their order, as far as one manager lets them.
+        std::vector<Element> behind;
+        bool options_stay = false;
         replace_children(child, [&](Element& option, std::vector<Element>&) {
+            if (option.name != "option") return false;
             std::vector<Element> parts;
-            if (option.name != "option" || !resolve(pruning, option, parts)) return false;
-            std::move(parts.begin(), parts.end(), std::back_inserter(outside));
+            if (!resolve(pruning, option, parts)) {
+                options_stay = true;
+                return false;
+            }
+            std::move(parts.begin(), parts.end(), std::back_inserter(options_stay ? behind : others));
             return true;
         });
         if (!child.children.empty()) {
             others.push_back(child);
-            others.back().comments.clear();  // replace_children puts them back
+            others.back().comments.clear();  // replace_children puts them before the first
         }
-        std::move(outside.begin(), outside.end(), std::back_inserter(others));
+        std::move(behind.begin(), behind.end(), std::back_inserter(others));
         return true;
     });
     for (auto& child : owner.children) prune_in(pruning, child);

@@ -23,8 +23,19 @@ constexpr std::string_view taken[] = {
 bool is_digit(char c) noexcept { return (c >= '0' && c <= '9') || c == '.'; }
 bool is_word(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-/// What stands in `${...}`: numbers are made values, so that two of them are calculated with as the language does.
+/// Does C++ calculate with the numbers of an expression, where two of them meet, as the language does? Not with large integers, nor `%` of fractions.
+bool means_the_same(std::string_view text) {
+    std::size_t digits = 0;
+    for (const char letter : text) {
+        digits = letter >= '0' && letter <= '9' ? digits + 1 : 0;
+        if (digits > 4 || letter == '%') return false;
+    }
+    return true;
+}
+
+/// What stands in `${...}`; where needed, numbers are made values, which calculate as the language does.
 std::string calculation(std::string_view text) {
+    const bool plain = means_the_same(text);
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
         const auto begin = at;
@@ -36,7 +47,8 @@ std::string calculation(std::string_view text) {
                 while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
             }
             const auto word = std::string(text.substr(begin, at - begin));
-            out += "ParameterValue(" + (integer_of(word) ? text_of(*integer_of(word)) : literal_of(word, 0.0)) + ")";
+            const auto number = integer_of(word) ? text_of(*integer_of(word)) : literal_of(word, 0.0);
+            out += plain ? number : "ParameterValue(" + number + ")";
         } else if (is_word(text[at])) {
             while (at < text.size() && (is_word(text[at]) || (text[at] >= '0' && text[at] <= '9'))) ++at;
             out += identifier(text.substr(begin, at - begin));
