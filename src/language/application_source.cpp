@@ -50,11 +50,11 @@ class Source {
     std::string program() {
         std::string body;
         for (const auto& child : work_.root().children)
-            if (child.name == "event") body += "    app.event(" + quoted(value(child, "name")) + ");\n";
+            if (child.name == "event") body += "    app.event(" + cpp_text(value(child, "name")) + ");\n";
         parts(work_.root(), "    ", body);
         for (const auto& child : work_.root().children)
             if (child.name == "timer")
-                body += "    app.timer(" + quoted(value(child, "event")) + ", " + seconds(child, child.attribute("after") != nullptr ? "after" : "every") +
+                body += "    app.timer(" + cpp_text(value(child, "event")) + ", " + seconds(child, child.attribute("after") != nullptr ? "after" : "every") +
                         (child.attribute("every") != nullptr ? ", " + seconds(child, "every") : "") + ");\n";
         std::string out = "// The application '" + name_ + "', as `penstock compile` wrote it from " + file_ + ".\n";
         for (const auto& each : fixed_) out += "// It has the value of '" + each + "' of that time, on which it depends which parts there are.\n";
@@ -67,11 +67,11 @@ class Source {
         for (const auto& child : work_.root().children)
             if (child.name == "parameter" && used_.contains(value(child, "name"))) {
                 any = true;
-                out += "    const auto& " + identifier(value(child, "name")) + " = parameters.at(" + quoted(value(child, "name")) + ");\n";
+                out += "    const auto& " + identifier(value(child, "name")) + " = parameters.at(" + cpp_text(value(child, "name")) + ");\n";
             }
         if (any) out += "\n";
         else out.replace(out.rfind("& parameters)"), 12, "&");
-        return out + "    ApplicationBuilder app(" + quoted(name_) + ");\n" + body + "    return app.build();\n}\n\n}  // namespace\n\n" + main_function();
+        return out + "    ApplicationBuilder app(" + cpp_text(name_) + ");\n" + body + "    return app.build();\n}\n\n}  // namespace\n\n" + main_function();
     }
 
     std::string build() const {
@@ -102,12 +102,12 @@ class Source {
         auto text = calculated(element, attribute, std::int64_t{0});
         if (names_in(element.attribute(attribute)->value).empty()) return text;
         if (text.find_first_of(" ") != text.npos) text = "(" + text + ")";
-        return text + ".integer(" + quoted(attribute) + ", " + std::to_string(least) + ", " + most + ")";
+        return text + ".integer(" + cpp_text(attribute) + ", " + std::to_string(least) + ", " + most + ")";
     }
     std::string seconds(const Element& timer, std::string_view attribute) {
         auto text = calculated(timer, attribute, 0.0);
         if (names_in(timer.attribute(attribute)->value).empty()) return text;
-        return "(" + text + ").number(" + quoted(attribute) + ", 0, 1e9)";
+        return "(" + text + ").number(" + cpp_text(attribute) + ", 0, 1e9)";
     }
 
     std::string options_of(const Element& component) {
@@ -120,7 +120,7 @@ class Source {
         std::string targets;
         for (const auto& word : words_of(value(component, "targets"))) targets += (targets.empty() ? "" : ", ") + word;
         if (!targets.empty()) all.push_back(".targets = {" + targets + "}");
-        if (component.attribute("near") != nullptr) all.push_back(".near = " + quoted(value(component, "near")));
+        if (component.attribute("near") != nullptr) all.push_back(".near = " + cpp_text(value(component, "near")));
         if (value(component, "on-failure") == "go-on") all.emplace_back(".on_failure = OnFailure::go_on");
         if (component.attribute("pool") != nullptr) all.push_back(".pool = " + size(component, "pool", "1 << 30"));
         return listed(all);
@@ -144,7 +144,7 @@ class Source {
         word("when-full", when_full_words, when_full, "when_full", "WhenStreamFull");
         for (const auto* flag : {"ordered", "fuse", "feedback"})
             if (stream.attribute(flag) != nullptr) all.push_back("." + std::string(flag) + " = " + value(stream, flag));
-        if (stream.attribute("name") != nullptr) all.push_back(".name = " + quoted(value(stream, "name")));
+        if (stream.attribute("name") != nullptr) all.push_back(".name = " + cpp_text(value(stream, "name")));
         return listed(all);
     }
 
@@ -163,7 +163,7 @@ class Source {
                 for (const auto& comment : child.comments) out += commented(comment, indent);
             if (child.name == "component") component(child, indent, out);
             else if (child.name == "stream")
-                out += indent + "app.connect(" + quoted(value(child, "from")) + ", " + quoted(value(child, "to")) + options_of_stream(child) + ");\n";
+                out += indent + "app.connect(" + cpp_text(value(child, "from")) + ", " + cpp_text(value(child, "to")) + options_of_stream(child) + ");\n";
             else if (child.name == "option") option(child, indent, out);
             else if (child.name == "manager") parts(child, indent, out);
         }
@@ -175,14 +175,18 @@ class Source {
         });
     }
     void component(const Element& element, const std::string& indent, std::string& out) {
+        constexpr std::string_view known[] = {"name", "class", "copies", "targets", "near", "on-failure", "pool", "doc"};
+        for (const auto& each : element.attributes)
+            if (std::find(std::begin(known), std::end(known), each.name) == std::end(known))
+                throw UsageError("a program cannot say " + in_quotes(each.name) + " of a component yet: take it from " + in_quotes(value(element, "name")));
         const auto name = value(element, "name"), of = value(element, "class");
         const auto type = std::find_if(types_.begin(), types_.end(), [&](const Type& each) { return each.of == of; });
         if (type != types_.end()) used_types_.insert(of);
-        out += indent + "app.add" + (type != types_.end() ? "<" + type->name + ">(" + quoted(name) : "(" + quoted(name) + ", " + quoted(of)) + options_of(element) + ");\n";
+        out += indent + "app.add" + (type != types_.end() ? "<" + type->name + ">(" + cpp_text(name) : "(" + cpp_text(name) + ", " + cpp_text(of)) + options_of(element) + ");\n";
         const auto* const described = work_.plan().known.find(of);
         for (const auto& child : element.children)
             if (child.name == "set")
-                out += indent + "app.set(" + quoted(name) + ", " + quoted(value(child, "name")) + ", " +
+                out += indent + "app.set(" + cpp_text(name) + ", " + cpp_text(value(child, "name")) + ", " +
                        calculated(child, "value", like(*described, value(child, "name"))) + ");\n";
     }
     void option(const Element& element, const std::string& indent, std::string& out) {
@@ -190,42 +194,42 @@ class Source {
         parts(element, indent + "    ", while_on);
         for (const auto& child : element.children)
             if (child.name == "otherwise") parts(child, indent + "    ", while_off);
-        out += indent + "app.option(" + quoted(value(element, "name")) + ", " + (value(element, "initially") == "on" ? "true" : "false") + ", [&] {\n" + while_on + indent + "}";
+        out += indent + "app.option(" + cpp_text(value(element, "name")) + ", " + (value(element, "initially") == "on" ? "true" : "false") + ", [&] {\n" + while_on + indent + "}";
         if (!while_off.empty()) out += ", [&] {\n" + while_off + indent + "}";
         out += ");\n";
     }
     void rule(const Element& element, const std::string& indent, std::string& out) {
-        out += indent + "app.on(" + quoted(value(element, "event")) + ")";
+        out += indent + "app.on(" + cpp_text(value(element, "event")) + ")";
         for (const auto* verb : {"enable", "disable", "toggle"})
-            if (element.attribute(verb) != nullptr) out += "." + std::string(verb) + "(" + quoted(value(element, verb)) + ")";
+            if (element.attribute(verb) != nullptr) out += "." + std::string(verb) + "(" + cpp_text(value(element, verb)) + ")";
         if (element.attribute("component") != nullptr) {
             const auto component = value(element, "component");
             if (element.attribute("setting") != nullptr) {
                 const auto setting = value(element, "setting");
-                out += ".set(" + quoted(component) + ", " + quoted(setting) + ", " + calculated(element, "value", like(class_of(component), setting)) + ")";
+                out += ".set(" + cpp_text(component) + ", " + cpp_text(setting) + ", " + calculated(element, "value", like(class_of(component), setting)) + ")";
             } else {
                 const auto of = value(element, "class");
                 std::vector<std::string> settings;
                 for (const auto& child : element.children)
-                    settings.push_back("{" + quoted(value(child, "name")) + ", " +
+                    settings.push_back("{" + cpp_text(value(child, "name")) + ", " +
                                        calculated(child, "value", like(*work_.plan().known.find(of), value(child, "name"))) + "}");
-                out += ".replace(" + quoted(component) + ", " + quoted(of) + listed(settings) + ")";
+                out += ".replace(" + cpp_text(component) + ", " + cpp_text(of) + listed(settings) + ")";
             }
         }
         out += ";\n";
     }
 
     std::string main_function() const {
-        std::string out = "int main(int count, char** arguments) {\n    return run_program(count, arguments,\n                       {.name = " + quoted(name_);
-        if (work_.root().attribute("doc") != nullptr) out += ",\n                        .documentation = " + quoted(work_.root().attribute("doc")->value);
+        std::string out = "int main(int count, char** arguments) {\n    return run_program(count, arguments,\n                       {.name = " + cpp_text(name_);
+        if (work_.root().attribute("doc") != nullptr) out += ",\n                        .documentation = " + cpp_text(work_.root().attribute("doc")->value);
         std::string parameters;
         for (const auto& child : work_.root().children) {
             if (child.name != "parameter") continue;
-            parameters += std::string(parameters.empty() ? "" : ",\n                                       ") + "{.name = " + quoted(value(child, "name")) +
-                          ", .type = " + quoted(value(child, "type"));
+            parameters += std::string(parameters.empty() ? "" : ",\n                                       ") + "{.name = " + cpp_text(value(child, "name")) +
+                          ", .type = " + cpp_text(value(child, "type"));
             for (const auto& [attribute, field] : {std::pair{"default", "otherwise"}, {"least", "least"}, {"most", "most"}, {"unit", "unit"}})
-                if (const auto* const given = child.attribute(attribute)) parameters += ", ." + std::string(field) + " = " + quoted(given->value);
-            if (child.attribute("doc") != nullptr) parameters += ", .documentation = " + quoted(child.attribute("doc")->value);
+                if (const auto* const given = child.attribute(attribute)) parameters += ", ." + std::string(field) + " = " + cpp_text(given->value);
+            if (child.attribute("doc") != nullptr) parameters += ", .documentation = " + cpp_text(child.attribute("doc")->value);
             parameters += "}";
         }
         if (!parameters.empty()) out += ",\n                        .parameters = {" + parameters + "}";

@@ -61,7 +61,7 @@ std::string calculation(std::string_view text) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string cpp_text(std::string_view text) {
     std::string out = "\"";
     bool after_code = false;
     for (const char letter : text) {
@@ -87,7 +87,7 @@ std::string identifier(std::string_view name) {
 }
 
 std::string literal_of(const std::string& text, const SettingValue& like) {
-    if (like.index() == 3) return quoted(text);
+    if (like.index() == 3) return cpp_text(text);
     if (like.index() == 2 && text.find_first_of(".e") == text.npos) return text + ".0";
     if (like.index() == 1 && text == "-9223372036854775808") return "std::numeric_limits<std::int64_t>::min()";
     return text;
@@ -97,7 +97,7 @@ std::string expression_of(std::string_view text) {
     std::vector<std::string> parts;
     std::string plain;
     const auto end_plain = [&] {
-        if (!plain.empty()) parts.push_back(quoted(plain));
+        if (!plain.empty()) parts.push_back(cpp_text(plain));
         plain.clear();
     };
     for (std::size_t at = 0; at < text.size();) {

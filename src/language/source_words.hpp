@@ -9,7 +9,8 @@
 
 namespace penstock::language {
 
-std::string quoted(std::string_view text);
+/// A text as C++ writes it, in quotes.
+std::string cpp_text(std::string_view text);
 /// A name that is no word of C++, and none that generated programs use themselves.
 std::string identifier(std::string_view name);
 /// A value by its text, as the type of `like` is written.

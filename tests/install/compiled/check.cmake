@@ -1,5 +1,6 @@
 # Writes an application as a program, builds that against an installed penstock, and compares what both print, bit by bit.
 # Run by ctest: cmake -D BUILD=... -D WRITTEN=... -D FILE=... -D FOLDER=... -D COMPILER=... -D FLAGS=... -P check.cmake
+cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER}/source)
 function(step)
