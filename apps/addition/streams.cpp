@@ -3,57 +3,16 @@
 #include <algorithm>
 #include <vector>
 
+#include "apps/addition/filters.hpp"
 #include "apps/graphs.hpp"
-#include "kernels/add.hpp"
+#include "penstock/components.hpp"
 #include "penstock/graph.hpp"
 #include "penstock/machine.hpp"
 
 namespace penstock::apps::addition {
 namespace {
 
-struct ReadRows {
-    Output<float> rows{"rows"};
-    Source matrix;
-    std::size_t at_once, passes, next = 0;
-
-    ReadRows(Source of, std::size_t rows_a_buffer, std::size_t times) : matrix{of}, at_once{rows_a_buffer}, passes{times} {}
-    bool operator()() {
-        if (next == matrix.extent(0) && --passes > 0) next = 0;
-        if (next == matrix.extent(0)) return false;
-        auto buffer = rows.make(std::min(at_once, matrix.extent(0) - next), matrix.extent(1));
-        read_rows(matrix, next, buffer.edit_image());
-        next += buffer.extent(0);
-        rows.write(std::move(buffer));
-        return true;
-    }
-};
-
-/// Reuses the buffer of its first operand for the sum.
-struct Add {
-    static constexpr bool may_be_copied = true;
-    Input<float> a{"a"}, b{"b"};
-    Output<float> sum{"sum"};
-
-    void operator()() {
-        auto first = a.read();
-        const auto second = b.read();
-        const auto to = first.edit_image();
-        kernels::add(to, second.image(), to);
-        sum.write(std::move(first));
-    }
-};
-
-struct PlaceRows {
-    Input<float> rows{"rows"};
-    view<float, 2> sum;
-    std::size_t at_once;
-
-    PlaceRows(view<float, 2> to, std::size_t rows_a_buffer) : sum{to}, at_once{rows_a_buffer} {}
-    void operator()() {
-        const auto buffer = rows.read();
-        place_rows(buffer.image(), buffer.tags().sequence % parts(sum.extent(0), at_once) * at_once, sum);
-    }
-};
+constexpr const char* add_in_words = "The sum of two buffers, element by element.";
 
 }  // namespace
 
@@ -67,10 +26,14 @@ void place_rows(Source buffer, std::size_t first, view<float, 2> sum) {
 
 void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copies, Machine& machine, std::size_t passes) {
     Graph graph;
-    auto& first = graph.add<ReadRows>("read a", {}, a, rows, passes);
-    auto& second = graph.add<ReadRows>("read b", {}, b, rows, passes);
+    auto& first = graph.add<ReadRows>("read-a", {}, a);
+    auto& second = graph.add<ReadRows>("read-b", {}, b);
+    for (auto* const each : {&first, &second}) {
+        each->at_once = static_cast<int>(rows);
+        each->times.passes = static_cast<std::int64_t>(passes);
+    }
     auto& add = graph.add<Add>("add", {.copies = copies});
-    auto& place = graph.add<PlaceRows>("place", {}, sum, rows);
+    auto& place = graph.add<PlaceRows>("place", {}, sum);
     // In turn, so that the same copy gets the buffers of both matrices with the same rows.
     graph.connect(first.rows, add.a, {.policy = Policy::round_robin});
     graph.connect(second.rows, add.b, {.policy = Policy::round_robin});
@@ -90,6 +53,20 @@ void copied(Source a, Source b, view<float, 2> sum, std::size_t rows) {
         kernels::add(to, other, to);
         place_rows(to, i, sum);
     }
+}
+
+void add_components(Components& components) {
+    for (const auto* const each : {"addition:read-a", "addition:read-b"})
+        components.add<ReadRows>(each, "Reads a matrix (a .npy file, or random numbers) in buffers of whole rows, `passes` times.");
+    components.add<Add>("addition:add", add_in_words);
+    components.add<PlaceRows>("addition:place", "Puts buffers of rows together to a matrix, and writes it to a file (.npy), if one is named.");
+}
+
+void add_components(Components& components, Source a, Source b, view<float, 2> sum) {
+    components.add<ReadRows>("addition:read-a", "The first matrix of the program.", a);
+    components.add<ReadRows>("addition:read-b", "The second one.", b);
+    components.add<Add>("addition:add", add_in_words);
+    components.add<PlaceRows>("addition:place", "The program's result.", sum);
 }
 
 }  // namespace penstock::apps::addition

@@ -6,11 +6,19 @@
 
 #include "apps/addition/addition.hpp"
 
+namespace penstock {
+class Components;
+}
+
 namespace penstock::apps::addition {
 
 /// `rows` a buffer, the last one perhaps fewer; so many copies of the filter that adds. Waits for the result, which is computed `passes`
 /// times, as if the matrices were the first of many.
 void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copies, Machine& machine, std::size_t passes = 1);
+
+/// The filters by name, for the graph written down (addition.xml): with files at its ends, or with the program's memory.
+void add_components(Components& components);
+void add_components(Components& components, Source a, Source b, view<float, 2> sum);
 
 /// The same without streams, on one thread: reads into two buffers, adds into a third, puts that into the result.
 void copied(Source a, Source b, view<float, 2> sum, std::size_t rows);

@@ -8,15 +8,14 @@
 
 namespace penstock::apps::colour {
 
-void read_tile(const Work& work, std::size_t number, view<std::uint8_t, 2> rgb) {
-    const auto from = work.picture.part(work.tiling[number]);
+void read_tile(const Picture& picture, const Tile& tile, view<std::uint8_t, 2> rgb) {
+    const auto from = picture.part(tile);
     for (std::size_t i = 0; i < from.extent(0); ++i) std::copy_n(from.row(i).data(), from.extent(1), rgb.row(i).data());
 }
 
-void place_tile(const Work& work, std::size_t number, view<const float, 2> lab) {
-    const Tile tile = work.tiling[number];
-    const auto to = work.lab.part({tile.row, 3 * tile.column}, {tile.rows, 3 * tile.columns});
-    for (std::size_t i = 0; i < to.extent(0); ++i) std::copy_n(lab.row(i).data(), to.extent(1), to.row(i).data());
+void place_tile(const Tile& tile, view<const float, 2> of_tile, view<float, 2> lab) {
+    const auto to = lab.part({tile.row, 3 * tile.column}, {tile.rows, 3 * tile.columns});
+    for (std::size_t i = 0; i < to.extent(0); ++i) std::copy_n(of_tile.row(i).data(), to.extent(1), to.row(i).data());
 }
 
 ChannelStatistics merged(std::span<const ChannelStatistics> tiles) {

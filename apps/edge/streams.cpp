@@ -5,7 +5,10 @@
 
 #include "apps/graphs.hpp"
 #include "apps/measure.hpp"
+#include "apps/random.hpp"
 #include "kernels/maximum.hpp"
+#include "penstock/components.hpp"
+#include "penstock/error.hpp"
 #include "penstock/machine.hpp"
 
 namespace penstock::apps::edge {
@@ -18,19 +21,49 @@ view<float, 2> scratch(std::vector<float>& memory, const view<const float, 2>& l
     return {memory.data(), like.extents()};
 }
 
+template <class F>
+F& for_angles(F& filter, std::size_t angles) {
+    filter.of.angles = static_cast<int>(angles);
+    return filter;
+}
+
+TurnBack& of_size(TurnBack& filter, std::size_t rows, std::size_t columns) {
+    filter.rows = static_cast<int>(rows);
+    filter.columns = static_cast<int>(columns);
+    return filter;
+}
+
 FilterOptions options_of(const Placement& placement) { return {.copies = placement.copies, .targets = placement.targets}; }
 
 }  // namespace
 
+void Pictures::start() {
+    if (given_) return;
+    std::array<std::size_t, 3> shape{static_cast<std::size_t>(count.get()), static_cast<std::size_t>(rows.get()), static_cast<std::size_t>(columns.get())};
+    if (file.get().empty()) {
+        own_.resize(shape[0] * shape[1] * shape[2]);
+        Random random{static_cast<std::uint32_t>(seed.get())};
+        fill(own_, nullptr, random, 0.0f, 1.0f);
+    } else {
+        auto array = read_array<float>(file);
+        if (array.shape.size() != 3 || array.values.empty()) throw UsageError("the file '" + file.get() + "' holds no pictures: pictures x rows x columns");
+        std::ranges::copy(array.shape, shape.begin());
+        own_ = std::move(array.values);
+    }
+    pictures_ = view<const float, 3>{own_.data(), shape};
+}
+
 bool Pictures::operator()() {
-    if (next_ == pictures_.extent(0) * angles_) return false;
-    const std::size_t number = next_ / angles_, angle = next_ % angles_;
+    const std::size_t angles = of.count();
+    if (next_ == times.count() * pictures_.extent(0) * angles) return false;
+    const std::size_t times_seen = next_ / angles, number = times_seen % pictures_.extent(0), angle = next_ % angles;
     ++next_;
     const auto from = picture_of(pictures_, number);
     auto buffer = picture.make(from.extent(0), from.extent(1));
     const auto to = buffer.edit_image();
     for (std::size_t i = 0; i < from.extent(0); ++i) std::ranges::copy(from.row(i), to.row(i).begin());
-    buffer.edit_tags().user = {number, angle};
+    buffer.edit_tags().user = {times_seen, angle};  // those of two passes must not be taken for one another
+    buffer.edit_tags().time = number;
     picture.write(std::move(buffer));
     return true;
 }
@@ -39,14 +72,15 @@ void Filter::operator()() {
     const auto read = picture.read();
     const auto image = read.image();
     auto strongest = response.make(image.extent(0), image.extent(1));
-    detect_(image, angle_of(read), strongest.edit_image());
+    if (!detect_) detect_.emplace(Algorithm::dense, of.count());
+    (*detect_)(image, angle_of(read), strongest.edit_image());
     response.write(std::move(strongest));
 }
 
 void TurnThere::operator()() {
     const auto read = picture.read();
     const auto image = read.image();
-    const Turn turn{{angle_of(read), angles_}, image.extent(0), image.extent(1)};
+    const Turn turn{{angle_of(read), of.count()}, image.extent(0), image.extent(1)};
     auto turned = canvas.make(turn.rows, turn.columns);
     kernels::affine<float>(image, turned.edit_image(), turn.there, kernels::Interpolation::bilinear, border);
     canvas.write(std::move(turned));
@@ -62,27 +96,60 @@ void Respond::operator()() {
 
 void TurnBack::operator()() {
     const auto read = canvas.read();
-    const Turn turn{{angle_of(read), angles_}, rows_, columns_};
-    auto turned = response.make(rows_, columns_);
+    const std::size_t down = static_cast<std::size_t>(rows.get()), across = static_cast<std::size_t>(columns.get());
+    const Turn turn{{angle_of(read), of.count()}, down, across};
+    auto turned = response.make(down, across);
     kernels::affine<float>(read.image(), turned.edit_image(), turn.back, kernels::Interpolation::bilinear, border);
     response.write(std::move(turned));
 }
 
 void Strongest::operator()() {
     auto read = response.read();
-    Best& best = best_[static_cast<std::size_t>(read.tags().user[picture_tag])];
+    const auto number = read.tags().user[picture_tag];
+    Best& best = best_[number];
     if (best.angles++ == 0) {
         best.edges = std::move(read);
     } else {
         const auto greatest = best.edges.edit_image();
         kernels::maximum<float>(read.image(), greatest, greatest);
     }
-    if (best.angles == angles_) edges.write(std::move(best.edges));
+    if (best.angles < of.count()) return;
+    edges.write(std::move(best.edges));
+    best_.erase(number);
+}
+
+void Store::operator()() {
+    const auto read = edges.read();
+    const auto image = read.image();
+    const auto number = static_cast<std::size_t>(read.tags().time);
+    ++count_;
+    view<float, 2> to;
+    if (result_.data() != nullptr) {
+        to = picture_of(result_, number);
+    } else {
+        if (number >= own_.size()) own_.resize(number + 1);
+        rows_ = image.extent(0), columns_ = image.extent(1);
+        own_[number].resize(image.size());
+        to = {own_[number].data(), {rows_, columns_}};
+    }
+    for (std::size_t i = 0; i < image.extent(0); ++i) std::ranges::copy(image.row(i), to.row(i).begin());
+}
+
+void Store::finish() {
+    if (!file.get().empty() && result_.data() == nullptr) {
+        std::vector<float> all;
+        for (const auto& each : own_) all.insert(all.end(), each.begin(), each.end());
+        const std::size_t shape[] = {own_.size(), rows_, columns_};
+        write_array<float>(file, shape, all);
+    }
+    auto found = stored.make(1);
+    found.edit()[0] = static_cast<double>(count_);
+    stored.write(std::move(found));
 }
 
 ByTurnedKernels::ByTurnedKernels(Filter& filter) : picture{filter.picture}, response{filter.response} {}
 ByTurnedKernels::ByTurnedKernels(GraphBuilder& graph, std::size_t angles, const Placement& placement)
-    : ByTurnedKernels(graph.add<Filter>("filter", options_of(placement), angles)) {}
+    : ByTurnedKernels(for_angles(graph.add<Filter>("filter", options_of(placement)), angles)) {}
 
 ByTurnedPictures::ByTurnedPictures(GraphBuilder& graph, TurnThere& there, Respond& respond, TurnBack& back)
     : picture{there.picture}, response{back.response} {
@@ -91,33 +158,49 @@ ByTurnedPictures::ByTurnedPictures(GraphBuilder& graph, TurnThere& there, Respon
 }
 ByTurnedPictures::ByTurnedPictures(GraphBuilder& graph, std::size_t rows, std::size_t columns, std::size_t angles,
                                    const Placement& placement)
-    : ByTurnedPictures{graph, graph.add<TurnThere>("turn there", options_of(placement), angles),
+    : ByTurnedPictures{graph, for_angles(graph.add<TurnThere>("turn-there", options_of(placement)), angles),
                        graph.add<Respond>("respond", options_of(placement)),
-                       graph.add<TurnBack>("turn back", options_of(placement), rows, columns, angles)} {}
+                       of_size(for_angles(graph.add<TurnBack>("turn-back", options_of(placement)), angles), rows, columns)} {}
 
 double streams(Algorithm algorithm, view<const float, 3> pictures, view<float, 3> result, std::size_t angles, Machine& machine,
                const Placement& placement) {
-    const std::size_t count = pictures.extent(0), rows = pictures.extent(1), columns = pictures.extent(2);
+    const std::size_t rows = pictures.extent(1), columns = pictures.extent(2);
     Graph graph;
-    auto& source = graph.add<Pictures>("pictures", {}, pictures, angles);
-    auto& strongest = graph.add<Strongest>("strongest", {}, count, angles);
-    auto& reader = graph.add_reader<float>("edges");
+    auto& source = for_angles(graph.add<Pictures>("pictures", {}, pictures), angles);
+    auto& strongest = for_angles(graph.add<Strongest>("strongest"), angles);
+    auto& store = graph.add<Store>("store", {}, result);
     const auto join = [&](auto& group) {
         graph.connect(source.picture, group.picture, {.capacity = 2});
         graph.connect(group.response, strongest.response);
     };
-    if (algorithm == Algorithm::dense) join(graph.add_group<ByTurnedKernels>("by turned kernels", angles, placement));
-    else join(graph.add_group<ByTurnedPictures>("by turned pictures", rows, columns, angles, placement));
-    graph.connect(strongest.edges, reader.input);
+    if (algorithm == Algorithm::dense) join(graph.add_group<ByTurnedKernels>("by-turned-kernels", angles, placement));
+    else join(graph.add_group<ByTurnedPictures>("by-turned-pictures", rows, columns, angles, placement));
+    graph.connect(strongest.edges, store.edges);
     return seconds_of([&] {
         auto run = graph.start(machine);
-        while (const auto edges = reader.read()) {
-            const auto to = picture_of(result, static_cast<std::size_t>(edges->tags().user[picture_tag]));
-            for (std::size_t i = 0; i < rows; ++i) std::ranges::copy(edges->image().row(i), to.row(i).begin());
-        }
         run.finish();
         note_graph(run);
     });
+}
+
+static void add_stages(Components& components) {
+    components.add<Filter>("edge:filter", "The strongest of 16 responses of a picture at its angle, by kernels turned to it.");
+    components.add<TurnThere>("edge:turn-there", "A picture turned by its angle, on a canvas that holds it.");
+    components.add<Respond>("edge:respond", "The strongest of 16 responses of a picture that is turned already.");
+    components.add<TurnBack>("edge:turn-back", "A response turned back, as large as the picture was.");
+    components.add<Strongest>("edge:strongest", "The strongest response of all angles.");
+}
+
+void add_components(Components& components) {
+    add_stages(components);
+    components.add<Pictures>("edge:pictures", "Each picture (of a .npy file, or random ones) once for each angle, `passes` times.");
+    components.add<Store>("edge:store", "Keeps the edges of each picture, and writes them to a file (.npy), if one is named.");
+}
+
+void add_components(Components& components, view<const float, 3> pictures, view<float, 3> result) {
+    add_stages(components);
+    components.add<Pictures>("edge:pictures", "The program's pictures.", pictures);
+    components.add<Store>("edge:store", "The program's result.", result);
 }
 
 }  // namespace penstock::apps::edge

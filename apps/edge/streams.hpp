@@ -1,32 +1,57 @@
 // Both algorithms as graphs of filters. They share the filters at their ends, and differ in the group between them:
 //
-//     Pictures -> [ by turned kernels:  Filter                         ] -> Strongest -> the program
-//     Pictures -> [ by turned pictures: TurnThere -> Respond -> TurnBack ] -> Strongest -> the program
+//     Pictures -> [ by turned kernels:  Filter                         ] -> Strongest -> Store
+//     Pictures -> [ by turned pictures: TurnThere -> Respond -> TurnBack ] -> Strongest -> Store
 //
 // What travels is one picture for one angle; tags.user says which. The filters of the groups run in copies that overtake one
 // another: the greatest of all angles is the same in any order, so the bits are too.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "apps/edge/edge.hpp"
+#include "apps/settings.hpp"
 #include "penstock/graph.hpp"
+
+namespace penstock {
+class Components;
+}
 
 namespace penstock::apps::edge {
 
-/// Number of the picture in tags.user[0], of the angle in tags.user[1].
+/// Number of the picture in tags.user[0] (it goes on when the pictures are looked at again; tags.time begins anew), of the angle in tags.user[1].
 enum Tag : std::size_t { picture_tag = 0, angle_tag = 1 };
 
-/// The source: each picture once for each angle.
+/// Of how many angles one is.
+struct AngleSetting {
+    Setting<int> angles{"angles", 36, {.least = 1, .most = 3600}};
+    std::size_t count() const noexcept { return static_cast<std::size_t>(angles.get()); }
+};
+
+/// The source: each picture once for each angle. The program's pictures, or those of a file (.npy), or random ones.
 struct Pictures {
     Output<float> picture{"picture"};
-    Pictures(view<const float, 3> pictures, std::size_t angles) : pictures_{pictures}, angles_{angles} {}
+    AngleSetting of;
+    PassSetting times;
+    Setting<std::string> file{"file", ""};
+    Setting<int> count{"count", 2, {.unit = "pictures", .least = 1, .most = 1 << 16}};
+    Setting<int> rows{"rows", 256, {.unit = "pixels", .least = 1, .most = 1 << 14}}, columns{"columns", 256, {.unit = "pixels", .least = 1, .most = 1 << 14}};
+    Setting<std::int64_t> seed{"seed", 1, {.least = 0, .most = 4294967295.0}};
+    Pictures() = default;
+    explicit Pictures(view<const float, 3> pictures) : pictures_{pictures}, given_{true} {}
+    void start();
     bool operator()();
 
   private:
-    view<const float, 3> pictures_;
-    std::size_t angles_, next_ = 0;
+    view<const float, 3> pictures_{};
+    bool given_ = false;
+    std::vector<float> own_;
+    std::size_t next_ = 0;
 };
 
 /// Edge-2D at the angle that comes with the picture.
@@ -34,11 +59,11 @@ struct Filter {
     static constexpr bool may_be_copied = true;
     Input<float> picture{"picture"};
     Output<float> response{"response"};
-    explicit Filter(std::size_t angles) : detect_{Algorithm::dense, angles} {}
+    AngleSetting of;
     void operator()();
 
   private:
-    Detector detect_;
+    std::optional<Detector> detect_;
 };
 
 /// The picture turned by its angle, on a canvas that holds it.
@@ -46,11 +71,8 @@ struct TurnThere {
     static constexpr bool may_be_copied = true;
     Input<float> picture{"picture"};
     Output<float> canvas{"canvas"};
-    explicit TurnThere(std::size_t angles) : angles_{angles} {}
+    AngleSetting of;
     void operator()();
-
-  private:
-    std::size_t angles_;
 };
 
 /// The strongest of the 16 responses of a canvas.
@@ -70,18 +92,16 @@ struct TurnBack {
     static constexpr bool may_be_copied = true;
     Input<float> canvas{"canvas"};
     Output<float> response{"response"};
-    TurnBack(std::size_t rows, std::size_t columns, std::size_t angles) : rows_{rows}, columns_{columns}, angles_{angles} {}
+    AngleSetting of;
+    Setting<int> rows{"rows", 256, {.unit = "pixels", .least = 1, .most = 1 << 14}}, columns{"columns", 256, {.unit = "pixels", .least = 1, .most = 1 << 14}};
     void operator()();
-
-  private:
-    std::size_t rows_, columns_, angles_;
 };
 
 /// The strongest of all angles, as soon as the last one of a picture has come.
 struct Strongest {
     Input<float> response{"response"};
     Output<float> edges{"edges"};
-    Strongest(std::size_t pictures, std::size_t angles) : angles_{angles}, best_(pictures) {}
+    AngleSetting of;
     void operator()();
 
   private:
@@ -89,8 +109,23 @@ struct Strongest {
         penstock::Buffer<float> edges;  // not apps::Buffer
         std::size_t angles = 0;
     };
-    std::size_t angles_;
-    std::vector<Best> best_;
+    std::map<std::uint64_t, Best> best_;  ///< of each picture of which not all angles have come
+};
+
+/// Puts the edges of each picture into the program's result, or into a file (.npy). At the end: how many pictures.
+struct Store {
+    Input<float> edges{"edges"};
+    Output<double> stored{"stored"};
+    Setting<std::string> file{"file", ""};
+    Store() = default;
+    explicit Store(view<float, 3> result) : result_{result} {}
+    void operator()();
+    void finish();
+
+  private:
+    view<float, 3> result_{};
+    std::vector<std::vector<float>> own_;
+    std::size_t rows_ = 0, columns_ = 0, count_ = 0;
 };
 
 /// How many copies of each filter between the ends, and on which targets (none: whichever is free).
@@ -121,5 +156,9 @@ struct ByTurnedPictures {
 /// seconds without those in which the graph was described.
 double streams(Algorithm algorithm, view<const float, 3> pictures, view<float, 3> result, std::size_t angles, Machine& machine,
                const Placement& placement);
+
+/// The filters by name, for the graphs written down (edge-2d.xml, edge-rot.xml): with files at their ends, or with the program's memory.
+void add_components(Components& components);
+void add_components(Components& components, view<const float, 3> pictures, view<float, 3> result);
 
 }  // namespace penstock::apps::edge

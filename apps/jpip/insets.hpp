@@ -29,6 +29,7 @@ struct Insert {
     Input<std::uint8_t> background{"background"};
     Input<std::uint8_t> picture{"picture", {.required = false}};
     Output<std::uint8_t> screen{"screen"};
+    Insert() { shown_.set(); }
     explicit Insert(std::bitset<tiles> shown) : shown_{shown} {}
     void operator()();
     void on_event(const Event& event);

@@ -1,12 +1,15 @@
 #include "apps/jpip/jpip.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <string>
 #include <utility>
 
 #include "apps/graphs.hpp"
+#include "apps/jpip/insets.hpp"
 #include "apps/measure.hpp"
 #include "kernels/shrink.hpp"
+#include "penstock/components.hpp"
 #include "penstock/machine.hpp"
 
 namespace penstock::apps::jpip {
@@ -41,12 +44,36 @@ void serial(const Films& films, int divisor, view<std::uint8_t, 3> result) {
     }
 }
 
+void Camera::start() {
+    if (films_ != nullptr) return;
+    // Sixteen cameras begin, one behind the other, and each would make or read all films again.
+    static std::mutex lock;
+    static std::pair<std::string, std::weak_ptr<const Films>> last;
+    const std::lock_guard guard(lock);
+    const Scene scene{static_cast<std::size_t>(rows.get()), static_cast<std::size_t>(columns.get()), static_cast<std::size_t>(frames.get()),
+                      static_cast<std::uint32_t>(seed.get())};
+    auto wanted = folder.get();
+    for (const auto each : {scene.rows, scene.columns, scene.frames, std::size_t{scene.seed}}) wanted += " " + std::to_string(each);
+    own_ = last.first == wanted ? last.second.lock() : nullptr;
+    if (own_ == nullptr) {
+        const auto made = [&] {
+            const auto photograph = generated_photograph(2 * scene.rows, 2 * scene.columns, scene.seed);
+            return make_films(tiles, scene, {photograph.data(), {2 * scene.rows, 2 * scene.columns * channels}});
+        };
+        own_ = std::make_shared<const Films>(folder.get().empty() ? made() : load(folder.get(), tiles, scene.frames));
+        last = {wanted, own_};
+    }
+    films_ = own_.get();
+}
+
 bool Camera::operator()() {
-    if (next_ == films_->frames) return false;
-    const auto file = films_->file(film_, next_);
+    if (next_ == times.count() * films_->frames) return false;
+    const auto number = static_cast<std::size_t>(film.get());
+    const auto file = films_->file(number, next_ % films_->frames);
     auto buffer = jpeg.make(file.size());
     std::ranges::copy(file, buffer.edit().begin());
-    buffer.edit_tags().user = {film_, next_++};
+    buffer.edit_tags().time = next_ % films_->frames;
+    buffer.edit_tags().user = {number, next_++};
     jpeg.write(std::move(buffer));
     return true;
 }
@@ -79,8 +106,31 @@ void Mosaic::operator()() {
     copy(picture, tile_in(at->pixels.edit_image(), size(read.tags().user[film_tag])));
     if (++at->tiles < tiles) return;
     at->pixels.edit_tags().user = {0, frame};
+    at->pixels.edit_tags().time = read.tags().time;
     mosaic.write(std::move(at->pixels));
     begun_.erase(at);
+}
+
+void Store::operator()() {
+    const auto read = frame.read();
+    const auto image = read.image();
+    const auto number = size(read.tags().time);
+    ++count_;
+    if (result_.data() != nullptr) return copy(image, frame_of(result_, number));
+    if (file.get().empty()) return;
+    rows_ = image.extent(0), bytes_ = image.extent(1);
+    own_.resize(std::max(own_.size(), (number + 1) * image.size()));
+    copy(image, {own_.data() + number * image.size(), image.extents()});
+}
+
+void Store::finish() {
+    if (!own_.empty()) {
+        const std::size_t shape[] = {own_.size() / (rows_ * bytes_), rows_, bytes_ / channels, channels};
+        write_array<std::uint8_t>(file, shape, own_);
+    }
+    auto found = stored.make(1);
+    found.edit()[0] = static_cast<double>(count_);
+    stored.write(std::move(found));
 }
 
 double streams(const Films& films, int divisor, view<std::uint8_t, 3> result, Machine& machine, int copies) {
@@ -89,21 +139,39 @@ double streams(const Films& films, int divisor, view<std::uint8_t, 3> result, Ma
     auto& decode = graph.add<Decode>("decode", {.copies = copies, .pool = 2}, divisor);
     auto& shrink = graph.add<Shrink>("shrink", {.copies = copies}, static_cast<int>(smaller) / divisor);
     auto& mosaic = graph.add<Mosaic>("mosaic");
-    auto& reader = graph.add_reader<std::uint8_t>("screen");
+    auto& store = graph.add<Store>("store", {}, result);
     for (std::size_t film = 0; film < films.count; ++film) {
         // One buffer for each copy: so the films stay in step, and few mosaics are begun at once.
-        auto& camera = graph.add<Camera>("camera " + std::to_string(film), {}, &films, film);
+        auto& camera = graph.add<Camera>("camera-" + std::to_string(film), {}, &films, film);
         graph.connect(camera.jpeg, decode.jpeg, {.capacity = 1, .name = "films"});
     }
     graph.connect(decode.rgb, shrink.rgb, {.capacity = 2});
     graph.connect(shrink.small, mosaic.tile);
-    graph.connect(mosaic.mosaic, reader.input);
+    graph.connect(mosaic.mosaic, store.frame);
     return seconds_of([&] {
         auto run = graph.start(machine);
-        while (const auto frame = reader.read()) copy(frame->image(), frame_of(result, size(frame->tags().user[frame_tag])));
         run.finish();
         note_graph(run);
     });
+}
+
+static void add_stages(Components& components) {
+    components.add<Decode>("jpip:decode", "Decodes a JPEG picture at 1/`divisor` of its sides.");
+    components.add<Shrink>("jpip:shrink", "Makes a picture smaller by `factor`: means of squares of pixels.");
+    components.add<Mosaic>("jpip:mosaic", "Lays the pictures of sixteen films side by side, 4 x 4.");
+    components.add<Insert>("jpip:insert", "Lays the newest picture of each film over the frames in the background.");
+}
+
+void add_components(Components& components) {
+    add_stages(components);
+    components.add<Camera>("jpip:camera", "One of sixteen films in motion JPEG (of a folder, or made ones), `passes` times.");
+    components.add<Store>("jpip:store", "Keeps frames, and writes them to a file (.npy), if one is named.");
+}
+
+void add_components(Components& components, const Films& films, view<std::uint8_t, 3> result) {
+    add_stages(components);
+    components.add<Camera>("jpip:camera", "One of the program's films.", &films);
+    components.add<Store>("jpip:store", "The program's result.", result);
 }
 
 }  // namespace penstock::apps::jpip

@@ -7,15 +7,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "apps/jpeg.hpp"
 #include "apps/jpip/films.hpp"
 #include "apps/report.hpp"
+#include "apps/settings.hpp"
 #include "penstock/graph.hpp"
 #include "penstock/view.hpp"
 
 namespace penstock {
+class Components;
 class Machine;
 }
 
@@ -62,15 +66,25 @@ RunResult run(Machine& machine, const Settings& settings, const Progress& progre
 /// Which film and which frame a buffer belongs to: tags.user[0] and [1].
 enum Tag : std::size_t { film_tag = 0, frame_tag = 1 };
 
-/// A source: the files of one film, one after the other.
+/// A source: the files of one film, one after the other. The program's films, or those of a folder (as save() writes them), or made ones.
 struct Camera {
     Output<std::uint8_t> jpeg{"jpeg"};
-    Camera(const Films* films, std::size_t film) : films_{films}, film_{film} {}
+    Setting<int> film{"film", 0, {.least = 0, .most = tiles - 1}};
+    PassSetting times;
+    Setting<std::string> folder{"folder", ""};
+    Setting<int> frames{"frames", 8, {.unit = "frames", .least = 1, .most = 4096}};
+    Setting<int> rows{"rows", 720, {.unit = "pixels", .least = 1, .most = 1 << 14}}, columns{"columns", 1280, {.unit = "pixels", .least = 1, .most = 1 << 14}};
+    Setting<std::int64_t> seed{"seed", 1, {.least = 0, .most = 4294967295.0}};
+    Camera() = default;
+    Camera(const Films* films, std::size_t number) : films_{films} { film = static_cast<int>(number); }
+    explicit Camera(const Films* films) : films_{films} {}
+    void start();
     bool operator()();
 
   private:
-    const Films* films_;
-    std::size_t film_, next_ = 0;
+    const Films* films_ = nullptr;
+    std::shared_ptr<const Films> own_;  ///< all films, which the cameras of a program share
+    std::size_t next_ = 0;
 };
 
 /// A file's pixels, at 1/divisor of the size: rows x 3 columns.
@@ -79,6 +93,7 @@ struct Decode {
     Input<std::uint8_t> jpeg{"jpeg"};
     Output<std::uint8_t> rgb{"rgb"};
     Setting<int> divisor{"divisor", 1, {.least = 1, .most = 8}};
+    Decode() = default;
     explicit Decode(int by) { divisor = by; }
     void operator()();
 
@@ -92,6 +107,7 @@ struct Shrink {
     Input<std::uint8_t> rgb{"rgb"};
     Output<std::uint8_t> small{"small"};
     Setting<int> factor{"factor", 1, {.unit = "pixels", .least = 1, .most = 64}};
+    Shrink() = default;
     explicit Shrink(int by) { factor = by; }
     void operator()();
 };
@@ -111,5 +127,25 @@ struct Mosaic {
     };
     std::vector<Begun> begun_;
 };
+
+/// Puts frames where they belong, in whatever order they come: into the program's memory, or into a file (.npy). At the end: how many came.
+struct Store {
+    Input<std::uint8_t> frame{"frame"};
+    Output<double> stored{"stored"};
+    Setting<std::string> file{"file", ""};
+    Store() = default;
+    explicit Store(view<std::uint8_t, 3> result) : result_{result} {}
+    void operator()();
+    void finish();
+
+  private:
+    view<std::uint8_t, 3> result_{};
+    std::vector<std::uint8_t> own_;
+    std::size_t rows_ = 0, bytes_ = 0, count_ = 0;
+};
+
+/// The filters by name, for the graphs written down (jpip.xml, picture-in-picture.xml): with files at their ends, or with the program's memory.
+void add_components(Components& components);
+void add_components(Components& components, const Films& films, view<std::uint8_t, 3> result);
 
 }  // namespace penstock::apps::jpip

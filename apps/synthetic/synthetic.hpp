@@ -13,6 +13,10 @@
 #include "penstock/chain.hpp"
 #include "penstock/resident.hpp"
 
+namespace penstock {
+class Components;
+}
+
 namespace penstock::apps::synthetic {
 
 /// What is done with each block. A block's first job reads its words, each other job what the one before it wrote; the
@@ -52,6 +56,13 @@ JobChain chain_of(const Work& work, const Resident<std::uint32_t>& table);
 
 /// The chain for each block, then a barrier.
 void chains(const JobChain& chain, const Work& work, ConstWords blocks, Words results, Machine& machine);
+
+/// A graph of filters, one job behind the other, with so many copies of each; it takes the blocks `passes` times.
+void streamed(const Work& work, ConstWords blocks, Words results, Machine& machine, int copies, std::size_t passes = 1);
+
+/// The filters by name, for that graph written down (synthetic.xml): with files at its ends, or with the program's memory.
+void add_components(Components& components);
+void add_components(Components& components, const Work& work, ConstWords blocks, Words results);
 
 /// The application for the gallery. Settings: rows (blocks, 256), columns (words of 4 bytes of a block, 16,384),
 /// block_rows (jobs that a block goes through, 16), block_columns (cycles a byte, 1), seed. Inputs "blocks" (rows x

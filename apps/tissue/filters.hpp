@@ -1,12 +1,20 @@
-// The filters of the analysis. The tag `user[0]` of each buffer is the number of the tile that it comes from.
+// The filters of the analysis. The tag `user[0]` of each buffer is the number of the tile that it comes from. Those at the ends work in the
+// program's memory, where they are given any, and else in files that their settings name.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <vector>
 
+#include "apps/settings.hpp"
 #include "apps/tissue/stages.hpp"
 #include "penstock/filter.hpp"
-#include "penstock/graph.hpp"
+
+namespace penstock {
+class Components;
+}
 
 namespace penstock::apps::tissue {
 
@@ -23,15 +31,34 @@ inline void write_tile(const Slide& slide, std::size_t next, Output<std::uint8_t
 /// The JPEG tiles of a slide, one a firing, as often as it is to be read.
 struct Read {
     Output<std::uint8_t> jpeg{"jpeg"};
-    const Slide* slide;
-    std::size_t passes, next = 0;
+    PictureSettings input;
+    PassSetting times;
+    Setting<int> quality{"quality", 90, {.least = 1, .most = 100}};
 
-    Read(const Slide* of, std::size_t times) : slide{of}, passes{times} {}
+    Read() = default;
+    explicit Read(const Slide* of) : slide_{of} {}
+    /// Over and over; once it is told that it is enough, to the end of the slide and once more.
+    Read(const Slide* of, const std::atomic<bool>* enough) : slide_{of}, enough_{enough} {}
+    void start() {
+        if (slide_ != nullptr) return;
+        own_ = std::make_unique<Slide>(input.picture(), input.tiling(), quality);
+        slide_ = own_.get();
+    }
     bool operator()() {
-        if (next == passes * slide->tiling().count()) return false;
-        write_tile(*slide, next++, jpeg);
+        const std::size_t count = slide_->tiling().count();
+        if (enough_ == nullptr) end_ = times.count() * count;
+        else if (end_ == endless && enough_->load(std::memory_order_relaxed)) end_ = (next_ + count - 1) / count * count + count;
+        if (next_ == end_) return false;
+        write_tile(*slide_, next_++, jpeg);
         return true;
     }
+
+  private:
+    static constexpr std::size_t endless = ~std::size_t{0};
+    const Slide* slide_ = nullptr;
+    std::unique_ptr<Slide> own_;
+    const std::atomic<bool>* enough_ = nullptr;
+    std::size_t next_ = 0, end_ = endless;
 };
 
 struct Decode {
@@ -117,67 +144,124 @@ struct Classify {
 /// Which verdicts came to a filter: their numbers in the stream of tiles.
 using Log = std::vector<std::uint64_t>;
 
+/// What overviews make that come and go: one after the other has its own.
+struct Screens {
+    struct Screen {
+        explicit Screen(const Tiling& tiling) : analysis{tiling} {}
+        Analysis analysis;
+        Log log;
+    };
+    std::deque<Screen> all;  ///< written by the overview that is there
+};
+
 /// Small tiles and verdicts come in any order; a class is drawn when its tile is there.
 struct Overview {
     static constexpr bool on_any_input = true;
     Input<std::uint8_t> small{"small"};
     Input<Verdict> verdict{"verdict"};
-    const Slide* slide;
-    Analysis* analysis;
-    Log* log;  ///< or null
-    std::vector<bool> drawn, known;
+    Output<double> counts{"counts"};  ///< at the end: how many tiles are background, stroma, stained
+    TileSettings size;
+    Setting<std::string> picture{"picture", ""}, features_file{"features", ""}, classes_file{"classes", ""};
 
-    Overview(const Slide* of, Analysis* into, Log* noting = nullptr)
-        : slide{of}, analysis{into}, log{noting}, drawn(of->tiling().count()), known(drawn.size()) {}
+    Overview() = default;
+    Overview(const Slide* slide, Analysis* into) : tiling_{slide->tiling()}, analysis_{into} {}
+    Overview(const Slide* slide, Screens* screens) : tiling_{slide->tiling()}, screens_{screens} {}
+    void start() {
+        if (screens_ != nullptr) {
+            auto& screen = screens_->all.emplace_back(tiling_);
+            analysis_ = &screen.analysis;
+            log_ = &screen.log;
+        } else if (analysis_ == nullptr) {
+            tiling_ = size.tiling();
+            own_ = std::make_unique<Analysis>(tiling_);
+            analysis_ = own_.get();
+        }
+        drawn_.resize(tiling_.count());
+        known_.resize(tiling_.count());
+    }
     void operator()() {
         if (const auto tile = small.read_if_any()) {
             const auto number = tile->tags().user[0];
-            draw_tile(slide->tiling()[number], tile->image(), analysis->overview);
-            drawn[number] = true;
+            draw_tile(tiling_[number], tile->image(), analysis_->overview);
+            drawn_[number] = true;
             show(number);
         }
         if (const auto found = verdict.read_if_any()) {
             const auto number = found->tags().user[0];
-            analysis->features[number] = (*found)[0].features;
-            analysis->classes[number] = (*found)[0].of_class;
-            known[number] = true;
-            if (log != nullptr) log->push_back(found->tags().sequence);
+            analysis_->features[number] = (*found)[0].features;
+            analysis_->classes[number] = (*found)[0].of_class;
+            known_[number] = true;
+            if (log_ != nullptr) log_->push_back(found->tags().sequence);
             show(number);
         }
+    }
+    void finish() {
+        auto found = counts.make(3);
+        std::ranges::fill(found.edit(), 0.0);
+        for (std::size_t number = 0; number < known_.size(); ++number)
+            if (known_[number] && analysis_->classes[number] < 3) found.edit()[analysis_->classes[number]] += 1;
+        counts.write(std::move(found));
+        if (own_ != nullptr) save();
     }
 
   private:
     void show(std::size_t number) {
-        if (drawn[number] && known[number]) draw_class(slide->tiling()[number], analysis->classes[number], analysis->overview);
+        if (drawn_[number] && known_[number]) draw_class(tiling_[number], analysis_->classes[number], analysis_->overview);
     }
+    void save() const {
+        const std::size_t down = tiling_.count() / tiling_.across(), tiles[] = {down, tiling_.across()}, vectors[] = {tiling_.count(), features};
+        if (!picture.get().empty()) write_picture(picture, own_->overview);
+        if (!features_file.get().empty()) write_array<double>(features_file, vectors, {own_->features.front().data(), tiling_.count() * features});
+        if (!classes_file.get().empty()) write_array<std::uint32_t>(classes_file, tiles, own_->classes);
+    }
+
+    Tiling tiling_{};
+    Analysis* analysis_ = nullptr;
+    Screens* screens_ = nullptr;
+    std::unique_ptr<Analysis> own_;
+    Log* log_ = nullptr;
+    std::vector<bool> drawn_, known_;
 };
 
-/// All of them, joined behind an output that gives the tiles. `overview_of`: what the overview is made of.
-struct Filters {
-    Decode& decode;
-    Colour& colour;
-    Pattern& pattern;
-    Shrink& shrink;
-    Classify& classify;
-    Overview& overview;
-
-    template <class... Arguments>
-    Filters(GraphBuilder& graph, Output<std::uint8_t>& tiles, int copies, Arguments... overview_of)
-        : decode{graph.add<Decode>("decode", {.copies = copies})},
-          colour{graph.add<Colour>("colour", {.copies = copies})},
-          pattern{graph.add<Pattern>("pattern", {.copies = copies})},
-          shrink{graph.add<Shrink>("shrink", {.copies = copies})},
-          classify{graph.add<Classify>("classify")},
-          overview{graph.add<Overview>("overview", {}, overview_of...)} {
-        graph.connect(tiles, decode.jpeg);
-        graph.connect(decode.rgb, colour.rgb);
-        graph.connect(decode.rgb, pattern.rgb);
-        graph.connect(decode.rgb, shrink.rgb);
-        graph.connect(colour.features, classify.colour, {.ordered = true});
-        graph.connect(pattern.features, classify.pattern, {.ordered = true});
-        graph.connect(shrink.small, overview.small);
-        graph.connect(classify.verdict, overview.verdict);
+/// In the overview's place.
+struct Count {
+    Input<Verdict> verdict{"verdict"};
+    Count() = default;
+    explicit Count(Log* noting) : log_{noting} {}
+    void operator()() {
+        const auto found = verdict.read();
+        if (log_ != nullptr) log_->push_back(found.tags().sequence);
     }
+
+  private:
+    Log* log_ = nullptr;
 };
+
+/// Compares each verdict with the one that is wanted.
+struct Compared {
+    std::atomic<std::size_t> tiles{0};
+    std::size_t wrong = 0;  ///< for whoever has waited for the end of the run
+};
+
+/// Beside the overview: counts verdicts, and compares them, where there is something to compare them with.
+struct Compare {
+    Input<Verdict> verdict{"verdict"};
+    Compare() = default;
+    Compare(const Analysis* wanted, Compared* into) : wanted_{wanted}, into_{into} {}
+    void operator()() {
+        const auto found = verdict.read();
+        if (into_ == nullptr) return;
+        const auto number = found.tags().user[0];
+        if (found[0].features != wanted_->features[number] || found[0].of_class != wanted_->classes[number]) ++into_->wrong;
+        into_->tiles.fetch_add(1, std::memory_order_release);
+    }
+
+  private:
+    const Analysis* wanted_ = nullptr;
+    Compared* into_ = nullptr;
+};
+
+/// The filters between the ends by name.
+void add_stages(Components& components);
 
 }  // namespace penstock::apps::tissue

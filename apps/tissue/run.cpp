@@ -57,33 +57,36 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const Picture picture = picture_of("tissue", settings);
     const Tiling tiling{settings.rows, settings.columns, settings.block_rows, settings.block_columns};
     const Slide slide{picture, tiling};
-    Analysis by_one{tiling}, by_hand{tiling}, by_filters{tiling};
+    Analysis by_one{tiling}, by_hand{tiling}, by_filters{tiling}, as_written{tiling};
     Team team{processors_of(machine)};
     const auto forgetting = [](Analysis& analysis) { return [&analysis] { forget(analysis); }; };
     const Way ways[] = {{"serial", forgetting(by_one), [&] { return seconds_of([&] { serial(slide, by_one); }); }},
                         {"hand", forgetting(by_hand), [&] { return hand(slide, by_hand, team); }},
                         {"streamed", forgetting(by_filters),
-                         [&] { return seconds_of([&] { streamed(slide, by_filters, machine, team.size()); }); }}};
+                         [&] { return seconds_of([&] { streamed(slide, by_filters, machine, team.size()); }); }},
+                        {"written", forgetting(as_written),
+                         [&] { return seconds_of([&] { written(slide, as_written, machine, team.size()); }); }}};
 
     RunResult result;
     result.app = "tissue";
     result.workers = team.size();
     result.tasks = tiling.count();
     result.timings = measure(ways, settings.repetitions, progress);
-    const Errors errors = errors_of(slide, by_filters, checked_tiles);
+    const Errors errors = errors_of(slide, as_written, checked_tiles);
     result.checks = {{"largest error of a colour feature", 0, errors.colour, 1e-4, "definition, float64"},
                      {"largest error of a share of patterns", 0, errors.pattern, 0, "definition, float64"}};
     compare(by_hand, by_one, "hand", result.checks);
     compare(by_filters, by_one, "streamed", result.checks);
+    compare(as_written, by_one, "written", result.checks);
     check_changes(changing(slide, by_one, machine, team.size()), by_one, result.checks);
     if (settings.keep_arrays) {
-        const Picture& overview = by_filters.overview;
+        const Picture& overview = as_written.overview;
         result.arrays = {keep<std::uint8_t>("image", {picture.rows, picture.columns, 3}, picture.rgb.span()),
                          keep<std::uint8_t>("tiles", {slide.bytes().size()}, slide.bytes()),
                          keep<std::uint32_t>("starts", {slide.offsets().size()}, slide.offsets()),
-                         keep<double>("features", {tiling.count(), features}, numbers(by_filters.features)),
+                         keep<double>("features", {tiling.count(), features}, numbers(as_written.features)),
                          keep<std::uint8_t>("overview", {overview.rows, overview.columns, 3}, overview.rgb.span()),
-                         keep<std::uint32_t>("result", {tiling.count() / tiling.across(), tiling.across()}, by_filters.classes)};
+                         keep<std::uint32_t>("result", {tiling.count() / tiling.across(), tiling.across()}, as_written.classes)};
     }
     settings.inputs.clear();
     result.settings = std::move(settings);

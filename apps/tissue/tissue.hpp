@@ -24,6 +24,7 @@
 #include "apps/tissue/classifier.hpp"
 
 namespace penstock {
+class Components;
 class Machine;
 }
 
@@ -66,6 +67,13 @@ double hand(const Slide& slide, Analysis& analysis, Team& team);
 /// The graph above with so many copies of each filter that may be copied; it reads the slide `passes` times.
 void streamed(const Slide& slide, Analysis& analysis, Machine& machine, int copies, std::size_t passes = 1);
 
+/// The same by the graph as it is written down, tissue.xml.
+void written(const Slide& slide, Analysis& analysis, Machine& machine, int copies, std::size_t passes = 1);
+
+/// The filters by name, for tissue.xml: with files at its ends, or with the program's memory.
+void add_components(Components& components);
+void add_components(Components& components, const Slide& slide, Analysis& analysis);
+
 /// What became of a slide that was read several times while the graph above changed.
 struct Changed {
     std::size_t tiles = 0;             ///< read
@@ -73,8 +81,8 @@ struct Changed {
     std::size_t lost_or_repeated = 0;  ///< verdicts that came to neither of the filters behind `classify`, or twice
     Analysis again;                    ///< what the overview that was put in again made
 };
-/// The graph above, whose overview and `shrink` are taken out while it runs (a filter that only counts verdicts stands in) and later put in
-/// again, whereupon `shrink` is exchanged for a fresh one. Each verdict is compared with `wanted`.
+/// tissue.xml, whose overview and `shrink` are taken out by an event while it runs (a filter that only counts verdicts stands in) and later put
+/// in again, whereupon `shrink` is exchanged for a fresh one. Each verdict is compared with `wanted`.
 Changed changing(const Slide& slide, const Analysis& wanted, Machine& machine, int copies);
 
 /// The largest error of the colour features of some tiles against their definition in float64, and of the shares of patterns.

@@ -12,13 +12,24 @@ int Change::copies(const FilterModel& filter) const { return core_.copies(filter
 
 bool Change::several(const Model& model, std::uint64_t filter) const { return model.filter(filter)->options.copies != 1; }
 
+namespace {
+
+std::set<std::uint64_t> ids_of(const Model& model) {
+    std::set<std::uint64_t> ids;
+    for (const auto& stream : model.streams) ids.insert(ids.end(), stream.id);  // they rise
+    return ids;
+}
+
+}  // namespace
+
 std::vector<std::string> Change::problems() {
     std::vector<std::string> problems;
     const auto in_cycle = [old_cycles = cycles_of(old_), cycles = cycles_of(wished_), this](const Model& model, std::uint64_t filter) {
         return (&model == &old_ ? old_cycles : cycles)[static_cast<std::size_t>(model.filter(filter) - model.filters.data())] != 0;
     };
+    const auto before = ids_of(old_), after = ids_of(wished_);
     for (const auto& stream : wished_.streams) {
-        const bool fresh = std::none_of(old_.streams.begin(), old_.streams.end(), [&](const StreamModel& each) { return each.id == stream.id; });
+        const bool fresh = !before.contains(stream.id);
         if (fresh && in_cycle(wished_, stream.to)) problems.push_back("a stream into a cycle cannot be added while the graph runs");
         const auto crew = wiring_.crews.find(stream.to);
         if (fresh && crew != wiring_.crews.end() && std::any_of(crew->second.begin(), crew->second.end(), [](Station* each) { return each->ended(); }))
@@ -26,14 +37,14 @@ std::vector<std::string> Change::problems() {
     }
     check_order(problems);
     for (const auto& stream : old_.streams) {
-        const bool gone = std::none_of(wished_.streams.begin(), wished_.streams.end(), [&](const StreamModel& each) { return each.id == stream.id; });
+        const bool gone = !after.contains(stream.id);
         if (gone && in_cycle(old_, stream.to)) problems.push_back("a stream into a cycle cannot be taken away while the graph runs");
     }
     for (const auto& filter : old_.filters) {
         const auto* const now = wished_.filter(filter.id);
         if (now == nullptr) continue;
         bool ordered = false;
-        for (std::size_t i = 0; i < filter.first->outputs.size(); ++i) ordered = ordered || order_matters(old_, filter, i) || order_matters(wished_, *now, i);
+        for (std::size_t i = 0; i < filter.first->outputs.size(); ++i) ordered = ordered || old_joints_.order_matters(filter.id, i) || joints_.order_matters(filter.id, i);
         if (ordered && several(old_, filter.id) != several(wished_, filter.id))
             problems.push_back("filter '" + filter.name + "' cannot change between one copy and several while their order is restored further down");
         if (filter.kind->external && now->options.copies != 1) problems.push_back("'" + filter.name + "' is the program's own end and has one copy");
@@ -45,15 +56,18 @@ std::vector<std::string> Change::problems() {
 namespace {
 
 /// Streams whose buffers are numbered for those who restore an order: from the last filter of one copy on.
-std::set<std::uint64_t> numbered_streams(const Model& model) {
+std::set<std::uint64_t> numbered_streams(const Joints& joints) {
     std::set<std::uint64_t> numbered;
-    const std::function<void(const StreamModel&)> note = [&](const StreamModel& stream) {
-        if (!numbered.insert(stream.id).second || model.filter(stream.from)->options.copies == 1) return;
-        for (const auto& before : model.streams)
-            if (before.to == stream.from) note(before);
-    };
-    for (const auto& stream : model.streams)
-        if (stream.options.ordered) note(stream);
+    std::vector<const StreamModel*> found;
+    for (const auto& stream : joints.model().streams)
+        if (stream.options.ordered) found.push_back(&stream);
+    while (!found.empty()) {
+        const auto& stream = *found.back();
+        found.pop_back();
+        if (!numbered.insert(stream.id).second || joints.model().filter(stream.from)->options.copies == 1) continue;
+        const auto into = joints.into(stream.from);
+        found.insert(found.end(), into.begin(), into.end());
+    }
     return numbered;
 }
 
@@ -68,12 +82,14 @@ void Change::check_order(std::vector<std::string>& problems) const {
         const bool replaces = std::any_of(wished_.removals.begin(), wished_.removals.end(), [&](const auto& each) { return each.successor == filter; });
         return replaces && several(wished_, filter) ? Is::between : Is::fresh;
     };
-    const auto numbered = numbered_streams(wished_);
+    const auto numbered = numbered_streams(joints_);
+    const auto before = ids_of(old_);
     for (const auto& stream : wished_.streams) {
-        if (std::any_of(old_.streams.begin(), old_.streams.end(), [&](const StreamModel& each) { return each.id == stream.id; })) continue;
+        if (before.contains(stream.id)) continue;
         const auto from = kind_of(stream.from), to = kind_of(stream.to);
-        const bool was_ordered = std::any_of(old_.streams.begin(), old_.streams.end(), [&](const StreamModel& each) {
-            return each.to == stream.to && each.input == stream.input && each.options.ordered;
+        const auto readers = old_joints_.into(stream.to);
+        const bool was_ordered = std::any_of(readers.begin(), readers.end(), [&](const StreamModel* each) {
+            return each->input == stream.input && each->options.ordered;
         });
         const bool fits = (from == Is::fresh && to == Is::fresh) || (from == Is::between && to != Is::fresh) || (from == Is::old && to == Is::between);
         if (numbered.contains(stream.id) ? fits : !was_ordered) continue;
@@ -110,7 +126,7 @@ void Change::make_stations() {
     for (const auto& filter : wished_.filters) {
         const auto crew = wiring_.crews.find(filter.id);
         for (int copy = crew == wiring_.crews.end() ? 0 : static_cast<int>(crew->second.size()); copy < copies(filter); ++copy) {
-            auto station = wiring_.make_station(wished_, filter, copy);
+            auto station = wiring_.make_station(joints_, filter, copy);
             station->box.begin_at_rest();
             station->held = true;
             station->unborn = true;
@@ -124,7 +140,7 @@ void Change::make_stations() {
             crew.pop_back();
         }
         for (Station* const station : crew) {
-            const int target = station->external ? -1 : wished_.place(filter, station->copy());
+            const int target = station->external ? -1 : joints_.place(filter, station->copy());
             if (station->proxy != nullptr) {
                 if (target >= 0 && target != station->proxy->target()) relocations_.emplace_back(station, target);
                 continue;
@@ -136,7 +152,7 @@ void Change::make_stations() {
     for (auto& station : made) {
         wiring_.crews[station->filter_id()].push_back(station.get());
         fresh_.push_back(station.get());
-        core_.add_station(std::move(station));
+        wiring_.keep(std::move(station));
     }
     for (const auto& removal : wished_.removals) {
         const auto crew = wiring_.crews.find(removal.filter);
@@ -183,10 +199,11 @@ void Change::find_touched() {
         return a.policy != b.policy || a.capacity != b.capacity || a.capacity_bytes != b.capacity_bytes || a.when_full != b.when_full ||
                a.fuse != b.fuse || a.name != b.name || a.key.target_type() != b.key.target_type() || bool(a.key);
     };
+    std::map<std::uint64_t, const StreamModel*> before;
+    for (const auto& stream : old_.streams) before.emplace_hint(before.end(), stream.id, &stream);
     for (const auto& stream : wished_.streams)
-        for (const auto& before : old_.streams)
-            if (before.id == stream.id && options_differ(before.options, stream.options))
-                for (Station* const station : wiring_.crews.at(stream.from)) touch(station);
+        if (const auto same = before.find(stream.id); same != before.end() && options_differ(same->second->options, stream.options))
+            for (Station* const station : wiring_.crews.at(stream.from)) touch(station);
 }
 
 // ---- hold, join, empty ----
@@ -210,13 +227,11 @@ void Change::join() {
     const auto rewire = [this](Station& station) {
         const auto& filter = *wished_.filter(station.filter_id());
         station.several_copies.store(filter.options.copies != 1, std::memory_order_relaxed);
-        for (const auto& stream : wished_.streams) {
-            if (stream.from != station.filter_id()) continue;
-            for (int to = 0; to < static_cast<int>(wiring_.crews.at(stream.to).size()); ++to)
-                wiring_.set_capacity(wished_, stream, *wiring_.links.at({stream.id, station.copy(), to}));
-        }
-        for (std::size_t i = 0; i < station.outlets.size(); ++i) station.outlets[i]->order_matters = order_matters(wished_, filter, i);
-        wiring_.set_branches(wished_, station.filter_id(), station);
+        for (const auto* const stream : joints_.out_of(station.filter_id()))
+            for (int to = 0; to < static_cast<int>(wiring_.crews.at(stream->to).size()); ++to)
+                wiring_.set_capacity(wished_, *stream, *wiring_.links.at({stream->id, station.copy(), to}));
+        for (std::size_t i = 0; i < station.outlets.size(); ++i) station.outlets[i]->order_matters = joints_.order_matters(filter.id, i);
+        wiring_.set_branches(joints_, station.filter_id(), station);
         for (auto& outlet : station.outlets)  // of one that has ended meanwhile, or closed this output: the new sinks must know
             if (outlet->closed)
                 for (auto& branch : outlet->branches)
@@ -287,7 +302,7 @@ void Change::move() {
     }
     set_local(true);
     for (Station* const source : sources_)
-        core_.do_at(*source, [this](Station& each) { wiring_.set_branches(wished_, each.filter_id(), each); });
+        core_.do_at(*source, [this](Station& each) { wiring_.set_branches(joints_, each.filter_id(), each); });
 }
 
 void Change::apply_settings() {

@@ -24,7 +24,7 @@ namespace penstock::streaming {
 ///   go on     new stations take over state and begin, and those that were held go on, each as soon as those before it have ended
 class Change {
   public:
-    Change(RunState& state, Model wished) : state_(state), core_(state.core), wiring_(state.wiring), old_(state.model), wished_(std::move(wished)) {}
+    Change(RunState& state, Model wished) : state_(state), core_(state.core), wiring_(state.wiring), old_(state.model), wished_(std::move(wished)), old_joints_(old_), joints_(wished_) {}
 
     /// What cannot be done although the wished graph would be right.
     std::vector<std::string> problems();
@@ -73,6 +73,7 @@ class Change {
     Wiring& wiring_;
     const Model& old_;
     Model wished_;
+    const Joints old_joints_, joints_;  ///< of both
     std::vector<Station*> fresh_;
     std::vector<std::pair<Station*, Removal>> retiring_;
     std::vector<std::pair<LinkName, Link*>> new_links_;

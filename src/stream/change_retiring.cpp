@@ -214,6 +214,7 @@ void Change::forget() {
     for (const auto& [station, removal] : retiring_)
         if (can_be_reclaimed(*station)) stations.insert(station);
     const std::lock_guard lock(core_.structure);
+    std::erase_if(wiring_.program_ends, [&](const Station* station) { return stations.contains(station); });
     std::erase_if(core_.stations, [&](const auto& station) { return stations.contains(station.get()); });
 }
 

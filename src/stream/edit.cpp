@@ -79,7 +79,7 @@ streaming::AnyFilter* Edit::replace_filter(void* old, Removal removal, std::shar
     }
     model().removals.push_back({id, removal, filter.id});
     take_out(model(), id);
-    filters.push_back(std::move(filter));
+    model().add(std::move(filter));
     if (model().problems.size() == before) model().streams.insert(model().streams.end(), streams.begin(), streams.end());
     return made;
 }

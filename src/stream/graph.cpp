@@ -28,7 +28,7 @@ AnyFilter* GraphBuilder::add_filter(std::string name, FilterOptions options, std
     filter.first = kind->make();
     filter.kind = std::move(kind);
     filter.options = std::move(options);
-    return model_->filters.emplace_back(std::move(filter)).first.get();
+    return model_->add(std::move(filter)).first.get();
 }
 
 void GraphBuilder::connect_ports(streaming::OutputPort& from, streaming::InputPort& to, StreamOptions options) {

@@ -1,28 +1,48 @@
 #include "stream/model.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "stream/cycles.hpp"
+#include "stream/joints.hpp"
 
 namespace penstock::streaming {
 namespace {
 
 using Say = std::function<void(std::string)>;
 
-template <class Filters, class Test>
-auto find(Filters& filters, Test&& test) noexcept {
-    const auto found = std::find_if(filters.begin(), filters.end(), test);
-    return found == filters.end() ? nullptr : &*found;
+/// Blocks of memory lie at multiples of something; the low bits are what the index looks at.
+std::size_t hash_of(const AnyFilter* filter) noexcept {
+    const auto mixed = reinterpret_cast<std::uintptr_t>(filter) * std::uint64_t{0x9E3779B97F4A7C15};
+    return static_cast<std::size_t>(mixed ^ mixed >> 32);
 }
 
 std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
+/// Filters whose way from one to the next that it is to be near does not end.
+std::set<std::uint64_t> near_for_ever(const Model& model) {
+    std::set<std::uint64_t> ending, endless;
+    for (const auto& filter : model.filters) {
+        std::vector<std::uint64_t> way;
+        std::set<std::uint64_t> seen;
+        const auto* next = &filter;
+        while (next != nullptr && !next->options.near.empty() && !ending.contains(next->id) && !endless.contains(next->id) && seen.insert(next->id).second) {
+            way.push_back(next->id);
+            next = model.named(next->options.near);
+        }
+        const bool ends = next == nullptr || next->options.near.empty() || ending.contains(next->id);
+        (ends ? ending : endless).insert(way.begin(), way.end());
+    }
+    return endless;
+}
+
 void check_filters(const Model& model, int targets, const Say& say) {
     std::set<std::string> names;
+    const auto circles = near_for_ever(model);
     for (const auto& filter : model.filters) {
         const auto& options = filter.options;
         if (filter.name.empty()) say("a filter has no name");
@@ -32,15 +52,9 @@ void check_filters(const Model& model, int targets, const Say& say) {
             say("filter " + quoted(filter.name) + " does not say that it may be copied (static constexpr bool may_be_copied = true), so it has one copy");
         if (!options.near.empty() && !options.targets.empty())
             say("filter " + quoted(filter.name) + " has targets of its own and is to be near " + quoted(options.near) + ": say one of the two");
-        std::set<std::string> seen;
-        for (const auto* next = &filter; next != nullptr && !next->options.near.empty(); next = model.named(next->options.near)) {
-            if (model.named(next->options.near) == nullptr) {
-                if (next == &filter) say("filter " + quoted(filter.name) + " is to be near " + quoted(options.near) + ", which does not exist");
-            } else if (!seen.insert(next->name).second) {
-                say("filter " + quoted(filter.name) + " is to be near a filter that is to be near it");
-                break;
-            }
-        }
+        if (!options.near.empty() && model.named(options.near) == nullptr)
+            say("filter " + quoted(filter.name) + " is to be near " + quoted(options.near) + ", which does not exist");
+        if (circles.contains(filter.id)) say("filter " + quoted(filter.name) + " is to be near a filter that is to be near it");
         for (const int target : options.targets)
             if (target < 0 || (targets >= 0 && target >= targets))
                 say("filter " + quoted(filter.name) + " is placed on target " + std::to_string(target) +
@@ -68,6 +82,7 @@ void check_inputs(const Model& model, const Say& say) {
 void check_streams(const Model& model, const Say& say) {
     std::set<std::tuple<std::uint64_t, std::size_t, std::uint64_t, std::size_t>> pairs;
     std::map<std::string, const StreamModel*> groups;
+    const Joints joints(model);
     for (const auto& stream : model.streams) {
         const auto* const from = model.filter(stream.from);
         const auto* const to = model.filter(stream.to);
@@ -84,9 +99,11 @@ void check_streams(const Model& model, const Say& say) {
             say("the stream from " + text + " is ordered, but its sink has several copies, of which none would see all");
         if (options.ordered && options.when_full != WhenStreamFull::wait)
             say("the stream from " + text + " is ordered and may drop buffers: an order with gaps cannot be waited for");
-        if (options.ordered && std::count_if(model.streams.begin(), model.streams.end(), [&](const StreamModel& other) {
-                return other.to == stream.to && other.input == stream.input;
-            }) > 1)
+        const auto several = [&] {
+            const auto all = joints.into(stream.to);
+            return std::count_if(all.begin(), all.end(), [&](const StreamModel* other) { return other->input == stream.input; }) > 1;
+        };
+        if (options.ordered && several())
             say("the stream from " + text + " is ordered, but others lead to the same input, whose numbers mean something else");
         const auto [first, fresh] = groups.emplace(Model::group_of(stream), &stream);
         if (!fresh && (first->second->options.policy != options.policy || first->second->options.when_full != options.when_full))
@@ -96,19 +113,20 @@ void check_streams(const Model& model, const Say& say) {
 
 /// Streams by which buffers from copies come to where their order is restored may not lose any.
 void check_order(const Model& model, const Say& say) {
-    for (const auto& ordered : model.streams) {
-        if (!ordered.options.ordered) continue;
-        std::set<std::uint64_t> seen;
-        const std::function<void(std::uint64_t)> back = [&](std::uint64_t filter) {
-            if (!seen.insert(filter).second || model.filter(filter)->options.copies == 1) return;
-            for (const auto& stream : model.streams) {
-                if (stream.to != filter) continue;
-                if (stream.options.when_full != WhenStreamFull::wait)
-                    say("the stream into " + quoted(model.filter(filter)->name) + " may drop buffers, but their order is restored further down");
-                back(stream.from);
-            }
-        };
-        back(ordered.from);
+    const Joints joints(model);
+    std::set<std::uint64_t> seen;
+    std::vector<std::uint64_t> writers;
+    for (const auto& stream : model.streams)
+        if (stream.options.ordered) writers.push_back(stream.from);
+    while (!writers.empty()) {
+        const auto filter = writers.back();
+        writers.pop_back();
+        if (!seen.insert(filter).second || model.filter(filter)->options.copies == 1) continue;
+        for (const auto* const stream : joints.into(filter)) {
+            if (stream->options.when_full != WhenStreamFull::wait)
+                say("the stream into " + quoted(model.filter(filter)->name) + " may drop buffers, but their order is restored further down");
+            writers.push_back(stream->from);
+        }
     }
 }
 
@@ -120,13 +138,42 @@ const FilterModel* Model::filter(std::uint64_t id) const noexcept {
 }
 FilterModel* Model::filter(std::uint64_t id) noexcept { return const_cast<FilterModel*>(std::as_const(*this).filter(id)); }
 const FilterModel* Model::named(const std::string& name) const noexcept {
-    return find(filters, [&](const FilterModel& each) { return each.name == name; });
+    return filter(by_name_.find(std::hash<std::string>{}(name), [&](std::uint64_t id) {
+        const auto* const found = filter(id);
+        return found != nullptr && found->name == name;
+    }));
 }
-FilterModel* Model::named(const std::string& name) noexcept {
-    return find(filters, [&](const FilterModel& each) { return each.name == name; });
-}
+FilterModel* Model::named(const std::string& name) noexcept { return const_cast<FilterModel*>(std::as_const(*this).named(name)); }
 const FilterModel* Model::owning(const AnyFilter* owner) const noexcept {
-    return find(filters, [&](const FilterModel& each) { return each.first.get() == owner; });
+    return filter(by_object_.find(hash_of(owner), [&](std::uint64_t id) {
+        const auto* const found = filter(id);
+        return found != nullptr && found->first.get() == owner;
+    }));
+}
+
+FilterModel& Model::add(FilterModel filter) {
+    filters.push_back(std::move(filter));
+    if (!by_name_.full()) {
+        note(filters.back());
+    } else {
+        by_name_ = by_object_ = FilterIndex(2 * filters.size());
+        for (const auto& each : filters) note(each);
+    }
+    return filters.back();
+}
+
+void Model::note(const FilterModel& filter) {
+    by_name_.add(std::hash<std::string>{}(filter.name), filter.id);
+    by_object_.add(hash_of(filter.first.get()), filter.id);
+}
+
+FilterIndex::FilterIndex(std::size_t filters) : slots_(std::bit_ceil(2 * std::max<std::size_t>(filters, 8))) {}
+
+void FilterIndex::add(std::size_t hash, std::uint64_t filter) {
+    auto at = hash & (slots_.size() - 1);
+    while (slots_[at].filter != 0) at = (at + 1) & (slots_.size() - 1);
+    slots_[at] = {hash, filter};
+    ++taken_;
 }
 
 int Model::copies(const FilterModel& filter, int targets) noexcept {

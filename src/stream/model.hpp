@@ -42,15 +42,44 @@ struct RemovalModel {
     std::function<void()> take_over{};   ///< the successor's
 };
 
+/// Ids of filters by a hash: of their names, or of where they are. Those of filters that have been taken out are not found in the model.
+class FilterIndex {
+  public:
+    FilterIndex() = default;
+    /// With room for so many.
+    explicit FilterIndex(std::size_t filters);
+    bool full() const noexcept { return 2 * taken_ == slots_.size(); }
+    void add(std::size_t hash, std::uint64_t filter);
+    /// The lowest id with this hash that `is` is true for; 0: none.
+    template <class Is>
+    std::uint64_t find(std::size_t hash, Is&& is) const {
+        std::uint64_t lowest = 0;
+        if (!slots_.empty())
+            for (auto at = hash & (slots_.size() - 1); slots_[at].filter != 0; at = (at + 1) & (slots_.size() - 1))
+                if (slots_[at].hash == hash && (lowest == 0 || slots_[at].filter < lowest) && is(slots_[at].filter)) lowest = slots_[at].filter;
+        return lowest;
+    }
+
+  private:
+    struct Slot {
+        std::size_t hash = 0;
+        std::uint64_t filter = 0;  ///< 0: free
+    };
+    std::vector<Slot> slots_;  ///< a power of two, at most half of them taken
+    std::size_t taken_ = 0;
+};
+
 struct Model {
     std::vector<RemovalModel> removals;  ///< of an edit
-    std::vector<FilterModel> filters;    ///< by rising id
+    std::vector<FilterModel> filters;    ///< by rising id; added by add()
     std::vector<StreamModel> streams;
     std::vector<std::string> problems;  ///< found while it was described
     std::vector<std::shared_ptr<void>> groups;
     std::uint64_t next_id = 1;
     std::shared_ptr<bool> running = std::make_shared<bool>(false);  ///< shared with the run, which may outlive the graph
 
+    /// Its id must be the highest so far.
+    FilterModel& add(FilterModel filter);
     const FilterModel* filter(std::uint64_t id) const noexcept;
     FilterModel* filter(std::uint64_t id) noexcept;
     const FilterModel* named(const std::string& name) const noexcept;
@@ -62,6 +91,11 @@ struct Model {
     int place(const FilterModel& filter, int copy) const noexcept;
     /// What makes streams one stream: a name, or else a number of its own.
     static std::string group_of(const StreamModel& stream);
+
+  private:
+    void note(const FilterModel& filter);
+
+    FilterIndex by_name_, by_object_;
 };
 
 /// Everything that is wrong with it, in words. `targets`: of the machine that is to run it; below 0: not known yet.

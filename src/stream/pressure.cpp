@@ -58,25 +58,23 @@ bool works(const Station& station) {
 
 /// Where it matters to nobody how many copies there are: not where keys, turns or all copies decide who gets a buffer, nor where a firing
 /// needs buffers of several streams that belong together.
-bool Pressure::governs(const FilterModel& filter) const {
+bool Pressure::governs(const Joints& joints, const std::vector<std::size_t>& cycles, const FilterModel& filter) const {
     if (filter.options.copies != FilterOptions::automatic || run_.core.machine().targets() == 0) return false;
     if (run_.core.isolated() != nullptr) return false;  // one for each worker: a copy that went would take its process's object with it
-    const Model& model = run_.model;
-    if (model.place(filter, 0) >= 0) return false;
-    if (cycles_of(model)[static_cast<std::size_t>(&filter - model.filters.data())] != 0) return false;
-    int into = 0;
-    for (const auto& stream : model.streams) {
-        if (stream.to != filter.id) continue;
-        ++into;
-        if (stream.options.policy != Policy::demand_driven && stream.options.policy != Policy::random) return false;
-    }
-    return into == 1;
+    if (joints.place(filter, 0) >= 0) return false;
+    if (cycles[static_cast<std::size_t>(&filter - joints.model().filters.data())] != 0) return false;
+    const auto into = joints.into(filter.id);
+    return into.size() == 1 && (into[0]->options.policy == Policy::demand_driven || into[0]->options.policy == Policy::random);
 }
 
 void Pressure::begin() {
     std::map<std::uint64_t, Watched> watched;
+    const auto automatic = [](const FilterModel& filter) { return filter.options.copies == FilterOptions::automatic; };
+    if (std::none_of(run_.model.filters.begin(), run_.model.filters.end(), automatic)) return watched_.clear();
+    const Joints joints(run_.model);
+    const auto cycles = cycles_of(run_.model);
     for (const auto& filter : run_.model.filters) {
-        if (!governs(filter)) continue;
+        if (!governs(joints, cycles, filter)) continue;
         const auto before = watched_.find(filter.id);
         watched.emplace(filter.id, before != watched_.end() ? before->second : Watched{.patience = least_patience});
     }

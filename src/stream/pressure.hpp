@@ -8,8 +8,10 @@
 
 #include <cstdint>
 #include <map>
+#include <vector>
 
 #include "stream/attendant.hpp"
+#include "stream/joints.hpp"
 #include "stream/model.hpp"
 
 namespace penstock::streaming {
@@ -46,7 +48,7 @@ class Pressure {
         bool settled = false;  ///< a copy could not be made: it stays as it is
     };
 
-    bool governs(const FilterModel& filter) const;
+    bool governs(const Joints& joints, const std::vector<std::size_t>& cycles, const FilterModel& filter) const;
     void look();
     bool look_at(const FilterModel& filter, Seen& seen) const;
     /// Copies that it is to have.

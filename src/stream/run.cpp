@@ -59,8 +59,8 @@ void Run::finish() {
         std::vector<streaming::Station*> writers;  // the program's own ends stay as long as the run
         {
             const std::lock_guard lock(core.structure);
-            for (const auto& station : core.stations)
-                if (station->external && !station->outlets.empty()) writers.push_back(station.get());
+            for (auto* const station : state_->wiring.program_ends)
+                if (!station->outlets.empty()) writers.push_back(station);
         }
         for (auto* const writer : writers) streaming::close_program_end(*writer);
         core.help_until(
@@ -167,15 +167,13 @@ void RunState::close() {
 void RunState::attend_program_ends() {
     const std::unique_lock lock(core.structure, std::try_to_lock);
     if (!lock.owns_lock()) return;
-    for (const auto& station : core.stations)
-        if (station->external) attend_program_end(*station);
+    for (auto* const station : wiring.program_ends) attend_program_end(*station);
 }
 
 void RunState::make_way() {
     const std::unique_lock lock(core.structure, std::try_to_lock);
     if (!lock.owns_lock()) return;
-    for (const auto& station : core.stations)
-        if (station->external) make_way_at(*station);
+    for (auto* const station : wiring.program_ends) make_way_at(*station);
 }
 
 void RunState::edit(const std::function<void(Edit&)>& describe) {

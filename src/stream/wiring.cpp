@@ -18,25 +18,13 @@ int copies_in(const RunCore& run, const FilterModel& filter) { return run.copies
 
 }  // namespace
 
-bool order_matters(const Model& model, const FilterModel& filter, std::size_t output) {
-    if (filter.options.copies == 1) return false;
-    return std::any_of(model.streams.begin(), model.streams.end(), [&](const StreamModel& stream) {
-        if (stream.from != filter.id || stream.output != output || stream.options.feedback) return false;
-        if (stream.options.ordered) return true;
-        const auto& sink = *model.filter(stream.to);
-        for (std::size_t next = 0; next < sink.first->outputs.size(); ++next)
-            if (order_matters(model, sink, next)) return true;
-        return false;
-    });
-}
-
-std::unique_ptr<Station> Wiring::make_station(const Model& model, const FilterModel& filter, int copy) const {
+std::unique_ptr<Station> Wiring::make_station(const Joints& joints, const FilterModel& filter, int copy) const {
     auto held = copy == 0 ? filter.first : std::shared_ptr<AnyFilter>(filter.kind->make());
     if (copy != 0)
         for (std::size_t i = 0; i < held->settings.size(); ++i) held->settings[i]->set(filter.first->settings[i]->value());
     auto station = std::make_unique<Station>(run_, filter.id, filter.name, copy, std::move(held), *filter.kind, filter.options);
     station->several_copies = filter.options.copies != 1;
-    const int target = model.place(filter, copy);
+    const int target = joints.place(filter, copy);
     if (auto* const isolated = run_.isolated()) {
         if (!station->external)
             station->proxy = std::make_unique<FilterProxy>(*isolated, *station, *filter.kind, target >= 0 ? target : isolated->next_target(),
@@ -44,13 +32,12 @@ std::unique_ptr<Station> Wiring::make_station(const Model& model, const FilterMo
     } else if (target >= 0 && !station->external) {
         station->set_home(run_.server_of(target));
     }
-    for (std::size_t i = 0; i < station->outlets.size(); ++i) station->outlets[i]->order_matters = order_matters(model, filter, i);
-    for (auto& inlet : station->inlets)
-        for (const auto& stream : model.streams)
-            if (stream.to == filter.id && stream.input == inlet->index) {
-                inlet->connected = true;
-                inlet->ordered = inlet->ordered || stream.options.ordered;
-            }
+    for (std::size_t i = 0; i < station->outlets.size(); ++i) station->outlets[i]->order_matters = joints.order_matters(filter.id, i);
+    for (const auto* const stream : joints.into(filter.id)) {
+        Inlet& inlet = *station->inlets[stream->input];
+        inlet.connected = true;
+        inlet.ordered = inlet.ordered || stream->options.ordered;
+    }
     return station;
 }
 
@@ -94,7 +81,7 @@ void Wiring::set_capacity(const Model& model, const StreamModel& stream, Link& l
 }
 
 /// The one link of an outlet whose sink has no other input, may be run by the same thread and may be fused; else null.
-Link* Wiring::only_sink_to_fuse(const Model& model, const Outlet& outlet) const {
+Link* Wiring::only_sink_to_fuse(const Joints& joints, const Outlet& outlet) const {
     if (outlet.branches.size() != 1 || outlet.branches[0].links.size() != 1 || outlet.order_matters) return nullptr;
     Link* const link = outlet.branches[0].links[0];
     const Station& sink = *link->to->station;
@@ -102,41 +89,40 @@ Link* Wiring::only_sink_to_fuse(const Model& model, const Outlet& outlet) const 
     const bool anywhere = source.home() == nullptr && sink.home() == nullptr && !source.external && !sink.external && run_.isolated() == nullptr;
     if (!(link->local || anywhere) || link->loop != nullptr || link->to->ordered || sink.inlets.size() != 1 || link->to->port->options().at_least != 1) return nullptr;
     if (outlet.station->has_bounded_pools() || sink.has_bounded_pools()) return nullptr;
-    const auto allows = [&](const StreamModel& stream) {
-        return stream.from != outlet.station->filter_id() || stream.output != outlet.index || stream.options.fuse;
-    };
-    return std::all_of(model.streams.begin(), model.streams.end(), allows) ? link : nullptr;
+    const auto streams = joints.out_of(source.filter_id());
+    const auto allows = [&](const StreamModel* stream) { return stream->output != outlet.index || stream->options.fuse; };
+    return std::all_of(streams.begin(), streams.end(), allows) ? link : nullptr;
 }
 
-void Wiring::set_branches(const Model& model, std::uint64_t filter, Station& station) const {
+void Wiring::set_branches(const Joints& joints, std::uint64_t filter, Station& station) const {
     station.fuses = false;
     const std::lock_guard lock(run_.picture);
     for (auto& outlet : station.outlets) {
         std::map<std::string, Branch> branches;
-        for (const auto& stream : model.streams) {
-            if (stream.from != filter || stream.output != outlet->index) continue;
-            Branch& branch = branches[Model::group_of(stream)];
-            branch.policy = stream.options.policy;
-            if (stream.options.key) branch.key = stream.options.key;
-            for (int copy = 0; copy < static_cast<int>(crews.at(stream.to).size()); ++copy)
-                branch.links.push_back(links.at({stream.id, station.copy(), copy}));
+        for (const auto* const stream : joints.out_of(filter)) {
+            if (stream->output != outlet->index) continue;
+            Branch& branch = branches[Model::group_of(*stream)];
+            branch.policy = stream->options.policy;
+            if (stream->options.key) branch.key = stream->options.key;
+            for (int copy = 0; copy < static_cast<int>(crews.at(stream->to).size()); ++copy)
+                branch.links.push_back(links.at({stream->id, station.copy(), copy}));
         }
         outlet->branches.clear();
         for (auto& [name, branch] : branches) {
             branch.random += scrambled_start * static_cast<std::uint64_t>(station.copy() + 1);
             outlet->branches.push_back(std::move(branch));
         }
-        outlet->fused = only_sink_to_fuse(model, *outlet);
+        outlet->fused = only_sink_to_fuse(joints, *outlet);
         station.fuses = station.fuses || outlet->fused != nullptr;
     }
 }
 
 void Wiring::build(const Model& model) {
+    const Joints joints(model);
     for (const auto& filter : model.filters)
         for (int copy = 0; copy < copies_in(run_, filter); ++copy) {
-            auto station = make_station(model, filter, copy);
-            crews[filter.id].push_back(station.get());
-            run_.add_station(std::move(station));
+            auto station = make_station(joints, filter, copy);
+            crews[filter.id].push_back(&keep(std::move(station)));
         }
     for (const auto& stream : model.streams)
         for (int from = 0; from < static_cast<int>(crews[stream.from].size()); ++from)
@@ -148,7 +134,15 @@ void Wiring::build(const Model& model) {
             }
     build_loops(model);
     for (const auto& [filter, crew] : crews)
-        for (Station* const station : crew) set_branches(model, filter, *station);
+        for (Station* const station : crew) set_branches(joints, filter, *station);
+}
+
+Station& Wiring::keep(std::unique_ptr<Station> station) {
+    Station& kept = *station;
+    const std::lock_guard lock(run_.structure);
+    run_.add_station(std::move(station));
+    if (kept.external) program_ends.push_back(&kept);
+    return kept;
 }
 
 void Wiring::build_loops(const Model& model) {
@@ -169,8 +163,8 @@ void Wiring::build_loops(const Model& model) {
     for (const auto& stream : model.streams) {
         Loop* const loop = loop_of(stream.to);
         if (loop == nullptr) continue;
-        for (const auto& [name, link] : links) {
-            if (std::get<0>(name) != stream.id) continue;
+        for (auto at = links.lower_bound({stream.id, 0, 0}); at != links.end() && std::get<0>(at->first) == stream.id; ++at) {
+            Link* const link = at->second;
             link->loop = loop;
             link->enters_loop = loop_of(stream.from) != loop;
             if (link->enters_loop) {
@@ -182,7 +176,7 @@ void Wiring::build_loops(const Model& model) {
             auto& end = *loop->ends.emplace_back(std::make_unique<Errand>());
             end.kind = MailKind::errand;
             end.from = link->from->station;
-            end.work = [link = link](Station&) { link->from->close_link(*link); };
+            end.work = [link](Station&) { link->from->close_link(*link); };
         }
     }
 }

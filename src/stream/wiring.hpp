@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "stream/joints.hpp"
 #include "stream/model.hpp"
 #include "stream/run_core.hpp"
 
@@ -26,23 +27,24 @@ class Wiring {
     /// Stations of the copies of each filter.
     std::map<std::uint64_t, std::vector<Station*>> crews;
     std::map<LinkName, Link*> links;
+    /// Stations that are the program's own ends of streams; locked by the run's `structure`.
+    std::vector<Station*> program_ends;
+    /// Keeps a station, as one of the run.
+    Station& keep(std::unique_ptr<Station> station);
 
-    std::unique_ptr<Station> make_station(const Model& model, const FilterModel& filter, int copy) const;
+    std::unique_ptr<Station> make_station(const Joints& joints, const FilterModel& filter, int copy) const;
     std::unique_ptr<Link> make_link(const Model& model, const StreamModel& stream, int source_copy, int sink_copy) const;
     void set_capacity(const Model& model, const StreamModel& stream, Link& link) const;
     /// The outlets' lists of sinks, as the model says, out of the links that there are. For stations that do not fire.
-    void set_branches(const Model& model, std::uint64_t filter, Station& station) const;
+    void set_branches(const Joints& joints, std::uint64_t filter, Station& station) const;
     void begin(Station& station) const;
 
   private:
     void build_loops(const Model& model);
-    Link* only_sink_to_fuse(const Model& model, const Outlet& outlet) const;
+    Link* only_sink_to_fuse(const Joints& joints, const Outlet& outlet) const;
 
     RunCore& run_;
     std::size_t local_store_bytes_;
 };
-
-/// The copies of a filter write here, and their order is restored further down.
-bool order_matters(const Model& model, const FilterModel& filter, std::size_t output);
 
 }  // namespace penstock::streaming

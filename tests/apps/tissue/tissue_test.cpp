@@ -61,6 +61,9 @@ TEST_P(TissueOn, every_number_of_copies_and_targets_gives_the_bits_of_one_thread
     Machine machine{{.targets = targets}};
     tissue::streamed(slide, streams, machine, copies, 2);
     expect_equal(streams, one);
+    tissue::Analysis as_written{tiling};
+    tissue::written(slide, as_written, machine, copies, 2);
+    expect_equal(as_written, one);
     const auto errors = tissue::errors_of(slide, streams, 6);
     EXPECT_LE(errors.colour, 1e-4);
     EXPECT_EQ(errors.pattern, 0);

@@ -1,0 +1,59 @@
+#include "apps/written.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "apps/addition/streams.hpp"
+#include "apps/colour/colour.hpp"
+#include "apps/edge/streams.hpp"
+#include "apps/synthetic/synthetic.hpp"
+#include "penstock/error.hpp"
+#if defined(PENSTOCK_APPS_JPEG)
+#include "apps/jpip/jpip.hpp"
+#include "apps/tissue/tissue.hpp"
+#endif
+
+namespace penstock::apps {
+namespace {
+
+/// In the place of `print`, where nobody is to see what came.
+struct Forget {
+    Input<double> in{"in"};
+    Setting<std::string> label{"label", ""};
+    void operator()() { (void)in.read(); }
+};
+
+}  // namespace
+
+Application application(const std::string& name, const ApplicationOptions& options) {
+    std::string names;
+    for (const auto& each : all_written()) {
+        if (name == each.name) return Application::parse(each.text, name + ".xml", options);
+        names += (names.empty() ? "" : ", ") + std::string(each.name);
+    }
+    throw UsageError("there is no application called " + name + " that is written down; there are " + names);
+}
+
+void add_components(Components& components) {
+    addition::add_components(components);
+    colour::add_components(components);
+    edge::add_components(components);
+    synthetic::add_components(components);
+#if defined(PENSTOCK_APPS_JPEG)
+    jpip::add_components(components);
+    tissue::add_components(components);
+#endif
+}
+
+void register_components() {
+    static std::once_flag once;
+    std::call_once(once, [] { add_components(Components::known()); });
+}
+
+Components silent_components() {
+    Components components;
+    components.add<Forget>("print", "Forgets what comes.");
+    return components;
+}
+
+}  // namespace penstock::apps
