@@ -1,6 +1,6 @@
 #include "apps/written.hpp"
 
-#include <algorithm>
+#include <filesystem>
 #include <mutex>
 
 #include "apps/addition/streams.hpp"
@@ -23,7 +23,25 @@ struct Forget {
     void operator()() { (void)in.read(); }
 };
 
+/// Null: it is a file, or nothing.
+const char* text_instead_of(const std::string& path) {
+    if (std::filesystem::exists(path)) return nullptr;
+    for (const auto& each : all_written())
+        if (path == std::string(each.name) + ".xml") return each.text;
+    return nullptr;
+}
+
 }  // namespace
+
+Application read_application(const std::string& path, const ApplicationOptions& options) {
+    const char* const text = text_instead_of(path);
+    return text == nullptr ? Application::read(path, options) : Application::parse(text, path, options);
+}
+
+std::vector<Finding> check(const std::string& path, const ApplicationOptions& options) {
+    const char* const text = text_instead_of(path);
+    return text == nullptr ? check_application(path, options) : check_application_text(text, path, options);
+}
 
 Application application(const std::string& name, const ApplicationOptions& options) {
     std::string names;

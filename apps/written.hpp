@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "penstock/application.hpp"
 
@@ -18,6 +19,12 @@ std::span<const Written> all_written();
 
 /// The text of this name, checked, with its parameters filled in. Throws UsageError for a name, ApplicationError.
 Application application(const std::string& name, const ApplicationOptions& options = {});
+
+/// The application in the file; where there is none and `path` is no more than the name of one of these ("tissue.xml"), that one. Throws as
+/// Application::read().
+Application read_application(const std::string& path, const ApplicationOptions& options = {});
+/// What is wrong with it, as check_application() tells it.
+std::vector<Finding> check(const std::string& path, const ApplicationOptions& options = {});
 
 /// Adds the filters of all of them, which read and write files. Throws as Components::add().
 void add_components(Components& components);

@@ -33,9 +33,9 @@ std::vector<Elaboration::Ends> Elaboration::ends(const std::string& endpoint, bo
         auto& component = plan_.components[found->second];
         if (component.of == nullptr) return {};
         const auto& ports = output ? component.of->filter.outputs : component.of->filter.inputs;
+        if (std::any_of(ports.begin(), ports.end(), [&](const PortDescription& each) { return each.name == port; })) return {{{endpoint}, false}};
         std::vector<std::string> names;
         for (const auto& each : ports) names.push_back(each.name);
-        if (std::find(names.begin(), names.end(), port) != names.end()) return {{{endpoint}, false}};
         component.doubtful = true;
         error(where, in_quotes(part) + " (class " + in_quotes(component.of->name) + ") has no " + kind + " " + in_quotes(port) +
                          (names.empty() ? ", and no " + std::string(kind) + " at all" : hint(port, names)));

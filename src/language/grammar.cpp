@@ -44,7 +44,14 @@ const Rule* rule_of(std::string_view element) noexcept {
     return found == std::end(rules) ? nullptr : found;
 }
 
-bool holds(const std::vector<std::string>& words, std::string_view word) { return std::find(words.begin(), words.end(), word) != words.end(); }
+/// Is the word one of these, which have a space between them?
+bool stands_in_list(std::string_view words, std::string_view word) noexcept {
+    for (auto at = words.find(word); at != words.npos; at = words.find(word, at + 1)) {
+        const auto end = at + word.size();
+        if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' ')) return !word.empty();
+    }
+    return false;
+}
 
 class Check {
   public:
@@ -53,22 +60,25 @@ class Check {
     /// Deep files have been refused before.
     void element(const Element& element, bool outermost) {
         const auto* const rule = rule_of(element.name);
-        const auto required = words_of(rule->required), optional = words_of(rule->optional);
-        auto known = required;
-        for (const auto& name : optional)
-            if (outermost || name != "xmlns") known.push_back(name);
-        for (const auto& attribute : element.attributes)
-            if (!holds(known, attribute.name))
-                say({*element.file, attribute.at.line, attribute.at.column},
-                    "<" + element.name + "> has no attribute " + in_quotes(attribute.name) + hint(attribute.name, known));
-        for (const auto& name : required)
+        for (const auto& attribute : element.attributes) {
+            if (stands_in_list(rule->required, attribute.name)) continue;
+            if (stands_in_list(rule->optional, attribute.name) && (outermost || attribute.name != "xmlns")) continue;
+            auto known = words_of(rule->required);
+            for (auto& name : words_of(rule->optional))
+                if (outermost || name != "xmlns") known.push_back(std::move(name));
+            say({*element.file, attribute.at.line, attribute.at.column},
+                "<" + element.name + "> has no attribute " + in_quotes(attribute.name) + hint(attribute.name, known));
+        }
+        for (auto rest = rule->required; !rest.empty();) {
+            const auto name = rest.substr(0, rest.find(' '));
             if (element.attribute(name) == nullptr) say(element.place(), "<" + element.name + "> needs the attribute " + in_quotes(name));
-        const auto children = words_of(rule->children);
+            rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+        }
         for (const auto& child : element.children) {
-            if (holds(children, child.name)) this->element(child, false);
+            if (stands_in_list(rule->children, child.name)) this->element(child, false);
             else if (rule_of(child.name) != nullptr)
                 say(child.place(), "<" + child.name + "> cannot stand in <" + element.name + ">" + stands_in(child.name));
-            else say(child.place(), "there is no element " + in_quotes(child.name) + hint(child.name, children));
+            else say(child.place(), "there is no element " + in_quotes(child.name) + hint(child.name, words_of(rule->children)));
         }
     }
     void say(SourcePlace where, std::string message) { findings_.push_back({Finding::Kind::error, std::move(where), std::move(message)}); }
@@ -77,7 +87,7 @@ class Check {
     static std::string stands_in(std::string_view child) {
         std::string text;
         for (const auto& rule : rules)
-            if (holds(words_of(rule.children), child)) text += (text.empty() ? "; it stands in <" : ", <") + std::string(rule.element) + ">";
+            if (stands_in_list(rule.children, child)) text += (text.empty() ? "; it stands in <" : ", <") + std::string(rule.element) + ">";
         return text;
     }
     std::vector<Finding>& findings_;

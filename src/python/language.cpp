@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/written.hpp"
 #include "filter_spec.hpp"
 #include "penstock/application.hpp"
 #include "python_machine.hpp"
@@ -67,7 +68,7 @@ nb::list components() {
 bool run(const PythonMachine& machine, const std::string& path, const Pairs& settings, const std::vector<std::string>& folders, const std::string& graph) {
     const auto live = machine.live();
     const nb::gil_scoped_release release;
-    const auto application = Application::read(path, {.settings = settings, .folders = folders});
+    const auto application = apps::read_application(path, {.settings = settings, .folders = folders});
     auto running = application.start(*live);
     std::atomic<bool> over{false};
     std::exception_ptr failure;
@@ -102,6 +103,7 @@ bool run(const PythonMachine& machine, const std::string& path, const Pairs& set
 }  // namespace
 
 void bind_language(nb::module_& module) {
+    apps::register_components();
     module.def("components", &components, nb::sig("def components() -> list[dict[str, Any]]"),
                "The component classes of applications, by name: name, documentation, inputs and outputs (name, type, required), settings (name, value,\n"
                "unit, least, most) and may_be_copied.");
@@ -109,7 +111,7 @@ void bind_language(nb::module_& module) {
                    std::vector<Finding> findings;
                    {
                        const nb::gil_scoped_release release;
-                       findings = check_application(path, {.settings = settings, .folders = folders});
+                       findings = apps::check(path, {.settings = settings, .folders = folders});
                    }
                    return list_of(findings);
                }, nb::arg("path"), nb::arg("settings") = Pairs(), nb::arg("folders") = std::vector<std::string>(),

@@ -88,23 +88,24 @@ void check_streams(const Model& model, const Say& say) {
         const auto* const to = model.filter(stream.to);
         const auto& output = *from->first->outputs[stream.output];
         const auto& input = *to->first->inputs[stream.input];
-        const auto text = quoted(from->name + "." + output.name()) + " to " + quoted(to->name + "." + input.name());
+        const auto text = [&] { return quoted(from->name + "." + output.name()) + " to " + quoted(to->name + "." + input.name()); };
         if (output.element() != input.element())
-            say("the stream from " + text + " joins values of type " + std::string(output.element().name) + " (" +
+            say("the stream from " + text() + " joins values of type " + std::string(output.element().name) + " (" +
                 std::to_string(output.element().size) + " bytes) to values of type " + std::string(input.element().name) + " (" +
                 std::to_string(input.element().size) + " bytes)");
-        if (!pairs.insert({stream.from, stream.output, stream.to, stream.input}).second) say("the stream from " + text + " exists twice");
+        if (!pairs.insert({stream.from, stream.output, stream.to, stream.input}).second) say("the stream from " + text() + " exists twice");
         const auto& options = stream.options;
         if (options.ordered && options.policy != Policy::broadcast && to->options.copies != 1)
-            say("the stream from " + text + " is ordered, but its sink has several copies, of which none would see all");
+            say("the stream from " + text() + " is ordered, but its sink has several copies, of which none would see all");
         if (options.ordered && options.when_full != WhenStreamFull::wait)
-            say("the stream from " + text + " is ordered and may drop buffers: an order with gaps cannot be waited for");
+            say("the stream from " + text() + " is ordered and may drop buffers: an order with gaps cannot be waited for");
         const auto several = [&] {
             const auto all = joints.into(stream.to);
             return std::count_if(all.begin(), all.end(), [&](const StreamModel* other) { return other->input == stream.input; }) > 1;
         };
         if (options.ordered && several())
-            say("the stream from " + text + " is ordered, but others lead to the same input, whose numbers mean something else");
+            say("the stream from " + text() + " is ordered, but others lead to the same input, whose numbers mean something else");
+        if (options.name.empty()) continue;  // a stream of its own
         const auto [first, fresh] = groups.emplace(Model::group_of(stream), &stream);
         if (!fresh && (first->second->options.policy != options.policy || first->second->options.when_full != options.when_full))
             say("the streams called " + quoted(options.name) + " differ in their policy, or in what happens when they are full");

@@ -30,9 +30,9 @@ using Size = std::pair<int, int>;
 class Written : public testing::TestWithParam<Size> {
   protected:
     /// Runs it over the program's memory.
-    void run(const std::string& name, const Components& components, Settings settings) {
+    void run(const std::string& name, const Components& classes, Settings settings) {
         settings.emplace_back("copies", std::to_string(GetParam().second));
-        apps::application(name, {.settings = std::move(settings), .components = &components}).start(machine).finish();
+        apps::application(name, {.settings = std::move(settings), .components = &classes}).start(machine).finish();
     }
     Machine machine{{.targets = GetParam().first}};
     Components components = apps::silent_components();
@@ -123,6 +123,8 @@ TEST(WrittenFiles, each_application_is_without_findings) {
     for (const auto& each : apps::all_written())
         for (const auto& finding : check_application_text(each.text, each.name, {.components = &components})) ADD_FAILURE() << finding.text();
     EXPECT_THROW((void)apps::application("knitting"), UsageError);
+    EXPECT_EQ(apps::read_application("colour.xml", {.components = &components}).name(), "colour");
+    EXPECT_THROW((void)apps::read_application("knitting.xml", {.components = &components}), SystemError);
 }
 
 TEST(WrittenFiles, matrices_are_read_from_files_and_their_sum_is_written_to_one) {
