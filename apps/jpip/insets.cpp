@@ -49,9 +49,9 @@ void Insert::operator()() {
 }
 
 void Insert::on_event(const Event& event) {
+    if (event.name != "show" && event.name != "hide") return;  // one that the application itself deals with
     const auto* const number = std::get_if<std::int64_t>(&event.value);
-    if (number == nullptr || *number < 0 || *number >= static_cast<std::int64_t>(tiles) ||
-        (event.name != "show" && event.name != "hide"))
+    if (number == nullptr || *number < 0 || *number >= static_cast<std::int64_t>(tiles))
         throw UsageError("the screen takes the events \"show\" and \"hide\" with the number of a film, 0 to " +
                          std::to_string(tiles - 1));
     const auto film = static_cast<std::size_t>(*number);
