@@ -84,8 +84,8 @@ def analyse_tissue(machine: Machine, bar: Bar, repetitions: int = 15) -> list[Se
         title="A stained tissue, tile by tile",
         lead="ihc.png of scikit-image (a colon under the microscope, brown where it is stained), mirrored to 2048 x 2048 pixels in JPEG tiles of "
         "64 x 64. Filters in copies decode the tiles, convert them to CIELAB, measure colours and local binary patterns, classify each tile, "
-        "and draw the overview. Then the graph changes while it runs: the overview is taken out and put in again, the filter before it is "
-        "exchanged for a fresh one, and every verdict is checked.",
+        "and draw the overview: in C++ (streamed), and as it is written down in tissue.xml (written). Then that graph changes while it runs, by its "
+        "events: the overview is taken out and put in again, the filter before it is exchanged for a fresh one, and every verdict is checked.",
         recorded=recorded,
         checks=recorded.result["checks"] + others,
         pictures=[
