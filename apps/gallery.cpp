@@ -47,7 +47,7 @@ std::span<const App> gallery() {
          colour::run},
 #if defined(PENSTOCK_APPS_JPEG)
         {"tissue", "JPEG tiles of a stained tissue: decoded, measured and classified by filters in copies, and an overview",
-         {"serial", "hand", "streamed"}, tissue::run},
+         {"serial", "hand", "streamed", "written"}, tissue::run},
 #endif
         {"jacobi",
          "relaxation on a line over ranks: one element from each neighbour before each sweep",

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "language/text.hpp"
@@ -19,6 +20,11 @@ class Places {
   public:
     Places(const Plan& plan, const SourcePlace& whole) : plan_(plan), whole_(whole) {
         for (std::size_t i = 0; i < plan.components.size(); ++i) components_.emplace(plan.components[i].name, i);
+        for (const auto& stream : plan.streams) {
+            by_ports_.emplace(std::pair(std::string_view(stream.from), std::string_view(stream.to)), &stream);
+            by_ends_.emplace(std::pair(stream.source, stream.sink), &stream);
+            by_name_.emplace(stream.options.name, &stream);
+        }
     }
 
     struct Found {
@@ -31,18 +37,16 @@ class Places {
         const PlanComponent* second = names.size() < 2 ? nullptr : component(names[1]);
         if (first != nullptr && second != nullptr) {
             // "the stream from 'a.x' to 'b.y'", "the cycle 'a' -> 'b' -> 'a'": the stream, if there is one.
-            for (const auto& stream : plan_.streams)
-                if ((stream.from == names[0] && stream.to == names[1]) ||
-                    (stream.source == number(*first) && stream.sink == number(*second) && problem.find("stream from") != problem.npos))
-                    return {stream.where, false};
+            if (const auto found = by_ports_.find({names[0], names[1]}); found != by_ports_.end()) return {found->second->where, false};
+            if (problem.find("stream from") != problem.npos)
+                if (const auto* const stream = between(*first, *second)) return {stream->where, false};
         }
-        if (problem.find(" -> ") != problem.npos && names.size() > 1)
+        if (first != nullptr && names.size() > 1 && problem.find(" -> ") != problem.npos)
             if (const auto* const last = component(names[names.size() - 2]))
-                for (const auto& stream : plan_.streams)
-                    if (first != nullptr && stream.source == number(*last) && stream.sink == number(*first)) return {stream.where, false};
+                if (const auto* const stream = between(*last, *first)) return {stream->where, false};
         if (first != nullptr) return {first->where, first->doubtful};
-        for (const auto& stream : plan_.streams)
-            if (!names.empty() && stream.options.name == names[0]) return {stream.where, false};
+        if (!names.empty())
+            if (const auto found = by_name_.find(names[0]); found != by_name_.end()) return {found->second->where, false};
         return {whole_, false};
     }
 
@@ -59,23 +63,32 @@ class Places {
     }
     const PlanComponent* component(const std::string& name) const {
         auto found = components_.find(name);
-        if (found == components_.end()) found = components_.find(name.substr(0, name.rfind('.')));
+        if (found == components_.end()) found = components_.find(std::string_view(name).substr(0, name.rfind('.')));
         return found == components_.end() ? nullptr : &plan_.components[found->second];
     }
     std::size_t number(const PlanComponent& component) const { return static_cast<std::size_t>(&component - plan_.components.data()); }
+    const PlanStream* between(const PlanComponent& source, const PlanComponent& sink) const {
+        const auto found = by_ends_.find({number(source), number(sink)});
+        return found == by_ends_.end() ? nullptr : found->second;
+    }
 
     const Plan& plan_;
     const SourcePlace& whole_;
-    std::map<std::string, std::size_t> components_;
+    std::map<std::string_view, std::size_t> components_;
+    // The first of each.
+    std::map<std::pair<std::string_view, std::string_view>, const PlanStream*> by_ports_;
+    std::map<std::pair<std::size_t, std::size_t>, const PlanStream*> by_ends_;
+    std::map<std::string_view, const PlanStream*> by_name_;
 };
 
-void check_graph(const Plan& plan, const std::vector<bool>& on, const Places& places, const std::string& when, std::set<std::string>& said,
-                 std::vector<Finding>& findings) {
+void check_graph(const Plan& plan, const std::vector<bool>& on, std::optional<Places>& places, const SourcePlace& whole, const std::string& when,
+                 std::set<std::string>& said, std::vector<Finding>& findings) {
     Graph graph;
     build(plan, on, graph);
     for (auto& problem : graph.check()) {
         if (!said.insert(problem).second) continue;
-        const auto found = places.of(problem);
+        if (!places) places.emplace(plan, whole);  // which most never need
+        const auto found = places->of(problem);
         if (found.doubtful && problem.starts_with("nothing leads to")) continue;
         findings.push_back({Finding::Kind::error, found.where, when + problem});
     }
@@ -96,16 +109,16 @@ void check_readers(const Plan& plan, std::vector<Finding>& findings) {
 }  // namespace
 
 void check_plan(const Plan& plan, const SourcePlace& place, std::vector<Finding>& findings) {
-    const Places places(plan, place);
+    std::optional<Places> places;
     std::set<std::string> said;
     const auto initial = plan.initial();
     if (plan.components.empty()) findings.push_back({Finding::Kind::warning, place, "the application has no components: it ends at once"});
-    check_graph(plan, initial, places, "", said, findings);
+    check_graph(plan, initial, places, place, "", said, findings);
     for (std::size_t option = 0; option < std::min(plan.options.size(), most_options_tried); ++option) {
         if (!plan.options[option].reached) continue;
         auto on = initial;
         on[option] = !on[option];
-        check_graph(plan, on, places, "with option " + in_quotes(plan.options[option].name) + (on[option] ? " on" : " off") + ", ", said, findings);
+        check_graph(plan, on, places, place, "with option " + in_quotes(plan.options[option].name) + (on[option] ? " on" : " off") + ", ", said, findings);
     }
     const bool wrong = std::any_of(findings.begin(), findings.end(), [](const Finding& each) { return each.kind == Finding::Kind::error; });
     if (!wrong) check_readers(plan, findings);  // what is wrong may be why nobody reads

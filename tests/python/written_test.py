@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pytest
 
-import penstock as ps
 from penstock import _core
 
 
@@ -40,7 +39,7 @@ def test_a_tissue_by_files_is_the_gallerys_bit_for_bit(tmp_path):
     settings = {name: tmp_path / f"{name}.npy" for name in names} | {"rows": 128, "columns": 160, "tile_rows": 32, "tile_columns": 32}
     done = penstock("run", "tissue.xml", *[argument for name, value in settings.items() for argument in ("--set", f"{name}={value}")])
     assert done.returncode == 0, done.stderr
-    with ps.Machine(targets=1) as machine:
+    with _core.Machine(targets=1) as machine:
         sizes = {"rows": 128, "columns": 160, "block_rows": 32, "block_columns": 32, "repetitions": 1}
         arrays = _core.run_app(machine, "tissue", sizes, {"image": image}, True)["arrays"]
     assert np.array_equal(np.load(tmp_path / "features.npy"), arrays["features"])
