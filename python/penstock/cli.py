@@ -1,4 +1,4 @@
-"""The command line: penstock machine, gallery, run, top, draw, send, demo."""
+"""The command line: penstock machine, gallery, run, check, components, transform, profile, compile, top, draw, send, demo."""
 
 import os
 import sys

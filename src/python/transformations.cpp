@@ -50,7 +50,7 @@ std::string drawn(const std::string& path, const Pairs& settings, const Folders&
     return drawing_of(Application::read(path, {.settings = settings, .folders = folders}));
 }
 
-/// Runs it, and looks at it meanwhile; the figures of a source that is not interrupted are those of its whole run.
+/// Runs it, and looks at it meanwhile; the first interruption asks the sources to end, and leaves the next one to the system.
 std::string profiled(const PythonMachine& machine, const std::string& path, const Pairs& settings, const Folders& folders) {
     const auto live = machine.live();
     const nb::gil_scoped_release release;
@@ -94,12 +94,15 @@ void bind_transformations(nb::module_& module) {
                "The passes over applications: name, purpose, and what may stand behind 'NAME='.");
     module.def("transform_application", &transformed, nb::arg("path"), nb::arg("passes"), nb::arg("settings") = Pairs(),
                nb::arg("folders") = Folders(), nb::arg("profile") = "",
+               nb::sig("def transform_application(path: str, passes: list[str], settings: list[tuple[str, str]] = [], folders: list[str] = [], "
+                       "profile: str = '') -> str"),
                "An application after these passes, as XML. Settings become defaults; `profile`: what profile_application() returned.");
     module.def("compile_application", &compiled, nb::arg("path"), nb::arg("settings") = Pairs(), nb::arg("folders") = Folders(), nb::arg("types") = Pairs(),
                nb::sig("def compile_application(path: str, settings: list[tuple[str, str]] = [], folders: list[str] = [], "
                        "types: list[tuple[str, str]] = []) -> tuple[str, str, list[str]]"),
                "An application as a C++ program: main.cpp, CMakeLists.txt, and the names of the parameters that are fixed in it.");
     module.def("application_drawing", &drawn, nb::arg("path"), nb::arg("settings") = Pairs(), nb::arg("folders") = Folders(),
+               nb::sig("def application_drawing(path: str, settings: list[tuple[str, str]] = [], folders: list[str] = []) -> str"),
                "An application in the language of graphviz.");
     module.def("profile_application", &profiled, nb::arg("machine"), nb::arg("path"), nb::arg("settings") = Pairs(), nb::arg("folders") = Folders(),
                nb::sig("def profile_application(machine: Machine, path: str, settings: list[tuple[str, str]] = [], folders: list[str] = []) -> str"),
