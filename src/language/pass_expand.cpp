@@ -173,9 +173,9 @@ bool expand_repetitions(Transforming& work, Wanted wanted) {
     work.fix(names);
     const auto before = work.text();
     expand_in(work, work.root(), wanted);
-    if (work.text() == before) return false;  // those are in parallel parts
-    work.renew();
-    return true;
+    const bool changed = work.text() != before;  // not when they are in parallel parts
+    work.renew();                                // elements have moved in any case
+    return changed;
 }
 
 bool replace_parallels(Transforming& work, Wanted wanted, bool as_tasks) {

@@ -46,7 +46,7 @@ TEST(RandomPasses, those_that_only_make_out_leave_the_graph_as_it_was) {
         Application::parse(text, "test.xml", options).build(graph);
         return to_xml(graph, "graph", components);
     };
-    const unsigned seeds = long_form() ? 20'000 : 60;
+    const unsigned seeds = long_form() ? 20'000 : 120;
     unsigned with_groups = 0, with_slices = 0;
     for (unsigned seed = 0; seed < seeds; ++seed) {
         const auto text = written::RandomApplication(seed).text();
