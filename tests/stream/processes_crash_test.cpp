@@ -30,6 +30,7 @@ struct Fragile {
         if (buffer[0] == at) {
             switch (how) {
                 case End::segfault:
+                    std::signal(SIGSEGV, SIG_DFL);  // a sanitizer would take it
                     std::raise(SIGSEGV);
                     break;
                 case End::abort:
