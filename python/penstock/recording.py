@@ -35,7 +35,7 @@ class Recorded:
     @property
     def by_filters(self) -> bool:
         """Whether the last way is filters, of which the timeline shows the firings."""
-        return self.last_way.startswith("stream")
+        return self.last_way.startswith(("stream", "written"))
 
     @property
     def ok(self) -> bool:

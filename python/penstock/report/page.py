@@ -168,7 +168,7 @@ def _picture(picture: Picture) -> str:
 
 WORDS = {
     "serial": "one thread", "hand": "threaded by hand", "tagged": "tagged calls",
-    "streamed": "filters and streams", "streams": "filters and streams", "written": "the same from XML",
+    "streamed": "filters and streams", "streams": "filters and streams", "written": "filters, from XML",
     "serial 2d": "one thread, kernels turned", "streams 2d": "filters, kernels turned",
     "serial scaled": "one thread, scaled while decoding", "streams scaled": "filters, scaled while decoding", "rows": "streams of rows", "large": "streams of large buffers",
     "dependent": "calls in the order of their tags",
