@@ -1,4 +1,5 @@
 // Where a buffer goes: the policies of a stream with several sinks, what happens when there is no room, and the sending itself.
+#include <algorithm>
 #include <utility>
 
 #include "penstock/stream_error.hpp"
@@ -161,13 +162,16 @@ Outlet::Choice Outlet::choose_where_room(Branch& branch, const Block& block) {
         }
         case Policy::demand_driven: break;
     }
-    // The sink with the fewest buffers before it; of equals the one whose turn it is, so that all caches stay warm alike.
+    // The sink with the fewest buffers before it; of equals the one whose turn it is, so that all caches stay warm alike. One that has ended is
+    // always free, and is left to its rest while there are others.
     if (branch.turn >= sinks) branch.turn = 0;
+    const bool all_ended = std::all_of(branch.links.begin(), branch.links.end(), [](const Link* link) { return link->sink->reads_no_more(); });
     Link* best = nullptr;
     std::uint32_t best_at = 0;
     for (std::uint32_t i = 0; i < sinks; ++i) {
         const auto at = (branch.turn + i) % sinks;
         Link* const link = branch.links[at];
+        if (!all_ended && link->sink->reads_no_more()) continue;
         if (link->outstanding() != 0) link->refresh();
         if (!link->has_room(block.bytes)) continue;
         if (best == nullptr || link->outstanding() < best->outstanding()) best = link, best_at = at;
@@ -176,7 +180,8 @@ Outlet::Choice Outlet::choose_where_room(Branch& branch, const Block& block) {
     if (best == nullptr) {
         if (branch.links[0]->when_full.load(std::memory_order_relaxed) != WhenStreamFull::wait) return by_link(*branch.links[branch.turn], block);
         for (std::uint32_t i = 0; i < sinks; ++i)
-            if (branch.links[i]->starve(block.bytes)) return {Choice::Fate::send, branch.links[i], i + 1};
+            if ((all_ended || !branch.links[i]->sink->reads_no_more()) && branch.links[i]->starve(block.bytes))
+                return {Choice::Fate::send, branch.links[i], i + 1};
         return {};
     }
     return {Choice::Fate::send, best, best_at + 1};

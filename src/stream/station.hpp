@@ -173,8 +173,9 @@ class alignas(64) Station {
 
   private:
     // Read by whoever sends to it, and hardly ever written.
-    RunCore& run_;
+    alignas(64) RunCore& run_;
     std::atomic<Server*> home_{nullptr};
+    std::atomic<bool> reads_no_more_{false};
 
   public:
     const bool external;  ///< the program's own end of a stream: never fires
@@ -185,6 +186,8 @@ class alignas(64) Station {
     std::uint64_t filter_id() const noexcept { return filter_id_; }
     AnyFilter& filter() const noexcept { return *filter_; }
     std::shared_ptr<AnyFilter> filter_pointer() const noexcept { return filter_; }
+    /// Has it ended, so that what is sent to it is lost? Any thread; writers to several copies ask.
+    bool reads_no_more() const noexcept { return reads_no_more_.load(std::memory_order_relaxed); }
     /// The server whose thread alone runs this station; null: any.
     Server* home() const noexcept { return home_.load(std::memory_order_acquire); }
     void set_home(Server* home) noexcept;
