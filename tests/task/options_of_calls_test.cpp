@@ -1,7 +1,9 @@
 // Deadlines, priorities and affinity of calls; what waits; jobs in flight; the watchdog.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "penstock/penstock.hpp"
@@ -173,11 +175,17 @@ TEST(Watchdog, turns_a_wait_without_end_into_a_report) {
     options.watchdog = 50ms;
     Machine machine(options);
     Gate gate;
+    std::atomic<bool> begun{false};
     struct Waits {
         Gate* gate;
-        void operator()() const { gate->wait(); }
+        std::atomic<bool>* begun;
+        void operator()() const {
+            begun->store(true);
+            gate->wait();
+        }
     };
-    const auto handle = machine.on(0).call(Waits{&gate});
+    const auto handle = machine.on(0).call(Waits{&gate, &begun});
+    while (!begun.load()) std::this_thread::yield();
     const auto report = message_of<Stalled>([&] { handle.wait(); });
     EXPECT_NE(report.find("target 0 runs"), std::string::npos) << report;
     EXPECT_NE(report.find("Waits"), std::string::npos) << report;
