@@ -103,19 +103,27 @@ def test_a_filter_may_not_wait_for_the_run_but_may_send_ask_and_edit(both):
     writer = graph.add_writer("a", "int64")
     graph.connect(writer, graph.add("b", Curious))
     graph.add("c", scale)
-    graph.add("d", numbers, 5)
+    feed = graph.add_writer("d", "int64")  # as long as it is open, there is a filter to be changed
     reader = graph.add_reader("reader", "int64")
-    graph.connect("d.out", "c.in")
+    graph.connect(feed, "c.in")
     graph.connect("c.out", reader)
     run = graph.start(both)
     for n in range(5):
         writer.write([n])
+
+    def factor():
+        (value,) = (each.settings["factor"].value for each in run.description().filters if each.name == "c")
+        return value
+
+    deadline = time.monotonic() + 10
+    while factor() != 3 and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert factor() == 3
+    feed.close()
     while reader.read() is not None:
         pass
     run.finish()
     assert found.count("a") == 5 and found.count("hello") >= 1
-    (factor,) = (each.settings["factor"].value for each in run.description().filters if each.name == "c")
-    assert factor == 3
 
 
 def test_waiting_lets_other_threads_of_python_run(both):
