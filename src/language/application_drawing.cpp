@@ -7,6 +7,7 @@
 
 #include "language/option_words.hpp"
 #include "language/plan.hpp"
+#include "trace/text.hpp"
 
 namespace penstock {
 namespace {
@@ -15,35 +16,26 @@ using language::Conditions;
 using language::Plan;
 using language::PlanComponent;
 using language::PlanStream;
-
-std::string escaped(const std::string& text) {
-    std::string result;
-    for (const char letter : text) {
-        if (letter == '"' || letter == '\\') result += '\\';
-        result += letter == '\n' ? ' ' : letter;
-    }
-    return result;
-}
-std::string quoted(const std::string& text) { return '"' + escaped(text) + '"'; }
+using trace::dot_text;
 
 std::string label(const PlanComponent& component) {
     const auto& options = component.options;
-    auto text = escaped(component.name.substr(component.name.rfind('/') + 1));
+    auto text = component.name.substr(component.name.rfind('/') + 1);
     if (options.copies == FilterOptions::automatic) text += " x (as many as needed)";
     else if (options.copies != 1) text += " x " + std::to_string(options.copies);
-    text += "\\n" + escaped(component.of->name);
-    if (!options.near.empty()) text += "\\nnear " + escaped(options.near);
-    for (const int target : options.targets) text += (target == options.targets.front() ? "\\non target " : ", ") + std::to_string(target);
-    return '"' + text + '"';
+    text += "\n" + component.of->name;
+    if (!options.near.empty()) text += "\nnear " + options.near;
+    for (const int target : options.targets) text += (target == options.targets.front() ? "\non target " : ", ") + std::to_string(target);
+    return dot_text(text);
 }
 
 std::string label(const PlanStream& stream) {
     const auto& options = stream.options;
-    auto text = escaped(stream.from.substr(stream.from.rfind('.') + 1) + " - " + stream.to.substr(stream.to.rfind('.') + 1));
-    if (options.policy != StreamOptions().policy) text += "\\n" + std::string(language::policy_words[static_cast<std::size_t>(options.policy)]);
-    if (options.capacity != 0) text += "\\nroom for " + std::to_string(options.capacity);
-    if (options.ordered) text += "\\nordered";
-    return '"' + text + '"';
+    auto text = stream.from.substr(stream.from.rfind('.') + 1) + " - " + stream.to.substr(stream.to.rfind('.') + 1);
+    if (options.policy != StreamOptions().policy) text += "\n" + std::string(language::policy_words[static_cast<std::size_t>(options.policy)]);
+    if (options.capacity != 0) text += "\nroom for " + std::to_string(options.capacity);
+    if (options.ordered) text += "\nordered";
+    return dot_text(text);
 }
 
 class Drawing {
@@ -66,12 +58,12 @@ class Drawing {
     }
 
     std::string text() {
-        out_ = "digraph " + quoted(plan_.name) + " {\n  rankdir=LR; label=" + quoted(plan_.name) + "; labelloc=t; fontname=\"sans-serif\";\n" +
+        out_ = "digraph " + dot_text(plan_.name) + " {\n  rankdir=LR; label=" + dot_text(plan_.name) + "; labelloc=t; fontname=\"sans-serif\";\n" +
                "  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"sans-serif\", fontsize=11];\n" +
                "  edge [fontname=\"sans-serif\", fontsize=9];\n";
         draw(whole_, "", "  ");
         for (const auto& stream : plan_.streams)
-            out_ += "  " + quoted(plan_.components[stream.source].name) + " -> " + quoted(plan_.components[stream.sink].name) + " [label=" + label(stream) +
+            out_ += "  " + dot_text(plan_.components[stream.source].name) + " -> " + dot_text(plan_.components[stream.sink].name) + " [label=" + label(stream) +
                     style(stream.conditions) + (stream.options.feedback ? ", constraint=false" : "") + "];\n";
         return out_ + "}\n";
     }
@@ -90,7 +82,7 @@ class Drawing {
 
     void draw(const Box& box, const std::string& path, const std::string& indent) {
         for (const auto* const component : box.components)
-            out_ += indent + quoted(component->name) + " [label=" + label(*component) +
+            out_ += indent + dot_text(component->name) + " [label=" + label(*component) +
                     (language::holds(component->conditions, on_) ? "" : ", style=\"rounded,dashed\", color=gray50, fontcolor=gray50") + "];\n";
         for (const auto& [name, group] : box.groups)
             draw_box(group, path + name + "/", indent, name, "rounded", "gray50");
@@ -104,9 +96,7 @@ class Drawing {
         }
     }
     void draw_box(const Box& box, const std::string& path, const std::string& indent, const std::string& title, const char* style, const char* color) {
-        std::string lines;
-        for (const char letter : title) lines += letter == '\n' ? std::string("\\n") : escaped(std::string(1, letter));
-        out_ += indent + "subgraph " + quoted("cluster " + path) + " {\n" + indent + "  label=\"" + lines + "\"; style=\"" + style + "\"; color=" + color +
+        out_ += indent + "subgraph " + dot_text("cluster " + path) + " {\n" + indent + "  label=" + dot_text(title) + "; style=\"" + style + "\"; color=" + color +
                 "; fontcolor=gray30; fontsize=10;\n";
         draw(box, path, indent + "  ");
         out_ += indent + "}\n";

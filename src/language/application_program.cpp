@@ -10,8 +10,7 @@
 #include <string_view>
 #include <thread>
 
-#include "language/elaboration.hpp"
-#include "language/grammar.hpp"
+#include "language/program_values.hpp"
 #include "language/text.hpp"
 #include "penstock/machine.hpp"
 
@@ -62,35 +61,6 @@ Wishes wishes_of(int count, const char* const* arguments) {
     return wishes;
 }
 
-/// By the rules of files: the parameters as elements of an application that has nothing else.
-ParameterValues values_of(const ApplicationProgram& program, const Wishes& wishes) {
-    language::Element root{.name = "application", .at = {}, .file = &program.name, .attributes = {}, .children = {}};
-    root.set("xmlns", std::string(language::namespace_name));
-    root.set("name", program.name);
-    for (const auto& parameter : program.parameters) {
-        auto& element = root.children.emplace_back(language::Element{.name = "parameter", .at = {}, .file = &program.name, .attributes = {}, .children = {}});
-        element.set("name", parameter.name);
-        element.set("type", parameter.type);
-        for (const auto& [attribute, value] : {std::pair{"default", &parameter.otherwise}, {"least", &parameter.least}, {"most", &parameter.most},
-                                               {"unit", &parameter.unit}})
-            if (!value->empty() || (attribute == std::string_view("default") && parameter.type == "text")) element.set(attribute, *value);
-    }
-    language::Plan plan;
-    std::vector<Finding> findings;
-    const ApplicationOptions options{.settings = wishes.settings};
-    language::Elaboration elaboration(plan, options, findings);
-    elaboration.run(root);
-    std::erase_if(findings, [](const Finding& each) { return each.kind == Finding::Kind::warning; });
-    if (!findings.empty()) {
-        std::string text;
-        for (const auto& each : findings) text += (text.empty() ? "" : "\n") + each.message;
-        throw UsageError(text);
-    }
-    ParameterValues values;
-    for (const auto& [name, variable] : elaboration.variables()) values.emplace(name, ParameterValue(variable.value));
-    return values;
-}
-
 void tell_help(const ApplicationProgram& program) {
     std::printf("%s%s%s\n\n  --set NAME=VALUE   gives a parameter a value; may be repeated\n"
                 "  --targets N        targets besides this thread; by default one for each processor but one\n"
@@ -113,7 +83,7 @@ void note_interruption(int) {
 }
 
 int run(const ApplicationProgram& program, const Wishes& wishes) {
-    const auto application = program.build(values_of(program, wishes));
+    const auto application = program.build(language::values_of(program, wishes.settings));
     MachineOptions options;
     if (wishes.targets) options.targets = *wishes.targets;
     Machine machine(options);

@@ -13,11 +13,11 @@ namespace penstock::language {
 void Elaboration::error(SourcePlace where, std::string message) { findings_.push_back({Finding::Kind::error, std::move(where), std::move(message)}); }
 void Elaboration::warn(SourcePlace where, std::string message) { findings_.push_back({Finding::Kind::warning, std::move(where), std::move(message)}); }
 
-bool Elaboration::count(const SourcePlace& where) {
+bool Elaboration::count(const Element& element) {
     if (too_many_) return false;
     if (++parts_ <= options_.limits.elements) return true;
     too_many_ = true;
-    error(where, "everything repeated, there are more than " + std::to_string(options_.limits.elements) + " parts: repeat less often");
+    error(element.place(), "everything repeated, there are more than " + std::to_string(options_.limits.elements) + " parts: repeat less often");
     return false;
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "language/document.hpp"
@@ -34,10 +35,8 @@ struct Instance {
 struct PendingStream {
     std::string from, to;  ///< with the prefix
     StreamOptions options;
-    bool policy_given = false;
     Conditions conditions;
-    SourcePlace from_place, to_place, where;
-    std::string prefix;
+    const Element* element = nullptr;
 };
 
 struct PendingRule {
@@ -88,7 +87,10 @@ class Elaboration {
     void option(const Element& element, const Scope& scope);
     void manager(const Element& element, const Scope& scope);
     void ports(const Element& owner, const Scope& scope, Instance& instance);
-    bool take_name(const std::string& name, const SourcePlace& where);
+    /// For an element, by its attribute `name`.
+    bool take_name(const std::string& name, const Element& element);
+    /// It begins with the prefix, is in no group there, and no option.
+    bool is_part_of(const std::string& prefix, const std::string& name) const;
 
     // ---- elaboration_parallel.cpp ----
     void parallel(const Element& element, const Scope& scope);
@@ -103,7 +105,7 @@ class Elaboration {
     };
     void join(const PendingStream& stream);
     void join(const PendingStream& stream, const Ends& from, const Ends& to, StreamOptions options);
-    std::vector<Ends> ends(const std::string& endpoint, bool output, const SourcePlace& where, int depth);
+    std::vector<Ends> ends(const std::string& endpoint, bool output, const Element& stream, int depth);
     void add_stream(const PendingStream& stream, const std::string& from, const std::string& to, StreamOptions options);
     void rule(const PendingRule& pending);
     std::optional<std::size_t> component_for(const Element& element, std::string_view attribute, const Scope& scope);
@@ -113,7 +115,7 @@ class Elaboration {
     void error(SourcePlace where, std::string message);
     void warn(SourcePlace where, std::string message);
     /// One more part; false when there are too many.
-    bool count(const SourcePlace& where);
+    bool count(const Element& element);
 
     struct Group {
         const Element* element = nullptr;
@@ -127,9 +129,11 @@ class Elaboration {
     std::set<std::string> included_;
     std::string application_folder_;
     std::map<std::string, Group, std::less<>> groups_;
-    std::map<std::string, SourcePlace> names_;
-    std::map<std::string, std::size_t> components_, option_numbers_;
-    std::map<std::string, Instance> instances_;
+    std::unordered_map<std::string, const Element*> names_;  ///< and who has them
+    std::vector<const std::string*> taken_;                  ///< the same, in the order in which they were taken
+    std::unordered_map<std::string, std::size_t> components_;
+    std::map<std::string, std::size_t> option_numbers_;
+    std::unordered_map<std::string, Instance> instances_;
     std::set<std::string> unknown_;  ///< what has a name, but could not be made
     std::vector<PendingStream> pending_streams_;
     std::vector<PendingRule> pending_rules_;

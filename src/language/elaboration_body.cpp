@@ -19,14 +19,21 @@ void Elaboration::body(const Element& owner, const Scope& scope) {
     }
 }
 
-bool Elaboration::take_name(const std::string& name, const SourcePlace& where) {
-    const auto [at, fresh] = names_.emplace(name, where);
-    if (!fresh) error(where, "the name " + in_quotes(name) + " is taken, at line " + std::to_string(at->second.line) + ": names are used once");
+bool Elaboration::take_name(const std::string& name, const Element& element) {
+    const auto [at, fresh] = names_.emplace(name, &element);
+    if (!fresh)
+        error(element.place_of("name"),
+              "the name " + in_quotes(name) + " is taken, at line " + std::to_string(at->second->place_of("name").line) + ": names are used once");
+    else taken_.push_back(&at->first);
     return fresh;
 }
 
+bool Elaboration::is_part_of(const std::string& prefix, const std::string& name) const {
+    return name.starts_with(prefix) && name.find('/', prefix.size()) == name.npos && !option_numbers_.contains(name);
+}
+
 void Elaboration::component(const Element& element, const Scope& scope) {
-    if (!count(element.place())) return;
+    if (!count(element)) return;
     if (plan_.components.size() == options_.limits.components) {
         too_many_ = true;
         return error(element.place(), "everything repeated, there are more than " + std::to_string(options_.limits.components) + " components: repeat less often");
@@ -42,23 +49,19 @@ void Elaboration::component(const Element& element, const Scope& scope) {
         error(element.place_of("class"), "there is no component class " + in_quotes(wanted) + hint(wanted, plan_.known.names()));
     made.options = filter_options(element, scope);
     if (made.of != nullptr) made.settings = settings_for(element, *made.of, scope);
-    if (own.empty() || !take_name(made.name, element.place_of("name"))) return;
+    if (own.empty() || !take_name(made.name, element)) return;
     components_.emplace(made.name, plan_.components.size());
     plan_.components.push_back(std::move(made));
 }
 
 void Elaboration::stream(const Element& element, const Scope& scope) {
-    if (!count(element.place())) return;
+    if (!count(element)) return;
     const auto from = text(element, "from", scope), to = text(element, "to", scope);
     PendingStream made;
     made.options = stream_options(element, scope);
-    made.policy_given = element.attribute("policy") != nullptr;
     if (!made.options.name.empty()) made.options.name = scope.prefix + made.options.name;
     made.conditions = scope.conditions;
-    made.where = element.place();
-    made.from_place = element.place_of("from");
-    made.to_place = element.place_of("to");
-    made.prefix = scope.prefix;
+    made.element = &element;
     if (from.empty() || to.empty()) return;
     made.from = scope.prefix + from;
     made.to = scope.prefix + to;
@@ -76,7 +79,7 @@ void Elaboration::ports(const Element& owner, const Scope& scope, Instance& inst
 }
 
 void Elaboration::use(const Element& element, const Scope& scope) {
-    if (!count(element.place())) return;
+    if (!count(element)) return;
     const auto own = name(element, "name", scope, true);
     const auto wanted = text(element, "group", scope);
     const auto found = groups_.find(wanted);
@@ -84,7 +87,7 @@ void Elaboration::use(const Element& element, const Scope& scope) {
         std::vector<std::string> names;
         for (const auto& [group, each] : groups_) names.push_back(group);
         if (!wanted.empty()) error(element.place_of("group"), "there is no group " + in_quotes(wanted) + hint(wanted, names));
-        if (!own.empty() && take_name(scope.prefix + own, element.place_of("name"))) unknown_.insert(scope.prefix + own);
+        if (!own.empty() && take_name(scope.prefix + own, element)) unknown_.insert(scope.prefix + own);
         return;
     }
     found->second.used = true;
@@ -93,7 +96,7 @@ void Elaboration::use(const Element& element, const Scope& scope) {
         return error(element.place_of("group"), "group " + in_quotes(wanted) + " contains itself: it would never end");
     if (scope.groups.size() >= options_.limits.depth)
         return error(element.place_of("group"), "groups are nested deeper than " + std::to_string(options_.limits.depth));
-    if (own.empty() || !take_name(scope.prefix + own, element.place_of("name"))) return;
+    if (own.empty() || !take_name(scope.prefix + own, element)) return;
     Scope inner;
     inner.prefix = scope.prefix + own + "/";
     inner.conditions = scope.conditions;
@@ -119,7 +122,7 @@ void Elaboration::repeat(const Element& element, const Scope& scope) {
     if (index.find('-') != index.npos) return error(element.place_of("index"), in_quotes(index) + " cannot name an index: '-' is a sign in expressions");
     auto inner = scope;
     const auto once = [&](SettingValue value) {
-        if (!count(element.place())) return;
+        if (!count(element)) return;
         inner.variables[index] = {std::move(value), ""};
         body(element, inner);
     };
@@ -142,11 +145,11 @@ void Elaboration::repeat(const Element& element, const Scope& scope) {
 }
 
 void Elaboration::option(const Element& element, const Scope& scope) {
-    if (!count(element.place())) return;
+    if (!count(element)) return;
     const auto own = name(element, "name", scope, true);
     constexpr std::string_view words[] = {"off", "on"};
     const bool initially = choice(element, "initially", scope, words, 0) == 1;
-    if (own.empty() || !take_name(scope.prefix + own, element.place_of("name"))) return;
+    if (own.empty() || !take_name(scope.prefix + own, element)) return;
     const auto number = plan_.options.size();
     plan_.options.push_back({scope.prefix + own, initially, false, element.place()});
     option_numbers_.emplace(scope.prefix + own, number);
@@ -163,7 +166,7 @@ void Elaboration::option(const Element& element, const Scope& scope) {
 void Elaboration::manager(const Element& element, const Scope& scope) {
     for (const auto& child : element.children) {
         if (child.name == "option") option(child, scope);
-        if (child.name == "on" && count(child.place())) pending_rules_.push_back({&child, scope});
+        if (child.name == "on" && count(child)) pending_rules_.push_back({&child, scope});
     }
 }
 

@@ -13,18 +13,24 @@ constexpr int deepest_port = 200;
 
 std::vector<std::string> Elaboration::names_below(const std::string& prefix) const {
     std::vector<std::string> names;
-    for (auto at = names_.lower_bound(prefix); at != names_.end() && at->first.starts_with(prefix) && names.size() < 2000; ++at)
-        if (const auto own = at->first.substr(prefix.size()); own.find('/') == own.npos && !option_numbers_.contains(at->first)) names.push_back(own);
+    for (const auto* const name : taken_)
+        if (is_part_of(prefix, *name)) names.push_back(name->substr(prefix.size()));
+    // In an order, because the first that is near is proposed.
+    constexpr std::size_t most = 2000;
+    const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), most));
+    std::partial_sort(names.begin(), end, names.end());
+    names.erase(end, names.end());
     return names;
 }
 
-std::vector<Elaboration::Ends> Elaboration::ends(const std::string& endpoint, bool output, const SourcePlace& where, int depth) {
+std::vector<Elaboration::Ends> Elaboration::ends(const std::string& endpoint, bool output, const Element& stream, int depth) {
+    const auto where = [&] { return stream.place_of(output ? "from" : "to"); };
     const auto dot = endpoint.rfind('.');
     const auto part = endpoint.substr(0, dot);
     const auto slash = part.rfind('/');
     const auto prefix = slash == part.npos ? std::string() : part.substr(0, slash + 1);
     if (dot == endpoint.npos) {
-        error(where, in_quotes(endpoint) + " is no port: ports are named component.port");
+        error(where(), in_quotes(endpoint) + " is no port: ports are named component.port");
         return {};
     }
     const auto port = endpoint.substr(dot + 1);
@@ -37,7 +43,7 @@ std::vector<Elaboration::Ends> Elaboration::ends(const std::string& endpoint, bo
         std::vector<std::string> names;
         for (const auto& each : ports) names.push_back(each.name);
         component.doubtful = true;
-        error(where, in_quotes(part) + " (class " + in_quotes(component.of->name) + ") has no " + kind + " " + in_quotes(port) +
+        error(where(), in_quotes(part) + " (class " + in_quotes(component.of->name) + ") has no " + kind + " " + in_quotes(port) +
                          (names.empty() ? ", and no " + std::string(kind) + " at all" : hint(port, names)));
         return {};
     }
@@ -47,7 +53,7 @@ std::vector<Elaboration::Ends> Elaboration::ends(const std::string& endpoint, bo
         std::vector<Ends> all;
         const auto take = [&](const std::string& inner) {
             if (depth > deepest_port) return;
-            for (auto& more : ends(inner, output, where, depth + 1)) {
+            for (auto& more : ends(inner, output, stream, depth + 1)) {
                 if (!instance.sliced || all.empty()) all.push_back(std::move(more));
                 else all.front().ports.insert(all.front().ports.end(), more.ports.begin(), more.ports.end());
             }
@@ -59,19 +65,19 @@ std::vector<Elaboration::Ends> Elaboration::ends(const std::string& endpoint, bo
         } else {
             std::vector<std::string> names;
             for (const auto& each : ports) names.push_back(each.first);
-            error(where, in_quotes(part) + " has no " + kind + " " + in_quotes(port) + hint(port, names));
+            error(where(), in_quotes(part) + " has no " + kind + " " + in_quotes(port) + hint(port, names));
         }
         if (instance.sliced && !all.empty()) all.front().sliced = true;
         return all;
     }
-    if (!unknown_.contains(part)) error(where, "there is nothing called " + in_quotes(part) + hint(part.substr(prefix.size()), names_below(prefix)));
+    if (!unknown_.contains(part)) error(where(), "there is nothing called " + in_quotes(part) + hint(part.substr(prefix.size()), names_below(prefix)));
     return {};
 }
 
 void Elaboration::join(const PendingStream& stream) {
     const auto before = findings_.size();
-    const auto from = ends(stream.from, true, stream.from_place, 0);
-    const auto to = ends(stream.to, false, stream.to_place, 0);
+    const auto from = ends(stream.from, true, *stream.element, 0);
+    const auto to = ends(stream.to, false, *stream.element, 0);
     if (findings_.size() != before || from.empty() || to.empty()) {
         // What one end lacks is said once, and not again as an input to which nothing leads.
         for (const auto* side : {&from, &to})
@@ -83,7 +89,7 @@ void Elaboration::join(const PendingStream& stream) {
         for (std::size_t i = 0; i < to.size(); ++i) {
             auto options = stream.options;
             if (to[i].sliced && to[i].ports.size() > 1 && !(source.sliced && source.ports.size() == to[i].ports.size())) {
-                if (!stream.policy_given) options.policy = Policy::round_robin;
+                if (stream.element->attribute("policy") == nullptr) options.policy = Policy::round_robin;
                 // Each of several parallel parts is a stream of its own, of which every slice gets a share.
                 if (options.name.empty()) options.name = stream.from + " to " + stream.to + (i == 0 ? "" : " " + std::to_string(i));
             }
@@ -98,7 +104,7 @@ void Elaboration::join(const PendingStream& stream, const Ends& from, const Ends
     }
     for (const auto& source : from.ports)
         for (const auto& sink : to.ports) {
-            if (!count(stream.where)) return;
+            if (!count(*stream.element)) return;
             add_stream(stream, source, sink, options);
         }
 }
@@ -110,7 +116,7 @@ void Elaboration::add_stream(const PendingStream& stream, const std::string& fro
     made.source = components_.at(from.substr(0, from.rfind('.')));
     made.sink = components_.at(to.substr(0, to.rfind('.')));
     made.options = std::move(options);
-    made.where = stream.where;
+    made.where = stream.element->place();
     made.conditions = stream.conditions;
     // A stream exists while both of its ends do.
     for (const auto end : {made.source, made.sink})
@@ -119,7 +125,7 @@ void Elaboration::add_stream(const PendingStream& stream, const std::string& fro
     for (const auto& one : made.conditions)
         for (const auto& other : made.conditions)
             if (one.option == other.option && one.on && !other.on)
-                return error(stream.where, "this stream joins what exists while option " + in_quotes(plan_.options[one.option].name) +
+                return error(stream.element->place(), "this stream joins what exists while option " + in_quotes(plan_.options[one.option].name) +
                                                " is on to what exists while it is off, so it never exists");
     plan_.streams.push_back(std::move(made));
 }

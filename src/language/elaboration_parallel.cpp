@@ -18,10 +18,10 @@ bool has_ports(const Element& element) {
 }  // namespace
 
 void Elaboration::parallel(const Element& element, const Scope& scope) {
-    if (!count(element.place())) return;
+    if (!count(element)) return;
     const auto own = name(element, "name", scope, true);
     const auto shape = choice(element, "shape", scope, shape_words, std::size(shape_words));
-    if (own.empty() || shape >= std::size(shape_words) || !take_name(scope.prefix + own, element.place_of("name"))) return;
+    if (own.empty() || shape >= std::size(shape_words) || !take_name(scope.prefix + own, element)) return;
     auto inner = scope;
     inner.prefix = scope.prefix + own + "/";
     for (const auto* attribute : {"slices", "index"})
@@ -30,15 +30,14 @@ void Elaboration::parallel(const Element& element, const Scope& scope) {
         if (shape != 2 && element.attribute(attribute) != nullptr)
             error(element.place_of(attribute), in_quotes(attribute) + " is for the shape 'crossdep'");
     if (shape == 0) {
+        const auto before = taken_.size();
         body(element, inner);
         Instance instance;
         ports(element, inner, instance);
-        for (auto at = names_.lower_bound(inner.prefix); at != names_.end() && at->first.starts_with(inner.prefix); ++at) {
-            const auto& part = at->first;
-            if (part.find('/', inner.prefix.size()) != part.npos || option_numbers_.contains(part)) continue;
-            instance.first.push_back(part);
-            instance.last.push_back(part);
-        }
+        for (auto i = before; i < taken_.size(); ++i)
+            if (is_part_of(inner.prefix, *taken_[i])) instance.first.push_back(*taken_[i]);
+        std::sort(instance.first.begin(), instance.first.end());
+        instance.last = instance.first;
         instances_.emplace(scope.prefix + own, std::move(instance));
         return;
     }
@@ -110,13 +109,12 @@ void Elaboration::crossdep(const Element& element, const Scope& scope, std::int6
             // At the edge a slice is its own neighbour, so that each has three.
             const std::int64_t from[] = {i, std::max<std::int64_t>(i - 1, 0), std::min(i + 1, count - 1)};
             const std::string* const to[] = {&in, &above, &below};
-            for (std::size_t side = 0; side < 3 && this->count(element.place()); ++side) {
+            for (std::size_t side = 0; side < 3 && this->count(element); ++side) {
                 PendingStream made;
                 made.from = parts[stage - 1][static_cast<std::size_t>(from[side])] + "." + out;
                 made.to = parts[stage][static_cast<std::size_t>(i)] + "." + *to[side];
                 made.conditions = scope.conditions;
-                made.where = made.from_place = made.to_place = stages[stage]->place();
-                made.prefix = scope.prefix;
+                made.element = stages[stage];
                 pending_streams_.push_back(std::move(made));
             }
         }

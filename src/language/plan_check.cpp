@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "language/text.hpp"
+#include "stream/model.hpp"
 
 namespace penstock::language {
 namespace {
@@ -81,11 +86,55 @@ class Places {
     std::map<std::string_view, const PlanStream*> by_name_;
 };
 
-void check_graph(const Plan& plan, const std::vector<bool>& on, std::optional<Places>& places, const SourcePlace& whole, const std::string& when,
+/// The graph as the stream layer checks it. What is looked at are names, ports and options, so that one filter stands for all components of a
+/// class: to make and destroy 100,000 of them takes longer than to check them.
+class Sketch {
+  public:
+    streaming::Model of(const Plan& plan, const std::vector<bool>& on) {
+        streaming::Model model;
+        model.to_be_checked_only = true;
+        model.filters.reserve(plan.components.size());
+        model.streams.reserve(plan.streams.size());
+        std::vector<std::uint64_t> ids(plan.components.size());
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+            const auto& component = plan.components[i];
+            if (component.of == nullptr || !holds(component.conditions, on)) continue;
+            ids[i] = model.next_id++;
+            model.add({.id = ids[i], .name = component.name, .kind = component.of->kind, .first = filter_of(*component.of), .options = component.options,
+                       .changes = {}});
+        }
+        for (const auto& stream : plan.streams) {
+            if (!holds(stream.conditions, on) || ids[stream.source] == 0 || ids[stream.sink] == 0) continue;
+            const auto output = port(model, plan.components[stream.source], stream.from, &streaming::AnyFilter::outputs, "output");
+            const auto input = port(model, plan.components[stream.sink], stream.to, &streaming::AnyFilter::inputs, "input");
+            if (output && input) model.streams.push_back({model.next_id++, ids[stream.source], *output, ids[stream.sink], *input, stream.options});
+        }
+        return model;
+    }
+
+  private:
+    const std::shared_ptr<streaming::AnyFilter>& filter_of(const ComponentClass& of) {
+        auto& filter = filters_[&of];
+        if (filter == nullptr) filter = of.kind->make();
+        return filter;
+    }
+    template <class Ports>
+    std::optional<std::size_t> port(streaming::Model& model, const PlanComponent& component, std::string_view end, Ports streaming::AnyFilter::*ports,
+                                    const char* kind) {
+        const auto name = end.substr(end.rfind('.') + 1);
+        const auto& all = *filter_of(*component.of).*ports;
+        for (std::size_t i = 0; i < all.size(); ++i)
+            if (all[i]->name() == name) return i;
+        model.problems.push_back("filter " + in_quotes(component.name) + " has no " + kind + " called " + in_quotes(name));
+        return std::nullopt;
+    }
+
+    std::unordered_map<const ComponentClass*, std::shared_ptr<streaming::AnyFilter>> filters_;
+};
+
+void check_graph(const Plan& plan, const std::vector<bool>& on, Sketch& sketch, std::optional<Places>& places, const SourcePlace& whole, const std::string& when,
                  std::set<std::string>& said, std::vector<Finding>& findings) {
-    Graph graph;
-    build(plan, on, graph);
-    for (auto& problem : graph.check()) {
+    for (auto& problem : streaming::problems_of(sketch.of(plan, on), -1)) {
         if (!said.insert(problem).second) continue;
         if (!places) places.emplace(plan, whole);  // which most never need
         const auto found = places->of(problem);
@@ -95,7 +144,7 @@ void check_graph(const Plan& plan, const std::vector<bool>& on, std::optional<Pl
 }
 
 void check_readers(const Plan& plan, std::vector<Finding>& findings) {
-    std::set<std::string> read;
+    std::unordered_set<std::string_view> read(plan.streams.size());
     for (const auto& stream : plan.streams) read.insert(stream.from);
     for (const auto& component : plan.components) {
         if (component.of == nullptr || component.doubtful) continue;
@@ -109,16 +158,17 @@ void check_readers(const Plan& plan, std::vector<Finding>& findings) {
 }  // namespace
 
 void check_plan(const Plan& plan, const SourcePlace& place, std::vector<Finding>& findings) {
+    Sketch sketch;
     std::optional<Places> places;
     std::set<std::string> said;
     const auto initial = plan.initial();
     if (plan.components.empty()) findings.push_back({Finding::Kind::warning, place, "the application has no components: it ends at once"});
-    check_graph(plan, initial, places, place, "", said, findings);
+    check_graph(plan, initial, sketch, places, place, "", said, findings);
     for (std::size_t option = 0; option < std::min(plan.options.size(), most_options_tried); ++option) {
         if (!plan.options[option].reached) continue;
         auto on = initial;
         on[option] = !on[option];
-        check_graph(plan, on, places, place, "with option " + in_quotes(plan.options[option].name) + (on[option] ? " on" : " off") + ", ", said, findings);
+        check_graph(plan, on, sketch, places, place, "with option " + in_quotes(plan.options[option].name) + (on[option] ? " on" : " off") + ", ", said, findings);
     }
     const bool wrong = std::any_of(findings.begin(), findings.end(), [](const Finding& each) { return each.kind == Finding::Kind::error; });
     if (!wrong) check_readers(plan, findings);  // what is wrong may be why nobody reads

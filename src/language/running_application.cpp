@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "penstock/machine.hpp"
+#include "penstock/topology.hpp"
 #include "store/quiet_thread.hpp"
 
 namespace penstock::language {
@@ -24,10 +25,7 @@ void put(Settings& settings, const std::pair<std::string, SettingValue>& given) 
 
 RunningApplication::RunningApplication(std::shared_ptr<const Plan> of, Machine& machine, const RunOptions& options)
     : plan(std::move(of)), on(plan->initial()), components(plan->components), run(started(*plan, graph, machine, options)) {
-    if (!plan->rules.empty()) {
-        thread = team::quiet_thread("penstock events", [this] { serve(); });
-        run.listen([this](const Event& event) { return take(event); });
-    }
+    if (!plan->rules.empty()) run.listen([this](const Event& event) { return take(event); });
     // Without rules too: filters may wait for them.
     for (const auto& timer : plan->timers) run.send_after(timer.after, {timer.event, true}, "", timer.every);
 }
@@ -48,6 +46,9 @@ bool RunningApplication::take(const Event& event) {
     if (std::none_of(plan->rules.begin(), plan->rules.end(), [&](const PlanRule& rule) { return rule.event == event.name; })) return false;
     {
         const std::lock_guard guard(lock);
+        if (ending) return true;  // nothing is left that could be changed
+        // Only now: many applications end without an event, and a thread takes longer to make than a small one to run.
+        if (!thread.joinable()) thread = team::quiet_thread("penstock events", [this] { serve(); });
         events.push_back(event.name);
     }
     changed.notify_all();
@@ -55,6 +56,7 @@ bool RunningApplication::take(const Event& event) {
 }
 
 void RunningApplication::serve() {
+    (void)unpin_this_thread();  // whoever sent the first event may be bound to a processor
     std::unique_lock guard(lock);
     while (true) {
         changed.wait(guard, [this] { return ending || !events.empty(); });

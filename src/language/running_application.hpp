@@ -1,4 +1,5 @@
-// An application at work: a thread takes the events for its managers, and changes the graph one event after the other.
+// An application at work: a thread, made when the first event comes, takes the events for its managers, and changes the graph one event after
+// the other.
 #pragma once
 
 #include <condition_variable>

@@ -15,25 +15,15 @@ namespace {
 
 using streaming::short_number;
 using streaming::text_of;
+using trace::dot_text;
 
 constexpr double share_worth_showing = 0.01;
 
-std::string escaped(const std::string& text) {
-    std::string result;
-    for (const char letter : text) {
-        if (letter == '"' || letter == '\\') result += '\\';
-        result += letter == '\n' ? ' ' : letter;
-    }
-    return result;
-}
-
-std::string quoted(const std::string& text) { return '"' + escaped(text) + '"'; }
-
 /// Lines below one another, as one label.
 std::string label_of(const std::vector<std::string>& lines) {
-    std::string result = "\"";
-    for (const auto& line : lines) result += (&line == lines.data() ? "" : "\\n") + escaped(line);
-    return result + '"';
+    std::string text;
+    for (const auto& line : lines) text += (text.empty() ? "" : "\n") + line;
+    return dot_text(text);
 }
 
 std::string join(const std::vector<std::string>& parts) {
@@ -93,7 +83,7 @@ void draw_filter(std::ostream& out, const std::string& indent, const FilterDescr
     else if (figures != nullptr) add_figures(lines, *figures);
     const bool bottleneck = all != nullptr && all->bottleneck == filter.name;
     if (bottleneck) lines.push_back("BOTTLENECK");
-    out << indent << quoted(filter.name) << " [label=" << label_of(lines);
+    out << indent << dot_text(filter.name) << " [label=" << label_of(lines);
     if (filter.of_program) out << ", shape=ellipse";
     if (bottleneck) out << ", fillcolor=mistyrose, color=firebrick, penwidth=2";
     out << "];\n";
@@ -114,8 +104,8 @@ struct Group {
     void draw(std::ostream& out, const std::string& path, const std::string& indent, const RunStatistics* figures) const {
         for (const auto* const filter : filters) draw_filter(out, indent, *filter, figures);
         for (const auto& [name, group] : groups) {
-            out << indent << "subgraph " << quoted("cluster " + path + name) << " {\n"
-                << indent << "  label=" << quoted(name) << "; style=\"rounded,dashed\"; color=gray50; fontcolor=gray30; fontname=\"sans-serif\";\n";
+            out << indent << "subgraph " << dot_text("cluster " + path + name) << " {\n"
+                << indent << "  label=" << dot_text(name) << "; style=\"rounded,dashed\"; color=gray50; fontcolor=gray30; fontname=\"sans-serif\";\n";
             group.draw(out, path + name + "/", indent + "  ", figures);
             out << indent << "}\n";
         }
@@ -140,7 +130,7 @@ void draw_stream(std::ostream& out, const StreamDescription& stream, const RunSt
         lines.push_back(short_number(figures->rate, "/s") + ", " + short_number(figures->bytes_rate, "B/s"));
         if (figures->dropped != 0) lines.push_back(std::to_string(figures->dropped) + " dropped");
     }
-    out << "  " << quoted(filter_of(stream.from)) << " -> " << quoted(filter_of(stream.to)) << " [label=" << label_of(lines)
+    out << "  " << dot_text(filter_of(stream.from)) << " -> " << dot_text(filter_of(stream.to)) << " [label=" << label_of(lines)
         << (options.feedback ? ", style=dashed" : "") << "];\n";
 }
 

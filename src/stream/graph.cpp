@@ -59,8 +59,8 @@ GraphBuilder::Ports GraphBuilder::ports_named(const std::string& from, const std
         }
         return static_cast<typename std::remove_cvref_t<decltype(ports_of(*filter->first))>::value_type>(nullptr);
     };
-    auto* const output = find(from, [](const AnyFilter& filter) { return filter.outputs; }, "output");
-    auto* const input = find(to, [](const AnyFilter& filter) { return filter.inputs; }, "input");
+    auto* const output = find(from, [](const AnyFilter& filter) -> const auto& { return filter.outputs; }, "output");
+    auto* const input = find(to, [](const AnyFilter& filter) -> const auto& { return filter.inputs; }, "input");
     return {output, input};
 }
 

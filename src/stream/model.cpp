@@ -5,6 +5,9 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <string_view>
+#include <tuple>
+#include <unordered_set>
 #include <utility>
 
 #include "stream/cycles.hpp"
@@ -41,7 +44,7 @@ std::set<std::uint64_t> near_for_ever(const Model& model) {
 }
 
 void check_filters(const Model& model, int targets, const Say& say) {
-    std::set<std::string> names;
+    std::unordered_set<std::string_view> names(model.filters.size());
     const auto circles = near_for_ever(model);
     for (const auto& filter : model.filters) {
         const auto& options = filter.options;
@@ -59,9 +62,11 @@ void check_filters(const Model& model, int targets, const Say& say) {
             if (target < 0 || (targets >= 0 && target >= targets))
                 say("filter " + quoted(filter.name) + " is placed on target " + std::to_string(target) +
                     (targets >= 0 ? ", but the machine has " + std::to_string(targets) : ""));
-        std::set<std::string> ports;
+        std::vector<std::string_view> ports;
         const auto note_port = [&](const Part& port) {
-            if (!ports.insert(port.name()).second) say("filter " + quoted(filter.name) + " has two ports called " + quoted(port.name()));
+            const bool fresh = std::find(ports.begin(), ports.end(), port.name()) == ports.end();
+            if (fresh) ports.push_back(port.name());
+            else say("filter " + quoted(filter.name) + " has two ports called " + quoted(port.name()));
         };
         for (const auto* port : filter.first->inputs) note_port(*port);
         for (const auto* port : filter.first->outputs) note_port(*port);
@@ -69,18 +74,34 @@ void check_filters(const Model& model, int targets, const Say& say) {
 }
 
 void check_inputs(const Model& model, const Say& say) {
-    std::set<std::pair<std::uint64_t, std::size_t>> joined;
-    for (const auto& stream : model.streams) joined.emplace(stream.to, stream.input);
+    std::vector<std::pair<std::uint64_t, std::size_t>> joined;
+    joined.reserve(model.streams.size());
+    for (const auto& stream : model.streams) joined.emplace_back(stream.to, stream.input);
+    std::sort(joined.begin(), joined.end());
     for (const auto& filter : model.filters)
         for (std::size_t i = 0; i < filter.first->inputs.size(); ++i) {
             const auto* const port = filter.first->inputs[i];
-            if (port->options().required && !joined.contains({filter.id, i}))
+            if (port->options().required && !std::binary_search(joined.begin(), joined.end(), std::pair{filter.id, i}))
                 say("nothing leads to input " + quoted(filter.name + "." + port->name()) + ", which is required");
         }
 }
 
+using Pair = std::tuple<std::uint64_t, std::size_t, std::uint64_t, std::size_t>;
+
+Pair pair_of(const StreamModel& stream) { return {stream.from, stream.output, stream.to, stream.input}; }
+
+/// Does any stream exist twice? Sorted once, where a set would cost every large graph a tree.
+bool any_twice(const Model& model) {
+    std::vector<Pair> pairs;
+    pairs.reserve(model.streams.size());
+    for (const auto& stream : model.streams) pairs.push_back(pair_of(stream));
+    std::sort(pairs.begin(), pairs.end());
+    return std::adjacent_find(pairs.begin(), pairs.end()) != pairs.end();
+}
+
 void check_streams(const Model& model, const Say& say) {
-    std::set<std::tuple<std::uint64_t, std::size_t, std::uint64_t, std::size_t>> pairs;
+    const bool twice = any_twice(model);
+    std::set<Pair> pairs;
     std::map<std::string, const StreamModel*> groups;
     const Joints joints(model);
     for (const auto& stream : model.streams) {
@@ -93,7 +114,7 @@ void check_streams(const Model& model, const Say& say) {
             say("the stream from " + text() + " joins values of type " + std::string(output.element().name) + " (" +
                 std::to_string(output.element().size) + " bytes) to values of type " + std::string(input.element().name) + " (" +
                 std::to_string(input.element().size) + " bytes)");
-        if (!pairs.insert({stream.from, stream.output, stream.to, stream.input}).second) say("the stream from " + text() + " exists twice");
+        if (twice && !pairs.insert(pair_of(stream)).second) say("the stream from " + text() + " exists twice");
         const auto& options = stream.options;
         if (options.ordered && options.policy != Policy::broadcast && to->options.copies != 1)
             say("the stream from " + text() + " is ordered, but its sink has several copies, of which none would see all");
@@ -134,6 +155,9 @@ void check_order(const Model& model, const Say& say) {
 }  // namespace
 
 const FilterModel* Model::filter(std::uint64_t id) const noexcept {
+    // A graph that was never edited has its filters' numbers one after the other.
+    if (filters.empty()) return nullptr;
+    if (const auto guess = id - filters.front().id; guess < filters.size() && filters[guess].id == id) return &filters[guess];
     const auto at = std::lower_bound(filters.begin(), filters.end(), id, [](const FilterModel& each, std::uint64_t wanted) { return each.id < wanted; });
     return at == filters.end() || at->id != id ? nullptr : &*at;
 }
@@ -165,7 +189,7 @@ FilterModel& Model::add(FilterModel filter) {
 
 void Model::note(const FilterModel& filter) {
     by_name_.add(std::hash<std::string>{}(filter.name), filter.id);
-    by_object_.add(hash_of(filter.first.get()), filter.id);
+    if (!to_be_checked_only) by_object_.add(hash_of(filter.first.get()), filter.id);
 }
 
 FilterIndex::FilterIndex(std::size_t filters) : slots_(std::bit_ceil(2 * std::max<std::size_t>(filters, 8))) {}

@@ -43,6 +43,7 @@ struct RemovalModel {
 };
 
 /// Ids of filters by a hash: of their names, or of where they are. Those of filters that have been taken out are not found in the model.
+/// Flat, because every edit begins with a copy of the model: that of a node-based map would cost an allocation a filter.
 class FilterIndex {
   public:
     FilterIndex() = default;
@@ -76,6 +77,7 @@ struct Model {
     std::vector<std::string> problems;  ///< found while it was described
     std::vector<std::shared_ptr<void>> groups;
     std::uint64_t next_id = 1;
+    bool to_be_checked_only = false;  ///< one filter may stand for many; owning() finds none. Said before the first add()
     std::shared_ptr<bool> running = std::make_shared<bool>(false);  ///< shared with the run, which may outlive the graph
 
     /// Its id must be the highest so far.

@@ -129,10 +129,10 @@ void Outlet::carry_out(Branch& branch, const Choice& choice, Block* block, bool 
 Outlet::Choice Outlet::choose(Branch& branch, const Block& block) {
     if (branch.links.size() == 1) [[likely]] return by_link(*branch.links[0], block);
     if (branch.links.empty()) return {Choice::Fate::broadcast};  // nobody reads: dropped by giving it to nobody
-    return choose_where_room(branch, block);
+    return by_policy(branch, block);
 }
 
-Outlet::Choice Outlet::choose_where_room(Branch& branch, const Block& block) {
+Outlet::Choice Outlet::by_policy(Branch& branch, const Block& block) {
     const auto sinks = static_cast<std::uint32_t>(branch.links.size());
     switch (branch.policy) {
         case Policy::round_robin: {
@@ -162,29 +162,35 @@ Outlet::Choice Outlet::choose_where_room(Branch& branch, const Block& block) {
         }
         case Policy::demand_driven: break;
     }
-    // The sink with the fewest buffers before it; of equals the one whose turn it is, so that all caches stay warm alike. One that has ended is
-    // always free, and is left to its rest while there are others.
+    return to_most_idle(branch, block);
+}
+
+/// The sink with the fewest buffers before it; of equals the one whose turn it is, so that all caches stay warm alike. One that has ended
+/// is always free, and is left to its rest while there are others.
+Outlet::Choice Outlet::to_most_idle(Branch& branch, const Block& block) {
+    const auto sinks = static_cast<std::uint32_t>(branch.links.size());
     if (branch.turn >= sinks) branch.turn = 0;
-    const bool all_ended = std::all_of(branch.links.begin(), branch.links.end(), [](const Link* link) { return link->sink->reads_no_more(); });
+    Link* reader = nullptr;  // the first that has not ended
     Link* best = nullptr;
     std::uint32_t best_at = 0;
     for (std::uint32_t i = 0; i < sinks; ++i) {
         const auto at = (branch.turn + i) % sinks;
         Link* const link = branch.links[at];
-        if (!all_ended && link->sink->reads_no_more()) continue;
+        if (link->sink->reads_no_more()) continue;
+        if (reader == nullptr) reader = link;
         if (link->outstanding() != 0) link->refresh();
         if (!link->has_room(block.bytes)) continue;
         if (best == nullptr || link->outstanding() < best->outstanding()) best = link, best_at = at;
         if (best->outstanding() == 0) break;
     }
-    if (best == nullptr) {
-        if (branch.links[0]->when_full.load(std::memory_order_relaxed) != WhenStreamFull::wait) return by_link(*branch.links[branch.turn], block);
-        for (std::uint32_t i = 0; i < sinks; ++i)
-            if ((all_ended || !branch.links[i]->sink->reads_no_more()) && branch.links[i]->starve(block.bytes))
-                return {Choice::Fate::send, branch.links[i], i + 1};
-        return {};
+    if (best != nullptr) return {Choice::Fate::send, best, best_at + 1};
+    if (reader == nullptr) return by_link(*branch.links[branch.turn], block);
+    if (reader->when_full.load(std::memory_order_relaxed) != WhenStreamFull::wait) return by_link(*reader, block);
+    for (std::uint32_t i = 0; i < sinks; ++i) {
+        Link* const link = branch.links[i];
+        if (!link->sink->reads_no_more() && link->starve(block.bytes)) return {Choice::Fate::send, link, i + 1};
     }
-    return {Choice::Fate::send, best, best_at + 1};
+    return {};
 }
 
 Outlet::Choice Outlet::by_link(Link& link, const Block& block, Choice::Fate fate) {

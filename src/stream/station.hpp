@@ -110,7 +110,8 @@ struct alignas(64) Outlet {
     };
     bool send(Block* block);
     Choice choose(Branch& branch, const Block& block);
-    Choice choose_where_room(Branch& branch, const Block& block);
+    Choice by_policy(Branch& branch, const Block& block);
+    Choice to_most_idle(Branch& branch, const Block& block);
     Choice by_link(Link& link, const Block& block, Choice::Fate fate = Choice::Fate::send);
     void carry_out(Branch& branch, const Choice& choice, Block* block, bool shared);
     void send_by(Link& link, Block* block);

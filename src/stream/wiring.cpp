@@ -124,14 +124,16 @@ void Wiring::build(const Model& model) {
             auto station = make_station(joints, filter, copy);
             crews[filter.id].push_back(&keep(std::move(station)));
         }
-    for (const auto& stream : model.streams)
-        for (int from = 0; from < static_cast<int>(crews[stream.from].size()); ++from)
-            for (int to = 0; to < static_cast<int>(crews[stream.to].size()); ++to) {
+    for (const auto& stream : model.streams) {
+        const auto sources = static_cast<int>(crews[stream.from].size()), sinks = static_cast<int>(crews[stream.to].size());
+        for (int from = 0; from < sources; ++from)
+            for (int to = 0; to < sinks; ++to) {
                 auto link = make_link(model, stream, from, to);
                 ++link->to->open_links;
-                links[{stream.id, from, to}] = link.get();
+                links.emplace_hint(links.end(), std::tuple{stream.id, from, to}, link.get());  // by rising number
                 run_.links.push_back(std::move(link));
             }
+    }
     build_loops(model);
     for (const auto& [filter, crew] : crews)
         for (Station* const station : crew) set_branches(joints, filter, *station);

@@ -87,6 +87,16 @@ std::string json_text(std::string_view text) {
     return out += '"';
 }
 
+std::string dot_text(std::string_view text) {
+    std::string out = "\"";
+    for (const char letter : text) {
+        if (letter == '"' || letter == '\\') out += '\\';
+        if (letter == '\n') out += "\\n";
+        else out += letter;
+    }
+    return out + '"';
+}
+
 std::string xml_text(std::string_view text) {
     std::string out;
     while (!text.empty()) {

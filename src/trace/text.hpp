@@ -14,6 +14,9 @@ std::string json_text(std::string_view text);
 /// As text or an attribute's value in XML. What XML cannot hold comes out as U+FFFD.
 std::string xml_text(std::string_view text);
 
+/// As a string of graphviz's language, with its quotes. Where the text has line breaks, the drawing has them.
+std::string dot_text(std::string_view text);
+
 /// With every byte that is not UTF-8, and every control character, replaced; at most `columns` characters, the last one
 /// an ellipsis when some were cut.
 std::string plain_text(std::string_view text, std::size_t columns);

@@ -15,7 +15,7 @@ using namespace penstock;
 
 namespace {
 
-const std::string folder = std::string(PENSTOCK_SOURCE) + "/tests/install/compiled/";
+const std::string folder = PENSTOCK_SOURCE "/tests/install/compiled/";
 
 std::string graph_of(const Application& application) {
     Graph graph;
@@ -129,7 +129,7 @@ TEST(Compiling, keeps_parameters_that_no_number_of_parts_depends_on) {
 }
 
 TEST(Compiling, writes_what_the_documentation_shows) {
-    const auto text = written::file(std::string(PENSTOCK_SOURCE) + "/docs/language.md");
+    const auto text = written::file(PENSTOCK_SOURCE "/docs/language.md");
     const auto block = [&](const std::string& begin) {
         const auto at = text.find(begin) + begin.find('\n') + 1;
         return text.substr(at, text.find("```\n", at) - at);

@@ -11,7 +11,7 @@ using namespace penstock;
 namespace {
 
 std::vector<std::string> examples() {
-    const auto text = written::file(std::string(PENSTOCK_SOURCE) + "/docs/language.md");
+    const auto text = written::file(PENSTOCK_SOURCE "/docs/language.md");
     std::vector<std::string> all;
     constexpr std::string_view begin = "```xml\n", end = "```\n";
     for (auto at = text.find(begin); at != text.npos; at = text.find(begin, at)) {
@@ -36,7 +36,7 @@ TEST(LanguageExamples, each_of_the_documentation_is_without_findings_and_runs) {
 TEST(LanguageExamples, each_element_of_the_schema_is_in_one_of_them) {
     std::string text;
     for (const auto& each : examples()) text += each;
-    const auto schema = written::file(std::string(PENSTOCK_SOURCE) + "/share/penstock/application.rng");
+    const auto schema = written::file(PENSTOCK_SOURCE "/share/penstock/application.rng");
     int elements = 0;
     constexpr std::string_view begin = "<element name=\"";
     for (auto at = schema.find(begin); at != schema.npos; at = schema.find(begin, at)) {

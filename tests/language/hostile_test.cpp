@@ -74,7 +74,7 @@ TEST(Hostile, a_long_chain_is_checked_without_recursion) {
 }
 
 TEST(Hostile, damaged_applications_are_refused_or_read_but_never_more) {
-    const auto whole = written::file(std::string(PENSTOCK_SOURCE) + "/docs/language.md");
+    const auto whole = written::file(PENSTOCK_SOURCE "/docs/language.md");
     const std::string_view begin = "```xml\n";
     std::vector<std::string> examples;
     for (auto at = whole.find(begin); at != whole.npos; at = whole.find(begin, at)) {

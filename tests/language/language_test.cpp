@@ -104,7 +104,7 @@ TEST_F(Language, an_option_is_there_or_what_stands_in_its_place) {
 }
 
 TEST_F(Language, groups_come_from_files_beside_the_application_and_from_allowed_folders_only) {
-    const auto folder = std::string(PENSTOCK_SOURCE) + "/tests/language/files/";
+    const auto folder = std::string(PENSTOCK_SOURCE "/tests/language/files/");
     const auto text = [&](const std::string& library) {
         return application("<include file=\"" + library + "\"/>" + ten + keep + R"(<use name="twice" group="twice"/>
             <stream from="numbers.out" to="twice.x"/><stream from="twice.y" to="sum.in"/>)");

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 TEST(Mistakes, each_is_reported_with_its_place_and_how_to_mend_it) {
     std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(std::string(PENSTOCK_SOURCE) + "/tests/language/mistakes"))
+    for (const auto& entry : fs::directory_iterator(PENSTOCK_SOURCE "/tests/language/mistakes"))
         if (entry.path().extension() == ".xml") files.push_back(entry.path());
     std::sort(files.begin(), files.end());
     EXPECT_GE(files.size(), 30u);

@@ -27,7 +27,7 @@ std::string after(const std::string& text, const std::vector<std::string>& passe
 }
 
 std::vector<std::string> examples() {
-    const auto text = written::file(std::string(PENSTOCK_SOURCE) + "/docs/language.md");
+    const auto text = written::file(PENSTOCK_SOURCE "/docs/language.md");
     std::vector<std::string> all;
     constexpr std::string_view begin = "```xml\n<application", end = "```\n";
     for (auto at = text.find(begin); at != text.npos; at = text.find(begin, at)) {
@@ -68,7 +68,7 @@ TEST(Passes, those_that_only_make_out_leave_the_graph_of_each_example_as_it_was)
 }
 
 TEST(Passes, unroll_makes_what_the_documentation_shows) {
-    const auto text = written::file(std::string(PENSTOCK_SOURCE) + "/docs/language.md");
+    const auto text = written::file(PENSTOCK_SOURCE "/docs/language.md");
     const auto after_heading = text.substr(text.find("## Transformations"));
     const auto block = [&](const std::string& begin) {
         const auto at = after_heading.find("```xml\n" + begin) + 7;

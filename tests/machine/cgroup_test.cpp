@@ -65,7 +65,7 @@ TEST(Cgroup, nonsense_and_absence_mean_no_quota) {
     TemporaryFolder root;
     EXPECT_FALSE(cgroup::processor_quota(root.path()).has_value());
     root.write("proc/self/cgroup", "0::/../..\nnot a line\n::\n");
-    root.write("proc/self/mountinfo", std::string("garbage\n") + version_2_mount);
+    root.write("proc/self/mountinfo", "garbage\n" + std::string(version_2_mount));
     root.write("sys/fs/cgroup/cpu.max", "much 0\n");
     EXPECT_FALSE(cgroup::processor_quota(root.path()).has_value());
 }

@@ -331,7 +331,9 @@ TEST(IsolationSoak, kills_at_any_moment_lose_nothing_but_the_tasks_that_they_hit
         }
     }
     EXPECT_LE(failed, bombs[0]) << "a kill fails one task at most";
-    if (task_tests::long_run()) EXPECT_GT(failed, 0);  // a few kills may all come between two tasks
+    if (task_tests::long_run()) {
+        EXPECT_GT(failed, 0);  // a few kills may all come between two tasks
+    }
     machine.finish();
 }
 

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "trace/json.hpp"
+#include "trace/text.hpp"
 #include "trace/xml.hpp"
 
 namespace penstock::trace {
@@ -234,3 +235,7 @@ TEST(Perfetto, of_nothing_is_valid_and_a_senseless_tick_is_refused) {
 
 }  // namespace
 }  // namespace penstock::trace
+
+TEST(Graphviz, texts_keep_their_quotes_backslashes_and_line_breaks) {
+    EXPECT_EQ(penstock::trace::dot_text("a \"b\\c\"\nd"), "\"a \\\"b\\\\c\\\"\\nd\"");
+}

@@ -70,9 +70,9 @@ TEST(JpipWritten, every_screen_is_a_frame_with_the_picture_or_without_while_even
         const auto begin = found.begin() + static_cast<std::ptrdiff_t>(f * wanted.size());
         bool fits = false;
         for (std::size_t g = 0; g <= frames && !fits; ++g) {
-            jpip::Screen shown{f, {}};
-            if (g < frames) shown.pictures.emplace_back(7, g);
-            jpip::draw(all, 2, shown, screen);
+            jpip::Screen composed{f, {}};
+            if (g < frames) composed.pictures.emplace_back(7, g);
+            jpip::draw(all, 2, composed, screen);
             fits = std::equal(wanted.begin(), wanted.end(), begin);
         }
         EXPECT_TRUE(fits) << "frame " << f;
