@@ -1,5 +1,6 @@
 // What a stream costs: a buffer that is handed from filter to filter on one target, to another target and back, and through chains of
-// filters that do nothing. Beside the bare ring, the exchange of two lines, and oneTBB's flow graph.
+// filters that do nothing. Beside the bare ring, the exchange of two lines, oneTBB's flow graph, and GNU
+// Radio's where it is installed.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "penstock/machine.hpp"
 #include "penstock/spmd.hpp"
 #include "peers/flow_graph.hpp"
+#include "peers/gnuradio_chain.hpp"
 #include "peers/peer.hpp"
 
 namespace {
@@ -114,6 +116,8 @@ void chains(bench::Report& report, const bench::Options& options, Machine& machi
             contestants.push_back({"oneTBB, " + name, [peer] { return peer->stream(4'000); }});
             contestants.push_back({"oneTBB, one at a time, " + name, [peer] { return peer->one_by_one(2'000); }});
         }
+        if (const auto peer = bench::gnuradio_chain(filters))
+            contestants.push_back({"GNU Radio, " + name, [peer] { return peer(100'000); }});
         const auto result = bench::measure(contestants, options.plan);
         report.rows("chain: ", result);
         if (filters != 32 || contestants.size() < 6) continue;
