@@ -12,7 +12,6 @@ import importlib.util
 import json
 import multiprocessing
 import os
-import platform
 import random
 import re
 import statistics
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness.ratios import machine_facts, moved, ratio
 
 import penstock as ps
 
@@ -148,19 +148,6 @@ def of_ray(few: int) -> list[Contestant]:
     ]
 
 
-def ratio(a: list[float], b: list[float], rng: random.Random) -> tuple[float, float, float]:
-    """Median of a/b round by round, with its 95 % interval by the bootstrap."""
-    ratios = [x / y for x, y in zip(a, b, strict=True)]
-    draws = sorted(statistics.median(rng.choices(ratios, k=len(ratios))) for _ in range(1000))
-    return statistics.median(ratios), draws[25], draws[974]
-
-
-def moved(times: list[float]) -> float:
-    """By how much the medians of five parts of a run differ: the floor's says whether the machine was quiet."""
-    parts = [statistics.median(times[i * len(times) // 5 : (i + 1) * len(times) // 5]) for i in range(5)] if len(times) >= 5 else [1.0]
-    return max(parts) / min(parts) - 1
-
-
 def leave_processor_of_target(machine: ps.Machine) -> None:
     """Pins this thread, and none of the pools' that run already, beside the machine's target, which has a processor of its own."""
     taken = re.search(r"on processors (\d+)", machine.description)
@@ -178,14 +165,6 @@ def measure(machine: ps.Machine, contestants: list[Contestant], rounds: int) -> 
         rng.shuffle(contestants)
         for contestant in contestants:
             contestant.run()
-
-
-def machine_facts() -> dict[str, str]:
-    name = next((line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "?")
-    return {
-        "processor": name, "processors": str(len(os.sched_getaffinity(0))), "system": f"{platform.system()} {platform.release()}",
-        "interpreter": f"{platform.python_implementation()} {platform.python_version()}",
-    }  # fmt: skip
 
 
 def main() -> int:

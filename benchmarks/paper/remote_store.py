@@ -1,0 +1,147 @@
+"""Remote Store Programming: what it gains to store into the reader's memory."""
+
+from paper.experiment import Bars, Chart, Experiment, Line, Picture, Published, Run, Table
+from paper.figures import Figures, in_bytes, shown, with_interval
+
+FFT, RADIX, JACOBI, MOTION, PUSH = Run("fft2d"), Run("radix"), Run("jacobi"), Run("motion"), Run("push")
+APPLICATIONS = ((FFT, "n=256", "2-D FFT, 256 x 256"), (RADIX, "radix", "radix sort, 2^20"), (JACOBI, "jacobi", "Jacobi, 57,344"), (MOTION, "motion", "motion estimation"))
+
+
+def most_ranks(figures: Figures, run: Run, name: str) -> int:
+    return max(int(match[1]) for match, _ in figures.select(run, rf"{name}, (\d+) threads, shared"))
+
+
+def of_all(figures: Figures, run: Run, name: str, substrate: str, variant: str) -> dict[str, float]:
+    """The row of a variant on all ranks."""
+    return figures.row(run, f"{name}, {most_ranks(figures, run, name)} {substrate}, {variant}")
+
+
+def fft_tables(figures: Figures) -> list[Table]:
+    columns = {"median_us": "us", "low..high|over_shared": "times faster than shared memory", "speed_up": "times one thread"}
+    return [figures.table(FFT, f"{n} x {n}", rf"n={n}, (.*)", columns, "ranks, variant") for n in (256, 1024)]
+
+
+def fft_pictures(figures: Figures) -> list[Picture]:
+    pictures: list[Picture] = []
+    for n in (256, 1024):
+        ranks = most_ranks(figures, FFT, f"n={n}")
+        rows = figures.select(FFT, rf"n={n}, {ranks} (\w+), (\w+)")
+        bars = [(f"{match[2]}, {match[1]}", row["over_shared"], row["low"], row["high"]) for match, row in rows if match[2] != "shared"]
+        pictures.append(Bars(f"{n} x {n}, {ranks} ranks", "times faster than shared memory", bars, (1.0, "shared memory")))
+    return pictures
+
+
+def fft_shows(figures: Figures) -> str:
+    def over(n: int, variant: str) -> str:
+        row = of_all(figures, FFT, f"n={n}", "threads", variant)
+        return with_interval(row["over_shared"], row["low"], row["high"]) or "?"
+
+    return (
+        f"Remote stores of whole lines are {over(256, 'push')} times as fast as shared memory with 256 x 256 and {over(1024, 'push')} times with 1024 x 1024 "
+        f"on {most_ranks(figures, FFT, 'n=256')} threads. Tiled pull, of which the paper has none, reaches {over(256, 'pull')} and {over(1024, 'pull')}: "
+        "what counts is that lines are written and read whole, less who moves them."
+    )
+
+
+TRANSFORM = Experiment(
+    name="rsp-fft",
+    title="Remote stores: the 2-D FFT in its variants",
+    question="Which way do the rows of a 2-D FFT best become columns at other ranks: shared memory, bulk, pencils, remote stores or tiled pull?",
+    published=(
+        Published("remote stores over DMA, 256 x 256, 56 cores, simulated", "1.64", "RSP, figure 3"),
+        Published("remote stores over shared memory, 256 x 256, 56 cores, simulated", "4.4", "RSP, figure 3"),
+    ),
+    runs=(FFT,),
+    tables=fft_tables,
+    pictures=fft_pictures,
+    shows=fft_shows,
+    cause="The paper's 4.4 is of 56 cores whose shared memory moves word by word through a directory; here few cores share one cache, so an exchange of 512 KiB "
+    "is a small part of the time, and with 256 x 256 barriers and the transform itself are the rest.",
+)
+
+
+def one_rank(figures: Figures, run: Run, name: str) -> float:
+    """What the fastest variant takes on one rank, in us: whoever compares with a slower one shows too much."""
+    return min(row["median_us"] for _, row in figures.select(run, rf"{name}, 1 (?:threads|processes), .*"))
+
+
+def over_one_rank(figures: Figures, run: Run, name: str, variant: str) -> str:
+    return shown(one_rank(figures, run, name) / of_all(figures, run, name, "threads", variant)["median_us"])
+
+
+def speed_tables(figures: Figures) -> list[Table]:
+    tables = []
+    for run, name, title in APPLICATIONS:
+        rows = figures.select(run, rf"{name}, (\d+ \w+, (?:shared|push))")
+        fastest = one_rank(figures, run, name)
+        cells = [[match[1], row["median_us"], fastest / row["median_us"], with_interval(row["over_shared"], row["low"], row["high"])] for match, row in rows]
+        tables.append(Table(title, ("ranks, variant", "us", "times the fastest on one rank", "times faster than shared memory"), cells))
+    return tables
+
+
+def speed_pictures(figures: Figures) -> list[Picture]:
+    lines = []
+    for run, name, title in APPLICATIONS:
+        rows = figures.select(run, rf"{name}, (\d+) threads, push")
+        lines.append(Line(title, [(float(match[1]), one_rank(figures, run, name) / row["median_us"]) for match, row in rows]))
+    return [Chart("Speed-up by remote stores, threads", "ranks", "times the fastest on one rank", lines)]
+
+
+def speed_shows(figures: Figures) -> str:
+    said = ", ".join(f"{title} {over_one_rank(figures, run, name, 'push')}" for run, name, title in APPLICATIONS)
+    shared = ", ".join(over_one_rank(figures, run, name, "shared") for run, name, _ in APPLICATIONS)
+    ranks = most_ranks(figures, *APPLICATIONS[0][:2])
+    return f"On {ranks} threads, times the fastest variant on one rank, by remote stores: {said}. By shared memory, in the same order: {shared}."
+
+
+SPEED_UP = Experiment(
+    name="rsp-speed-up",
+    title="Remote stores: speed-up of applications",
+    question="How do FFT, radix sort, Jacobi and motion estimation speed up over ranks that store into one another's memory?",
+    published=(Published("speed-up of FFT, radix sort of 2^20, Jacobi of 57,344 and motion estimation of 720 x 480", "not stated here", "RSP, figure 5"),),
+    runs=(FFT, RADIX, JACOBI, MOTION),
+    tables=speed_tables,
+    pictures=speed_pictures,
+    shows=speed_shows,
+)
+
+
+def push_tables(figures: Figures) -> list[Table]:
+    return [
+        figures.grid(PUSH, f"ns until the reader has read them, {substrate}", rf"{substrate}, (\d+ \w+), ((?!F2|chosen).*)", "median_ns", "bytes")
+        for substrate in ("threads", "processes")
+    ]
+
+
+def push_pictures(figures: Figures) -> list[Picture]:
+    charts: list[Picture] = []
+    for substrate in ("threads", "processes"):
+        rows = figures.select(PUSH, rf"{substrate}, (\d+ \w+), ((?!F2|chosen|.*word by word).*)")
+        ways = dict.fromkeys(match[2] for match, _ in rows)
+        lines = [Line(way, [(in_bytes(match[1]), row["median_ns"]) for match, row in rows if match[2] == way]) for way in ways]
+        charts.append(Chart(f"Until the reader has read them, {substrate}", "bytes", "ns", lines, 2, 10))
+    return charts
+
+
+def push_shows(figures: Figures) -> str:
+    def over(size: str, way: str) -> str:
+        return shown(figures.value(PUSH, f"threads, {size}, {way}", "median_ns") / figures.value(PUSH, f"threads, {size}, plain", "median_ns"))
+
+    return (
+        f"Between threads, over plain stores: past the caches takes {over('64 B', 'stream')} times as long for 64 B and {over('1 MiB', 'stream')} for 1 MiB, pulling "
+        f"{over('64 B', 'pull')} and {over('1 MiB', 'pull')}. Which way is best depends on where the reader is just now, so the way is calibrated by size on each machine."
+    )
+
+
+STORES = Experiment(
+    name="rsp-stores",
+    title="Remote stores: which way bytes travel",
+    question="How long does it take until the reader has read what was stored for it: plainly, demoted, past the caches, or pulled?",
+    published=(),
+    runs=(PUSH,),
+    tables=push_tables,
+    pictures=push_pictures,
+    shows=push_shows,
+)
+
+EXPERIMENTS = (TRANSFORM, SPEED_UP, STORES)

@@ -1,0 +1,113 @@
+"""The experiments in words: for a terminal, and as Markdown for docs/experiments.md."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from paper.experiment import Experiment, Table
+from paper.figures import Figures, Missing, shown
+
+
+def conditions(experiment: Experiment, figures: Figures) -> Iterator[str]:
+    """A line for each run: the command, when, how long, how noisy; or what became of it."""
+    for run in experiment.runs:
+        result = figures.document["runs"].get(run.name(figures.quick))
+        if result is None:
+            yield f"{run.command(figures.quick)}: not run"
+        elif "report" not in result:
+            yield f"{run.command(figures.quick)}, {result['date']}: failed, {result['error']}"
+        else:
+            noise = result["report"]["noise"]
+            void = "; void by its own rule" if noise["void"] else ""
+            yield (
+                f"{result['command']}, {result['date']}, {result['seconds']:.0f} s: noise (A/A) {shown(noise['value'])} "
+                f"({shown(noise['low'])} to {shown(noise['high'])}), the floor moved by {100 * noise['floor_moved']:.0f} %{void}"
+            )
+
+
+def print_list(experiments: Sequence[Experiment], console: Console) -> None:
+    table = RichTable(title="./bench paper NAME [--quick], or all", title_justify="left")
+    table.add_column("name", style="bold", no_wrap=True)
+    table.add_column("experiment")
+    table.add_column("runs")
+    for each in experiments:
+        table.add_row(each.name, each.title, ", ".join(dict.fromkeys(run.benchmark for run in each.runs)))
+    console.print(table)
+
+
+def print_experiment(experiment: Experiment, figures: Figures, console: Console) -> None:
+    console.print(f"\n[bold]{experiment.title}[/]  {experiment.question}", highlight=False)
+    for each in experiment.published:
+        console.print(f"  published: {each.what}: {each.figure} ({each.source})", highlight=False, markup=False)
+    try:
+        for table in experiment.tables(figures):
+            console.print(_rich(table))
+        console.print(experiment.shows(figures), highlight=False, markup=False)
+    except Missing as why:
+        console.print(str(why), style="red", highlight=False, markup=False)
+    if experiment.cause:
+        console.print(f"Where ours is worse: {experiment.cause}", style="dim", highlight=False, markup=False)
+    for line in conditions(experiment, figures):
+        console.print(line, style="dim", highlight=False, markup=False)
+
+
+def _rich(table: Table) -> RichTable:
+    made = RichTable(title=table.title, title_justify="left")
+    for number, column in enumerate(table.columns):
+        made.add_column(column, justify="left" if number == 0 else "right")
+    for row in table.rows:
+        made.add_row(*(shown(value) for value in row))
+    return made
+
+
+HEAD = """# The papers' experiments, repeated
+
+Each of the four papers that Penstock unites made claims with figures; this page repeats them with Penstock's own mechanisms. `./bench paper`
+lists the experiments, `./bench paper NAME [--quick]` runs one, `./bench paper all --quick --json FILE --report FILE.html` all of them into one
+page with plots. Papers are cited by name and figure; a figure that we do not have is "not stated here". Below every experiment stand the
+commands that made its figures, the day, and how noisy the run was (the ratio of a thing to itself). `--quick` runs show sizes, not values; a void
+run is one in which the machine itself changed by more than 20 % ([measuring.md](measuring.md)).
+
+This file is written by `./bench paper all --from FILE --markdown docs/experiments.md`; the words are those of `benchmarks/paper/`.
+"""
+
+
+def markdown(experiments: Sequence[Experiment], machines: Sequence[Figures]) -> str:
+    """docs/experiments.md."""
+    return HEAD + "".join(_chapter(each, machines) for each in experiments)
+
+
+def _chapter(experiment: Experiment, machines: Sequence[Figures]) -> str:
+    lines = ["", f"## {experiment.title}", "", f"`./bench paper {experiment.name}`. {experiment.question}", ""]
+    if experiment.published:
+        lines += _rows(Table("", ("published", "figure", "source"), [[each.what, each.figure, each.source] for each in experiment.published]))
+    else:
+        lines += ["No paper asked this.", ""]
+    for figures in machines:
+        lines += _ours(experiment, figures)
+    if experiment.cause:
+        lines += [f"*Where ours is worse.* {experiment.cause}", ""]
+    return "\n".join(lines)
+
+
+def _ours(experiment: Experiment, figures: Figures) -> list[str]:
+    lines = [f"**{figures.document['machine'] or 'This machine'}.** "]
+    try:
+        lines[0] += experiment.shows(figures)
+        lines.append("")
+        for table in experiment.tables(figures):
+            lines += _rows(table)
+    except Missing as why:
+        lines[0] += f"Not measured: {why}."
+        lines.append("")
+    return [*lines, *(f"- {line}" for line in conditions(experiment, figures)), ""]
+
+
+def _rows(table: Table) -> list[str]:
+    def line(cells: Sequence[object]) -> str:
+        return "| " + " | ".join(str(each).replace("|", "\\|") for each in cells) + " |"
+
+    title = [f"*{table.title}*", ""] if table.title else []
+    rows = [line([shown(value) for value in row]) for row in table.rows]
+    return [*title, line(table.columns), "|" + "---|" * len(table.columns), *rows, ""]

@@ -1,0 +1,114 @@
+"""Tagged Procedure Calls: what a task costs, and where the time of initiator and targets goes."""
+
+from paper.breakdown import breakdown_pictures, breakdown_tables, gallery, speed_up
+from paper.experiment import Bars, Chart, Experiment, Line, Picture, Published, Run, Table
+from paper.figures import Figures, numbers, shown
+
+NULL_TASK = Run("null-task")
+
+
+def null_task_tables(figures: Figures) -> list[Table]:
+    columns = {"median_ns": "ns", "low..high|over_F1": "over F1", "p99.9_ns": "99.9th percentile, ns"}
+    return [
+        figures.table(NULL_TASK, "There and back, by the number of arguments (F1: one cache line there and back)", r"round trip: (\d arguments)", columns, "arguments"),
+        figures.table(
+            NULL_TASK, "Initiation (the initiator pushes, or the target pulls) and completion (in the task's slot, or in a line of its own)",
+            r"round trip: (pu\w+, .*)", columns, "mechanism",
+        ),
+    ]  # fmt: skip
+
+
+def null_task_pictures(figures: Figures) -> list[Picture]:
+    points = list(numbers(figures.select(NULL_TASK, r"round trip: (\d) arguments"), "median_ns"))
+    floor = figures.value(NULL_TASK, "round trip: F1", "median_ns")
+    lines = [Line("median", points), Line("F1, the floor", [(x, floor) for x, _ in points])]
+    bars = [(match[1], row["over_F1"], row["low"], row["high"]) for match, row in figures.select(NULL_TASK, r"round trip: (pu\w+, .*)")]
+    return [Chart("A null task there and back", "arguments", "ns", lines), Bars("Initiation and completion", "times F1", bars, (1.0, "F1"))]
+
+
+def null_task_shows(figures: Figures) -> str:
+    def over(name: str) -> float:
+        return figures.value(NULL_TASK, f"round trip: {name}", "over_F1")
+
+    lone = figures.value(NULL_TASK, "round trip: 0 arguments", "median_ns")
+    floor = figures.value(NULL_TASK, "round trip: F1", "median_ns")
+    return (
+        f"A null task takes {shown(lone)} ns, {shown(over('0 arguments'))} times the {shown(floor)} ns of one cache line there and back, "
+        f"and {shown(over('8 arguments'))} times with eight arguments. Of the four mechanisms the default for a lone call, pushed and completed in its slot, takes "
+        f"{shown(over('push, slot, 0 arguments'))} times the floor, and the one that is pulled and completed in a line of its own "
+        f"{shown(over('pull, line, 0 arguments'))}."
+    )
+
+
+NULL = Experiment(
+    name="tpc-null-task",
+    title="TPC: the null task",
+    question="What does a task cost that does nothing, by each mechanism of initiation and completion and for 0 to 8 arguments?",
+    published=(
+        Published("null task, issued and completed", "385 ns, 1.23 times its DMA floor of 312 ns", "TPC, figure 1"),
+        Published("initiation by DMA instead of MMIO", "about 1,000 cycles more", "TPC, figure 1"),
+        Published("completion by plain DMA", "about 200 cycles more", "TPC, figure 1"),
+    ),
+    runs=(NULL_TASK,),
+    tables=null_task_tables,
+    pictures=null_task_pictures,
+    shows=null_task_shows,
+    cause="The floor is one line bounced, which a call cannot reach: the bare channel with a record in it takes 1.10 to 1.14 of it, and some twenty "
+    "nanoseconds are instructions, from the completion that is seen to the next call's store and from the record that is seen to its completion.",
+)
+
+LU_RUNS = (
+    gallery("lu", {"rows": 4096, "block_rows": 64, "repetitions": 3}, {"rows": 1024, "block_rows": 64}),
+    gallery("lu", {"rows": 4096, "block_rows": 16, "repetitions": 3}, {"rows": 1024, "block_rows": 16}),
+    gallery("lu", {"rows": 512, "block_rows": 16}, {"rows": 512, "block_rows": 16}),
+)
+
+
+def lu_shows(figures: Figures) -> str:
+    coarse, _, fine = LU_RUNS
+    return (
+        f"Tagged calls are {speed_up(figures, coarse, 'tagged')} times one thread with the largest blocks and {speed_up(figures, fine, 'tagged')} with "
+        f"512 x 512 in blocks of 16, where threads by hand reach {speed_up(figures, coarse, 'hand')} and {speed_up(figures, fine, 'hand')}. "
+        "What the runtime takes is the initiator's part of the breakdown that is neither helping nor the program's own."
+    )
+
+
+LU = Experiment(
+    name="tpc-lu",
+    title="TPC: LU, and where the time goes",
+    question="How do tagged calls speed up LU in blocks, coarse and fine, and what do initiator and targets spend their time on?",
+    published=(
+        Published("speed-up of LU, n = 4096, float, on six targets", "5.98", "TPC, figures 3 to 5, table 1"),
+        Published("breakdown of initiator and targets, n = 4096 with blocks of 64 and 16, n = 512 with blocks of 16", "not stated here", "TPC, figures 3 to 5"),
+    ),
+    runs=LU_RUNS,
+    tables=lambda figures: breakdown_tables(figures, LU_RUNS),
+    pictures=lambda figures: breakdown_pictures(figures, LU_RUNS, "LU", ("hand", "tagged")),
+    shows=lu_shows,
+    cause="Two virtual processors of one guest are not two cores: threads by hand, with nothing but flags between them, stay below the paper's 0.997 "
+    "a core as well. Compare tagged calls with those.",
+)
+
+KERNEL_RUNS = (gallery("saxpy", {}, {}), gallery("sgemv", {}, {}), gallery("conv2d", {"rows": 4096, "columns": 4096, "block_rows": 32, "block_columns": 64}, {"block_rows": 32, "block_columns": 64}))
+
+
+def kernels_shows(figures: Figures) -> str:
+    said = ", ".join(f"{run.arguments[0].upper()} {speed_up(figures, run, 'tagged')} (by hand {speed_up(figures, run, 'hand')})" for run in KERNEL_RUNS)
+    return (
+        f"Tagged calls over one thread: {said}. SAXPY and SGEMV do one or two operations for each word that they load, so they gain what the machine's "
+        "memory gives to a second core; CONV2D computes, and gains a core."
+    )
+
+
+KERNELS = Experiment(
+    name="tpc-kernels",
+    title="TPC: SAXPY, SGEMV and CONV2D",
+    question="What do tagged calls make of kernels with little work for each byte, and of a convolution in blocks of 32 x 64?",
+    published=(Published("speed-up and breakdown of SAXPY, SGEMV and CONV2D in blocks of 32 x 64", "not stated here", "TPC, figures 3 to 5, table 1"),),
+    runs=KERNEL_RUNS,
+    tables=lambda figures: breakdown_tables(figures, KERNEL_RUNS),
+    pictures=lambda figures: breakdown_pictures(figures, KERNEL_RUNS, "kernels", ("hand", "tagged")),
+    shows=kernels_shows,
+)
+
+EXPERIMENTS = (NULL, LU, KERNELS)
