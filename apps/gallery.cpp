@@ -4,6 +4,7 @@
 #include "apps/colour/colour.hpp"
 #include "apps/conv2d/conv2d.hpp"
 #include "apps/edge/edge.hpp"
+#include "apps/fft6/fft6.hpp"
 #include "apps/graphs.hpp"
 #if defined(PENSTOCK_APPS_FFT2D)
 #include "apps/fft2d/fft2d.hpp"
@@ -35,6 +36,8 @@ std::span<const App> gallery() {
         {"conv2d", "a dense filter over an image, in strided tiles with a halo", tagged, conv2d::run},
         {"lu", "LU factorisation in contiguous blocks: thousands of tasks of half a microsecond",
          {"serial", "hand", "tagged", "dependent"}, lu::run},
+        {"fft6", "six-step FFT, in double or float: transposes, which only move memory, and rows, which only compute",
+         {"serial", "serial transposes", "serial rows", "hand", "tagged transposes", "tagged rows", "tagged"}, fft6::run},
         {"synthetic",
          "jobs of so many cycles a byte, several for each block: with and without chains and resident data",
          {"serial", "hand", "tagged", "resident", "chains", "both"},

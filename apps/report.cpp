@@ -37,6 +37,10 @@ const char* word<std::complex<float>>() {
     return "complex64";
 }
 template <>
+const char* word<std::complex<double>>() {
+    return "complex128";
+}
+template <>
 const char* word<std::uint32_t>() {
     return "uint32";
 }
@@ -106,6 +110,9 @@ template const std::vector<double>* given_input<double>(const std::string&, cons
 template const std::vector<std::complex<float>>* given_input<std::complex<float>>(const std::string&, const Settings&,
                                                                                   const std::string&,
                                                                                   const std::vector<std::size_t>&);
+template const std::vector<std::complex<double>>* given_input<std::complex<double>>(const std::string&, const Settings&,
+                                                                                    const std::string&,
+                                                                                    const std::vector<std::size_t>&);
 template const std::vector<std::uint32_t>* given_input<std::uint32_t>(const std::string&, const Settings&, const std::string&,
                                                                       const std::vector<std::size_t>&);
 template const std::vector<std::uint8_t>* given_input<std::uint8_t>(const std::string&, const Settings&, const std::string&,

@@ -18,8 +18,8 @@ namespace penstock::apps {
 struct Array {
     std::string name;
     std::vector<std::size_t> shape;
-    std::variant<std::vector<float>, std::vector<double>, std::vector<std::complex<float>>, std::vector<std::uint32_t>,
-                 std::vector<std::uint8_t>>
+    std::variant<std::vector<float>, std::vector<double>, std::vector<std::complex<float>>, std::vector<std::complex<double>>,
+                 std::vector<std::uint32_t>, std::vector<std::uint8_t>>
         values;
 };
 

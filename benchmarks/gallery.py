@@ -35,6 +35,12 @@ def shares(breakdown: dict[str, Any], role: str) -> dict[str, float]:
     return {f"{part}_percent": 100 * sum(track["shares"].get(part, {"seconds": 0.0})["seconds"] for track in tracks) / wall for part in sorted(parts)} if wall else {}
 
 
+def counterpart(way: str, timings: dict[str, list[float]]) -> list[float]:
+    """What one thread takes for the same: of the way "tagged rows" it is "serial rows", where there is such a way."""
+    part = way.partition(" ")[2]
+    return timings.get(f"serial {part}", timings["serial"])
+
+
 def measure(name: str, settings: dict[str, int], workers: int, rng: random.Random) -> tuple[list[dict[str, Any]], tuple[float, float, float], float]:
     """The rows of so many workers, the noise, and by how much the serial way moved."""
     with ps.Machine(targets=workers - 1) as machine:
@@ -45,7 +51,7 @@ def measure(name: str, settings: dict[str, int], workers: int, rng: random.Rando
     rows: list[dict[str, Any]] = []
     serial = result["timings"]["serial"]
     for way, seconds in result["timings"].items():
-        faster, low, high = ratio(serial, seconds, rng)
+        faster, low, high = ratio(counterpart(way, result["timings"]), seconds, rng)
         row = {"name": f"{workers} workers, {way}", "median_us": statistics.median(seconds) * 1e6, "speed_up": faster, "low": low, "high": high}
         rows.append(row | {"tasks": result["tasks"]})
     if recorded.tagged:

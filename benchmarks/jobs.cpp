@@ -16,6 +16,7 @@
 #include "harness/floors.hpp"
 #include "harness/processors.hpp"
 #include "harness/report.hpp"
+#include "jobs/job.hpp"
 #include "peers/openmp.hpp"
 #include "peers/ours.hpp"
 #include "penstock/chain.hpp"
@@ -37,30 +38,15 @@ using penstock::inout;
 using penstock::out;
 using penstock::staged;
 using Words = std::vector<std::uint64_t>;
-using In = std::span<const std::uint64_t>;
-using Out = std::span<std::uint64_t>;
+using jobs::In;
+using jobs::job;
+using jobs::Out;
 
 constexpr std::size_t bytes = 32'400;
 constexpr std::size_t words = bytes / 8;
 constexpr std::size_t blocks = 2048;  // of jobs of one pass: each has memory of its own
 
-/// One job: `cycles` cycles a byte, by a chain of multiplications and additions that none can begin before the one before it has ended
-/// (3 + 1 cycles on the processors of these years; how long a job really takes is measured).
-template <int cycles>
-void job(In x, Out y, std::uint64_t& ticks) {
-    const auto begin = penstock::Clock::ticks();
-    std::uint64_t state = 1;
-    for (std::size_t i = 0; i < y.size(); ++i) {
-        for (int n = 0; n < 2 * cycles; ++n) {
-            state = state * 6364136223846793005u + x[i];
-            asm volatile("" : "+r"(state));  // none is computed before it is its turn, and none left out
-        }
-        y[i] = state;
-    }
-    ticks = penstock::Clock::ticks() - begin;
-}
-
-/// The same with a part of its input resident.
+/// jobs::job with a part of its input resident.
 void job_with_table(In table, In x, Out y, std::uint64_t& ticks) {
     const auto begin = penstock::Clock::ticks();
     std::uint64_t state = 1;

@@ -1,5 +1,5 @@
-// Messages between ranks: half round trips and bandwidth over sizes, protocols and substrates, from one to several and
-// in several pairs, beside Open MPI, F2 and a bare memcpy.
+// Messages between ranks: half round trips and bandwidth over sizes, protocols and substrates, from one to several, from
+// several to one and in several pairs, beside Open MPI, F2 and a bare memcpy.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -2,6 +2,7 @@
 // program's memory, where they are given any, and else in files that their settings name.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -59,6 +60,27 @@ struct Read {
     std::unique_ptr<Slide> own_;
     const std::atomic<bool>* enough_ = nullptr;
     std::size_t next_ = 0, end_ = endless;
+};
+
+/// The pixels of a decoded slide, a tile a firing.
+struct ReadPixels {
+    Output<std::uint8_t> rgb{"rgb"};
+
+    ReadPixels(const Slide* of, std::size_t passes) : slide_{of}, end_{passes * of->tiling().count()} {}
+    bool operator()() {
+        if (next_ == end_) return false;
+        const std::size_t tile = next_ % slide_->tiling().count();
+        const auto pixels = slide_->pixels(tile);
+        auto buffer = rgb.make(pixels.extent(0), pixels.extent(1));
+        std::copy_n(pixels.data(), pixels.size(), buffer.edit().begin());
+        buffer.edit_tags() = {.sequence = next_++, .time = 0, .user = {tile, 0}};
+        rgb.write(std::move(buffer));
+        return true;
+    }
+
+  private:
+    const Slide* slide_;
+    std::size_t next_ = 0, end_;
 };
 
 struct Decode {

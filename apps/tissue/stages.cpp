@@ -85,11 +85,18 @@ void draw_class(const Tile& tile, std::uint32_t of_class, const Picture& overvie
     for (std::size_t j = 0; j < columns; ++j) dot(0, j), dot(rows - 1, j);
 }
 
-void analyse_tile(const Slide& slide, std::size_t number, TileScratch& scratch, Analysis& analysis) {
+view<const std::uint8_t, 2> decoded_tile(const Slide& slide, std::size_t number, TileScratch& scratch) {
+    if (slide.decoded()) return slide.pixels(number);
     const Tile tile = slide.tiling()[number];
     const auto rgb = scratch.rgb.shaped(tile.rows, 3 * tile.columns);
-    const auto small = scratch.small.shaped(shrunk(tile.rows), 3 * shrunk(tile.columns));
     scratch.decoder.decode(slide.jpeg(number), rgb);
+    return rgb;
+}
+
+void analyse_tile(const Slide& slide, std::size_t number, TileScratch& scratch, Analysis& analysis) {
+    const Tile tile = slide.tiling()[number];
+    const auto rgb = decoded_tile(slide, number, scratch);
+    const auto small = scratch.small.shaped(shrunk(tile.rows), 3 * shrunk(tile.columns));
     Features& found = analysis.features[number];
     colour_features_of(rgb, scratch.lab, std::span(found).first(colour_features));
     pattern_features_of(rgb, scratch.pattern, std::span(found).last(pattern_features));

@@ -52,6 +52,8 @@ struct TileScratch {
     Scratch<float> lab;
     PatternScratch pattern;
 };
+/// The tile's pixels: the slide's own where it is decoded, else in the scratch.
+view<const std::uint8_t, 2> decoded_tile(const Slide& slide, std::size_t number, TileScratch& scratch);
 void analyse_tile(const Slide& slide, std::size_t number, TileScratch& scratch, Analysis& analysis);
 
 }  // namespace penstock::apps::tissue

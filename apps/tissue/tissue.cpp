@@ -1,5 +1,7 @@
 #include "apps/tissue/tissue.hpp"
 
+#include <utility>
+
 #include "apps/tissue/stages.hpp"
 
 namespace penstock::apps::tissue {
@@ -10,6 +12,22 @@ Slide::Slide(const Picture& picture, const Tiling& tiling, int quality) : tiling
         bytes_.insert(bytes_.end(), tile.begin(), tile.end());
         offsets_.push_back(static_cast<std::uint32_t>(bytes_.size()));
     }
+}
+
+void Slide::decode() {
+    JpegDecoder decoder;
+    std::vector<std::vector<std::uint8_t>> all;
+    for (std::size_t t = 0; t < tiling_.count(); ++t) {
+        const Tile tile = tiling_[t];
+        auto& rgb = all.emplace_back(tile.rows * tile.columns * 3);
+        decoder.decode(jpeg(t), {rgb.data(), {tile.rows, 3 * tile.columns}});
+    }
+    pixels_ = std::move(all);
+}
+
+view<const std::uint8_t, 2> Slide::pixels(std::size_t tile) const noexcept {
+    const Tile place = tiling_[tile];
+    return {pixels_[tile].data(), {place.rows, 3 * place.columns}};
 }
 
 Analysis::Analysis(const Tiling& tiling)

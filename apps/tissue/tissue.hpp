@@ -22,6 +22,7 @@
 #include "apps/team.hpp"
 #include "apps/tiles.hpp"
 #include "apps/tissue/classifier.hpp"
+#include "penstock/view.hpp"
 
 namespace penstock {
 class Components;
@@ -43,10 +44,17 @@ class Slide {
     const std::vector<std::uint8_t>& bytes() const noexcept { return bytes_; }
     const std::vector<std::uint32_t>& offsets() const noexcept { return offsets_; }  ///< of each tile, and of the end
 
+    /// Decodes all tiles and keeps their pixels: from now on all ways but `written` begin with these, and decode nothing.
+    void decode();
+    bool decoded() const noexcept { return !pixels_.empty(); }
+    /// rows x 3 columns of a decoded tile.
+    view<const std::uint8_t, 2> pixels(std::size_t tile) const noexcept;
+
   private:
     Tiling tiling_;
     std::vector<std::uint8_t> bytes_;
     std::vector<std::uint32_t> offsets_;
+    std::vector<std::vector<std::uint8_t>> pixels_;
 };
 
 /// The overview is this many times smaller, both ways. Tiles' sides must be multiples of it.
@@ -64,7 +72,8 @@ struct Analysis {
 void serial(const Slide& slide, Analysis& analysis);
 /// Each thread of the team takes equally many tiles that follow one another. Returns seconds.
 double hand(const Slide& slide, Analysis& analysis, Team& team);
-/// The graph above with so many copies of each filter that may be copied; it reads the slide `passes` times.
+/// The graph above with so many copies of each filter that may be copied; it reads the slide `passes` times. A slide that is decoded goes
+/// to the other filters tile by tile, and `decode` is left out.
 void streamed(const Slide& slide, Analysis& analysis, Machine& machine, int copies, std::size_t passes = 1);
 
 /// The same by the graph as it is written down, tissue.xml.

@@ -71,11 +71,12 @@ Stage bandwidth(const bench::Options& options, Substrate substrate, std::size_t 
     return stage;
 }
 
-/// One source and several destinations, or several pairs.
+/// One source and several destinations, several sources and one destination, or several pairs.
 Stage several(const bench::Options& options, Substrate substrate, Work work, int width, int ranks, int processors,
               std::size_t bytes, int rivals) {
-    const bool fan = work == Work::fan;
-    Stage stage{(fan ? "from one to " + std::to_string(width) : std::to_string(width) + " pairs") + ", " + words(bytes) +
+    const std::string count = std::to_string(width);
+    const std::string who = work == Work::fan ? "from one to " + count : work == Work::gather ? "from " + count + " to one" : count + " pairs";
+    Stage stage{who + ", " + words(bytes) +
                     (ranks > processors ? ", more ranks than processors" : "") + of(substrate),
                 Stage::several,
                 {},
@@ -84,8 +85,8 @@ Stage several(const bench::Options& options, Substrate substrate, Work work, int
     Order order{.work = work, .times = times_for(bytes * static_cast<unsigned>(width), options.quick), .bytes = bytes};
     order.width = static_cast<std::uint32_t>(width);
     add_ours(stage, order);
-    order.work = fan ? Work::rival_fan : Work::rival_trips;
-    if (ranks <= rivals) stage.entries.push_back({"Open MPI", order});
+    order.work = work == Work::fan ? Work::rival_fan : Work::rival_trips;
+    if (ranks <= rivals && work != Work::gather) stage.entries.push_back({"Open MPI", order});
     return stage;
 }
 
@@ -118,7 +119,10 @@ std::vector<Team> teams(const bench::Options& options, int processors, int rival
                 team.stages.push_back(several(options, substrate, work, width, ranks, processors, bytes, rivals));
             all.push_back(std::move(team));
         };
-        for (const int width : widths(std::clamp(processors - 1, 2, 16))) one_team(Work::fan, width, width + 1);
+        for (const int width : widths(std::clamp(processors - 1, 2, 16))) {
+            one_team(Work::fan, width, width + 1);
+            one_team(Work::gather, width, width + 1);
+        }
         for (const int width : widths(std::clamp(processors / 2, 2, 8))) one_team(Work::round_trips, width, 2 * width);
     }
     return all;

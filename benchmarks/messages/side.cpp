@@ -69,6 +69,7 @@ void Side::work(const Order& order, std::vector<double>* singles) {
     Messenger& post = *posts_[static_cast<std::size_t>(order.protocol)];
     if (order.work == Work::round_trips) round_trips(post, order, singles);
     if (order.work == Work::fan) fan(post, order);
+    if (order.work == Work::gather) gather(post, order);
     if (order.work == Work::bare_copy) bare_copy(order);
 }
 
@@ -102,6 +103,17 @@ void Side::fan(Messenger& post, const Order& order) {
     } else if (me_.index() <= width) {
         for (std::uint32_t i = 0; i < order.times; ++i) post.recv(0, bytes);
         post.send(0, end);
+    }
+}
+
+void Side::gather(Messenger& post, const Order& order) {
+    const auto bytes = std::span(own_).first(order.bytes);
+    const int width = static_cast<int>(order.width);
+    if (me_.index() > width) return;
+    for (std::uint32_t i = 0; i < order.times; ++i) {
+        if (me_.index() != 0) post.send(0, bytes);
+        else
+            for (int from = 1; from <= width; ++from) post.recv(from, bytes);
     }
 }
 

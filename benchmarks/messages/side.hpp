@@ -29,6 +29,7 @@ class Side {
     void work(const Order& order, std::vector<double>* singles = nullptr);
     void round_trips(penstock::Messenger& post, const Order& order, std::vector<double>* singles);
     void fan(penstock::Messenger& post, const Order& order);
+    void gather(penstock::Messenger& post, const Order& order);
     void bare_copy(const Order& order);
 
     penstock::Rank me_;

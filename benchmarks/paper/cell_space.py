@@ -2,7 +2,7 @@
 
 from paper.breakdown import gallery, most_workers, speed_up
 from paper.experiment import Bars, Chart, Experiment, Line, Picture, Published, Run, Table
-from paper.figures import Figures, shown
+from paper.figures import Figures, shown, with_interval
 from paper.filters import filter_pictures, filter_tables, on_all
 
 KERNELS_RUN, JOBS, JPIP, EDGE = Run("kernels"), Run("jobs"), Run("jpip"), Run("edge")
@@ -41,6 +41,93 @@ KERNELS = Experiment(
     tables=kernel_tables,
     pictures=kernel_pictures,
     shows=kernel_shows,
+)
+
+NOTIFIED = Run("notification")
+KIND = "(polled|mailbox|interrupt)"
+NOTIFIED_COLUMNS = {"TET_ns_a_job": "ns a job", "speed_up_low..speed_up_high|speed_up": "times one thread", "low..high|overhead": "overhead (TET / AEET - 1)"}
+
+
+def notification_tables(figures: Figures) -> list[Table]:
+    return [figures.table(NOTIFIED, "Jobs of 32,400 bytes in and out", rf"(\d+ targets, 32400 B, .*, {KIND})", NOTIFIED_COLUMNS)]
+
+
+def notification_pictures(figures: Figures) -> list[Picture]:
+    rows = figures.select(NOTIFIED, rf"(\d+) targets, 32400 B, (\d+) cycles a byte, {KIND}")
+    lines = [
+        Line(f"{kind}, {cycles} cycles a byte", [(float(m[1]), row["speed_up"], row["speed_up_low"], row["speed_up_high"]) for m, row in rows if (m[2], m[3]) == (cycles, kind)])
+        for cycles, kind in dict.fromkeys((match[2], match[3]) for match, _ in rows)
+    ]
+    return [Chart("Jobs by kind of notification", "targets, and the thread that waits", "times one thread", lines)]
+
+
+def notification_shows(figures: Figures) -> str:
+    rows = figures.select(NOTIFIED, rf"(\d+) targets, 32400 B, (\d+) cycles a byte, {KIND}")
+    most = max(int(match[1]) for match, _ in rows)
+
+    def said(cycles: int) -> str:
+        return ", ".join(f"{match[3]} {shown(100 * row['overhead'])}" for match, row in rows if (match[1], match[2]) == (str(most), str(cycles)))
+
+    return (
+        f"Overhead in percent of the work on {most + 1} processors at 1 cycle a byte: {said(1)}; at 10 cycles a byte: {said(10)}. "
+        "Polling, the default, adds nothing to a task; the other two post each completed task into one mailbox."
+    )
+
+
+NOTIFICATION = Experiment(
+    name="cell-notification",
+    title="Cell-Space: kinds of notification",
+    question="How should an initiator learn that jobs have ended: by polling, through a mailbox, or by an interrupt?",
+    published=(
+        Published("speed-up of jobs at 1 cycle a byte on sixteen targets", "stops at 5", "Cell-RTL, figure 4"),
+        Published("16,384 jobs of 32,400 B in and out by interrupt, mailbox and polling", "not stated here", "Cell-Space, figure 4"),
+    ),
+    runs=(NOTIFIED,),
+    tables=notification_tables,
+    pictures=notification_pictures,
+    shows=notification_shows,
+)
+
+FLIGHT = r"\d+ targets, (\d+) B, 1 cycles a byte, (\d) in flight"
+
+
+def flight_tables(figures: Figures) -> list[Table]:
+    return [
+        figures.grid(NOTIFIED, f"1 cycle a byte: {words}", r"\d+ targets, (\d+ B), 1 cycles a byte, (\d in flight)", column, "bytes of a job")
+        for column, words in (("speed_up", "times one thread"), ("overhead", "overhead (TET / AEET - 1)"))
+    ]
+
+
+def flight_pictures(figures: Figures) -> list[Picture]:
+    rows = figures.select(NOTIFIED, FLIGHT)
+    lines = [
+        Line(f"{count} in flight", [(float(match[1]), row["speed_up"], row["speed_up_low"], row["speed_up_high"]) for match, row in rows if match[2] == count])
+        for count in dict.fromkeys(match[2] for match, _ in rows)
+    ]
+    return [Chart("Jobs whose data are under way", "bytes of a job", "times one thread", lines, 2)]
+
+
+def flight_shows(figures: Figures) -> str:
+    def faster(size: int, count: int) -> str:
+        ((_, row),) = figures.select(NOTIFIED, rf"\d+ targets, {size} B, 1 cycles a byte, {count} in flight")
+        return with_interval(row["speed_up"], row["speed_up_low"], row["speed_up_high"]) or "?"
+
+    return (
+        f"Jobs of 2,048 B are {faster(2048, 1)} times as fast as on one thread with one in flight, {faster(2048, 2)} with two and {faster(2048, 4)} with four; "
+        f"jobs of 131,072 B {faster(131072, 1)}, {faster(131072, 2)} and {faster(131072, 4)}. A processor of today prefetches a sequence by itself, so that a second "
+        "buffer gains where arguments are strided (see prefetch) and hardly here; two are the default, because they never cost."
+    )
+
+
+IN_FLIGHT = Experiment(
+    name="cell-in-flight",
+    title="Cell-Space: jobs in flight",
+    question="How many jobs' data should be under way to a target at once, by the size of a job?",
+    published=(Published("1 to 4 jobs in flight per target for several job sizes", "not stated here", "Cell-Space, figure 5"),),
+    runs=(NOTIFIED,),
+    tables=flight_tables,
+    pictures=flight_pictures,
+    shows=flight_shows,
 )
 
 JOB_COLUMNS = {"TET_ns_a_job": "ns a job", "ns_inside_a_job": "ns inside a job", "low..high|overhead": "overhead (TET / AEET - 1)"}
@@ -127,4 +214,4 @@ APPLICATIONS = Experiment(
     shows=application_shows,
 )
 
-EXPERIMENTS = (KERNELS, CHAINS, APPLICATIONS)
+EXPERIMENTS = (KERNELS, NOTIFICATION, IN_FLIGHT, CHAINS, APPLICATIONS)

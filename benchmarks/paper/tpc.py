@@ -1,10 +1,10 @@
 """Tagged Procedure Calls: what a task costs, and where the time of initiator and targets goes."""
 
-from paper.breakdown import breakdown_pictures, breakdown_tables, gallery, speed_up
-from paper.experiment import Bars, Chart, Experiment, Line, Picture, Published, Run, Table
-from paper.figures import Figures, numbers, shown
+from paper.breakdown import breakdown_pictures, breakdown_tables, gallery, label, most_workers, speed_up
+from paper.experiment import Bars, Cell, Chart, Experiment, Line, Picture, Published, Run, Table
+from paper.figures import Figures, in_bytes, numbers, shown
 
-NULL_TASK = Run("null-task")
+NULL_TASK, QUEUE_RUN = Run("null-task"), Run("queue")
 
 
 def null_task_tables(figures: Figures) -> list[Table]:
@@ -57,6 +57,58 @@ NULL = Experiment(
     "nanoseconds are instructions, from the completion that is seen to the next call's store and from the record that is seen to its completion.",
 )
 
+SIZE = r"(\d+ (?:B|KiB))"
+
+
+def most_targets(figures: Figures) -> int:
+    return max(int(match[1]) for match, _ in figures.select(QUEUE_RUN, r"(\d+) targets, 0 B, lanes of 64"))
+
+
+def queue_tables(figures: Figures) -> list[Table]:
+    columns = {"median_ns": "ns", "low..high|over_F1": "over F1", "p99.9_ns": "99.9th percentile, ns"}
+    tables = [
+        figures.table(QUEUE_RUN, "There and back, with an argument that the initiator has just written", rf"latency, {SIZE}", columns, "argument"),
+        figures.table(QUEUE_RUN, "A null task there and back, to each target in turn", r"latency, (\d+ targets) in turn", columns),
+    ]
+    for targets in (match[1] for match, _ in figures.select(QUEUE_RUN, r"(\d+) targets, 0 B, lanes of 64")):
+        for column, unit in (("ns_a_task", "ns a task"), ("GB_a_second", "GB/s")):
+            tables.append(figures.grid(QUEUE_RUN, f"{targets} targets: {unit}", rf"{targets} targets, {SIZE}, lanes of (\d+)", column, "argument, slots of a lane"))
+    return tables
+
+
+def queue_pictures(figures: Figures) -> list[Picture]:
+    rows = figures.select(QUEUE_RUN, rf"{most_targets(figures)} targets, {SIZE}, lanes of (\d+)")
+    lines = [Line(size, [(float(match[2]), row["ns_a_task"]) for match, row in rows if match[1] == size]) for size in dict.fromkeys(match[1] for match, _ in rows)]
+    trips = [(in_bytes(match[1]), row["median_ns"]) for match, row in figures.select(QUEUE_RUN, rf"latency, {SIZE}") if match[1] != "0 B"]
+    return [
+        Chart("Tasks at once", "slots of a lane", "ns a task", lines, 2, 10),
+        Chart("There and back", "bytes of the argument", "ns", [Line("just written by the initiator", trips)], 2, 10),
+    ]
+
+
+def queue_shows(figures: Figures) -> str:
+    def task(size: str, depth: int) -> str:
+        return shown(figures.value(QUEUE_RUN, f"{most_targets(figures)} targets, {size}, lanes of {depth}", "ns_a_task"))
+
+    trips = [shown(figures.value(QUEUE_RUN, f"latency, {size}", "median_ns")) for size in ("0 B", "1 KiB", "64 KiB")]
+    return (
+        f"A null task costs {task('0 B', 1)} ns through a lane of one slot and {task('0 B', 64)} through one of 64; a task that reads 16 KiB {task('16 KiB', 1)} and "
+        f"{task('16 KiB', 64)}, where the reading itself is what takes the time. There and back takes {trips[0]} ns without an argument, {trips[1]} with 1 KiB and "
+        f"{trips[2]} with 64 KiB that the initiator has just written."
+    )
+
+
+QUEUE = Experiment(
+    name="tpc-queue",
+    title="TPC: queue length, size of the argument, targets",
+    question="What do 1 to 64 slots of a queue and arguments of up to 64 KiB make of latency and throughput, over 1..N targets?",
+    published=(Published("latency and throughput over queue size 1 to 64, argument size 0 to 64 KiB and targets", "not stated here", "TPC, figure 2"),),
+    runs=(QUEUE_RUN,),
+    tables=queue_tables,
+    pictures=queue_pictures,
+    shows=queue_shows,
+)
+
 LU_RUNS = (
     gallery("lu", {"rows": 4096, "block_rows": 64, "repetitions": 3}, {"rows": 1024, "block_rows": 64}),
     gallery("lu", {"rows": 4096, "block_rows": 16, "repetitions": 3}, {"rows": 1024, "block_rows": 16}),
@@ -89,6 +141,41 @@ LU = Experiment(
     "a core as well. Compare tagged calls with those.",
 )
 
+FFT_RUNS = tuple(
+    gallery("fft6", {"rows": points, "block_columns": width}, {"rows": min(points, 1 << 20), "block_columns": width}) for points in (1 << 16, 1 << 22) for width in (4, 8)
+)
+PARTS = ("transposes", "rows")
+
+
+def fft_tables(figures: Figures) -> list[Table]:
+    rows: list[list[Cell]] = [
+        [label(run, figures.quick), *(speed_up(figures, run, f"tagged {part}") for part in PARTS), speed_up(figures, run, "tagged")] for run in FFT_RUNS
+    ]
+    return [Table("Tagged calls, times one thread (block_columns: bytes of a real number)", ("", *PARTS, "all"), rows), *breakdown_tables(figures, FFT_RUNS)]
+
+
+def fft_shows(figures: Figures) -> str:
+    small, large = FFT_RUNS[1], FFT_RUNS[3]
+    parts = [[speed_up(figures, run, f"tagged {part}") for part in PARTS] for run in (small, large)]
+    return (
+        f"In double, on {most_workers(figures, small)} processors, transposes are {parts[0][0]} times as fast as on one thread with 64K points and {parts[1][0]} with the larger number, "
+        f"rows {parts[0][1]} and {parts[1][1]}. As in the paper what only moves memory gains less than what computes, as far as one core alone can use up the memory."
+    )
+
+
+FFT = Experiment(
+    name="tpc-fft",
+    title="TPC: the six-step FFT, transposes and computation apart",
+    question="How do the two halves of a six-step FFT speed up: transposes, which only move memory, and rows, which only compute?",
+    published=(Published("speed-up on six targets, transposes and computation separately", "5.98 against 1.93", "TPC, figures 3 to 5, table 1"),),
+    runs=FFT_RUNS,
+    tables=fft_tables,
+    pictures=lambda figures: breakdown_pictures(figures, FFT_RUNS, "the six-step FFT", ("tagged transposes", "tagged rows")),
+    shows=fft_shows,
+    cause="A tile of 32 x 32 is a task of a few hundred nanoseconds to a microsecond that waits for memory; on two virtual processors that share one memory, "
+    "a second core adds little to what one can already ask for.",
+)
+
 KERNEL_RUNS = (gallery("saxpy", {}, {}), gallery("sgemv", {}, {}), gallery("conv2d", {"rows": 4096, "columns": 4096, "block_rows": 32, "block_columns": 64}, {"block_rows": 32, "block_columns": 64}))
 
 
@@ -111,4 +198,4 @@ KERNELS = Experiment(
     shows=kernels_shows,
 )
 
-EXPERIMENTS = (NULL, LU, KERNELS)
+EXPERIMENTS = (NULL, QUEUE, LU, FFT, KERNELS)

@@ -36,8 +36,8 @@ bool take(nb::handle value, apps::Array& array) {
 apps::Array array_of(const std::string& app, const std::string& name, nb::handle value) {
     apps::Array array{name, {}, {}};
     const bool taken = take<float>(value, array) || take<double>(value, array) || take<std::complex<float>>(value, array) ||
-                       take<std::uint32_t>(value, array) || take<std::uint8_t>(value, array);
-    if (!taken) throw apps::SettingError(app, "input " + name, "give it a contiguous array of float32, float64, complex64, uint32 or uint8");
+                       take<std::complex<double>>(value, array) || take<std::uint32_t>(value, array) || take<std::uint8_t>(value, array);
+    if (!taken) throw apps::SettingError(app, "input " + name, "give it a contiguous array of float32, float64, complex64, complex128, uint32 or uint8");
     return array;
 }
 

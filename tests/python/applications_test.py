@@ -31,7 +31,7 @@ def test_the_gallery_holds_what_the_readme_says():
     there = [name for name, _ in ps.gallery()]
     needs_fftw = [name for name in there if name == "fft2d"]  # left out where there is no FFTW
     tissue, jpip = ([name for name in there if name == wanted] for wanted in ("tissue", "jpip"))  # left out where there is no libjpeg-turbo
-    assert there == ["saxpy", "sgemv", "addition", "conv2d", "lu", "synthetic", "pipeline",
+    assert there == ["saxpy", "sgemv", "addition", "conv2d", "lu", "fft6", "synthetic", "pipeline",
                      "colour", *tissue, "jacobi", "radix", "motion", "edge", *jpip, *needs_fftw]  # fmt: skip
 
 
@@ -52,6 +52,24 @@ def test_lu_agrees_with_lapack_element_by_element(order, block, machine):
     factors = run(machine, "lu", {"block_rows": block}, {"A": matrix})["arrays"]["LU"]
     checks, missing = check_against_lapack(matrix, factors)
     assert not missing and all(check["ok"] for check in checks), checks
+
+
+@pytest.mark.parametrize(("points", "rows"), [(4, 1), (256, 5), (65536, 32), (1 << 22, 64)])
+@pytest.mark.parametrize(("precision", "bound"), [(np.complex128, 1e-15), (np.complex64, 3e-7)])
+def test_a_six_step_transform_agrees_with_scipy(points, rows, precision, bound, machine):
+    random = np.random.default_rng(6)
+    x = (random.standard_normal(points) + 1j * random.standard_normal(points)).astype(precision)
+    arrays = run(machine, "fft6", {"block_rows": rows}, {"x": x})["arrays"]
+    assert arrays["result"].dtype == precision and np.array_equal(arrays["x"], x)
+    exact = fft.fft(x.astype(np.complex128))
+    assert np.linalg.norm(arrays["result"] - exact) <= bound * np.linalg.norm(exact)
+
+
+def test_a_six_step_transform_has_the_published_figures(machine):
+    arrays = run(machine, "fft6", {"seed": 0})["arrays"]
+    assert arrays["result"][0] == pytest.approx(32811.774740 + 32685.456742j, abs=1e-5)
+    assert arrays["result"][1] == pytest.approx(-38.727905 - 33.317513j, abs=1e-5)
+    assert (np.abs(arrays["x"]) ** 2).sum() == pytest.approx(43625.939409, abs=1e-5)
 
 
 def test_saxpy_is_within_one_unit_of_blas(machine):

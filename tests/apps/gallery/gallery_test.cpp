@@ -20,6 +20,7 @@ Settings small(const std::string& app) {
     if (app == "edge") settings.block_rows = 4;  // angles
     settings.rows = 70;
     settings.columns = 90;
+    if (app == "fft6") settings.rows = 256;  // a power of four
     settings.repetitions = 2;
     settings.keep_arrays = true;
     return settings;
@@ -129,6 +130,7 @@ TEST(Inputs, of_the_wrong_type_shape_or_size_are_refused_by_name) {
     EXPECT_EQ(refused("motion", {"frames", {1, 16, 16}, std::vector<std::uint8_t>(256)}), "input frames");
     EXPECT_EQ(refused("jacobi", {"start", {3}, std::vector<double>(3)}), "input start");
     EXPECT_EQ(refused("saxpy", {"x", {0}, std::vector<float>()}), "input x");
+    EXPECT_EQ(refused("fft6", {"x", {16}, std::vector<float>(16)}), "input x");
     EXPECT_EQ(refused("lu", {"A", {3, 4}, std::vector<double>(12)}), "input A");
     EXPECT_EQ(refused("lu", {"A", {3, 3}, std::vector<double>(8)}), "input A");
     EXPECT_EQ(refused("conv2d", {"filter", {2, 3}, std::vector<float>(6)}), "input filter");

@@ -61,6 +61,13 @@ TEST_P(TissueOn, every_number_of_copies_and_targets_gives_the_bits_of_one_thread
     Machine machine{{.targets = targets}};
     tissue::streamed(slide, streams, machine, copies, 2);
     expect_equal(streams, one);
+    tissue::Slide decoded = slide;
+    decoded.decode();
+    tissue::Analysis without_decoding{tiling}, streams_without{tiling};
+    tissue::serial(decoded, without_decoding);
+    expect_equal(without_decoding, one);
+    tissue::streamed(decoded, streams_without, machine, copies, 2);
+    expect_equal(streams_without, one);
     tissue::Analysis as_written{tiling};
     tissue::written(slide, as_written, machine, copies, 2);
     expect_equal(as_written, one);
