@@ -28,7 +28,8 @@ def svg(picture: Picture) -> str:
         "axes.grid": True, "grid.color": INK, "grid.alpha": 0.25, "legend.frameon": False,
     }  # fmt: skip
     with matplotlib.rc_context(settings):
-        figure, axes = pyplot.subplots(figsize=(6.4, 3.6), layout="constrained")
+        height = 1.2 + 0.24 * len(picture.bars) if isinstance(picture, Bars) else 3.6
+        figure, axes = pyplot.subplots(figsize=(7.2, height), layout="constrained")
         try:
             axes.set_title(picture.title, fontsize=11, loc="left")
             _draw(picture, axes)
@@ -60,7 +61,10 @@ def _draw_lines(chart: Chart, axes) -> None:  # noqa: ANN001 (matplotlib is not 
         axes.set_ylim(bottom=0)
     axes.set_xlabel(chart.x)
     axes.set_ylabel(chart.y)
-    axes.legend(fontsize=8.5)
+    if not chart.x_base:
+        axes.xaxis.get_major_locator().set_params(integer=True)
+    beside = {"loc": "upper left", "bbox_to_anchor": (1, 1)} if len(chart.lines) > 3 else {}
+    axes.legend(fontsize=8.5, **beside)
 
 
 def _draw_bars(bars: Bars, axes) -> None:  # noqa: ANN001
@@ -74,7 +78,7 @@ def _draw_bars(bars: Bars, axes) -> None:  # noqa: ANN001
         axes.errorbar(values, places, xerr=[below, above], fmt="none", ecolor=INK, capsize=3)
     if bars.mark is not None:
         axes.axvline(bars.mark[0], color=COLOURS[3], linestyle="--", linewidth=1.2, label=bars.mark[1])
-        axes.legend(fontsize=8.5)
+        axes.legend(fontsize=8.5, loc="upper left", bbox_to_anchor=(1, 1))
     axes.set_yticks(places, names)
     axes.set_xlabel(bars.y)
     axes.grid(axis="y", visible=False)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from paper.experiment import Cell, Run, Table
@@ -9,6 +10,16 @@ from paper.experiment import Cell, Run, Table
 
 class Missing(LookupError):
     """A run failed, has not been made, or does not hold what is asked for."""
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Figures that are not of the kind that an experiment expects (null where a number should be) are Missing, too: one experiment's must not
+    lose the others'."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise Missing(f"its figures cannot be read: {type(error).__name__} {error}") from error
 
 
 class Figures:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from paper.charts import NoMatplotlib, svg
 from paper.experiment import Experiment, Table
-from paper.figures import Figures, Missing, shown
+from paper.figures import Figures, Missing, reading, shown
 from paper.told import conditions
 
 STYLE = """
@@ -62,7 +62,8 @@ def _ours(experiment: Experiment, figures: Figures) -> str:
 
 def _or_why(make: Callable[[], str]) -> str:
     try:
-        return make()
+        with reading():
+            return make()
     except Missing as why:
         return f"<p class='failed'>{html.escape(str(why))}</p>"
 

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from paper.experiment import Experiment, Table
-from paper.figures import Figures, Missing, shown
+from paper.figures import Figures, Missing, reading, shown
 
 
 def conditions(experiment: Experiment, figures: Figures) -> Iterator[str]:
@@ -41,9 +41,10 @@ def print_experiment(experiment: Experiment, figures: Figures, console: Console)
     for each in experiment.published:
         console.print(f"  published: {each.what}: {each.figure} ({each.source})", highlight=False, markup=False)
     try:
-        for table in experiment.tables(figures):
-            console.print(_rich(table))
-        console.print(experiment.shows(figures), highlight=False, markup=False)
+        with reading():
+            for table in experiment.tables(figures):
+                console.print(_rich(table))
+            console.print(experiment.shows(figures), highlight=False, markup=False)
     except Missing as why:
         console.print(str(why), style="red", highlight=False, markup=False)
     if experiment.cause:
@@ -94,10 +95,10 @@ def _chapter(experiment: Experiment, machines: Sequence[Figures]) -> str:
 def _ours(experiment: Experiment, figures: Figures) -> list[str]:
     lines = [f"**{figures.document['machine'] or 'This machine'}.** "]
     try:
-        lines[0] += experiment.shows(figures)
-        lines.append("")
-        for table in experiment.tables(figures):
-            lines += _rows(table)
+        with reading():
+            tables = [line for table in experiment.tables(figures) for line in _rows(table)]
+            lines[0] += experiment.shows(figures)
+            lines += ["", *tables]
     except Missing as why:
         lines[0] += f"Not measured: {why}."
         lines.append("")

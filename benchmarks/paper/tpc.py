@@ -157,9 +157,10 @@ def fft_tables(figures: Figures) -> list[Table]:
 def fft_shows(figures: Figures) -> str:
     small, large = FFT_RUNS[1], FFT_RUNS[3]
     parts = [[speed_up(figures, run, f"tagged {part}") for part in PARTS] for run in (small, large)]
+    moved, computed = (figures.value(large, f"{most_workers(figures, large)} workers, tagged {part}", "speed_up") for part in PARTS)
     return (
         f"In double, on {most_workers(figures, small)} processors, transposes are {parts[0][0]} times as fast as on one thread with 64K points and {parts[1][0]} with the larger number, "
-        f"rows {parts[0][1]} and {parts[1][1]}. As in the paper what only moves memory gains less than what computes, as far as one core alone can use up the memory."
+        f"rows {parts[0][1]} and {parts[1][1]}. With the larger number, what only moves memory gains {'less than' if moved < computed else 'as much as'} what computes."
     )
 
 
@@ -172,8 +173,8 @@ FFT = Experiment(
     tables=fft_tables,
     pictures=lambda figures: breakdown_pictures(figures, FFT_RUNS, "the six-step FFT", ("tagged transposes", "tagged rows")),
     shows=fft_shows,
-    cause="A tile of 32 x 32 is a task of a few hundred nanoseconds to a microsecond that waits for memory; on two virtual processors that share one memory, "
-    "a second core adds little to what one can already ask for.",
+    cause="Transposes wait for memory: the breakdown shows it as compute of the targets, where the loads stall, and as transfer. A second virtual processor "
+    "of the same guest shares caches and memory with the first, and adds what bandwidth they have left.",
 )
 
 KERNEL_RUNS = (gallery("saxpy", {}, {}), gallery("sgemv", {}, {}), gallery("conv2d", {"rows": 4096, "columns": 4096, "block_rows": 32, "block_columns": 64}, {"block_rows": 32, "block_columns": 64}))
@@ -182,8 +183,8 @@ KERNEL_RUNS = (gallery("saxpy", {}, {}), gallery("sgemv", {}, {}), gallery("conv
 def kernels_shows(figures: Figures) -> str:
     said = ", ".join(f"{run.arguments[0].upper()} {speed_up(figures, run, 'tagged')} (by hand {speed_up(figures, run, 'hand')})" for run in KERNEL_RUNS)
     return (
-        f"Tagged calls over one thread: {said}. SAXPY and SGEMV do one or two operations for each word that they load, so they gain what the machine's "
-        "memory gives to a second core; CONV2D computes, and gains a core."
+        f"Tagged calls over one thread: {said}. SAXPY and SGEMV do one or two operations for each word that they load, so they can gain only what the "
+        "machine's memory gives to a second core; CONV2D is bound by what it computes."
     )
 
 

@@ -197,6 +197,21 @@ def test_the_page_holds_what_was_published_what_was_measured_and_what_failed(tmp
     assert f"{lone:.3g} times the" in text
 
 
+def test_figures_that_are_no_numbers_lose_their_experiment_only(tmp_path, never):
+    document = json.loads(STORED.read_text())
+    for row in document["runs"]["reconfigure"]["report"]["rows"]:
+        row["median_us"] = None
+    for row in document["runs"]["colour"]["report"]["rows"]:
+        row["low"] = "?"
+        del row["speed_up"]
+    source, page, words = tmp_path / "figures.json", tmp_path / "page.html", tmp_path / "experiments.md"
+    source.write_text(json.dumps(document))
+    assert main("all", "--from", source, "--report", page, "--markdown", words) == 0
+    for text in (page.read_text(), words.read_text()):
+        assert "wrote no median_us for" in text and "its figures cannot be read: KeyError" in text
+        assert "matrix addition" in text and "smallest task" in text
+
+
 def test_another_machine_stands_beside_ours(tmp_path, never):
     document = json.loads(STORED.read_text())
     ours, theirs, page = tmp_path / "ours.json", tmp_path / "theirs.json", tmp_path / "experiments.md"
