@@ -1,6 +1,7 @@
 #include "harness/measure.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <numeric>
 #include <random>
 #include <stdexcept>
@@ -23,6 +24,22 @@ const std::vector<double>& Result::of(const std::string& name) const { return fi
 
 double Result::worst(const std::string& name) const { return percentile(singles_[index(name)], 0.999); }
 
+/// Threads of this machine that run now, the caller included: the fourth field of /proc/loadavg, "2/345". 1 where that is not to be had.
+static int running_threads() {
+    std::ifstream file("/proc/loadavg");
+    double load = 0;
+    int running = 1;
+    file >> load >> load >> load >> running;
+    return running;
+}
+
+static void settle(const Plan& plan) {
+    const auto ms = [](double count) { return std::chrono::duration<double, std::milli>(count); };
+    const auto begin = Clock::now();
+    std::this_thread::sleep_for(ms(plan.settle_ms));
+    while (running_threads() > 1 && Clock::now() - begin < ms(plan.most_settle_ms)) std::this_thread::sleep_for(ms(1));
+}
+
 Result run_once(const std::vector<Contestant>& contestants, const Plan& plan) {
     std::vector<std::string> names;
     for (const auto& contestant : contestants) names.push_back(contestant.name);
@@ -32,11 +49,10 @@ Result run_once(const std::vector<Contestant>& contestants, const Plan& plan) {
     std::vector<std::size_t> order(contestants.size() + 1);
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::mt19937 random{2024};
-    const auto settle = std::chrono::duration<double, std::milli>(plan.settle_ms);
     for (int round = 0; round < plan.rounds; ++round) {
         std::shuffle(order.begin(), order.end(), random);
         for (const std::size_t place : order) {
-            std::this_thread::sleep_for(settle);
+            settle(plan);
             if (place == contestants.size()) {
                 result.again_.push_back(contestants.front().batch());
                 continue;

@@ -51,7 +51,8 @@ struct Plan {
     int rounds = 101;
     int attempts = 5;           ///< how often a run whose floor moved is repeated before the quietest one is reported
     double largest_move = 0.2;  ///< a run in which the floor moved by more is void
-    double settle_ms = 3;  ///< quiet time before each batch, in which the previous contestant's threads go to sleep
+    double settle_ms = 3;        ///< quiet time before each batch, in which the previous contestant's threads go to sleep
+    double most_settle_ms = 30;  ///< so long at most, where threads still run: those of OpenMP and of OpenBLAS look for work for 25 ms on some processors
 };
 
 /// What was measured: for each contestant one figure a round. The first contestant is the floor.
