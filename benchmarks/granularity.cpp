@@ -19,6 +19,12 @@
 #include "harness/report.hpp"
 #include "peers/openmp.hpp"
 #include "peers/ours.hpp"
+#if defined(PENSTOCK_BENCH_TBB)
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/partitioner.h>
+
+#include "peers/onetbb.hpp"
+#endif
 
 namespace {
 
@@ -141,6 +147,25 @@ void by_openmp_tasks(Grid& grid, const Work& work, penstock::Machine&) {
 }
 #endif
 
+#if defined(PENSTOCK_BENCH_TBB)
+void by_onetbb_for(Grid& grid, const Work& work, penstock::Machine&) {
+    bench::in_onetbb_arena([&] {
+        for (std::int64_t step = 1; step <= work.steps; ++step)
+            tbb::parallel_for(0, grid.width(), [&](int i) { grid.run_here(step, i, work.iterations); }, tbb::simple_partitioner());
+    });
+}
+
+void by_onetbb_tasks(Grid& grid, const Work& work, penstock::Machine&) {
+    bench::in_onetbb_arena([&] {
+        tbb::task_group group;
+        for (std::int64_t step = 1; step <= work.steps; ++step) {
+            for (int i = 0; i < grid.width(); ++i) group.run([&grid, &work, step, i] { grid.run_here(step, i, work.iterations); });
+            group.wait();
+        }
+    });
+}
+#endif
+
 struct NamedWay {
     const char* name;
     Way run;
@@ -150,6 +175,10 @@ constexpr NamedWay ways[] = {{"serial", serially},
 #if defined(_OPENMP)
                              {"openmp-for", by_openmp_for},
                              {"openmp-task", by_openmp_tasks},
+#endif
+#if defined(PENSTOCK_BENCH_TBB)
+                             {"onetbb-for", by_onetbb_for},
+                             {"onetbb-task", by_onetbb_tasks},
 #endif
                              {"penstock", by_tagged_calls}};
 

@@ -93,7 +93,12 @@ def main(given: Sequence[str] | None = None) -> int:
         print(f"paper: {error}", file=sys.stderr)
         return 2
     if chosen.source is None:
-        run_all(experiments, results, lambda line: console.print(line, highlight=False, markup=False))
+        try:
+            run_all(experiments, results, lambda line: console.print(line, highlight=False, markup=False))
+        except KeyboardInterrupt:
+            kept = f"; --resume goes on from {chosen.json}" if chosen.json else ""
+            print(f"paper: interrupted{kept}", file=sys.stderr)
+            return 130
     machines = [Figures(results.document), *others]
     for each in experiments:
         print_experiment(each, machines[0], console)

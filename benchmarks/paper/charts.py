@@ -29,12 +29,12 @@ def svg(picture: Picture) -> str:
     }  # fmt: skip
     with matplotlib.rc_context(settings):
         height = 1.2 + 0.24 * len(picture.bars) if isinstance(picture, Bars) else 3.6
-        figure, axes = pyplot.subplots(figsize=(7.2, height), layout="constrained")
+        figure, axes = pyplot.subplots(figsize=(7.2, height))
         try:
             axes.set_title(picture.title, fontsize=11, loc="left")
             _draw(picture, axes)
             text = io.StringIO()
-            figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+            figure.savefig(text, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None, "Creator": None})
         finally:
             pyplot.close(figure)
     drawing = text.getvalue()
