@@ -23,15 +23,14 @@ struct Forget {
     void operator()() { (void)in.read(); }
 };
 
-/// Null: it is a file, or nothing.
+}  // namespace
+
 const char* text_instead_of(const std::string& path) {
     if (std::filesystem::exists(path)) return nullptr;
     for (const auto& each : all_written())
         if (path == std::string(each.name) + ".xml") return each.text;
     return nullptr;
 }
-
-}  // namespace
 
 Application read_application(const std::string& path, const ApplicationOptions& options) {
     const char* const text = text_instead_of(path);

@@ -20,8 +20,10 @@ std::span<const Written> all_written();
 /// The text of this name, checked, with its parameters filled in. Throws UsageError for a name, ApplicationError.
 Application application(const std::string& name, const ApplicationOptions& options = {});
 
-/// The application in the file; where there is none and `path` is no more than the name of one of these ("tissue.xml"), that one. Throws as
-/// Application::read().
+/// The text that a path means when there is no such file and it is no more than the name of one of these ("tissue.xml"); else null.
+const char* text_instead_of(const std::string& path);
+
+/// The application in the file; where there is none, that of text_instead_of(). Throws as Application::read().
 Application read_application(const std::string& path, const ApplicationOptions& options = {});
 /// What is wrong with it, as check_application() tells it.
 std::vector<Finding> check(const std::string& path, const ApplicationOptions& options = {});

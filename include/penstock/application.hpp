@@ -85,15 +85,21 @@ class Application {
     std::vector<std::string> events() const;
     /// Options by name, and whether each is on in the beginning.
     std::vector<std::pair<std::string, bool>> options() const;
+    /// Does a component ask for a worker process (isolation="process", or a time-limit)? Then only machines with Isolation::process run it.
+    bool needs_processes() const noexcept;
 
     /// Adds its components and streams, as they are in the beginning, to a graph. Events change nothing of that graph.
     void build(GraphBuilder& graph) const;
     /// Runs it. Returns at once. Throws as Graph::start() does.
     ApplicationRun start(Machine& machine, const RunOptions& options = {}) const;
 
+    /// The same components, streams, options, rules, timers and events, in the same order.
+    friend bool operator==(const Application& one, const Application& other);
+
   private:
     friend class ApplicationBuilder;
     friend std::string drawing_of(const Application& application);
+    friend std::string to_xml(const Application& application);
     explicit Application(std::shared_ptr<const language::Plan> plan);
     std::shared_ptr<const language::Plan> plan_;
 };
@@ -134,6 +140,9 @@ class ApplicationRun {
 /// keys of streams, names that are none.
 std::string to_xml(const GraphDescription& graph, const std::string& name = "graph", const Components& components = Components::known());
 std::string to_xml(const GraphBuilder& graph, const std::string& name = "graph", const Components& components = Components::known());
+/// An application as it was read or described, with its parameters filled in, its groups inlined and its repetitions made out: Application::parse() of it
+/// gives an equal one. Throws UsageError for what the language cannot say, as above.
+std::string to_xml(const Application& application);
 /// Adds what an application says to a graph. Throws ApplicationError.
 void from_xml(GraphBuilder& graph, const std::string& text, const ApplicationOptions& options = {});
 

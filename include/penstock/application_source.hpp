@@ -25,5 +25,7 @@ struct ApplicationSource {
 /// The program of an application. Parameters become options of its command line. Throws as Application::read() does, UsageError for a type that is
 /// not of that form.
 ApplicationSource source_of(const std::string& path, const SourceOptions& options = {});
+/// The same of a text; `file` is its name in messages, and its folder the one from which files may be included.
+ApplicationSource source_of_text(const std::string& text, const std::string& file = "application.xml", const SourceOptions& options = {});
 
 }  // namespace penstock

@@ -57,6 +57,9 @@ class Edit : public GraphBuilder {
     void copies(const std::string& filter, int count);
     /// Other targets; empty: any.
     void place(const std::string& filter, std::vector<int> targets);
+    /// New streams into filters that have ended are an error unless this is said: then what is written to them is dropped. For edits that come
+    /// from outside, where nobody can know how far the filters are.
+    void allow_ended_readers();
 
   private:
     friend class Run;

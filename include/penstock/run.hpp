@@ -102,7 +102,7 @@ class Run {
     /// throws ends that wait, and the run goes on. For programs that take signals between steps, as interpreters do. Before anybody waits.
     void look_while_waiting(std::function<void()> look);
 
-    /// Asks all sources to end; what is under way still goes through. Returns at once; finish() waits.
+    /// Asks all sources to end, also those that an edit adds later; what is under way still goes through. Returns at once; finish() waits.
     void close();
     /// Ends all filters without firing them again; what waits is dropped (and counted). Returns when they have ended. A filter that is
     /// in a firing is waited for. Called inside a filter it returns at once.

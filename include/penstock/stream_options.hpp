@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "penstock/buffer.hpp"
+#include "penstock/options.hpp"
 
 namespace penstock {
 
@@ -78,6 +80,10 @@ struct FilterOptions {
     std::size_t pool = 0;
     /// On worker processes: a firing that takes longer is ended with its process (WorkerDied). A millisecond to 27 minutes; 0: the machine's limit.
     std::chrono::nanoseconds time_limit{0};
+    /// Where it lives; unset: as the machine's targets are. `process`: in a worker process; a machine whose targets are threads refuses the
+    /// graph. `none`: in the program, also where the targets are worker processes: there one of the threads that wait for the run, or the
+    /// run's own, fires it, and it has no targets.
+    std::optional<Isolation> isolation{};
 };
 
 struct RunOptions {

@@ -63,6 +63,7 @@ from penstock._core import (
     wait_all,
     wait_any,
 )
+from penstock.applications import Application, ApplicationRun
 from penstock.body import compiled
 from penstock.builder import AUTOMATIC
 from penstock.errors import (
@@ -121,7 +122,7 @@ from penstock.team import spmd
 __version__ = "0.1.0"
 
 __all__ = [
-    "AUTOMATIC", "ArgumentError", "Barrier", "Body", "BodyError", "Buffer", "BufferOverrun", "CannotCarryOver", "Chain",
+    "AUTOMATIC", "Application", "ApplicationRun", "ArgumentError", "Barrier", "Body", "BodyError", "Buffer", "BufferOverrun", "CannotCarryOver", "Chain",
     "Condition", "Counter", "Dependences", "Edit", "ElementError", "Error", "Event", "Filter", "FilterFailed", "Flag",
     "GrantMissing", "Graph", "GraphError", "Handle", "HostMissing", "In", "InOut", "InvalidGrant", "InvalidMessage",
     "JoinRefused", "Machine", "MachineGone", "MembersMissing", "Membership", "MessageTooLong", "Messenger", "MessengerClosed",

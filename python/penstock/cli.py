@@ -10,6 +10,8 @@ from rich.table import Table
 
 from penstock import __version__, _core, transforming, watching, written
 from penstock.errors import Error, UsageError
+from penstock.interruptions import INTERRUPTED
+from penstock.running import refuse_unwritable
 from penstock.terminal import console, duration, print_checks, print_timings, progress_bar, size
 
 app = typer.Typer(
@@ -95,17 +97,24 @@ def run(
         str | None, typer.Option("--name", help="Let `penstock top NAME` and others look at its graphs while they run, under this name.")
     ] = None,
     allow: written.Allow = None,
+    isolation: written.IsolationOption = None,
 ) -> None:
     """Runs one application in all its ways (one thread, threads by hand, tagged calls, filters; or ranks), and checks it. Exits with 1 when a check
-    fails. Of a file: runs it once (docs/language.md); an interruption ends its sources, and a second one ends it at once."""
+    fails. Of a file: runs it once (docs/language.md), with figures on a terminal and keys that send its events; Ctrl-C ends its sources, and a second
+    one ends it at once."""
     if run_name is not None:
         os.environ["PENSTOCK_NAME"] = run_name
     if written.is_file(name):
-        return run_written(name, setting, targets, report, trace, graph, allow)
+        if written.run_file(name, setting, allow, targets, written.where_of(isolation), graph, trace, report):
+            raise typer.Exit(INTERRUPTED)
+        return
+    if isolation is not None:
+        raise typer.BadParameter("the gallery's own ways run on threads; --isolation is for files", param_hint="--isolation")
     from penstock.pictures import inputs_of
     from penstock.recording import record_app
 
     settings = parse_settings(setting or [])
+    refuse_unwritable(report, trace, graph)
     with _core.Machine(targets=targets) as pool, progress_bar(name) as progress:
         recorded = record_app(pool, name, settings, inputs_of(name), progress=progress)
         description = pool.description
@@ -133,24 +142,6 @@ def run(
         console.print(f"report: {report}", soft_wrap=True, highlight=False)
     if not result["ok"]:
         raise typer.Exit(1)
-
-
-def run_written(
-    file: str, setting: list[str] | None, targets: int | None, report: Path | None, trace: Path | None, graph: Path | None, allow: list[Path] | None
-) -> None:
-    """`penstock run` of a file."""
-    if report is not None:
-        raise typer.BadParameter("reports are written of applications of the gallery only", param_hint="--report")
-    with _core.Machine(targets=targets) as pool:
-        if trace is not None:
-            pool.start_timeline()
-        interrupted = written.run_file(pool, file, setting, allow, graph)
-        if trace is not None:
-            pool.stop_timeline()
-            trace.parent.mkdir(parents=True, exist_ok=True)
-            trace.write_text(pool.timeline_json(), encoding="utf-8")
-    if interrupted:
-        raise typer.Exit(130)
 
 
 app.command()(written.check)

@@ -149,6 +149,11 @@ class Run:
         self._run.stop()
 
     @property
+    def compiled(self) -> "_core.StreamRun":
+        """What this stands on."""
+        return self._run
+
+    @property
     def ended(self) -> bool:
         return self._run.ended()
 
@@ -157,12 +162,12 @@ class Run:
 
         Raises UsageError when nobody of that name handles events, RunEnded.
         """
-        name, value = _event(event)
+        name, value = event_of(event)
         self._run.send(name, value, to.name if isinstance(to, Node) else to)
 
     def send_after(self, delay: float, event: Event | str, to: str | Node = "", *, period: float = 0) -> None:
         """The same after so many seconds, and again at every `period` (0: once), until the run ends."""
-        name, value = _event(event)
+        name, value = event_of(event)
         self._run.send_after(delay, name, value, to.name if isinstance(to, Node) else to, period)
 
     def statistics(self) -> "_core.RunStatistics":
@@ -186,12 +191,16 @@ class Run:
         """Writes the graph and its figures to a file, for `penstock draw`. Raises SystemError."""
         self._run.save(fspath(path))
 
+    def json(self) -> str:
+        """The graph as it is now, with its figures and its drawing, as save() writes it."""
+        return self._run.json()
+
     def report(self) -> str:
         """What each filter is doing and what it waits for, a line each."""
         return self._run.report()
 
 
-def _event(given: Event | str) -> tuple[str, Value]:
+def event_of(given: Event | str) -> tuple[str, Value]:
     if isinstance(given, str):
         return given, False
     name, value = given

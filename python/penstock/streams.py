@@ -15,9 +15,10 @@
 
 from collections.abc import Callable
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, Self
 
 from penstock import _core
+from penstock.applications import Folders, Settings, settings_as_text
 from penstock.builder import Builder
 from penstock.descriptions import Description
 from penstock.runs import Run
@@ -43,6 +44,18 @@ class Graph(Builder):
     def draw(self) -> str:
         """The graph in the language of graphviz (`dot -Tsvg`)."""
         return self._graph.drawing()
+
+    def to_xml(self, name: str = "graph") -> str:
+        """As an application that is written down: one component a filter, all settings. Raises UsageError for what a file cannot hold: filters whose
+        class has no name, such as functions of Python, the program's own ends, functions as keys."""
+        return self._graph.to_xml(name)
+
+    @classmethod
+    def from_xml(cls, text: str, *, settings: Settings | None = None, folders: Folders = ()) -> Self:
+        """The components and streams of an application, as they are in the beginning. Raises UsageError with everything that is wrong."""
+        graph = cls()
+        graph._graph.from_xml(text, settings_as_text(settings), [fspath(folder) for folder in folders])
+        return graph
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the graph to a file, for `penstock draw`. Raises SystemError."""

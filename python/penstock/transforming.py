@@ -7,9 +7,10 @@ import typer
 from rich.table import Table
 
 from penstock import _core
-from penstock.errors import UsageError
+from penstock.interruptions import INTERRUPTED
+from penstock.running import machine_for, refuse_unwritable, view_of, watch
 from penstock.terminal import console
-from penstock.written import Allow, Set, settings_of
+from penstock.written import Allow, IsolationOption, Set, application_of, settings_of, where_of
 
 File = Annotated[Path, typer.Argument(help="An application.")]
 
@@ -56,14 +57,23 @@ def profile_file(
     file: File,
     output: Annotated[Path, typer.Option("--output", "-o", help="The file of the profile.")],
     targets: Annotated[int | None, typer.Option(help="Targets besides this thread; by default one for each processor but one.")] = None,
+    isolation: IsolationOption = None,
     setting: Set = None,
     allow: Allow = None,
 ) -> None:
     """Runs an application and writes what each component did: firings, service time, queue lengths, waits; and the rates of its streams."""
-    with _core.Machine(targets=targets) as pool:
-        text = _core.profile_application(pool, str(file), settings_of(setting), _folders(allow))
-    _write(output, text)
+    application = application_of(file, setting, allow)
+    refuse_unwritable(output)
+    with machine_for(application, targets, where_of(isolation)) as machine:
+        profile = _core.ApplicationProfile(application.name, machine.targets)
+        run = application.start(machine)
+        graph = run.run.compiled
+        interrupted = watch(run, view_of(application, run), lambda: profile.look(graph), every=0.002)
+        profile.look(graph)
+    _write(output, profile.text())
     console.print(f"profile: {output}", soft_wrap=True, highlight=False)
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
 
 
 def compile_file(
@@ -92,6 +102,4 @@ def compile_file(
 
 def drawing(path: Path) -> dict[str, str]:
     """An application as `penstock draw` takes it."""
-    if not path.is_file():
-        raise UsageError(f"there is no file {path}")
-    return {"drawing": _core.application_drawing(str(path))}
+    return {"drawing": application_of(path, None, None).draw()}

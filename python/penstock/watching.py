@@ -1,14 +1,7 @@
 """The commands that look at graphs which other programs run: top, draw, send."""
 
 import json
-import os
-import select
 import sys
-import termios
-import time
-import tty
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +15,7 @@ from penstock import transforming, visits
 from penstock.builder import Value
 from penstock.drawing import render
 from penstock.errors import Error, UsageError
+from penstock.keys import keys
 from penstock.looks import SORTS, Look, amount, look, tables
 from penstock.terminal import console, duration
 
@@ -46,7 +40,7 @@ def top(
     elif once or not (console.is_terminal and sys.stdin.isatty()):
         said = visits.ask(name, "graph")
         seen = look(said)
-        console.print(_title(said, seen), highlight=False)
+        console.print(title(said, seen), highlight=False)
         paper = console if console.is_terminal else Console(width=400)  # programs want whole names
         paper.print(tables(seen, sort), highlight=False, markup=False)
     else:
@@ -82,11 +76,11 @@ def watch(name: str, every: float, sort: str) -> None:
     """The live view. Returns when the run has ended or `q` is pressed."""
     before: dict[str, Any] | None = None
     now = visits.ask(name, "graph")
-    with _keys() as pressed, Live(console=console, screen=True, auto_refresh=False) as live:
+    with keys() as pressed, Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
             seen = look(now, before)
             room = max(3, (console.height - 8) // 2)
-            live.update(Group(_title(now, seen), tables(seen, sort, room), Text(f"\nsorted by {sort}; {HELP}", style="dim")), refresh=True)
+            live.update(Group(title(now, seen), tables(seen, sort, room), Text(f"\nsorted by {sort}; {HELP}", style="dim")), refresh=True)
             key = pressed(every)
             if key == "q":
                 return
@@ -98,7 +92,7 @@ def watch(name: str, every: float, sort: str) -> None:
             except visits.RunGone:
                 break
     seen = look(now)
-    console.print(_title(now, seen), highlight=False)
+    console.print(title(now, seen), highlight=False)
     console.print(tables(seen, sort), highlight=False, markup=False)
     console.print(f"The run '{name}' has ended; this was the last look at it.", highlight=False)
 
@@ -148,7 +142,7 @@ def parse_value(text: str) -> Value:
     return text
 
 
-def _title(said: dict[str, Any], seen: Look) -> Text:
+def title(said: dict[str, Any], seen: Look) -> Text:
     window = "since then" if seen.window >= seen.seconds else f"figures of the last {duration(seen.window)}"
     return Text(f"{said['name']}, process {said['process']}, began {duration(seen.seconds)} ago; {window}\n", style="bold")
 
@@ -161,23 +155,3 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(said, dict) or not isinstance(said.get("drawing"), str):
         raise UsageError(f"{path} is not a graph as `penstock run --graph` and Run::save write them")
     return said
-
-
-@contextmanager
-def _keys() -> Iterator[Any]:
-    """A function that waits so many seconds for a key, and returns it, or "" when none was pressed."""
-    terminal = sys.stdin.fileno()
-    settings = termios.tcgetattr(terminal)
-
-    def pressed(patience: float) -> str:
-        until = time.monotonic() + patience
-        while (left := until - time.monotonic()) > 0:
-            if select.select([terminal], [], [], left)[0]:
-                return os.read(terminal, 1).decode(errors="replace") or "q"
-        return ""
-
-    try:
-        tty.setcbreak(terminal)
-        yield pressed
-    finally:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, settings)

@@ -3,17 +3,32 @@
 import math
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from penstock import _core
+from penstock.applications import Application
 from penstock.errors import UsageError
+from penstock.running import Where, machine_for, refuse_unwritable, view_of, watch
 from penstock.terminal import console
 
 Set = Annotated[list[str] | None, typer.Option("--set", help="A parameter's value, name=value; may be repeated.")]
 Allow = Annotated[list[Path] | None, typer.Option("--allow", help="Another folder from which files may be included; may be repeated.")]
+
+
+IsolationOption = Annotated[
+    str | None,
+    typer.Option("--isolation", help="Where filters live: 'thread', or 'process', in worker processes; by default in threads, unless a component asks for a process."),
+]
+
+
+def where_of(given: str | None) -> Where | None:
+    """Raises typer.BadParameter."""
+    if given not in (None, "thread", "process"):
+        raise typer.BadParameter(f"'{given}' is neither thread nor process", param_hint="--isolation")
+    return given  # type: ignore[return-value]
 
 
 def settings_of(given: list[str] | None) -> list[tuple[str, str]]:
@@ -73,8 +88,38 @@ def _range(least: float, most: float) -> str:
     return " ".join([*([f"from {least:g}"] if math.isfinite(least) else []), *([f"to {most:g}"] if math.isfinite(most) else [])])
 
 
-def run_file(pool: Any, file: str, settings: list[str] | None, allow: list[Path] | None, graph: Path | None) -> bool:
-    """Runs an application; True when it was interrupted. Its findings are raised as one UsageError."""
-    if graph is not None:
-        graph.parent.mkdir(parents=True, exist_ok=True)
-    return _core.run_application(pool, file, settings_of(settings), [str(folder) for folder in allow or []], "" if graph is None else str(graph))
+def application_of(file: Path | str, setting: list[str] | None, allow: list[Path] | None) -> Application:
+    """The application of a command's file, or the one of the gallery that is called so. Raises UsageError with all that is wrong."""
+    return Application(_core.Application.read(str(file), settings_of(setting), [str(folder) for folder in allow or []]))
+
+
+def run_file(
+    file: str,
+    setting: list[str] | None,
+    allow: list[Path] | None,
+    targets: int | None,
+    isolation: Where | None,
+    graph: Path | None,
+    trace: Path | None,
+    report: Path | None,
+) -> bool:
+    """`penstock run` of a file; True when it was interrupted. What is to be written is refused before the run where it cannot be."""
+    application = application_of(file, setting, allow)
+    refuse_unwritable(graph, trace, report)
+    with machine_for(application, targets, isolation) as machine:
+        if trace is not None or report is not None:
+            machine.start_timeline()
+        run = application.start(machine)
+        interrupted = watch(run, view_of(application, run))
+        if graph is not None:
+            run.run.save(graph)
+        if trace is not None or report is not None:
+            machine.stop_timeline()
+        if trace is not None:
+            trace.write_text(machine.timeline_json(), encoding="utf-8")
+        if report is not None:
+            from penstock.report.application import write_application
+
+            write_application(report, application, run, settings_of(setting), interrupted, machine.timeline_json(), machine.description)
+            console.print(f"report: {report}", soft_wrap=True, highlight=False)
+    return interrupted

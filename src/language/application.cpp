@@ -90,6 +90,12 @@ std::vector<std::pair<std::string, bool>> Application::options() const {
     return all;
 }
 
+bool Application::needs_processes() const noexcept {
+    return std::any_of(plan_->components.begin(), plan_->components.end(), [](const language::PlanComponent& each) {
+        return each.options.isolation == Isolation::process || each.options.time_limit.count() != 0;
+    });
+}
+
 void Application::build(GraphBuilder& graph) const { language::build(*plan_, plan_->initial(), graph); }
 
 ApplicationRun Application::start(Machine& machine, const RunOptions& options) const {

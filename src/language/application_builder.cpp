@@ -96,7 +96,8 @@ void ApplicationBuilder::set(const std::string& component, const std::string& se
 }
 
 void ApplicationBuilder::connect(const std::string& from, const std::string& to, StreamOptions options) {
-    state_->plan->streams.push_back({.from = from, .to = to, .options = std::move(options), .conditions = state_->conditions, .where = state_->place()});
+    state_->plan->streams.push_back({.from = from, .to = to, .options = std::move(options), .conditions = state_->conditions, .where = state_->place(),
+                                    .own_conditions = state_->conditions.size()});
 }
 
 void ApplicationBuilder::option(const std::string& name, bool initially, const std::function<void()>& parts, const std::function<void()>& otherwise) {
@@ -104,8 +105,8 @@ void ApplicationBuilder::option(const std::string& name, bool initially, const s
     if (state_->components.contains(name) || !state_->options.emplace(name, plan.options.size()).second)
         throw UsageError("the name " + in_quotes(name) + " is taken");
     const auto number = plan.options.size();
-    plan.options.push_back({name, initially, false, state_->place()});
     const auto outside = state_->conditions;
+    plan.options.push_back({name, initially, false, state_->place(), outside});
     for (const auto& [describe, on] : {std::pair{&parts, true}, {&otherwise, false}}) {
         if (!*describe) continue;
         state_->conditions = outside;

@@ -26,6 +26,7 @@ std::string label(const PlanComponent& component) {
     text += "\n" + component.of->name;
     if (!options.near.empty()) text += "\nnear " + options.near;
     for (const int target : options.targets) text += (target == options.targets.front() ? "\non target " : ", ") + std::to_string(target);
+    if (options.isolation) text += *options.isolation == Isolation::process ? "\nin a worker process" : "\nin the program";
     return dot_text(text);
 }
 

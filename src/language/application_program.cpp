@@ -1,5 +1,8 @@
 #include "penstock/application_program.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -10,9 +13,11 @@
 #include <string_view>
 #include <thread>
 
+#include "language/option_words.hpp"
 #include "language/program_values.hpp"
 #include "language/text.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/spmd.hpp"
 
 namespace penstock {
 namespace {
@@ -22,6 +27,7 @@ constexpr int told = 2, interrupted_by_signal = 130;
 struct Wishes {
     std::vector<std::pair<std::string, std::string>> settings{};
     std::optional<int> targets{};
+    std::optional<Isolation> isolation{};
     std::string name{}, graph{}, trace{};
     bool help = false;
 };
@@ -53,6 +59,10 @@ Wishes wishes_of(int count, const char* const* arguments) {
             if (!number || *number < 0 || *number > MachineOptions::max_targets)
                 throw UsageError("--targets takes a number from 0 to " + std::to_string(MachineOptions::max_targets) + ", not '" + value + "'");
             wishes.targets = static_cast<int>(*number);
+        } else if (option == "--isolation") {
+            const auto found = std::find(std::begin(language::isolation_words), std::end(language::isolation_words), value);
+            if (found == std::end(language::isolation_words)) throw UsageError("--isolation takes thread or process, not '" + value + "'");
+            wishes.isolation = static_cast<Isolation>(found - std::begin(language::isolation_words));
         } else if (option == "--name") wishes.name = value;
         else if (option == "--graph") wishes.graph = value;
         else if (option == "--trace") wishes.trace = value;
@@ -64,6 +74,7 @@ Wishes wishes_of(int count, const char* const* arguments) {
 void tell_help(const ApplicationProgram& program) {
     std::printf("%s%s%s\n\n  --set NAME=VALUE   gives a parameter a value; may be repeated\n"
                 "  --targets N        targets besides this thread; by default one for each processor but one\n"
+                "  --isolation WHERE  where filters live: thread, or process, in worker processes\n"
                 "  --name NAME        lets penstock top, draw and send find it while it runs\n"
                 "  --graph FILE       writes the graph with its figures, for penstock draw\n"
                 "  --trace FILE       writes the timeline, for ui.perfetto.dev\n",
@@ -76,18 +87,28 @@ void tell_help(const ApplicationProgram& program) {
 
 std::atomic<bool> interrupted{false};
 
-/// The next one is the system's again.
+/// The second one ends the program at once.
 void note_interruption(int) {
-    interrupted.store(true);
-    std::signal(SIGINT, SIG_DFL);
+    if (interrupted.exchange(true)) _exit(interrupted_by_signal);
+}
+
+MachineOptions options_for(const Application& application, const Wishes& wishes) {
+    MachineOptions options;
+    if (wishes.targets) options.targets = *wishes.targets;
+    if (wishes.isolation == Isolation::none && application.needs_processes())
+        throw UsageError("there are components that are to live in worker processes: leave --isolation out, or say process");
+    if (wishes.isolation != Isolation::process && !application.needs_processes()) return options;
+    if (options.targets == 0) throw UsageError("worker processes are targets, and --targets 0 asks for none");
+    launch();  // nothing has begun yet
+    options.isolation = Isolation::process;
+    return options;
 }
 
 int run(const ApplicationProgram& program, const Wishes& wishes) {
     const auto application = program.build(language::values_of(program, wishes.settings));
-    MachineOptions options;
-    if (wishes.targets) options.targets = *wishes.targets;
-    Machine machine(options);
+    Machine machine(options_for(application, wishes));
     if (!wishes.trace.empty()) machine.start_timeline();
+    interrupted.store(false);
     std::signal(SIGINT, note_interruption);
     auto running = application.start(machine, {.name = wishes.name});
     std::atomic<bool> over{false};
@@ -103,6 +124,7 @@ int run(const ApplicationProgram& program, const Wishes& wishes) {
     });
     for (bool closed = false; !over.load(); std::this_thread::sleep_for(std::chrono::milliseconds(2)))
         if (interrupted.load() && !closed) {
+            std::fprintf(stderr, "%s: the sources end, and what is under way goes through; Ctrl-C again stops at once\n", program.name.c_str());
             running.run().close();
             closed = true;
         }

@@ -1,6 +1,7 @@
 #include "penstock/application_source.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "language/option_words.hpp"
@@ -123,6 +124,10 @@ class Source {
         if (component.attribute("near") != nullptr) all.push_back(".near = " + cpp_text(value(component, "near")));
         if (value(component, "on-failure") == "go-on") all.emplace_back(".on_failure = OnFailure::go_on");
         if (component.attribute("pool") != nullptr) all.push_back(".pool = " + size(component, "pool", "1 << 30"));
+        if (const auto limit = number_of(value(component, "time-limit")))
+            all.push_back(".time_limit = std::chrono::nanoseconds(" + std::to_string(std::llround(*limit * 1e9)) + ")");
+        if (component.attribute("isolation") != nullptr)
+            all.push_back(value(component, "isolation") == "process" ? ".isolation = Isolation::process" : ".isolation = Isolation::none");
         return listed(all);
     }
     std::string size(const Element& element, std::string_view attribute, const char* most) {
@@ -175,7 +180,7 @@ class Source {
         });
     }
     void component(const Element& element, const std::string& indent, std::string& out) {
-        constexpr std::string_view known[] = {"name", "class", "copies", "targets", "near", "on-failure", "pool", "doc"};
+        constexpr std::string_view known[] = {"name", "class", "copies", "targets", "near", "on-failure", "pool", "isolation", "time-limit", "doc"};
         for (const auto& each : element.attributes)
             if (std::find(std::begin(known), std::end(known), each.name) == std::end(known))
                 throw UsageError("a program cannot say " + in_quotes(each.name) + " of a component yet: take it from " + in_quotes(value(element, "name")));
@@ -248,8 +253,11 @@ class Source {
 }  // namespace language
 
 ApplicationSource source_of(const std::string& path, const SourceOptions& options) {
-    const auto text = language::read_file(path, options.application.limits.bytes);
-    language::Transforming work(text, path, {.application = options.application});
+    return source_of_text(language::read_file(path, options.application.limits.bytes), path, options);
+}
+
+ApplicationSource source_of_text(const std::string& text, const std::string& file, const SourceOptions& options) {
+    language::Transforming work(text, file, {.application = options.application});
     std::vector<std::string> before;
     for (const auto& [name, value] : work.variables()) before.push_back(name);
     language::flatten(work);
@@ -257,7 +265,7 @@ ApplicationSource source_of(const std::string& path, const SourceOptions& option
     language::collect_fixed(work.root(), names);
     work.fix(names);
     std::erase_if(before, [&](const std::string& name) { return work.variables().contains(name); });
-    language::Source source(work, options, path.substr(path.rfind('/') + 1), before);
+    language::Source source(work, options, file.substr(file.rfind('/') + 1), before);
     ApplicationSource made;
     made.program = source.program();
     made.build = source.build();

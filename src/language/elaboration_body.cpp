@@ -151,7 +151,7 @@ void Elaboration::option(const Element& element, const Scope& scope) {
     const bool initially = choice(element, "initially", scope, words, 0) == 1;
     if (own.empty() || !take_name(scope.prefix + own, element)) return;
     const auto number = plan_.options.size();
-    plan_.options.push_back({scope.prefix + own, initially, false, element.place()});
+    plan_.options.push_back({scope.prefix + own, initially, false, element.place(), scope.conditions});
     option_numbers_.emplace(scope.prefix + own, number);
     auto inner = scope;
     inner.conditions.push_back({number, true});

@@ -118,6 +118,7 @@ void Elaboration::add_stream(const PendingStream& stream, const std::string& fro
     made.options = std::move(options);
     made.where = stream.element->place();
     made.conditions = stream.conditions;
+    made.own_conditions = made.conditions.size();
     // A stream exists while both of its ends do.
     for (const auto end : {made.source, made.sink})
         for (const auto& condition : plan_.components[end].conditions)

@@ -1,5 +1,7 @@
 // Attributes as values.
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -13,8 +15,13 @@ namespace penstock::language {
 std::string Elaboration::text(const Element& element, std::string_view attribute, const Scope& scope) {
     const auto* const given = element.attribute(attribute);
     if (given == nullptr) return {};
+    // What is looked up by these: nothing is called "".
+    constexpr std::string_view naming[] = {"class", "group", "event", "file", "from", "to", "component", "setting", "enable", "disable", "toggle"};
     try {
-        return substituted(given->value, scope.variables, scope.used);
+        auto found = substituted(given->value, scope.variables, scope.used);
+        if (found.empty() && std::find(std::begin(naming), std::end(naming), attribute) != std::end(naming))
+            error(element.place_of(attribute), in_quotes(attribute) + " is empty");
+        return found;
     } catch (const ExpressionError& wrong) {
         error(element.place_of(attribute), wrong.message);
         return {};
@@ -150,6 +157,10 @@ FilterOptions Elaboration::filter_options(const Element& element, const Scope& s
     }
     options.on_failure = static_cast<OnFailure>(choice(element, "on-failure", scope, on_failure_words, 0));
     options.pool = static_cast<std::size_t>(integer(element, "pool", scope, 0, 1 << 30).value_or(0));
+    if (const auto way = choice(element, "isolation", scope, isolation_words, std::size(isolation_words)); way < std::size(isolation_words))
+        options.isolation = static_cast<Isolation>(way);
+    constexpr double longest = 27 * 60;
+    if (const auto limit = number(element, "time-limit", scope, 1e-3, longest)) options.time_limit = std::chrono::nanoseconds(std::llround(*limit * 1e9));
     return options;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string>
 #include <thread>
+#include <tuple>
 
 namespace penstock::language {
 namespace {
@@ -20,6 +21,7 @@ struct Numbers {
     Setting<double> pause{"pause", 0.0, {.unit = "s", .least = 0, .most = 3600}};
     std::int64_t made = 0;
     std::uint64_t value = 0;
+    auto state() { return std::tie(made, value); }
 
     bool operator()() {
         if (made >= count) return false;
@@ -111,6 +113,7 @@ struct Sum {
     Input<double> in{"in"};
     Output<double> out{"out"};
     double sum = 0;
+    auto state() { return std::tie(sum); }
     void operator()() {
         const auto buffer = in.read();
         for (const double value : buffer.span()) sum += value;
@@ -126,6 +129,7 @@ struct Count {
     Input<double> in{"in"};
     Output<std::int64_t> out{"out"};
     std::int64_t buffers = 0;
+    auto state() { return std::tie(buffers); }
     void operator()() {
         (void)in.read();
         ++buffers;

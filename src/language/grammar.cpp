@@ -24,7 +24,7 @@ constexpr Rule rules[] = {
     {"group", "name", "doc", "parameter input output " PENSTOCK_BODY},
     {"input", "name to", "", ""},
     {"output", "name from", "", ""},
-    {"component", "name class", "copies targets near on-failure pool doc", "set"},
+    {"component", "name class", "copies targets near on-failure pool isolation time-limit doc", "set"},
     {"set", "name value", "unit", ""},
     {"stream", "from to", "capacity capacity-bytes policy when-full ordered fuse feedback name", ""},
     {"use", "name group", "doc", "set"},

@@ -37,6 +37,7 @@ struct PlanStream {
     StreamOptions options;
     Conditions conditions;  ///< those of its ends too
     SourcePlace where;
+    std::size_t own_conditions = 0;  ///< the first so many are those of where it stands
 };
 
 struct PlanOption {
@@ -44,6 +45,7 @@ struct PlanOption {
     bool initially = false;
     bool reached = false;  ///< by an event
     SourcePlace where;
+    Conditions conditions{};  ///< of where it stands
 };
 
 struct PlanRule {

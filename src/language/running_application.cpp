@@ -107,6 +107,7 @@ void RunningApplication::change(const std::vector<const PlanRule*>& rules) {
                 break;
         }
     run.edit([&](Edit& edit) {
+        edit.allow_ended_readers();  // the event may have come as the application ends
         const auto was = [&](const Conditions& conditions) { return holds(conditions, before); };
         const auto is = [&](const Conditions& conditions) { return holds(conditions, after); };
         for (const auto& stream : plan->streams) {

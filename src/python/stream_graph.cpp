@@ -1,11 +1,13 @@
 #include "stream_graph.hpp"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <array>
 #include <utility>
 
+#include "application.hpp"
 #include "penstock/run.hpp"
 #include "python_machine.hpp"
 #include "stream_names.hpp"
@@ -199,6 +201,11 @@ void bind_stream_graph(nb::module_& module) {
             return add(self.graph, name, kind, options);
         }, nb::arg("name"), nb::arg("kind"), nb::arg("options"), nb::sig("def add(self, name: str, kind: FilterKind, options: dict) -> Any"))
         .def("check", [](PythonGraph& self) { return self.graph.check(); })
+        .def("to_xml", [](PythonGraph& self, const std::string& name) { return to_xml(self.graph, name); }, nb::arg("name"))
+        .def("from_xml", [](PythonGraph& self, const std::string& text, const Pairs& settings, const Folders& folders) {
+            from_xml(self.graph, text, {.settings = settings, .folders = folders});
+        }, nb::arg("text"), nb::arg("settings"), nb::arg("folders"),
+             nb::sig("def from_xml(self, text: str, settings: list[tuple[str, str]], folders: list[str]) -> None"))
         .def("description", [](PythonGraph& self) { return object_of(self.graph.description()); })
         .def("save", [](PythonGraph& self, const std::string& path) { save_graph(path, self.graph.description()); }, nb::arg("path"))
         .def("drawing", [](PythonGraph& self) { return drawing_of(self.graph.description()); });

@@ -13,20 +13,6 @@
 namespace penstock::python {
 namespace {
 
-struct PythonRun {
-    std::shared_ptr<LiveRun> live;
-    nb::object machine;
-
-    Run& run() const noexcept { return *live->run; }
-};
-
-/// In the thread that waits, without the interpreter's lock.
-void look_for_signals() {
-    if (interrupted_in_filter()) throw Interrupted{};
-    const nb::gil_scoped_acquire acquire;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-
 PythonRun start(PythonGraph& graph, nb::object machine_object, const std::string& name) {
     auto& machine = nb::cast<PythonMachine&>(machine_object);
     std::erase_if(graph.sites, [](const auto& site) { return site.expired(); });
@@ -37,8 +23,8 @@ PythonRun start(PythonGraph& graph, nb::object machine_object, const std::string
     static_cast<void>(interrupted_in_filter());  // of a run before this one
     {
         const nb::gil_scoped_release release;
-        live->run.emplace(graph.graph.start(*live->machine, {.name = name}));
-        live->run->look_while_waiting(&look_for_signals);
+        live->of_graph.emplace(graph.graph.start(*live->machine, {.name = name}));
+        live->of_graph->look_while_waiting(&look_for_signals);
     }
     machine.add_run(live);
     return {live, std::move(machine_object)};
@@ -63,12 +49,6 @@ void edit(PythonRun& self, nb::object describe) {
 std::chrono::nanoseconds duration_of(double seconds) {
     if (!(seconds >= 0 && seconds <= 1e9)) throw UsageError("delay and period are in seconds, 0 to 1,000,000,000");
     return std::chrono::nanoseconds(std::llround(seconds * 1e9));
-}
-
-template <class Work>
-auto without_interpreter(Work&& work) {
-    const nb::gil_scoped_release release;
-    return work();
 }
 
 void bind_statistics(nb::module_& module) {
@@ -106,13 +86,24 @@ void bind_statistics(nb::module_& module) {
 
 }  // namespace
 
+void look_for_signals() {
+    if (interrupted_in_filter()) throw Interrupted{};
+    const nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 LiveRun::~LiveRun() {
     const nb::gil_scoped_release release;
-    run.reset();
+    if (ending) {
+        run().stop();
+        ending.reset();
+    }
+    application.reset();
+    of_graph.reset();
 }
 
 void LiveRun::stop() {
-    if (run) run->stop();
+    if (application || of_graph) run().stop();
 }
 
 void bind_stream_run(nb::module_& module, nb::class_<PythonGraph>& graph) {
@@ -134,6 +125,12 @@ void bind_stream_run(nb::module_& module, nb::class_<PythonGraph>& graph) {
              nb::sig("def send_after(self, delay: float, name: str, value: bool | int | float | str, to: str, period: float) -> None"))
         .def("statistics", [](PythonRun& self) { return without_interpreter([&] { return self.run().statistics(); }); })
         .def("description", [](PythonRun& self) { return object_of(without_interpreter([&] { return self.run().description(); })); })
+        .def("json", [](PythonRun& self) {
+            return without_interpreter([&] {
+                const auto figures = self.run().statistics();
+                return json_of(self.run().description(), &figures);
+            });
+        }, "The graph, its figures and its drawing, as JSON.")
         .def("report", [](PythonRun& self) { return without_interpreter([&] { return self.run().report(); }); })
         .def("name", [](PythonRun& self) { return self.run().name(); })
         .def("save", [](PythonRun& self, const std::string& path) { without_interpreter([&] { self.run().save(path); }); }, nb::arg("path"))

@@ -1,24 +1,48 @@
 // A run as Python has it.
 #pragma once
 
+#include <nanobind/nanobind.h>
+
 #include <memory>
 #include <optional>
 
+#include "penstock/application.hpp"
 #include "penstock/run.hpp"
+#include "python_machine.hpp"
+#include "running.hpp"
 
 namespace penstock::python {
 
-/// Ends before its machine does. Let go of with the interpreter's lock.
+/// Of a graph, or of an application. Ends before its machine does. Let go of with the interpreter's lock.
 struct LiveRun {
     std::shared_ptr<Machine> machine;
-    std::optional<Run> run{};
+    std::optional<Run> of_graph{};
+    std::optional<ApplicationRun> application{};
+    std::optional<Ending> ending{};  ///< of the application, once somebody waits for it with a time limit
 
     LiveRun() = default;
     ~LiveRun();
     LiveRun(const LiveRun&) = delete;
     LiveRun& operator=(const LiveRun&) = delete;
+    Run& run() noexcept { return application ? application->run() : *of_graph; }
     /// Without the interpreter's lock.
     void stop();
 };
+
+struct PythonRun {
+    std::shared_ptr<LiveRun> live;
+    nb::object machine;
+
+    Run& run() const noexcept { return live->run(); }
+};
+
+/// Throws what a signal's handler raised. In the thread that waits, without the interpreter's lock.
+void look_for_signals();
+
+template <class Work>
+auto without_interpreter(Work&& work) {
+    const nb::gil_scoped_release release;
+    return work();
+}
 
 }  // namespace penstock::python

@@ -4,25 +4,19 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <atomic>
-#include <chrono>
-#include <exception>
 #include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
-#include "penstock/application.hpp"
+#include "application.hpp"
+#include "apps/written.hpp"
 #include "penstock/application_profile.hpp"
 #include "penstock/application_source.hpp"
 #include "penstock/transformation.hpp"
 #include "python_machine.hpp"
+#include "stream_run.hpp"
 
 namespace penstock::python {
 namespace {
-
-using Pairs = std::vector<std::pair<std::string, std::string>>;
-using Folders = std::vector<std::string>;
 
 nb::list passes() {
     nb::list all;
@@ -33,58 +27,20 @@ nb::list passes() {
 std::string transformed(const std::string& path, const std::vector<std::string>& names, const Pairs& settings, const Folders& folders,
                         const std::string& profile) {
     const nb::gil_scoped_release release;
-    return transform(path, names, {.application = {.settings = settings, .folders = folders}, .profile = profile});
+    const TransformOptions options{.application = {.settings = settings, .folders = folders}, .profile = profile};
+    const char* const text = apps::text_instead_of(path);
+    return text == nullptr ? transform(path, names, options) : transform_text(text, names, path, options);
 }
 
 nb::tuple compiled(const std::string& path, const Pairs& settings, const Folders& folders, const Pairs& types) {
     ApplicationSource made;
     {
         const nb::gil_scoped_release release;
-        made = source_of(path, {.application = {.settings = settings, .folders = folders}, .types = types});
+        const SourceOptions options{.application = {.settings = settings, .folders = folders}, .types = types};
+        const char* const text = apps::text_instead_of(path);
+        made = text == nullptr ? source_of(path, options) : source_of_text(text, path, options);
     }
     return nb::make_tuple(made.program, made.build, made.fixed);
-}
-
-std::string drawn(const std::string& path, const Pairs& settings, const Folders& folders) {
-    const nb::gil_scoped_release release;
-    return drawing_of(Application::read(path, {.settings = settings, .folders = folders}));
-}
-
-/// Runs it, and looks at it meanwhile; the first interruption asks the sources to end, and leaves the next one to the system.
-std::string profiled(const PythonMachine& machine, const std::string& path, const Pairs& settings, const Folders& folders) {
-    const auto live = machine.live();
-    const nb::gil_scoped_release release;
-    const auto application = Application::read(path, {.settings = settings, .folders = folders});
-    ApplicationProfile profile(application.name(), live->targets());
-    auto running = application.start(*live);
-    std::atomic<bool> over{false};
-    std::exception_ptr failure;
-    std::thread waiting([&] {
-        try {
-            running.finish();
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        over.store(true, std::memory_order_release);
-    });
-    bool closed = false;
-    while (!over.load(std::memory_order_acquire)) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));
-        if (over.load(std::memory_order_acquire)) break;
-        profile.look(running.run().statistics());
-        if (closed) continue;
-        const nb::gil_scoped_acquire acquire;
-        if (PyErr_CheckSignals() == 0) continue;
-        PyErr_Clear();
-        const auto signals = nb::module_::import_("signal");
-        signals.attr("signal")(signals.attr("SIGINT"), signals.attr("SIG_DFL"));
-        running.run().close();
-        closed = true;
-    }
-    waiting.join();
-    if (failure != nullptr) std::rethrow_exception(failure);
-    profile.look(running.run().statistics());
-    return profile.text();
 }
 
 }  // namespace
@@ -96,17 +52,18 @@ void bind_transformations(nb::module_& module) {
                nb::arg("folders") = Folders(), nb::arg("profile") = "",
                nb::sig("def transform_application(path: str, passes: list[str], settings: list[tuple[str, str]] = [], folders: list[str] = [], "
                        "profile: str = '') -> str"),
-               "An application after these passes, as XML. Settings become defaults; `profile`: what profile_application() returned.");
+               "An application after these passes, as XML. Settings become defaults; `profile`: what ApplicationProfile.text() returned.");
     module.def("compile_application", &compiled, nb::arg("path"), nb::arg("settings") = Pairs(), nb::arg("folders") = Folders(), nb::arg("types") = Pairs(),
                nb::sig("def compile_application(path: str, settings: list[tuple[str, str]] = [], folders: list[str] = [], "
                        "types: list[tuple[str, str]] = []) -> tuple[str, str, list[str]]"),
                "An application as a C++ program: main.cpp, CMakeLists.txt, and the names of the parameters that are fixed in it.");
-    module.def("application_drawing", &drawn, nb::arg("path"), nb::arg("settings") = Pairs(), nb::arg("folders") = Folders(),
-               nb::sig("def application_drawing(path: str, settings: list[tuple[str, str]] = [], folders: list[str] = []) -> str"),
-               "An application in the language of graphviz.");
-    module.def("profile_application", &profiled, nb::arg("machine"), nb::arg("path"), nb::arg("settings") = Pairs(), nb::arg("folders") = Folders(),
-               nb::sig("def profile_application(machine: Machine, path: str, settings: list[tuple[str, str]] = [], folders: list[str] = []) -> str"),
-               "Runs an application to its end, and returns its profile as XML. An interruption ends its sources.");
+    nb::class_<ApplicationProfile>(module, "ApplicationProfile", nb::is_final(), "What a run of an application was like.")
+        .def(nb::init<std::string, int>(), nb::arg("application"), nb::arg("targets"))
+        .def("look", [](ApplicationProfile& self, const PythonRun& run) {
+            const auto now = without_interpreter([&] { return run.run().statistics(); });
+            self.look(now);
+        }, nb::arg("run"), nb::sig("def look(self, run: StreamRun) -> None"), "Lengths of queues are those that looks see.")
+        .def("text", &ApplicationProfile::text, "As XML.");
 }
 
 }  // namespace penstock::python

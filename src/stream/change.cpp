@@ -32,7 +32,7 @@ std::vector<std::string> Change::problems() {
         const bool fresh = !before.contains(stream.id);
         if (fresh && in_cycle(wished_, stream.to)) problems.push_back("a stream into a cycle cannot be added while the graph runs");
         const auto crew = wiring_.crews.find(stream.to);
-        if (fresh && crew != wiring_.crews.end() && std::any_of(crew->second.begin(), crew->second.end(), [](Station* each) { return each->ended(); }))
+        if (fresh && !wished_.ended_may_read && crew != wiring_.crews.end() && std::any_of(crew->second.begin(), crew->second.end(), [](Station* each) { return each->ended(); }))
             problems.push_back("filter '" + wished_.filter(stream.to)->name + "' has ended already and reads no more");
     }
     check_order(problems);
@@ -113,6 +113,7 @@ void Change::make() {
         const std::lock_guard lock(core_.structure);
         state_.model = wished_;
         state_.model.removals.clear();
+        state_.model.ended_may_read = false;
     }
     forget();
     if (failure_ != nullptr) std::rethrow_exception(failure_);

@@ -176,6 +176,7 @@ void Change::begin(Station& fresh) {
     core_.do_at(fresh, [this](Station& each) {
         each.held = false;
         each.stopping = each.stopping || core_.stopping();
+        if (core_.closing()) each.end_source();
     });
 }
 

@@ -134,4 +134,6 @@ void Edit::place(const std::string& filter, std::vector<int> targets) {
     found->options.near.clear();
 }
 
+void Edit::allow_ended_readers() { model().ended_may_read = true; }
+
 }  // namespace penstock

@@ -95,6 +95,16 @@ std::vector<std::string> GraphBuilder::check() const { return problems_of(*model
 
 GraphDescription GraphBuilder::description() const { return description_of(*model_); }
 
+namespace {
+
+/// Integers are taken for numbers.
+SettingValue of_same_type(const SettingValue& like, const SettingValue& value) {
+    const auto* const integer = std::get_if<std::int64_t>(&value);
+    return integer != nullptr && std::holds_alternative<double>(like) ? SettingValue(static_cast<double>(*integer)) : value;
+}
+
+}  // namespace
+
 GraphDescription streaming::description_of(const Model& model, bool settings) {
     GraphDescription all;
     for (const auto& filter : model.filters) {
@@ -106,6 +116,10 @@ GraphDescription streaming::description_of(const Model& model, bool settings) {
         for (const auto* port : filter.first->outputs) text.outputs.push_back({port->name(), port->element()});
         for (const auto* setting : filter.first->settings)
             if (settings) text.settings.push_back({setting->name(), setting->value(), setting->limits()});
+        if (settings)  // what was given, and is set when the graph starts
+            for (const auto& [name, value] : filter.changes)
+                for (auto& setting : text.settings)
+                    if (setting.name == name) setting.value = of_same_type(setting.value, value);
         text.options = filter.options;
         text.may_be_copied = filter.kind->may_be_copied;
         text.on_any_input = filter.kind->on_any_input;

@@ -72,6 +72,7 @@ class FilterIndex {
 
 struct Model {
     std::vector<RemovalModel> removals;  ///< of an edit
+    bool ended_may_read = false;         ///< of an edit: its new streams may lead to filters that have ended
     std::vector<FilterModel> filters;    ///< by rising id; added by add()
     std::vector<StreamModel> streams;
     std::vector<std::string> problems;  ///< found while it was described

@@ -79,10 +79,7 @@ void Run::edit(const std::function<void(Edit&)>& describe) {
     state_->edit(describe);
 }
 
-void Run::close() {
-    if (streaming::Server::current != nullptr) return state_->attendant.soon([state = state_.get()] { state->close(); });
-    state_->close();
-}
+void Run::close() { state_->core.close(); }
 
 void Run::stop() {
     auto& core = state_->core;
@@ -153,15 +150,6 @@ RunState::~RunState() {
         }
     }
     *model.running = false;
-}
-
-void RunState::close() {
-    const std::lock_guard lock(editing);
-    if (!core.keep_open()) return;
-    for (const auto& [filter, crew] : wiring.crews)
-        for (auto* const station : crew)
-            if (!station->external) core.do_at(*station, [](Station& each) { each.end_source(); });
-    core.let_end();
 }
 
 void RunState::attend_program_ends() {

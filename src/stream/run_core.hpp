@@ -88,6 +88,9 @@ class RunCore {
     std::atomic<int> at_work{0};
     /// Everybody ends without firing again.
     void stop();
+    /// All sources end after the firing that they are in, and those that come later at once. Does not wait.
+    void close();
+    bool closing() const noexcept { return closing_.load(std::memory_order_acquire); }
     /// No mail is on its way and no task of this run is at work.
     bool settled();
     /// Throws FilterFailed for the first that failed, once.
@@ -135,7 +138,7 @@ class RunCore {
     std::unique_ptr<IsolatedRun> isolated_;
     std::vector<std::unique_ptr<Server>> servers_;  ///< of targets that are threads
     std::atomic<std::int64_t> open_{0};  ///< stations that have not ended
-    std::atomic<bool> stopping_{false};
+    std::atomic<bool> stopping_{false}, closing_{false};
 
     alignas(128) SpinLock lock_;
     RingQueue<Station*> ready_;

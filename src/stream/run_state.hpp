@@ -48,8 +48,6 @@ struct RunState {
     void edit(const std::function<void(Edit&)>& describe);
     /// The same for who has `editing`.
     void change_to(const Model& wished);
-    /// Asks all sources to end. Not inside a filter.
-    void close();
     /// Has it made by the run's own thread.
     void edit_later(std::function<void(Edit&)> describe);
     /// All have ended: waits until nothing of the run is at work any more.

@@ -166,6 +166,18 @@ void RunCore::stop() {
         }
 }
 
+void RunCore::close() {
+    const std::lock_guard lock(structure);
+    if (!keep_open()) return;
+    closing_.store(true, std::memory_order_release);
+    for (const auto& station : stations)
+        if (!station->external && !station->unborn && !station->retired.load(std::memory_order_relaxed) && !station->close_sent.exchange(true)) {
+            station->posted.fetch_add(1, std::memory_order_relaxed);
+            post(*station, &station->close_mail);
+        }
+    let_end();
+}
+
 bool RunCore::program_writes() {
     const std::lock_guard lock(structure);
     return std::any_of(stations.begin(), stations.end(),

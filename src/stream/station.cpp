@@ -28,6 +28,8 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
     nudge.kind = MailKind::nudge;
     stop_mail.kind = MailKind::errand;
     stop_mail.work = [](Station& station) { station.stopping = true; };
+    close_mail.kind = MailKind::errand;
+    close_mail.work = [](Station& station) { station.end_source(); };
     for (InputPort* port : filter_->inputs) {
         auto& inlet = *inlets.emplace_back(std::make_unique<Inlet>());
         inlet.station = this;

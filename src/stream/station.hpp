@@ -246,6 +246,8 @@ class alignas(64) Station {
     std::atomic<bool> nudged{false};
     Errand stop_mail;             ///< "end without firing again"
     std::atomic<bool> stop_sent{false};
+    Errand close_mail;            ///< "end, if you are a source"
+    std::atomic<bool> close_sent{false};
     bool queued = false;          ///< home's thread: in its list
     std::atomic<bool> retired{false};  ///< taken out by an edit: gets no more events
     bool unborn = false;          ///< an edit still wires it (under the run's `structure`)

@@ -26,7 +26,7 @@ std::unique_ptr<Station> Wiring::make_station(const Joints& joints, const Filter
     station->several_copies = filter.options.copies != 1;
     const int target = joints.place(filter, copy);
     if (auto* const isolated = run_.isolated()) {
-        if (!station->external)
+        if (!station->external && filter.options.isolation != Isolation::none)
             station->proxy = std::make_unique<FilterProxy>(*isolated, *station, *filter.kind, target >= 0 ? target : isolated->next_target(),
                                                            filter.options.time_limit);
     } else if (target >= 0 && !station->external) {

@@ -140,6 +140,15 @@ TEST(Compiling, writes_what_the_documentation_shows) {
     std::remove(file.c_str());
 }
 
+TEST(Compiling, keeps_where_components_live) {
+    const auto source = source_of_text(written::application(R"(<parameter name="limit" type="number" default="0.25"/>
+        <component name="numbers" class="numbers" isolation="process" time-limit="${limit}"/><component name="print" class="print" isolation="thread"/>
+        <stream from="numbers.out" to="print.in"/>)"));
+    EXPECT_TRUE(has(source.program, "{.time_limit = std::chrono::nanoseconds(250000000), .isolation = Isolation::process}")) << source.program;
+    EXPECT_TRUE(has(source.program, R"(app.add("print", "print", {.isolation = Isolation::none});)")) << source.program;
+    EXPECT_EQ(source.fixed, std::vector<std::string>{"limit"});
+}
+
 TEST(Compiling, a_program_tells_what_is_wrong_with_its_options) {
     const ApplicationProgram program{.name = "test",
                                      .parameters = {{.name = "count", .type = "integer", .otherwise = "3", .least = "1", .documentation = "How many."}},
@@ -161,17 +170,17 @@ TEST(Compiling, a_program_tells_what_is_wrong_with_its_options) {
     EXPECT_TRUE(has(run({"--help"}), "count (integer, by itself 3): How many."));
     EXPECT_TRUE(run({"--set", "count=0"}).starts_with("2test: parameter 'count' is 0, and should be at least 1"));
     EXPECT_TRUE(has(run({"--set", "cuont=1"}), "did you mean 'count'?"));
-    for (const auto& wrong : std::vector<std::vector<const char*>>{{"--set"}, {"--set", "count"}, {"--targets", "many"}, {"--fast", "1"}, {"more"}})
+    for (const auto& wrong : std::vector<std::vector<const char*>>{{"--set"}, {"--set", "count"}, {"--targets", "many"}, {"--isolation", "island"}, {"--isolation=process", "--targets=0"}, {"--fast", "1"}, {"more"}})
         EXPECT_TRUE(run(wrong).starts_with("2test: ")) << wrong.front();
 }
 
 TEST(Drawings, show_groups_options_copies_and_placement) {
     const auto drawing = drawing_of(Application::parse(written::application(R"(<event name="flip"/><component name="in/numbers" class="numbers" targets="1"/>
         <component name="a" class="scale" copies="3"/><component name="print" class="print"/><stream from="in/numbers.out" to="a.in"/>
-        <manager><on event="flip" toggle="o"/><option name="o"><component name="b" class="pass" near="a"/><stream from="a.out" to="b.in"/>
+        <manager><on event="flip" toggle="o"/><option name="o"><component name="b" class="pass" near="a" isolation="process"/><stream from="a.out" to="b.in"/>
         <stream from="b.out" to="print.in"/><otherwise><stream from="a.out" to="print.in"/></otherwise></option></manager>)")));
     for (const auto* part : {"subgraph \"cluster in/\"", "numbers\\nnumbers\\non target 1", "a x 3\\nscale", "label=\"option o\\nflip toggles\"; style=\"dashed\"",
-                             "\"b\" [label=\"b\\npass\\nnear a\", style=\"rounded,dashed\"", "\"a\" -> \"print\" [label=\"out - in\"]",
+                             "\"b\" [label=\"b\\npass\\nnear a\\nin a worker process\", style=\"rounded,dashed\"", "\"a\" -> \"print\" [label=\"out - in\"]",
                              "\"a\" -> \"b\" [label=\"out - in\", style=dashed"})
         EXPECT_TRUE(has(drawing, part)) << part << "\n" << drawing;
 }

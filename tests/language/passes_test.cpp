@@ -227,6 +227,15 @@ TEST(Passes, place_and_size_follow_a_profile_and_keep_the_results) {
     EXPECT_TRUE(has(placed, R"(name="sum" class="sum" targets="1")") && has(placed, R"(name="keep" class="keep" targets="1")")) << placed;
     const auto fused = transform_text(line, {"fuse=2"}, "test.xml", options);
     EXPECT_TRUE(has(fused, R"(name="numbers" class="numbers" targets="0")") && has(fused, R"(name="keep" class="keep" near="numbers")")) << fused;
+    // What is to live in the program has no place among worker processes.
+    auto in_program = line;
+    in_program.replace(in_program.find("name=\"slow\""), 11, "name=\"slow\" isolation=\"thread\"");
+    for (const auto* const pass : {"size", "place", "fuse=2"}) {
+        const auto made = transform_text(in_program, {pass}, "test.xml", options);
+        const auto at = made.find("<component name=\"slow\"");
+        const auto slow = made.substr(at, made.find('>', at) - at);
+        EXPECT_TRUE(has(slow, "isolation=\"thread\"") && !has(slow, "targets") && !has(slow, "near")) << made;
+    }
     Machine machine{{.targets = 3}};
     const auto expected = written::results(line, machine);
     ASSERT_EQ(expected.size(), 1u);

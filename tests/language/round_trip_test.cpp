@@ -92,6 +92,8 @@ TEST(XmlBothWays, random_graphs_come_back_as_they_were_and_give_the_same_bytes) 
         graph.connect(last + ".out", "end.in");
         ASSERT_EQ(graph.check(), std::vector<std::string>{}) << seed;
 
+        EXPECT_EQ(graph.description().filters.back().settings[0].value, SettingValue(std::string("a \"b\" <c> & $ ${x}\n'\t\xc3\xa9")));
+        EXPECT_NE(graph.description().filters.front().settings[3].value, SettingValue(1.0));  // the step that was set
         const auto text = to_xml(graph, "round", components);
         Graph again;
         from_xml(again, text, {.components = &components});

@@ -143,3 +143,39 @@ TEST_F(Switching, an_application_that_is_destroyed_stops) {
     EXPECT_EQ(static_cast<int>(next()), 2);
     gate.closed = true;
 }
+
+TEST_F(Switching, an_event_that_meets_ended_filters_changes_what_is_left) {
+    auto run = start(parts + R"(<stream from="scale.out" to="keep.in"/><event name="flip"/>
+        <component name="numbers" class="numbers"><set name="count" value="3"/></component><component name="pass" class="pass"/><component name="end" class="print"/>
+        <stream from="numbers.out" to="pass.in"/>
+        <manager><on event="flip" toggle="late"/><on event="flip" component="scale" setting="factor" value="10"/><option name="late">
+        <component name="shift" class="shift"/><stream from="pass.out" to="shift.in"/><stream from="shift.out" to="end.in"/>
+        <otherwise><stream from="pass.out" to="end.in"/></otherwise></option></manager>)");
+    EXPECT_EQ(next(), 2);
+    while (run.run().report().find("'end' has ended") == std::string::npos) std::this_thread::yield();
+    for (const bool on : {true, false, true}) {
+        run.send({"flip", true});
+        run.settle();
+        EXPECT_EQ(run.is_on("late"), on);
+        EXPECT_EQ(static_cast<int>(next()) % 10, 0);  // the rest of the change was made, too
+    }
+    gate.closed = true;
+    run.finish();
+}
+
+TEST_F(Switching, events_may_come_as_the_application_ends) {
+    for (int round = 0; round < 60; ++round) {
+        auto run = start(R"(<event name="flip"/><event name="swap"/><timer event="flip" every="0.001"/>
+            <component name="numbers" class="numbers"><set name="count" value=")" + std::to_string(1 + round * 7) + R"("/></component><component name="scale" class="scale"/>
+            <component name="keep" class="keep"/><stream from="numbers.out" to="scale.in"/>
+            <manager><on event="flip" toggle="more"/><on event="swap" component="scale" class="shift"/>)" + option + "</manager>");
+        std::thread sender([&] {
+            try {
+                for (int i = 0; i < 100; ++i) run.send({i % 3 == 0 ? "swap" : "flip", true});
+            } catch (const RunEnded&) {
+            }
+        });
+        run.finish();
+        sender.join();
+    }
+}

@@ -52,7 +52,7 @@ def test_check_tells_all_errors_and_exits_with_1(sums):
     assert penstock("run", sums).returncode == 2
 
 
-@pytest.mark.parametrize("arguments", [("--set", "count"), ("--set", "cuont=3"), ("--set", "count=0"), ("--report", "a.html")])
+@pytest.mark.parametrize("arguments", [("--set", "count"), ("--set", "cuont=3"), ("--set", "count=0"), ("--isolation", "a")])
 def test_what_makes_no_sense_is_refused(sums, arguments):
     assert penstock("run", sums, *arguments).returncode == 2
 

@@ -63,16 +63,22 @@ class Section:
 
 def write_page(path: Path, title: str, sections: list[Section], machine: str) -> None:
     """Writes the report; makes its folder. machine: description, a line. Raises OSError where that cannot be written."""
-    template = Template(resources.files("penstock.report").joinpath("page.html").read_text(encoding="utf-8"))
     good = all(row["ok"] for section in sections for row in section.checks)
     count = sum(len(section.checks) for section in sections)
+    fill_page(
+        path, title, good, f"all {count} checks hold" if good else "a check does not hold", machine,
+        [_section(section, number) for number, section in enumerate(sections)],
+        "Times are medians of interleaved runs on the machine above; other work on it moves them.",
+    )  # fmt: skip
+
+
+def fill_page(path: Path, title: str, good: bool, verdict: str, machine: str, sections: list[str], footer: str) -> None:
+    """Writes a page of sections, which are HTML; all else is text. Makes its folder. Raises OSError where it cannot be written."""
+    template = Template(resources.files("penstock.report").joinpath("page.html").read_text(encoding="utf-8"))
     text = template.substitute(
-        title=html.escape(title),
-        verdict="good" if good else "bad",
-        verdict_text=f"all {count} checks hold" if good else "a check does not hold",
-        machine=html.escape(machine),
-        sections="\n".join(_section(section, number) for number, section in enumerate(sections)),
-    )
+        title=html.escape(title), verdict="good" if good else "bad", verdict_text=html.escape(verdict), machine=html.escape(machine),
+        sections="\n".join(sections), footer=html.escape(footer),
+    )  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
@@ -93,7 +99,7 @@ def _section(section: Section, number: int) -> str:
             f"<h2>{html.escape(section.title)}</h2>",
             f"<p class='lead'>{html.escape(section.lead)}</p>",
             _pictures(section.pictures),
-            "<dl class='figures'>" + "".join(f"<div><dt>{html.escape(word)}</dt><dd>{value}</dd></div>" for value, word in figures) + "</dl>",
+            figure_list(figures),
             "<h3>Time</h3>",
             _times(section.recorded),
             *(_scaling(section.scaling) if section.scaling else ()),
@@ -118,18 +124,23 @@ def _where_the_time_went(section: Section, number: int) -> list[str]:
     ]
 
 
-def _graph(recorded: Recorded) -> list[str]:
-    """The graph of the last run, drawn where graphviz is there."""
+def graph_figure(drawing: str, what: str) -> list[str]:
+    """A graph in the language of graphviz as a figure, drawn where graphviz is there. what: a sentence before it."""
     try:
-        drawing = json.loads(recorded.result["graph"])["drawing"].replace("rankdir=LR", "rankdir=TB", 1)  # a page is higher than wide
-        picture = _inline_svg(render(drawing).decode())
+        picture = _inline_svg(render(drawing.replace("rankdir=LR", "rankdir=TB", 1)).decode())  # a page is higher than wide
     except GraphvizMissing as error:
         return ["<h3>Graph</h3>", f"<p class='note'>Not drawn: {html.escape(str(error))}.</p>"]
-    return [
-        "<h3>Graph</h3>",
-        "<p>The last run: what each filter did and waited for, what each stream carried. Load is of one processor, for each copy.</p>",
-        f"<figure class='graph'>{picture}</figure>",
-    ]
+    return ["<h3>Graph</h3>", f"<p>{html.escape(what)}</p>", f"<figure class='graph'>{picture}</figure>"]
+
+
+def _graph(recorded: Recorded) -> list[str]:
+    what = "The last run: what each filter did and waited for, what each stream carried. Load is of one processor, for each copy."
+    return graph_figure(json.loads(recorded.result["graph"])["drawing"], what)
+
+
+def figure_list(figures: list[tuple[str, str]]) -> str:
+    """Large figures, each with what it is."""
+    return "<dl class='figures'>" + "".join(f"<div><dt>{html.escape(word)}</dt><dd>{value}</dd></div>" for value, word in figures) + "</dl>"
 
 
 def _firings(section: Section, number: int) -> list[str]:

@@ -1,0 +1,123 @@
+"""Applications that are written down (docs/language.md), read and run from Python.
+
+    application = penstock.Application.read("sums.xml", settings={"count": 1000})
+    with penstock.Machine() as machine, application.start(machine) as run:
+        run.send("inset")
+"""
+
+from collections.abc import Iterable, Mapping
+from os import PathLike, fspath
+from types import TracebackType
+from typing import Self
+
+from penstock import _core
+from penstock.builder import Value
+from penstock.filters import Event
+from penstock.runs import Run, event_of
+
+Settings = Mapping[str, Value]
+Folders = Iterable[str | PathLike[str]]
+
+
+def settings_as_text(settings: Settings | None) -> list[tuple[str, str]]:
+    """As files write them."""
+    return [(name, str(value).lower() if isinstance(value, bool) else str(value)) for name, value in (settings or {}).items()]
+
+
+class Application:
+    """Read, checked, and with its parameters filled in."""
+
+    def __init__(self, application: "_core.Application") -> None:
+        self._application = application
+
+    @classmethod
+    def read(cls, path: str | PathLike[str], *, settings: Settings | None = None, folders: Folders = ()) -> Self:
+        """The application of a file; where there is none, the one of the gallery that is called so ("tissue.xml").
+
+        settings: values of parameters
+        folders: beside the application's own, from which files may be included
+
+        Raises UsageError with everything that is wrong, SystemError when the file cannot be read.
+        """
+        return cls(_core.Application.read(fspath(path), settings_as_text(settings), [fspath(folder) for folder in folders]))
+
+    @classmethod
+    def parse(cls, text: str, file: str = "application.xml", *, settings: Settings | None = None, folders: Folders = ()) -> Self:
+        """The same of a text. file: its name in messages, and its folder the one from which files may be included."""
+        return cls(_core.Application.parse(text, file, settings_as_text(settings), [fspath(folder) for folder in folders]))
+
+    @property
+    def name(self) -> str:
+        return self._application.name()
+
+    def events(self) -> list[str]:
+        """Events to which it reacts."""
+        return self._application.events()
+
+    def options(self) -> dict[str, bool]:
+        """Options, and whether each is on in the beginning."""
+        return dict(self._application.options())
+
+    def warnings(self) -> list[str]:
+        """What is legal and probably wrong, with its place."""
+        return [each["text"] for each in self._application.warnings()]
+
+    @property
+    def needs_processes(self) -> bool:
+        """Does a component ask for a worker process? Then only a Machine(isolation='process') runs it."""
+        return self._application.needs_processes()
+
+    def to_xml(self) -> str:
+        """With its parameters filled in, its groups inlined and its repetitions made out; parse() of it gives an equal one."""
+        return self._application.to_xml()
+
+    def draw(self) -> str:
+        """In the language of graphviz (`dot -Tsvg`)."""
+        return self._application.drawing()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Application) and self._application.equals(other._application)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def start(self, machine: "_core.Machine", *, name: str = "") -> "ApplicationRun":
+        """Runs it on the machine's targets. Returns at once. name: as for Graph.start(). Raises what that raises."""
+        return ApplicationRun(self._application.start(machine, name))
+
+
+class ApplicationRun:
+    """An application that runs. `with application.start(machine) as run:` waits for its end; an exception that leaves the block stops it."""
+
+    def __init__(self, run: "_core.ApplicationRun") -> None:
+        self._application = run
+        self.run = Run(run.run())  # the graph of now: statistics(), close(), stop()...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        if error is None:
+            self.finish()
+        else:
+            self.run.stop()
+
+    def finish(self) -> None:
+        """Returns when all filters have ended. Raises what Run.finish() raises; and GraphError for the first change that an event asked for
+        and that could not be made."""
+        self._application.finish()
+
+    def wait(self, seconds: float) -> bool:
+        """Waits for the end for at most so long; True: it has ended. Raises what finish() raises."""
+        return self._application.wait(seconds)
+
+    def send(self, event: Event | str) -> None:
+        """Returns at once; what it changes is changed soon, in the order of the events. Raises UsageError for what is none, RunEnded."""
+        self._application.send(*event_of(event))
+
+    def settle(self) -> None:
+        """Waits until all events that were sent have been dealt with."""
+        self._application.settle()
+
+    def is_on(self, option: str) -> bool:
+        """Is the option on now? Raises UsageError for a name."""
+        return self._application.is_on(option)

@@ -1,0 +1,173 @@
+"""What is seen of an application while it runs on a terminal: figures at the bottom, what it prints above them, keys that send its events."""
+
+import contextlib
+import ctypes
+import json
+import os
+import sys
+import termios
+import time
+from collections.abc import Callable
+from threading import Thread
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from penstock.applications import Application, ApplicationRun
+from penstock.errors import Error
+from penstock.keys import keys
+from penstock.looks import look, tables
+from penstock.terminal import console, duration
+
+PATIENCE = 1.0  # seconds that an application may take before anything is shown
+EVERY = 0.5  # seconds between two looks
+
+
+class View(Protocol):
+    """What is told of a run while it lasts."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None: ...
+    def look(self) -> None:
+        """Called again and again, in the thread that waits."""
+
+    def say(self, text: str) -> None:
+        """Any thread."""
+
+    def leave(self) -> None:
+        """The process ends now: gives the terminal back as it was. Any thread."""
+
+
+class Silent:
+    """Without a terminal: nothing is shown or read; what must be said goes to stderr."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        pass
+
+    def look(self) -> None:
+        pass
+
+    def say(self, text: str) -> None:
+        Console(stderr=True).print(text, highlight=False, soft_wrap=True)
+
+    def leave(self) -> None:
+        pass
+
+
+class Shown:
+    """On a terminal. Figures come up when the run takes longer than PATIENCE. What the application prints then goes through a terminal of its
+    own, so that it comes out above them, line by line."""
+
+    def __init__(self, application: Application, run: ApplicationRun) -> None:
+        self._run = run
+        self._events = application.events()[:9]
+        self._name = application.name
+        self._begin = time.monotonic()
+        self._next = self._begin + PATIENCE
+        self._before: dict[str, Any] | None = None
+        self._now: dict[str, Any] | None = None
+        self._live: Live | None = None
+        self._stack = contextlib.ExitStack()
+        self._pressed: Callable[[float], str] | None = None
+        self._said = ""
+        self._settings: Any = None
+
+    def __enter__(self) -> Self:
+        if sys.stdin.isatty():
+            self._settings = termios.tcgetattr(sys.stdin.fileno())
+            self._pressed = self._stack.enter_context(keys())
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self._stack.close()
+
+    def look(self) -> None:
+        while self._pressed is not None and (key := self._pressed(0)):
+            self._send(key)
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + EVERY
+        self._before, self._now = self._now, json.loads(self._run.run.json())
+        if self._live is None:
+            self._live = self._stack.enter_context(_live_above_which_is_printed())
+        self._live.update(self._figures(self._live.console.height), refresh=True)
+
+    def say(self, text: str) -> None:
+        (Console(stderr=True) if self._live is None else self._live.console).print(text, highlight=False, soft_wrap=True)
+
+    def leave(self) -> None:
+        if self._live is not None:
+            with contextlib.suppress(Exception):
+                self._live.console.show_cursor(True)
+        if self._settings is not None:
+            termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, self._settings)
+
+    def _send(self, key: str) -> None:
+        if not (key.isdecimal() and 1 <= int(key) <= len(self._events)):
+            return
+        event = self._events[int(key) - 1]
+        try:
+            self._run.send(event)
+            self._said = f"{event} was sent"
+        except Error as error:
+            self._said = str(error)
+        self._next = min(self._next, max(time.monotonic(), self._begin + PATIENCE))
+
+    def _figures(self, height: int) -> Group:
+        assert self._now is not None
+        seen = look(self._now, self._before)
+        writers = {each["from"].rpartition(".")[0] for each in self._now["streams"]}
+        arrived = sum(each.firings for each in seen.filters if each.name not in writers)
+        title = Text(f"\n{self._name}, {duration(seen.seconds)}: {arrived:,} firings at its ends", style="bold")
+        events = "  ".join(f"{number} {event}" for number, event in enumerate(self._events, 1)) if self._pressed is not None else ""
+        keys_line = Text((f"keys: {events}; " if events else "") + "Ctrl-C ends it" + (f"; {self._said}" if self._said else ""), style="dim")
+        return Group(title, tables(seen, "load", max(2, (height - 12) // 3)), keys_line)
+
+
+@contextlib.contextmanager
+def _live_above_which_is_printed() -> Any:
+    """A live display on the terminal. stdout becomes another terminal meanwhile, from which lines come out above the display."""
+    libc = ctypes.CDLL(None)
+    libc.fflush(None)
+    sys.stdout.flush()
+    outside = os.dup(1)
+    above, inside = os.openpty()
+    os.dup2(inside, 1)
+    os.close(inside)
+    with os.fdopen(outside, "w", encoding="utf-8", closefd=False) as terminal:
+        paper = Console(file=terminal, force_terminal=True, width=console.width, height=console.height)
+        with Live(console=paper, auto_refresh=False, transient=True) as live:
+            reader = Thread(target=_copy, args=(above, paper), daemon=True)
+            reader.start()
+            try:
+                yield live
+            finally:
+                libc.fflush(None)
+                sys.stdout.flush()
+                os.dup2(outside, 1)  # the last that had the other terminal open, so that its reader comes to an end
+                reader.join()
+                os.close(above)
+    os.close(outside)
+
+
+def _copy(source: int, paper: Console) -> None:
+    """Lines, as they come, until the other side is closed."""
+    rest = b""
+    while True:
+        try:
+            part = os.read(source, 1 << 16)
+        except OSError:  # of a terminal whose other side was closed
+            part = b""
+        *lines, rest = (rest + part).replace(b"\r\n", b"\n").split(b"\n")
+        if not part and rest:
+            lines.append(rest)
+        for line in lines:
+            paper.print(Text.from_ansi(line.decode(errors="replace")), soft_wrap=True)
+        if not part:
+            return

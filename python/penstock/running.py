@@ -1,0 +1,65 @@
+"""Applications that commands run: on which machine, how they end, and what is seen of them meanwhile."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from penstock import _core
+from penstock.applications import Application, ApplicationRun
+from penstock.errors import UsageError
+from penstock.interruptions import Interruptions
+from penstock.live import Shown, Silent, View
+from penstock.terminal import console
+
+Where = Literal["thread", "process"]
+
+
+def machine_for(application: Application, targets: int | None, isolation: Where | None) -> "_core.Machine":
+    """A machine whose targets are what is asked for, or else what the application needs. Raises UsageError where the two do not agree."""
+    if isolation == "thread" and application.needs_processes:
+        raise UsageError(f"{application.name} has components that are to live in worker processes: leave --isolation out, or say process")
+    if isolation != "process" and not application.needs_processes:
+        return _core.Machine(targets=targets)
+    if targets == 0:
+        raise UsageError("worker processes are targets, and --targets 0 asks for none")
+    _core.launch()
+    return _core.Machine(targets=targets, isolation="process")
+
+
+def view_of(application: Application, run: ApplicationRun) -> View:
+    return Shown(application, run) if console.is_terminal and sys.stdout.isatty() else Silent()
+
+
+def watch(run: ApplicationRun, view: View, look: Callable[[], None] | None = None, every: float = 0.05) -> bool:
+    """Waits for the end. True: it was interrupted: its sources were asked to end, and what was under way went through. A second interruption ends
+    the process. look: called again and again meanwhile, every so many seconds."""
+
+    def first() -> None:
+        run.run.close()
+        view.say("penstock: the sources end, and what is under way goes through; Ctrl-C again stops at once")
+
+    def last() -> None:
+        view.leave()
+        Silent().say("penstock: stopped")
+
+    with Interruptions(first, last) as interruptions:
+        with view:
+            while not run.wait(every):
+                view.look()
+                if look is not None:
+                    look()
+        return interruptions.count > 0
+
+
+def refuse_unwritable(*paths: Path | None) -> None:
+    """Makes the folders of files that are to be written. Raises OSError for what cannot be written; leaves no new files."""
+    for path in paths:
+        if path is None:
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = not path.exists()
+        with path.open("a", encoding="utf-8"):
+            pass
+        if fresh:
+            path.unlink()
