@@ -290,6 +290,9 @@ int main(int argc, char** argv) {
     if (!options.quick) options.plan.rounds = 31;
     options.plan.attempts = 2;  // of each size: a sweep has many
     bench::Report report{about, options};
+#if defined(PENSTOCK_BENCH_TBB)
+    bench::in_onetbb_arena([] {});  // counts the processors that this thread may use now: later it is kept on one
+#endif
     const auto machine = bench::make_machine();
     const int workers = machine->targets() + 1;
 
