@@ -34,7 +34,7 @@ enum class Initiation : std::uint8_t {
 
 /// How a completion travels back (TPC's two completion mechanisms).
 enum class Completion : std::uint8_t {
-    automatic,  ///< through the slot while the channel is empty, through the line in a stream (what measured best)
+    automatic,  ///< through the slot while the channel is empty, through the line in a stream (`./bench paper tpc-null-task`)
     slot,       ///< always through the record's own line
     line,       ///< always through the completion line at the producer
 };

@@ -48,19 +48,23 @@ struct MachineOptions {
     /// 0: every task runs inside its call.
     int targets = one_per_processor;
     /// Tasks that a lane holds at once, 1 to 1024. Used by named targets, round_robin and least_loaded. 64 measured
-    /// best: `./bench null-task`.
+    /// best: `./bench paper tpc-queue`.
     std::uint32_t depth = 64;
     Distribution distribution = Distribution::balanced;
+    /// `./bench paper tpc-null-task` compares all four ways.
     Initiation initiation = Initiation::push;
     Completion completion = Completion::automatic;
     WhenFull when_full = WhenFull::defer;
     /// Tasks that one initiator may have waiting in its deque (a million descriptors are 64 MiB). 0: without limit.
     std::size_t pending_limit = std::size_t{1} << 20;
+    /// `./bench paper prefetch` shows what the rule gains, and what fetching always would lose.
     Prefetch prefetch = Prefetch::measured;
     /// Tasks whose data are near a target or on the way there at once, 1 to 32: the one that runs and those behind it in its lane or claim
     /// whose arguments are prefetched, as far as they fit the local store (Cell-RTL's multi-buffering). 1: no prefetch.
+    /// `./bench paper cell-in-flight` compares 1 to 4.
     std::uint32_t jobs_in_flight = 2;
-    /// How initiators learn of completions, unless a call asks for more. Other than `polled`, every call takes the long way (CallOptions).
+    /// How initiators learn of completions, unless a call asks for more. Other than `polled`, every call takes the long way (CallOptions):
+    /// `./bench paper cell-notification` compares them.
     Notification notification = Notification::polled;
     /// A wait during which no task of the machine has ended for this long throws Stalled, with a report of who waits for whom; 0: never.
     /// Longer than the longest task, please.

@@ -3,7 +3,7 @@
 // Whether a prefetch pays depends on shape, size, where the data lie and what the task does with them; tables of shapes were
 // tried on paper and always have a case in which they lose. So for each procedure (and rough shape) windows of tasks run with and
 // without prefetch in turn; medians are compared; the better way holds for a while, then the question is asked again. What it costs:
-// two reads of the clock a window and the worse way in a few windows of each hundred. `./bench prefetch` prints gains and the
+// two reads of the clock a window and the worse way in a few windows of each hundred. `./bench paper prefetch` shows gains and the
 // worst case.
 #pragma once
 
@@ -33,7 +33,7 @@ class Prefetcher {
         if (mode_ == Prefetch::never) return 0;
         const Entry& entry = entry_of(payload.entry);
         // What lies in one piece the processor's own prefetcher brings as fast; asking for it again cost up to a tenth (64 KiB in one
-        // piece, `./bench prefetch`).
+        // piece, `./bench paper prefetch`).
         if (mode_ == Prefetch::measured ? !entry.has_rows : !entry.has_blocks) return 0;
         return consider(entry, payload, extension);
     }
