@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from typing import Literal
 
 from penstock import _core
@@ -31,25 +32,37 @@ def view_of(application: Application, run: ApplicationRun) -> View:
     return Shown(application, run) if console.is_terminal and sys.stdout.isatty() else Silent()
 
 
-def watch(run: ApplicationRun, view: View, look: Callable[[], None] | None = None, every: float = 0.05) -> bool:
-    """Waits for the end. True: it was interrupted: its sources were asked to end, and what was under way went through. A second interruption ends
-    the process. look: called again and again meanwhile, every so many seconds."""
+def run_to_end(
+    application: Application, machine: "_core.Machine", look: Callable[[ApplicationRun], None] | None = None, every: float = 0.05
+) -> tuple[ApplicationRun, bool]:
+    """Runs an application and waits for its end. True: it was interrupted: its sources were asked to end, and what was under way went through. A second
+    interruption ends the process. look: called again and again meanwhile, every so many seconds."""
+    begun = Event()
+    run: ApplicationRun | None = None
+    view: View = Silent()
 
     def first() -> None:
-        run.run.close()
-        view.say("penstock: the sources end, and what is under way goes through; Ctrl-C again stops at once")
+        begun.wait()
+        if run is not None:
+            run.run.close()
+            view.say("penstock: the sources end, and what is under way goes through; Ctrl-C again stops at once")
 
     def last() -> None:
         view.leave()
         Silent().say("penstock: stopped")
 
-    with Interruptions(first, last) as interruptions:
+    with Interruptions(first, last) as interruptions:  # from before the start on: none goes astray
+        try:
+            run = application.start(machine)
+            view = view_of(application, run)
+        finally:
+            begun.set()
         with view:
             while not run.wait(every):
                 view.look()
                 if look is not None:
-                    look()
-        return interruptions.count > 0
+                    look(run)
+        return run, interruptions.count > 0
 
 
 def refuse_unwritable(*paths: Path | None) -> None:

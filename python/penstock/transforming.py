@@ -8,7 +8,7 @@ from rich.table import Table
 
 from penstock import _core
 from penstock.interruptions import INTERRUPTED
-from penstock.running import machine_for, refuse_unwritable, view_of, watch
+from penstock.running import machine_for, refuse_unwritable, run_to_end
 from penstock.terminal import console
 from penstock.written import Allow, IsolationOption, Set, application_of, settings_of, where_of
 
@@ -66,10 +66,8 @@ def profile_file(
     refuse_unwritable(output)
     with machine_for(application, targets, where_of(isolation)) as machine:
         profile = _core.ApplicationProfile(application.name, machine.targets)
-        run = application.start(machine)
-        graph = run.run.compiled
-        interrupted = watch(run, view_of(application, run), lambda: profile.look(graph), every=0.002)
-        profile.look(graph)
+        run, interrupted = run_to_end(application, machine, lambda run: profile.look(run.run.compiled), every=0.002)
+        profile.look(run.run.compiled)
     _write(output, profile.text())
     console.print(f"profile: {output}", soft_wrap=True, highlight=False)
     if interrupted:

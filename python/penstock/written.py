@@ -11,7 +11,7 @@ from rich.table import Table
 from penstock import _core
 from penstock.applications import Application
 from penstock.errors import UsageError
-from penstock.running import Where, machine_for, refuse_unwritable, view_of, watch
+from penstock.running import Where, machine_for, refuse_unwritable, run_to_end
 from penstock.terminal import console
 
 Set = Annotated[list[str] | None, typer.Option("--set", help="A parameter's value, name=value; may be repeated.")]
@@ -109,8 +109,7 @@ def run_file(
     with machine_for(application, targets, isolation) as machine:
         if trace is not None or report is not None:
             machine.start_timeline()
-        run = application.start(machine)
-        interrupted = watch(run, view_of(application, run))
+        run, interrupted = run_to_end(application, machine)
         if graph is not None:
             run.run.save(graph)
         if trace is not None or report is not None:

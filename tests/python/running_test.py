@@ -99,7 +99,6 @@ def test_the_first_interruption_is_said_and_everything_is_written(tmp_path):
         from penstock import visits
 
         wait_until(lambda: name in visits.running())
-        time.sleep(0.2)
         running.send_signal(signal.SIGINT)
         output, errors = running.communicate(timeout=200)
     assert running.returncode == 130 and output.startswith("sum ")
