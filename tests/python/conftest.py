@@ -14,6 +14,8 @@ import penstock as ps
 # Worker processes import the programs of ranks (rank_programs.py) by name, with the paths of this process.
 sys.path.append(str(Path(__file__).resolve().parent))
 
+from command_line import FIRST  # noqa: E402
+
 # A shell that runs the tests in the background had them ignore Ctrl-C, and so would all programs that they start.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -131,3 +133,11 @@ def gate(native):
 @pytest.fixture(scope="session")
 def count(native):
     return native.body("count", "void (int64_t *x, intptr_t n)")
+
+
+@pytest.fixture
+def sums(tmp_path):
+    """The first application of docs/language.md, as a file."""
+    file = tmp_path / "sums.xml"
+    file.write_text(FIRST, encoding="utf-8")
+    return file

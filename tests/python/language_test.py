@@ -4,14 +4,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-FIRST = (ROOT / "docs" / "language.md").read_text(encoding="utf-8").split("```xml\n")[1].split("```")[0]
+from command_line import FIRST, command, penstock
+
 ENDLESS = """<application xmlns="urn:penstock:application:1" name="endless">
   <component name="numbers" class="numbers"><set name="count" value="1000000000"/><set name="pause" value="0.001"/></component>
   <component name="sum" class="sum"/>
@@ -20,18 +18,6 @@ ENDLESS = """<application xmlns="urn:penstock:application:1" name="endless">
   <stream from="sum.out" to="result.in"/>
 </application>
 """
-
-
-def penstock(*arguments):
-    command = [sys.executable, "-m", "penstock.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-
-
-@pytest.fixture
-def sums(tmp_path):
-    file = tmp_path / "sums.xml"
-    file.write_text(FIRST, encoding="utf-8")
-    return file
 
 
 def test_an_application_runs_with_other_parameters_and_writes_its_graph_and_timeline(sums, tmp_path):
@@ -72,8 +58,8 @@ def test_components_are_listed_with_ports_and_settings():
 def test_an_interruption_ends_the_sources_and_what_is_under_way_still_comes_out(tmp_path):
     file = tmp_path / "endless.xml"
     file.write_text(ENDLESS, encoding="utf-8")
-    command = [sys.executable, "-m", "penstock.cli", "run", str(file), "--targets", "2", "--name", f"endless-{os.getpid()}"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+    arguments = command("run", file, "--targets", 2, "--name", f"endless-{os.getpid()}")
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as running:
         from penstock import visits
 
         deadline = time.monotonic() + 60

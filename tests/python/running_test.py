@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-LANGUAGE = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
-FIRST = LANGUAGE.split("```xml\n")[1].split("```")[0]
+from command_line import FIRST, command, penstock
+
 ENDLESS = """<application xmlns="urn:penstock:application:1" name="endless">
   <event name="louder"/><event name="more"/>
   <component name="numbers" class="numbers"><set name="count" value="1000000000"/><set name="pause" value="0.001"/></component>
@@ -33,14 +32,6 @@ STUCK = """<application xmlns="urn:penstock:application:1" name="stuck">
   <stream from="numbers.out" to="result.in"/>
 </application>
 """
-
-
-def command(*arguments):
-    return [sys.executable, "-m", "penstock.cli", *map(str, arguments)]
-
-
-def penstock(*arguments):
-    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=240, check=False)
 
 
 def written(folder, text, name="application.xml"):

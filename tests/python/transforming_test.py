@@ -1,30 +1,14 @@
 """Applications from the command line: transform, profile, compile, draw."""
 
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTATION = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
-FIRST = DOCUMENTATION.split("```xml\n")[1].split("```")[0]
-SWITCHING = next(part.split("```")[0] for part in DOCUMENTATION.split("```xml\n") if 'name="switching"' in part)
+from command_line import example, penstock
+
+SWITCHING = example("switching")
 NAMESPACE = "{urn:penstock:profile:1}"
-
-
-def penstock(*arguments):
-    command = [sys.executable, "-m", "penstock.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-
-
-@pytest.fixture
-def sums(tmp_path):
-    file = tmp_path / "sums.xml"
-    file.write_text(FIRST, encoding="utf-8")
-    return file
 
 
 def test_an_application_is_profiled_sized_and_placed_and_gives_the_same(sums, tmp_path):

@@ -1,17 +1,12 @@
 """The gallery's applications that are written down, from the command line and over files, against the same computed by NumPy and by the gallery."""
 
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
+from command_line import penstock
+
 from penstock import _core
-
-
-def penstock(*arguments):
-    command = [sys.executable, "-m", "penstock.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_filters_of_the_gallery_are_listed_with_their_settings():
