@@ -32,7 +32,16 @@ def shares(breakdown: dict[str, Any], role: str) -> dict[str, float]:
     tracks = [track for track in breakdown["tracks"] if track["role"] == role]
     wall = sum(track["wall_seconds"] for track in tracks)
     parts = {part for track in tracks for part in track["shares"]}
-    return {f"{part}_percent": 100 * sum(track["shares"].get(part, {"seconds": 0.0})["seconds"] for track in tracks) / wall for part in sorted(parts)} if wall else {}
+    return (
+        {
+            f"{part}_percent": 100
+            * sum(track["shares"].get(part, {"seconds": 0.0})["seconds"] for track in tracks)
+            / wall
+            for part in sorted(parts)
+        }
+        if wall
+        else {}
+    )
 
 
 def counterpart(way: str, timings: dict[str, list[float]]) -> list[float]:
@@ -41,18 +50,29 @@ def counterpart(way: str, timings: dict[str, list[float]]) -> list[float]:
     return timings.get(f"serial {part}", timings["serial"])
 
 
-def measure(name: str, settings: dict[str, int], workers: int, rng: random.Random) -> tuple[list[dict[str, Any]], tuple[float, float, float], float]:
+def measure(
+    name: str, settings: dict[str, int], workers: int, rng: random.Random
+) -> tuple[list[dict[str, Any]], tuple[float, float, float], float]:
     """The rows of so many workers, the noise, and by how much the serial way moved."""
     with ps.Machine(targets=workers - 1) as machine:
         recorded = record_app(machine, name, settings, events=1 << 10)
     result = recorded.result
     if not result["ok"]:
-        raise RuntimeError(f"{name}: a check does not hold: " + ", ".join(check["name"] for check in result["checks"] if not check["ok"]))
+        raise RuntimeError(
+            f"{name}: a check does not hold: "
+            + ", ".join(check["name"] for check in result["checks"] if not check["ok"])
+        )
     rows: list[dict[str, Any]] = []
     serial = result["timings"]["serial"]
     for way, seconds in result["timings"].items():
         faster, low, high = ratio(counterpart(way, result["timings"]), seconds, rng)
-        row = {"name": f"{workers} workers, {way}", "median_us": statistics.median(seconds) * 1e6, "speed_up": faster, "low": low, "high": high}
+        row = {
+            "name": f"{workers} workers, {way}",
+            "median_us": statistics.median(seconds) * 1e6,
+            "speed_up": faster,
+            "low": low,
+            "high": high,
+        }
         rows.append(row | {"tasks": result["tasks"]})
     if recorded.tagged:
         breakdown = recorded.period.breakdown()
@@ -77,7 +97,14 @@ def main() -> int:
     names = [name for name, _ in ps.gallery()]
     parser = argparse.ArgumentParser(prog="./bench gallery", description=__doc__)
     parser.add_argument("name", nargs="?", help="one of " + ", ".join(names))
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=NUMBER", dest="settings", help="rows, columns, block_rows, block_columns, seed, repetitions")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        dest="settings",
+        help="rows, columns, block_rows, block_columns, seed, repetitions",
+    )
     parser.add_argument("--quick", action="store_true", help="fewer runs")
     parser.add_argument("--json", metavar="FILE", help="also writes what was measured")
     parser.add_argument("--list", action="store_true", help="name the applications")
@@ -96,10 +123,16 @@ def main() -> int:
         noises.append(noise)
         moves.append(move)
         for row in measured:
-            print(f"{row['name']:32}" + "  ".join(f"{key} {value:.4g}" for key, value in row.items() if key != "name"), flush=True)
+            print(
+                f"{row['name']:32}" + "  ".join(f"{key} {value:.4g}" for key, value in row.items() if key != "name"),
+                flush=True,
+            )
     noise = max(noises, key=lambda each: max(abs(each[1] - 1), abs(each[2] - 1)))
     void = max(moves) > LARGEST_MOVE
-    print(f"\nnoise (A/A) {noise[0]:.3g} [{noise[1]:.3g}, {noise[2]:.3g}]; the serial way moved by {100 * max(moves):.0f} %" + ("; VOID" if void else ""))
+    print(
+        f"\nnoise (A/A) {noise[0]:.3g} [{noise[1]:.3g}, {noise[2]:.3g}]; the serial way moved by {100 * max(moves):.0f} %"
+        + ("; VOID" if void else "")
+    )
     if options.json:
         document = {
             "bench": "gallery", "machine": machine_facts(), "quick": options.quick, "noise": {

@@ -26,9 +26,23 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep what was measured in FILE, run by run")
     parser.add_argument("--resume", action="store_true", help="leave out the runs that --json FILE already holds")
     parser.add_argument("--report", type=Path, metavar="FILE.html", help="write a page with plots")
-    parser.add_argument("--markdown", type=Path, metavar="FILE.md", help="write the tables and sentences as Markdown: docs/experiments.md")
-    parser.add_argument("--from", type=Path, metavar="FILE", dest="source", help="measure nothing: take the figures of --json FILE")
-    parser.add_argument("--beside", type=Path, metavar="FILE", action="append", default=[], help="show another machine's --json FILE too")
+    parser.add_argument(
+        "--markdown",
+        type=Path,
+        metavar="FILE.md",
+        help="write the tables and sentences as Markdown: docs/experiments.md",
+    )
+    parser.add_argument(
+        "--from", type=Path, metavar="FILE", dest="source", help="measure nothing: take the figures of --json FILE"
+    )
+    parser.add_argument(
+        "--beside",
+        type=Path,
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="show another machine's --json FILE too",
+    )
     parser.add_argument("--machine", default="", metavar="NAME", help="what this machine is called in what is written")
     chosen = parser.parse_args(given)
     if chosen.resume and chosen.json is None:
@@ -42,7 +56,9 @@ def chosen_experiments(name: str) -> list[Experiment]:
     """The experiment of this name, or all. Raises ValueError that lists the names."""
     found = [each for each in EXPERIMENTS if name in ("all", each.name)]
     if not found:
-        raise ValueError(f"there is no experiment called '{name}'; there are all, " + ", ".join(each.name for each in EXPERIMENTS))
+        raise ValueError(
+            f"there is no experiment called '{name}'; there are all, " + ", ".join(each.name for each in EXPERIMENTS)
+        )
     return found
 
 
@@ -60,7 +76,11 @@ def read(path: Path) -> Figures:
     """Figures that --json wrote. Raises OSError, ValueError."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(document["runs"], dict) or not isinstance(document["quick"], bool) or not isinstance(document["machine"], str):
+        if (
+            not isinstance(document["runs"], dict)
+            or not isinstance(document["quick"], bool)
+            or not isinstance(document["machine"], str)
+        ):
             raise TypeError
     except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"{path} does not hold what ./bench paper --json wrote") from error
@@ -73,7 +93,8 @@ def begun(chosen: argparse.Namespace) -> Results:
     if chosen.resume and chosen.json.exists():
         document = read(chosen.json).document
         if document["quick"] != chosen.quick:
-            raise ValueError(f"{chosen.json} holds {'quick' if document['quick'] else 'full'} runs: go on {'with' if document['quick'] else 'without'} --quick")
+            words = ("quick", "with") if document["quick"] else ("full", "without")
+            raise ValueError(f"{chosen.json} holds {words[0]} runs: go on {words[1]} --quick")
     return Results(chosen.quick, chosen.machine, chosen.json, document)
 
 

@@ -16,12 +16,23 @@ def ratio(a: list[float], b: list[float], rng: random.Random) -> tuple[float, fl
 
 def moved(times: list[float]) -> float:
     """By how much the medians of five parts of a run differ: the floor's says whether the machine was quiet."""
-    parts = [statistics.median(times[i * len(times) // 5 : (i + 1) * len(times) // 5]) for i in range(5)] if len(times) >= 5 else [1.0]
+    parts = (
+        [statistics.median(times[i * len(times) // 5 : (i + 1) * len(times) // 5]) for i in range(5)]
+        if len(times) >= 5
+        else [1.0]
+    )
     return max(parts) / min(parts) - 1
 
 
 def machine_facts() -> dict[str, str]:
-    name = next((line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "?")
+    name = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        "?",
+    )
     return {
         "processor": name, "processors": str(len(os.sched_getaffinity(0))), "system": f"{platform.system()} {platform.release()}",
         "interpreter": f"{platform.python_implementation()} {platform.python_version()}",

@@ -2,4 +2,10 @@
 
 from paper import beyond, cell_space, datacutter, remote_store, tpc
 
-EXPERIMENTS = (*tpc.EXPERIMENTS, *cell_space.EXPERIMENTS, *datacutter.EXPERIMENTS, *remote_store.EXPERIMENTS, *beyond.EXPERIMENTS)
+EXPERIMENTS = (
+    *tpc.EXPERIMENTS,
+    *cell_space.EXPERIMENTS,
+    *datacutter.EXPERIMENTS,
+    *remote_store.EXPERIMENTS,
+    *beyond.EXPERIMENTS,
+)

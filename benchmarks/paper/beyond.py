@@ -3,13 +3,29 @@
 from paper.experiment import Bars, Experiment, Picture, Run, Table
 from paper.figures import Figures, shown, with_interval
 
-PREFETCH_RUN, ISOLATION_RUN, EDIT_RUN, GRAIN_RUN, PEERS_RUN = Run("prefetch"), Run("isolation"), Run("reconfigure"), Run("granularity"), Run("peers")
+PREFETCH_RUN, ISOLATION_RUN, EDIT_RUN, GRAIN_RUN, PEERS_RUN = (
+    Run("prefetch"),
+    Run("isolation"),
+    Run("reconfigure"),
+    Run("granularity"),
+    Run("peers"),
+)
 CASE = r"((?!METG).*, (?:from memory|in cache), \d operations)"
 
 
 def prefetch_tables(figures: Figures) -> list[Table]:
-    columns = {"without_ns": "ns without", "low..high|gain": "times faster with", "always": "times faster if always", "over_onetbb": "times faster than oneTBB", "noise": "A/A"}
-    return [figures.table(PREFETCH_RUN, "Tiles in random order, with the next task's tile fetched ahead", CASE, columns, "tile")]
+    columns = {
+        "without_ns": "ns without",
+        "low..high|gain": "times faster with",
+        "always": "times faster if always",
+        "over_onetbb": "times faster than oneTBB",
+        "noise": "A/A",
+    }
+    return [
+        figures.table(
+            PREFETCH_RUN, "Tiles in random order, with the next task's tile fetched ahead", CASE, columns, "tile"
+        )
+    ]
 
 
 def prefetch_pictures(figures: Figures) -> list[Picture]:
@@ -23,8 +39,10 @@ def prefetch_shows(figures: Figures) -> str:
     best, worst = max(rows, key=lambda each: each[1]["gain"]), min(rows, key=lambda each: each[1]["gain"])
     always = min(rows, key=lambda each: each[1]["always"])
     return (
-        f"It gains most with {best[0][1]}: {with_interval(best[1]['gain'], best[1]['low'], best[1]['high'])} times. The worst case is {worst[0][1]} with "
-        f"{with_interval(worst[1]['gain'], worst[1]['low'], worst[1]['high'])}; to prefetch always would bring {always[0][1]} to {shown(always[1]['always'])}, which is why "
+        f"It gains most with {best[0][1]}: {with_interval(best[1]['gain'], best[1]['low'], best[1]['high'])} times. "
+        f"The worst case is {worst[0][1]} with "
+        f"{with_interval(worst[1]['gain'], worst[1]['low'], worst[1]['high'])}; to prefetch always would bring "
+        f"{always[0][1]} to {shown(always[1]['always'])}, which is why "
         "the rule is measured while tasks run."
     )
 
@@ -55,11 +73,19 @@ def isolation_shows(figures: Figures) -> str:
     def time(name: str) -> float:
         return figures.value(ISOLATION_RUN, f"round trip: {name}", "median_ns")
 
-    thread, copied, shared = (time(f"64 KiB{name}") for name in (", thread target", " copied in and out, process target", " in the shared heap, process target"))
-    calm, crash = (figures.value(ISOLATION_RUN, f"throughput: tasks of 100 us, {name}", "median_ns") for name in ("none crashes", "one in 1,000 crashes"))
+    thread, copied, shared = (
+        time(f"64 KiB{name}")
+        for name in (", thread target", " copied in and out, process target", " in the shared heap, process target")
+    )
+    calm, crash = (
+        figures.value(ISOLATION_RUN, f"throughput: tasks of 100 us, {name}", "median_ns")
+        for name in ("none crashes", "one in 1,000 crashes")
+    )
     return (
-        f"A task on 64 KiB in a worker process takes {shown(shared / thread)} times as long as on a thread where its data lie in the shared heap, and "
-        f"{shown(copied / thread)} times where they are copied in and out. One crash in 1,000 tasks of 100 us leaves {shown(100 * calm / crash)} % of the throughput."
+        f"A task on 64 KiB in a worker process takes {shown(shared / thread)} times as long as on a thread where its "
+        f"data lie in the shared heap, and "
+        f"{shown(copied / thread)} times where they are copied in and out. One crash in 1,000 tasks of 100 us leaves "
+        f"{shown(100 * calm / crash)} % of the throughput."
     )
 
 
@@ -84,9 +110,12 @@ def edit_shows(figures: Figures) -> str:
         return shown(figures.value(EDIT_RUN, name, column))
 
     return (
-        f"From the request to the first firing of the new filter an edit takes {time('request to first firing of the new filter', 'median_us')} us in the middle, and the "
-        f"filters that it touches pause for {time('longest pause of a touched filter', 'median_us')}. One that it does not touch pauses for "
-        f"{time('longest pause of an untouched filter', 'p99_us')} us at the 99th percentile, a loop that only reads the clock for "
+        f"From the request to the first firing of the new filter an edit takes "
+        f"{time('request to first firing of the new filter', 'median_us')} us in the middle, and the "
+        f"filters that it touches pause for {time('longest pause of a touched filter', 'median_us')}. One that it does "
+        f"not touch pauses for "
+        f"{time('longest pause of an untouched filter', 'p99_us')} us at the 99th percentile, a loop that only reads "
+        f"the clock for "
         f"{time('longest pause of a loop that only reads the clock', 'p99_us')}: the machine's own pauses."
     )
 
@@ -94,7 +123,8 @@ def edit_shows(figures: Figures) -> str:
 RECONFIGURE = Experiment(
     name="reconfiguration",
     title="Beyond: reconfiguration while running",
-    question="How long does an edit of a running graph take, and how long do filters pause that it touches, and that it does not?",
+    question="How long does an edit of a running graph take, and how long do filters pause that it touches, and that "
+    "it does not?",
     published=(),
     runs=(EDIT_RUN,),
     tables=edit_tables,
@@ -109,12 +139,22 @@ def grain_tables(figures: Figures) -> list[Table]:
     return [
         figures.grid(GRAIN_RUN, "Smallest task at 50 % efficiency (METG), us", METG, "us", "pattern"),
         figures.table(PEERS_RUN, "A null task handed to another processor and back", r"hand-off: (.*)", columns, "by"),
-        figures.table(PEERS_RUN, "Null tasks issued by one thread, each", r"throughput: (.*)", {"median_ns": "ns", "over_ring": "over the bare ring"}, "by"),
+        figures.table(
+            PEERS_RUN,
+            "Null tasks issued by one thread, each",
+            r"throughput: (.*)",
+            {"median_ns": "ns", "over_ring": "over the bare ring"},
+            "by",
+        ),
     ]
 
 
 def grain_pictures(figures: Figures) -> list[Picture]:
-    bars = [(f"{match[1]}: {match[2]}", row["us"], row["low"], row["high"]) for match, row in figures.select(GRAIN_RUN, METG) if row["us"] is not None]
+    bars = [
+        (f"{match[1]}: {match[2]}", row["us"], row["low"], row["high"])
+        for match, row in figures.select(GRAIN_RUN, METG)
+        if row["us"] is not None
+    ]
     return [Bars("Smallest task at 50 % efficiency", "us", bars)]
 
 
@@ -124,7 +164,8 @@ def grain_shows(figures: Figures) -> str:
     said = ", ".join(f"{match[2]} {shown(row['us'])}" for match, row in rows if match[1] == narrow)
     ours, theirs = (figures.value(PEERS_RUN, f"hand-off: {name}", "median_ns") for name in ("penstock", "onetbb"))
     return (
-        f"With a barrier a step ({narrow}) half of the time is work from tasks of these sizes on, in us: {said}. A task handed to another processor and back takes "
+        f"With a barrier a step ({narrow}) half of the time is work from tasks of these sizes on, in us: {said}. A "
+        f"task handed to another processor and back takes "
         f"{shown(ours)} ns, by oneTBB {shown(theirs)}."
     )
 

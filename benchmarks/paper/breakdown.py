@@ -45,7 +45,9 @@ def breakdown_tables(figures: Figures, runs: Sequence[Run]) -> list[Table]:
         roles = figures.select(run, r"(\d+ workers, (?:initiator|targets))")
         used = [part for part in PARTS if any(part in row for _, row in roles)]
         rows = [[match[1], *(row.get(part) for part in used)] for match, row in roles]
-        tables.append(Table(f"{name}: percent of the time of tagged calls", ("", *(PARTS[part] for part in used)), rows))
+        tables.append(
+            Table(f"{name}: percent of the time of tagged calls", ("", *(PARTS[part] for part in used)), rows)
+        )
     return tables
 
 
@@ -55,5 +57,10 @@ def breakdown_pictures(figures: Figures, runs: Sequence[Run], what: str, ways: S
     for run in runs:
         for way in ways:
             rows = figures.select(run, rf"(\d+) workers, {way}")
-            lines.append(Line(f"{label(run, figures.quick)}: {way}", [(float(match[1]), row["speed_up"], row["low"], row["high"]) for match, row in rows]))
+            lines.append(
+                Line(
+                    f"{label(run, figures.quick)}: {way}",
+                    [(float(match[1]), row["speed_up"], row["low"], row["high"]) for match, row in rows],
+                )
+            )
     return [Chart(f"Speed-up of {what}", "workers", "times one thread", lines)]

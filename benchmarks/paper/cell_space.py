@@ -10,15 +10,34 @@ CACHED = r"(.*), 128 x 256 \(in cache\)"
 
 
 def kernel_tables(figures: Figures) -> list[Table]:
-    columns = {"cycles_a_byte": "cycles a byte", "cycles_a_pixel": "cycles a pixel", "us": "us", "low..high|over_best": "over the fastest library"}
+    columns = {
+        "cycles_a_byte": "cycles a byte",
+        "cycles_a_pixel": "cycles a pixel",
+        "us": "us",
+        "low..high|over_best": "over the fastest library",
+    }
     tables = [figures.table(KERNELS_RUN, "Images of 128 x 256, in cache", CACHED, columns, "kernel")]
     if any("from memory" in row["name"] for row in figures.rows(KERNELS_RUN)):
-        tables.append(figures.table(KERNELS_RUN, "Images of 1080 x 1920, from memory", r"(.*), 1080 x 1920 \(from memory\)", columns, "kernel"))
+        tables.append(
+            figures.table(
+                KERNELS_RUN,
+                "Images of 1080 x 1920, from memory",
+                r"(.*), 1080 x 1920 \(from memory\)",
+                columns,
+                "kernel",
+            )
+        )
     return tables
 
 
 def kernel_pictures(figures: Figures) -> list[Picture]:
-    return [Bars("In cache", "cycles a byte", [(match[1], row["cycles_a_byte"], None, None) for match, row in figures.select(KERNELS_RUN, CACHED)])]
+    return [
+        Bars(
+            "In cache",
+            "cycles a byte",
+            [(match[1], row["cycles_a_byte"], None, None) for match, row in figures.select(KERNELS_RUN, CACHED)],
+        )
+    ]
 
 
 def kernel_shows(figures: Figures) -> str:
@@ -27,7 +46,8 @@ def kernel_shows(figures: Figures) -> str:
     known = [row["over_best"] for _, row in rows if row["over_best"] is not None]
     faster = sum(over < 1 for over in known)
     return (
-        f"From {shown(least[1]['cycles_a_byte'])} cycles a byte ({least[0][1]}) to {shown(most[1]['cycles_a_byte'])} ({most[0][1]}), cycles being those of the time "
+        f"From {shown(least[1]['cycles_a_byte'])} cycles a byte ({least[0][1]}) to {shown(most[1]['cycles_a_byte'])} "
+        f"({most[0][1]}), cycles being those of the time "
         f"stamp counter. {faster} of {len(known)} cases are faster than the fastest library that is installed."
     )
 
@@ -45,17 +65,32 @@ KERNELS = Experiment(
 
 NOTIFIED = Run("notification")
 KIND = "(polled|mailbox|interrupt)"
-NOTIFIED_COLUMNS = {"TET_ns_a_job": "ns a job", "speed_up_low..speed_up_high|speed_up": "times one thread", "low..high|overhead": "overhead (TET / AEET - 1)"}
+NOTIFIED_COLUMNS = {
+    "TET_ns_a_job": "ns a job",
+    "speed_up_low..speed_up_high|speed_up": "times one thread",
+    "low..high|overhead": "overhead (TET / AEET - 1)",
+}
 
 
 def notification_tables(figures: Figures) -> list[Table]:
-    return [figures.table(NOTIFIED, "Jobs of 32,400 bytes in and out", rf"(\d+ targets, 32400 B, .*, {KIND})", NOTIFIED_COLUMNS)]
+    return [
+        figures.table(
+            NOTIFIED, "Jobs of 32,400 bytes in and out", rf"(\d+ targets, 32400 B, .*, {KIND})", NOTIFIED_COLUMNS
+        )
+    ]
 
 
 def notification_pictures(figures: Figures) -> list[Picture]:
     rows = figures.select(NOTIFIED, rf"(\d+) targets, 32400 B, (\d+) cycles a byte, {KIND}")
     lines = [
-        Line(f"{kind}, {cycles} cycles a byte", [(float(m[1]), row["speed_up"], row["speed_up_low"], row["speed_up_high"]) for m, row in rows if (m[2], m[3]) == (cycles, kind)])
+        Line(
+            f"{kind}, {cycles} cycles a byte",
+            [
+                (float(m[1]), row["speed_up"], row["speed_up_low"], row["speed_up_high"])
+                for m, row in rows
+                if (m[2], m[3]) == (cycles, kind)
+            ],
+        )
         for cycles, kind in dict.fromkeys((match[2], match[3]) for match, _ in rows)
     ]
     return [Chart("Jobs by kind of notification", "targets, and the thread that waits", "times one thread", lines)]
@@ -66,10 +101,15 @@ def notification_shows(figures: Figures) -> str:
     most = max(int(match[1]) for match, _ in rows)
 
     def said(cycles: int) -> str:
-        return ", ".join(f"{match[3]} {shown(100 * row['overhead'])}" for match, row in rows if (match[1], match[2]) == (str(most), str(cycles)))
+        return ", ".join(
+            f"{match[3]} {shown(100 * row['overhead'])}"
+            for match, row in rows
+            if (match[1], match[2]) == (str(most), str(cycles))
+        )
 
     return (
-        f"Overhead in percent of the work on {most + 1} processors at 1 cycle a byte: {said(1)}; at 10 cycles a byte: {said(10)}. "
+        f"Overhead in percent of the work on {most + 1} processors at 1 cycle a byte: {said(1)}; at 10 cycles a byte: "
+        f"{said(10)}. "
         "Polling, the default, adds nothing to a task; the other two post each completed task into one mailbox."
     )
 
@@ -80,7 +120,11 @@ NOTIFICATION = Experiment(
     question="How should an initiator learn that jobs have ended: by polling, through a mailbox, or by an interrupt?",
     published=(
         Published("speed-up of jobs at 1 cycle a byte on sixteen targets", "stops at 5", "Cell-RTL, figure 4"),
-        Published("16,384 jobs of 32,400 B in and out by interrupt, mailbox and polling", "not stated here", "Cell-Space, figure 4"),
+        Published(
+            "16,384 jobs of 32,400 B in and out by interrupt, mailbox and polling",
+            "not stated here",
+            "Cell-Space, figure 4",
+        ),
     ),
     runs=(NOTIFIED,),
     tables=notification_tables,
@@ -93,7 +137,13 @@ FLIGHT = r"\d+ targets, (\d+) B, 1 cycles a byte, (\d) in flight"
 
 def flight_tables(figures: Figures) -> list[Table]:
     return [
-        figures.grid(NOTIFIED, f"1 cycle a byte: {words}", r"\d+ targets, (\d+ B), 1 cycles a byte, (by default|\d in flight)", column, "bytes of a job")
+        figures.grid(
+            NOTIFIED,
+            f"1 cycle a byte: {words}",
+            r"\d+ targets, (\d+ B), 1 cycles a byte, (by default|\d in flight)",
+            column,
+            "bytes of a job",
+        )
         for column, words in (("speed_up", "times one thread"), ("overhead", "overhead (TET / AEET - 1)"))
     ]
 
@@ -101,7 +151,14 @@ def flight_tables(figures: Figures) -> list[Table]:
 def flight_pictures(figures: Figures) -> list[Picture]:
     rows = figures.select(NOTIFIED, FLIGHT)
     lines = [
-        Line(f"{count} in flight", [(float(match[1]), row["speed_up"], row["speed_up_low"], row["speed_up_high"]) for match, row in rows if match[2] == count])
+        Line(
+            f"{count} in flight",
+            [
+                (float(match[1]), row["speed_up"], row["speed_up_low"], row["speed_up_high"])
+                for match, row in rows
+                if match[2] == count
+            ],
+        )
         for count in dict.fromkeys(match[2] for match, _ in rows)
     ]
     return [Chart("Jobs whose data are under way", "bytes of a job", "times one thread", lines, 2)]
@@ -113,9 +170,12 @@ def flight_shows(figures: Figures) -> str:
         return with_interval(row["speed_up"], row["speed_up_low"], row["speed_up_high"]) or "?"
 
     return (
-        f"Jobs of 2,048 B are {faster(2048, 1)} times as fast as on one thread with one in flight, {faster(2048, 2)} with two and {faster(2048, 4)} with four, all "
-        f"fetched ahead; jobs of 131,072 B {faster(131072, 1)}, {faster(131072, 2)} and {faster(131072, 4)}. These data lie in one piece, which a processor of "
-        "today fetches ahead by itself: by default Penstock leaves them to it, and keeps two jobs in flight where data are strided (see prefetch)."
+        f"Jobs of 2,048 B are {faster(2048, 1)} times as fast as on one thread with one in flight, {faster(2048, 2)} "
+        f"with two and {faster(2048, 4)} with four, all "
+        f"fetched ahead; jobs of 131,072 B {faster(131072, 1)}, {faster(131072, 2)} and {faster(131072, 4)}. These "
+        f"data lie in one piece, which a processor of "
+        "today fetches ahead by itself: by default Penstock leaves them to it, and keeps two jobs in flight where data "
+        "are strided (see prefetch)."
     )
 
 
@@ -123,19 +183,26 @@ IN_FLIGHT = Experiment(
     name="cell-in-flight",
     title="Cell-Space: jobs in flight",
     question="How many jobs' data should be under way to a target at once, by the size of a job?",
-    published=(Published("1 to 4 jobs in flight per target for several job sizes", "not stated here", "Cell-Space, figure 5"),),
+    published=(
+        Published("1 to 4 jobs in flight per target for several job sizes", "not stated here", "Cell-Space, figure 5"),
+    ),
     runs=(NOTIFIED,),
     tables=flight_tables,
     pictures=flight_pictures,
     shows=flight_shows,
 )
 
-JOB_COLUMNS = {"TET_ns_a_job": "ns a job", "ns_inside_a_job": "ns inside a job", "low..high|overhead": "overhead (TET / AEET - 1)"}
+JOB_COLUMNS = {
+    "TET_ns_a_job": "ns a job",
+    "ns_inside_a_job": "ns inside a job",
+    "low..high|overhead": "overhead (TET / AEET - 1)",
+}
 
 
 def chain_tables(figures: Figures) -> list[Table]:
     return [
-        figures.table(JOBS, f"{cycles} a byte", rf"{cycles} a byte: ((?!notified|\d in flight).*)", JOB_COLUMNS, "jobs") for cycles in ("1 cycle", "10 cycles")
+        figures.table(JOBS, f"{cycles} a byte", rf"{cycles} a byte: ((?!notified|\d in flight).*)", JOB_COLUMNS, "jobs")
+        for cycles in ("1 cycle", "10 cycles")
     ]
 
 
@@ -143,7 +210,13 @@ def chain_pictures(figures: Figures) -> list[Picture]:
     pictures: list[Picture] = []
     for cycles in ("1 cycle", "10 cycles"):
         rows = figures.select(JOBS, rf"{cycles} a byte: ((?!notified|\d in flight|one thread).*)")
-        pictures.append(Bars(f"Overhead at {cycles} a byte", "TET / AEET - 1", [(match[1], row["overhead"], row["low"], row["high"]) for match, row in rows]))
+        pictures.append(
+            Bars(
+                f"Overhead at {cycles} a byte",
+                "TET / AEET - 1",
+                [(match[1], row["overhead"], row["low"], row["high"]) for match, row in rows],
+            )
+        )
     return pictures
 
 
@@ -152,17 +225,22 @@ def chain_shows(figures: Figures) -> str:
         return shown(100 * figures.value(JOBS, name, "overhead"))
 
     return (
-        f"At 1 cycle a byte the runtime adds {percent('1 cycle a byte: no chains')} % without chains, {percent('1 cycle a byte: chains of 4')} % with chains of 4, "
-        f"{percent('1 cycle a byte: chains of 16')} % with chains of 16, {percent('1 cycle a byte: 20 % resident')} % with a fifth of the data resident and "
-        f"{percent('1 cycle a byte: 50 % resident')} % with half. At 10 cycles a byte it is {percent('10 cycles a byte: no chains')} % without and "
-        f"{percent('10 cycles a byte: chains of 16')} % with chains of 16: a task costs so little that chains have nothing left to save, and leave more idle at the end."
+        f"At 1 cycle a byte the runtime adds {percent('1 cycle a byte: no chains')} % without chains, "
+        f"{percent('1 cycle a byte: chains of 4')} % with chains of 4, "
+        f"{percent('1 cycle a byte: chains of 16')} % with chains of 16, {percent('1 cycle a byte: 20 % resident')} % "
+        f"with a fifth of the data resident and "
+        f"{percent('1 cycle a byte: 50 % resident')} % with half. At 10 cycles a byte it is "
+        f"{percent('10 cycles a byte: no chains')} % without and "
+        f"{percent('10 cycles a byte: chains of 16')} % with chains of 16: a task costs so little that chains have "
+        f"nothing left to save, and leave more idle at the end."
     )
 
 
 CHAINS = Experiment(
     name="cell-chains",
     title="Cell-Space: chains and resident data",
-    question="What does the runtime add to jobs of 32,400 bytes in and out, in chains of 4 and 16, and with 20 % and 50 % of their data resident?",
+    question="What does the runtime add to jobs of 32,400 bytes in and out, in chains of 4 and 16, and with 20 % and "
+    "50 % of their data resident?",
     published=(
         Published("overhead at 10 cycles a byte without chains", "up to 40 %", "Cell-RTL, figure 6"),
         Published("overhead at 10 cycles a byte with chains", "under 6 %", "Cell-RTL, figure 6"),
@@ -187,18 +265,27 @@ def application_tables(figures: Figures) -> list[Table]:
 
 
 def application_pictures(figures: Figures) -> list[Picture]:
-    lines = [line for run, prefixes in ((JPIP, ("",)), (EDGE, EDGES)) for picture in filter_pictures(figures, run, "", prefixes) for line in picture.lines]
+    lines = [
+        line
+        for run, prefixes in ((JPIP, ("",)), (EDGE, EDGES))
+        for picture in filter_pictures(figures, run, "", prefixes)
+        for line in picture.lines
+    ]
     names = ["JPiP", "Edge-Rot", "Edge-2D"]
     named = [Line(name, line.points) for name, line in zip(names, lines, strict=True)]
     rows = figures.select(SYNTHETIC, r"(\d+) workers, both")
-    named.append(Line("synthetic", [(float(match[1]), row["speed_up"], row["low"], row["high"]) for match, row in rows]))
+    named.append(
+        Line("synthetic", [(float(match[1]), row["speed_up"], row["low"], row["high"]) for match, row in rows])
+    )
     return [Chart("Speed-up of the applications", "processors", "times one thread", named)]
 
 
 def application_shows(figures: Figures) -> str:
     return (
-        f"On {most_workers(figures, SYNTHETIC)} processors JPiP is {on_all(figures, JPIP, '', 'streamed')} times as fast as one thread, Edge-Rot "
-        f"{on_all(figures, EDGE, EDGES[0], 'streamed')}, Edge-2D {on_all(figures, EDGE, EDGES[1], 'streamed')} and the synthetic benchmark with chains and resident data "
+        f"On {most_workers(figures, SYNTHETIC)} processors JPiP is {on_all(figures, JPIP, '', 'streamed')} times as "
+        f"fast as one thread, Edge-Rot "
+        f"{on_all(figures, EDGE, EDGES[0], 'streamed')}, Edge-2D {on_all(figures, EDGE, EDGES[1], 'streamed')} and the "
+        f"synthetic benchmark with chains and resident data "
         f"{speed_up(figures, SYNTHETIC, 'both')}. Making the graph, starting and ending it is included."
     )
 
@@ -206,8 +293,13 @@ def application_shows(figures: Figures) -> str:
 APPLICATIONS = Experiment(
     name="cell-applications",
     title="Cell-Space: speed-up of its applications",
-    question="How do pictures in a picture, edge detection by two algorithms and the synthetic benchmark speed up over processors?",
-    published=(Published("speed-up of JPiP, Edge-Rot, Edge-2D and the synthetic benchmark", "not stated here", "Cell-Space, figure 7"),),
+    question="How do pictures in a picture, edge detection by two algorithms and the synthetic benchmark speed up over "
+    "processors?",
+    published=(
+        Published(
+            "speed-up of JPiP, Edge-Rot, Edge-2D and the synthetic benchmark", "not stated here", "Cell-Space, figure 7"
+        ),
+    ),
     runs=(JPIP, EDGE, SYNTHETIC),
     tables=application_tables,
     pictures=application_pictures,

@@ -34,7 +34,9 @@ def svg(picture: Picture) -> str:
             axes.set_title(picture.title, fontsize=11, loc="left")
             _draw(picture, axes)
             text = io.StringIO()
-            figure.savefig(text, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None, "Creator": None})
+            figure.savefig(
+                text, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None, "Creator": None}
+            )
         finally:
             pyplot.close(figure)
     drawing = text.getvalue()
@@ -48,7 +50,15 @@ def _draw(picture: Picture, axes: object) -> None:
 def _draw_lines(chart: Chart, axes) -> None:  # noqa: ANN001 (matplotlib is not there when types are checked)
     for line, colour in zip(chart.lines, COLOURS * 4, strict=False):
         points = sorted(line.points)
-        axes.plot([point[0] for point in points], [point[1] for point in points], "o-", color=colour, label=line.name, markersize=3.5, linewidth=1.4)
+        axes.plot(
+            [point[0] for point in points],
+            [point[1] for point in points],
+            "o-",
+            color=colour,
+            label=line.name,
+            markersize=3.5,
+            linewidth=1.4,
+        )
         bounded = [point for point in points if len(point) == 4]
         if bounded:
             x, _, low, high = zip(*bounded, strict=True)

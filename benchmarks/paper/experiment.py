@@ -29,7 +29,10 @@ class Run:
 
     def words(self, quick: bool) -> list[str]:
         """Benchmark and arguments, without what every benchmark takes."""
-        return [self.benchmark, *(self.quick_arguments if quick and self.quick_arguments is not None else self.arguments)]
+        return [
+            self.benchmark,
+            *(self.quick_arguments if quick and self.quick_arguments is not None else self.arguments),
+        ]
 
     def name(self, quick: bool) -> str:
         """What it is called among the results."""

@@ -64,16 +64,20 @@ class Figures:
 
     def table(self, run: Run, title: str, pattern: str, columns: dict[str, str], first: str = "") -> Table:
         """The rows that fit, named by the pattern's first group (or their whole name), with these columns under other names."""
-        rows = [[match[1] if match.re.groups else match[0], *(cell(row, column) for column in columns)] for match, row in self.select(run, pattern)]
+        rows = [
+            [match[1] if match.re.groups else match[0], *(cell(row, column) for column in columns)]
+            for match, row in self.select(run, pattern)
+        ]
         return Table(title, (first, *columns.values()), rows)
-
 
     def grid(self, run: Run, title: str, pattern: str, column: str, first: str = "") -> Table:
         """One figure of rows whose names say two things: the pattern's first group down, its second across."""
         found = self.select(run, pattern)
         down, across = (list(dict.fromkeys(match[group] for match, _ in found)) for group in (1, 2))
         values = {(match[1], match[2]): row.get(column) for match, row in found}
-        return Table(title, (first, *across), [[name, *(values.get((name, other)) for other in across)] for name in down])
+        return Table(
+            title, (first, *across), [[name, *(values.get((name, other)) for other in across)] for name in down]
+        )
 
 
 def cell(row: dict[str, Any], column: str) -> Cell:
@@ -103,7 +107,9 @@ def shown(value: Cell) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def numbers(rows: list[tuple[re.Match[str], dict[str, Any]]], column: str, scale: float = 1) -> Iterator[tuple[float, float]]:
+def numbers(
+    rows: list[tuple[re.Match[str], dict[str, Any]]], column: str, scale: float = 1
+) -> Iterator[tuple[float, float]]:
     """(the pattern's first group, the figure) of rows whose names hold a number."""
     for match, row in rows:
         if isinstance(row.get(column), int | float):

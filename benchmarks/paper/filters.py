@@ -25,6 +25,8 @@ def filter_tables(figures: Figures, run: Run, unit: str, prefixes: Sequence[str]
 def filter_pictures(figures: Figures, run: Run, title: str, prefixes: Sequence[str]) -> list[Picture]:
     lines = []
     for prefix in prefixes:
-        points = [(float(n), row["speed_up"], row["low"], row["high"]) for n, row in rows_of(figures, run, prefix, "streamed")]
+        points = [
+            (float(n), row["speed_up"], row["low"], row["high"]) for n, row in rows_of(figures, run, prefix, "streamed")
+        ]
         lines.append(Line(f"{prefix}filters", points))
     return [Chart(f"{title}: speed-up", "processors", "times one thread", lines)]

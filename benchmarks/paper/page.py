@@ -3,7 +3,7 @@
 import html
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from paper.charts import NoMatplotlib, svg
 from paper.experiment import Experiment, Table
@@ -22,8 +22,6 @@ th, td { padding: .15rem .7rem; border-bottom: 1px solid var(--line); text-align
 figure { margin: .6rem 0; } figure svg { max-width: 100%; height: auto; } nav li { margin: .1rem 0; }
 """
 
-Made = TypeVar("Made")
-
 
 def write_page(path: Path, experiments: Sequence[Experiment], machines: Sequence[Figures]) -> None:
     """Writes the page. machines: the results of each machine, ours first. Raises OSError where that cannot be written."""
@@ -39,7 +37,11 @@ def write_page(path: Path, experiments: Sequence[Experiment], machines: Sequence
 
 
 def _section(experiment: Experiment, machines: Sequence[Figures]) -> str:
-    published = Table("What was published", ("claim", "figure", "source"), [[each.what, each.figure, each.source] for each in experiment.published])
+    published = Table(
+        "What was published",
+        ("claim", "figure", "source"),
+        [[each.what, each.figure, each.source] for each in experiment.published],
+    )
     parts = [
         f"<section id='{experiment.name}'><h2>{html.escape(experiment.title)}</h2>",
         f"<p class='question'>{html.escape(experiment.question)}</p>",
@@ -56,7 +58,11 @@ def _ours(experiment: Experiment, figures: Figures) -> str:
     parts.append(_or_why(lambda: f"<p class='shows'>{html.escape(experiment.shows(figures))}</p>"))
     parts.append(_or_why(lambda: "".join(_drawn(picture) for picture in experiment.pictures(figures))))
     parts.append(_or_why(lambda: "".join(_table(table) for table in experiment.tables(figures))))
-    parts.append("<ul class='faint'>" + "".join(f"<li>{html.escape(line)}</li>" for line in conditions(experiment, figures)) + "</ul>")
+    parts.append(
+        "<ul class='faint'>"
+        + "".join(f"<li>{html.escape(line)}</li>" for line in conditions(experiment, figures))
+        + "</ul>"
+    )
     return "\n".join(parts)
 
 

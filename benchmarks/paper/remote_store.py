@@ -4,7 +4,12 @@ from paper.experiment import Bars, Chart, Experiment, Line, Picture, Published, 
 from paper.figures import Figures, in_bytes, shown, with_interval
 
 FFT, RADIX, JACOBI, MOTION, PUSH = Run("fft2d"), Run("radix"), Run("jacobi"), Run("motion"), Run("push")
-APPLICATIONS = ((FFT, "n=256", "2-D FFT, 256 x 256"), (RADIX, "radix", "radix sort, 2^20"), (JACOBI, "jacobi", "Jacobi, 57,344"), (MOTION, "motion", "motion estimation"))
+APPLICATIONS = (
+    (FFT, "n=256", "2-D FFT, 256 x 256"),
+    (RADIX, "radix", "radix sort, 2^20"),
+    (JACOBI, "jacobi", "Jacobi, 57,344"),
+    (MOTION, "motion", "motion estimation"),
+)
 
 
 def most_ranks(figures: Figures, run: Run, name: str) -> int:
@@ -17,7 +22,11 @@ def of_all(figures: Figures, run: Run, name: str, substrate: str, variant: str) 
 
 
 def fft_tables(figures: Figures) -> list[Table]:
-    columns = {"median_us": "us", "low..high|over_shared": "times faster than shared memory", "speed_up": "times one thread"}
+    columns = {
+        "median_us": "us",
+        "low..high|over_shared": "times faster than shared memory",
+        "speed_up": "times one thread",
+    }
     return [figures.table(FFT, f"{n} x {n}", rf"n={n}, (.*)", columns, "ranks, variant") for n in (256, 1024)]
 
 
@@ -26,8 +35,14 @@ def fft_pictures(figures: Figures) -> list[Picture]:
     for n in (256, 1024):
         ranks = most_ranks(figures, FFT, f"n={n}")
         rows = figures.select(FFT, rf"n={n}, {ranks} (\w+), (\w+)")
-        bars = [(f"{match[2]}, {match[1]}", row["over_shared"], row["low"], row["high"]) for match, row in rows if match[2] != "shared"]
-        pictures.append(Bars(f"{n} x {n}, {ranks} ranks", "times faster than shared memory", bars, (1.0, "shared memory")))
+        bars = [
+            (f"{match[2]}, {match[1]}", row["over_shared"], row["low"], row["high"])
+            for match, row in rows
+            if match[2] != "shared"
+        ]
+        pictures.append(
+            Bars(f"{n} x {n}, {ranks} ranks", "times faster than shared memory", bars, (1.0, "shared memory"))
+        )
     return pictures
 
 
@@ -41,16 +56,20 @@ def fft_shows(figures: Figures) -> str:
         return shown(times[0] / times[1])
 
     return (
-        f"On {most_ranks(figures, FFT, 'n=256')} threads remote stores of whole lines are {over(256, 'push')} times as fast as shared memory with 256 x 256 and "
-        f"{over(1024, 'push')} times with 1024 x 1024, and {over_bulk(256)} and {over_bulk(1024)} times as fast as the bulk exchange, the paper's DMA. Tiled pull "
-        f"reaches {over(256, 'pull')} and {over(1024, 'pull')} times shared memory, and the calibrated choice {over(256, 'choice')} and {over(1024, 'choice')}."
+        f"On {most_ranks(figures, FFT, 'n=256')} threads remote stores of whole lines are {over(256, 'push')} times as "
+        f"fast as shared memory with 256 x 256 and "
+        f"{over(1024, 'push')} times with 1024 x 1024, and {over_bulk(256)} and {over_bulk(1024)} times as fast as the "
+        f"bulk exchange, the paper's DMA. Tiled pull "
+        f"reaches {over(256, 'pull')} and {over(1024, 'pull')} times shared memory, and the calibrated choice "
+        f"{over(256, 'choice')} and {over(1024, 'choice')}."
     )
 
 
 TRANSFORM = Experiment(
     name="rsp-fft",
     title="Remote stores: the 2-D FFT in its variants",
-    question="Which way do the rows of a 2-D FFT best become columns at other ranks: shared memory, bulk, pencils, remote stores or tiled pull?",
+    question="Which way do the rows of a 2-D FFT best become columns at other ranks: shared memory, bulk, pencils, "
+    "remote stores or tiled pull?",
     published=(
         Published("remote stores over DMA, 256 x 256, 56 cores, simulated", "1.64", "RSP, figure 3"),
         Published("remote stores over shared memory, 256 x 256, 56 cores, simulated", "4.4", "RSP, figure 3"),
@@ -59,9 +78,12 @@ TRANSFORM = Experiment(
     tables=fft_tables,
     pictures=fft_pictures,
     shows=fft_shows,
-    cause="The Tile's remote stores went into the reader's cache. Here a store first takes the line away from the reader, whose cache held it since the last "
-    "pass, and the reader then fetches it back: twice the way of a pull, which shows where everything fits the caches (256 x 256) and not where it does not "
-    "(1024 x 1024). So the choice between push and pull is measured. The paper's 4.4 is of 56 cores; few cores exchange little.",
+    cause="The Tile's remote stores went into the reader's cache. Here a store first takes the line away from the "
+    "reader, whose cache held it since the last "
+    "pass, and the reader then fetches it back: twice the way of a pull, which shows where everything fits the caches "
+    "(256 x 256) and not where it does not "
+    "(1024 x 1024). So the choice between push and pull is measured. The paper's 4.4 is of 56 cores; few cores "
+    "exchange little.",
 )
 
 
@@ -79,8 +101,22 @@ def speed_tables(figures: Figures) -> list[Table]:
     for run, name, title in APPLICATIONS:
         rows = figures.select(run, rf"{name}, (\d+ \w+, (?:shared|push))")
         fastest = one_rank(figures, run, name)
-        cells = [[match[1], row["median_us"], fastest / row["median_us"], with_interval(row["over_shared"], row["low"], row["high"])] for match, row in rows]
-        tables.append(Table(title, ("ranks, variant", "us", "times the fastest on one rank", "times faster than shared memory"), cells))
+        cells = [
+            [
+                match[1],
+                row["median_us"],
+                fastest / row["median_us"],
+                with_interval(row["over_shared"], row["low"], row["high"]),
+            ]
+            for match, row in rows
+        ]
+        tables.append(
+            Table(
+                title,
+                ("ranks, variant", "us", "times the fastest on one rank", "times faster than shared memory"),
+                cells,
+            )
+        )
     return tables
 
 
@@ -88,7 +124,9 @@ def speed_pictures(figures: Figures) -> list[Picture]:
     lines = []
     for run, name, title in APPLICATIONS:
         rows = figures.select(run, rf"{name}, (\d+) threads, push")
-        lines.append(Line(title, [(float(match[1]), one_rank(figures, run, name) / row["median_us"]) for match, row in rows]))
+        lines.append(
+            Line(title, [(float(match[1]), one_rank(figures, run, name) / row["median_us"]) for match, row in rows])
+        )
     return [Chart("Speed-up by remote stores, threads", "ranks", "times the fastest on one rank", lines)]
 
 
@@ -96,14 +134,24 @@ def speed_shows(figures: Figures) -> str:
     said = ", ".join(f"{title} {over_one_rank(figures, run, name, 'push')}" for run, name, title in APPLICATIONS)
     shared = ", ".join(over_one_rank(figures, run, name, "shared") for run, name, _ in APPLICATIONS)
     ranks = most_ranks(figures, *APPLICATIONS[0][:2])
-    return f"On {ranks} threads, times the fastest variant on one rank, by remote stores: {said}. By shared memory, in the same order: {shared}."
+    return (
+        f"On {ranks} threads, times the fastest variant on one rank, by remote stores: {said}. By shared memory, in the same "
+        f"order: {shared}."
+    )
 
 
 SPEED_UP = Experiment(
     name="rsp-speed-up",
     title="Remote stores: speed-up of applications",
-    question="How do FFT, radix sort, Jacobi and motion estimation speed up over ranks that store into one another's memory?",
-    published=(Published("speed-up of FFT, radix sort of 2^20, Jacobi of 57,344 and motion estimation of 720 x 480", "not stated here", "RSP, figure 5"),),
+    question="How do FFT, radix sort, Jacobi and motion estimation speed up over ranks that store into one another's "
+    "memory?",
+    published=(
+        Published(
+            "speed-up of FFT, radix sort of 2^20, Jacobi of 57,344 and motion estimation of 720 x 480",
+            "not stated here",
+            "RSP, figure 5",
+        ),
+    ),
     runs=(FFT, RADIX, JACOBI, MOTION),
     tables=speed_tables,
     pictures=speed_pictures,
@@ -113,7 +161,13 @@ SPEED_UP = Experiment(
 
 def push_tables(figures: Figures) -> list[Table]:
     return [
-        figures.grid(PUSH, f"ns until the reader has read them, {substrate}", rf"{substrate}, (\d+ \w+), ((?!F2|chosen).*)", "median_ns", "bytes")
+        figures.grid(
+            PUSH,
+            f"ns until the reader has read them, {substrate}",
+            rf"{substrate}, (\d+ \w+), ((?!F2|chosen).*)",
+            "median_ns",
+            "bytes",
+        )
         for substrate in ("threads", "processes")
     ]
 
@@ -123,25 +177,34 @@ def push_pictures(figures: Figures) -> list[Picture]:
     for substrate in ("threads", "processes"):
         rows = figures.select(PUSH, rf"{substrate}, (\d+ \w+), ((?!F2|chosen|.*word by word).*)")
         ways = dict.fromkeys(match[2] for match, _ in rows)
-        lines = [Line(way, [(in_bytes(match[1]), row["median_ns"]) for match, row in rows if match[2] == way]) for way in ways]
+        lines = [
+            Line(way, [(in_bytes(match[1]), row["median_ns"]) for match, row in rows if match[2] == way])
+            for way in ways
+        ]
         charts.append(Chart(f"Until the reader has read them, {substrate}", "bytes", "ns", lines, 2, 10))
     return charts
 
 
 def push_shows(figures: Figures) -> str:
     def over(size: str, way: str) -> str:
-        return shown(figures.value(PUSH, f"threads, {size}, {way}", "median_ns") / figures.value(PUSH, f"threads, {size}, plain", "median_ns"))
+        return shown(
+            figures.value(PUSH, f"threads, {size}, {way}", "median_ns")
+            / figures.value(PUSH, f"threads, {size}, plain", "median_ns")
+        )
 
     return (
-        f"Between threads, over plain stores: past the caches takes {over('64 B', 'stream')} times as long for 64 B and {over('1 MiB', 'stream')} for 1 MiB, pulling "
-        f"{over('64 B', 'pull')} and {over('1 MiB', 'pull')}. Which way is best depends on where the reader is just now, so the way is calibrated by size on each machine."
+        f"Between threads, over plain stores: past the caches takes {over('64 B', 'stream')} times as long for 64 B "
+        f"and {over('1 MiB', 'stream')} for 1 MiB, pulling "
+        f"{over('64 B', 'pull')} and {over('1 MiB', 'pull')}. Which way is best depends on where the reader is just "
+        f"now, so the way is calibrated by size on each machine."
     )
 
 
 STORES = Experiment(
     name="rsp-stores",
     title="Remote stores: which way bytes travel",
-    question="How long does it take until the reader has read what was stored for it: plainly, demoted, past the caches, or pulled?",
+    question="How long does it take until the reader has read what was stored for it: plainly, demoted, past the "
+    "caches, or pulled?",
     published=(),
     runs=(PUSH,),
     tables=push_tables,

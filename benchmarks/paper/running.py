@@ -1,5 +1,6 @@
 """Runs benchmarks and keeps what they wrote, in one JSON document that is saved after each run and can be taken up again."""
 
+import contextlib
 import datetime
 import json
 import os
@@ -20,7 +21,9 @@ LONGEST = {True: 290, False: 3600}  # seconds that a quick and a full run may ta
 class Results:
     """{"machine", "quick", "runs": {name: {"command", "date", "seconds", "report" or "error"}}}."""
 
-    def __init__(self, quick: bool, machine: str, path: Path | None = None, document: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, quick: bool, machine: str, path: Path | None = None, document: dict[str, Any] | None = None
+    ) -> None:
         self.path = path
         self.document: dict[str, Any] = document or {"quick": quick, "runs": {}}
         self.document["machine"] = machine or self.document.get("machine", "")
@@ -67,12 +70,16 @@ def run_all(experiments: Iterable[Experiment], results: Results, say: Callable[[
 def perform(run: Run, quick: bool) -> dict[str, Any]:
     """Builds and runs one benchmark; never raises for what becomes of it."""
     result: dict[str, Any] = {"command": run.command(quick), "date": datetime.date.today().isoformat()}
-    ready = _call([str(BENCH), run.benchmark, "--list"], 3600)  # builds: compiling is no part of the time that it may take
+    ready = _call(
+        [str(BENCH), run.benchmark, "--list"], 3600
+    )  # builds: compiling is no part of the time that it may take
     begin = time.monotonic()
     if ready is None:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "report.json"
-            failed = _call([str(BENCH), *run.words(quick), *(["--quick"] if quick else []), "--json", str(file)], LONGEST[quick])
+            failed = _call(
+                [str(BENCH), *run.words(quick), *(["--quick"] if quick else []), "--json", str(file)], LONGEST[quick]
+            )
             result |= {"error": failed} if failed else _read(file)
     else:
         result["error"] = ready
@@ -89,7 +96,9 @@ def _read(file: Path) -> dict[str, Any]:
 def _call(command: list[str], longest: float) -> str | None:
     """Runs a command in a group of its own. What went wrong, or None."""
     with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
         try:
             status = process.wait(longest)
         except BaseException as error:  # also an interruption: nothing that was started stays behind
@@ -106,8 +115,6 @@ def _call(command: list[str], longest: float) -> str | None:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Ends whatever is left of the group: also what a benchmark that was given up had started."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()

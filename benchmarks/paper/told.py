@@ -82,7 +82,13 @@ def markdown(experiments: Sequence[Experiment], machines: Sequence[Figures]) -> 
 def _chapter(experiment: Experiment, machines: Sequence[Figures]) -> str:
     lines = ["", f"## {experiment.title}", "", f"`./bench paper {experiment.name}`. {experiment.question}", ""]
     if experiment.published:
-        lines += _rows(Table("", ("published", "figure", "source"), [[each.what, each.figure, each.source] for each in experiment.published]))
+        lines += _rows(
+            Table(
+                "",
+                ("published", "figure", "source"),
+                [[each.what, each.figure, each.source] for each in experiment.published],
+            )
+        )
     else:
         lines += ["No paper asked this.", ""]
     for figures in machines:

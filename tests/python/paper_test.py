@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -96,7 +97,10 @@ def test_a_check_for_writing_leaves_no_file_behind_and_none_changed(tmp_path, ne
     kept = tmp_path / "kept.html"
     kept.write_text("old")
     assert main("nonsense", "--report", kept) == 2
-    assert main("tpc-null-task", "--report", kept, "--json", tmp_path / "new.json", "--markdown", tmp_path / "no" / "file") == 2
+    assert (
+        main("tpc-null-task", "--report", kept, "--json", tmp_path / "new.json", "--markdown", tmp_path / "no" / "file")
+        == 2
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["kept.html"] and kept.read_text() == "old"
 
 
@@ -141,7 +145,13 @@ def test_full_runs_are_not_mixed_with_quick_ones(tmp_path, capsys, never):
 
 
 def test_a_figure_that_was_not_measured_is_missing_by_name():
-    figures = Figures({"machine": "M", "quick": True, "runs": {"good": {"report": {"rows": [{"name": "a", "ns": None}]}}, "bad": {"error": "it broke"}}})
+    figures = Figures(
+        {
+            "machine": "M",
+            "quick": True,
+            "runs": {"good": {"report": {"rows": [{"name": "a", "ns": None}]}}, "bad": {"error": "it broke"}},
+        }
+    )
     with pytest.raises(Missing, match="no row like 'b'"):
         figures.row(Run("good"), "b")
     with pytest.raises(Missing, match="no ns for 'a'"):
@@ -155,7 +165,9 @@ def test_a_figure_that_was_not_measured_is_missing_by_name():
 def test_a_grid_shows_one_figure_by_both_parts_of_the_names():
     rows = [{"name": "8 B, ring", "ns": 1.0}, {"name": "8 B, push", "ns": 2.0}, {"name": "64 B, ring", "ns": 3.0}]
     figures = Figures({"machine": "M", "quick": False, "runs": {"good": {"report": {"rows": rows}}}})
-    assert figures.grid(Run("good"), "T", r"(\d+ B), (.*)", "ns", "size") == Table("T", ("size", "ring", "push"), [["8 B", 1.0, 2.0], ["64 B", 3.0, None]])
+    assert figures.grid(Run("good"), "T", r"(\d+ B), (.*)", "ns", "size") == Table(
+        "T", ("size", "ring", "push"), [["8 B", 1.0, 2.0], ["64 B", 3.0, None]]
+    )
 
 
 def test_an_interval_stands_behind_its_figure():
@@ -184,7 +196,12 @@ def test_every_experiment_can_read_what_its_runs_write(made, stored):
 def test_the_page_holds_what_was_published_what_was_measured_and_what_failed(tmp_path, never):
     pytest.importorskip("matplotlib")
     document = json.loads(STORED.read_text())
-    document["runs"]["colour"] = {"command": "./bench colour --quick", "date": "2026-11-22", "seconds": 1.0, "error": "it ended with 1: <broken>"}
+    document["runs"]["colour"] = {
+        "command": "./bench colour --quick",
+        "date": "2026-11-22",
+        "seconds": 1.0,
+        "error": "it ended with 1: <broken>",
+    }
     source, page = tmp_path / "figures.json", tmp_path / "page.html"
     source.write_text(json.dumps(document))
     assert main("all", "--from", source, "--report", page, "--machine", "A & B") == 1  # a run failed
@@ -192,7 +209,9 @@ def test_the_page_holds_what_was_published_what_was_measured_and_what_failed(tmp
     assert text.count("<section") == len(EXPERIMENTS) and text.count("<svg") >= len(EXPERIMENTS)
     assert "385 ns" in text and "A &amp; B" in text and NOT_STATED in text
     assert "it ended with 1: &lt;broken&gt;" in text
-    assert all(word not in text for word in (" src=", "<script", "@import", "url(http", "<link"))  # one file, with everything in it
+    assert all(
+        word not in text for word in (" src=", "<script", "@import", "url(http", "<link")
+    )  # one file, with everything in it
     lone = Figures(document).row(Run("null-task"), "round trip: 0 arguments")["over_F1"]
     assert f"{lone:.3g} times the" in text
 
@@ -225,17 +244,52 @@ def test_another_machine_stands_beside_ours(tmp_path, never):
     assert "| 0 arguments |" in text and "TPC, figure 1" in text
 
 
+def gallery_bench(*words):
+    command = [sys.executable, ROOT / "benchmarks" / "gallery.py", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+def test_the_gallery_is_measured_in_all_its_ways_and_says_where_the_time_went(tmp_path):
+    file = tmp_path / "fft6.json"
+    done = gallery_bench("fft6", "--set", "rows=256", "--set", "repetitions=4", "--json", file)
+    assert done.returncode == 0, done.stderr
+    rows = {row["name"]: row for row in json.loads(file.read_text())["rows"]}
+    for workers in (1, 2):
+        for way in ("serial", "serial rows", "hand", "tagged transposes", "tagged rows", "tagged"):
+            assert (
+                rows[f"{workers} workers, {way}"]["tasks"] == 3 * 1 + 2 * 1
+            )  # 16 x 16 numbers are one tile and one strip
+        assert rows[f"{workers} workers, serial rows"]["speed_up"] == 1  # parts are compared with the same part
+    shares = {part: value for part, value in rows["2 workers, targets"].items() if part.endswith("_percent")}
+    assert set(shares) == {"compute_percent", "transfer_and_library_percent", "idle_percent"} and sum(
+        shares.values()
+    ) == pytest.approx(100, abs=1)
+
+
+@pytest.mark.parametrize(("words", "said"), [(["fft7"], "fft6"), (["fft6", "--set", "rows"], "rows=512"), ([], "fft6")])
+def test_the_gallery_refuses_what_it_cannot_measure(words, said):
+    done = gallery_bench(*words)
+    assert done.returncode == 2 and said in done.stderr
+
+
 def store(source):
     """Writes paper_figures.json anew from what `./bench paper all --quick --json FILE` kept: figures only, to four digits, a row a line."""
     document = json.loads(Path(source).read_text())
     runs = []
     for name, run in document["runs"].items():
         report = run["report"]
-        rows = [json.dumps({key: float(f"{value:.4g}") if isinstance(value, float) else value for key, value in row.items()}) for row in report["rows"]]
+        rows = [
+            json.dumps(
+                {key: float(f"{value:.4g}") if isinstance(value, float) else value for key, value in row.items()}
+            )
+            for row in report["rows"]
+        ]
         head = {"command": run["command"], "date": run["date"], "seconds": run["seconds"]}
         noise = f'{json.dumps(head)[:-1]}, "report": {{"machine": {json.dumps(report["machine"])}, "noise": {json.dumps(report["noise"])}, "rows": [\n'
         runs.append(f"{json.dumps(name)}: {noise}" + ",\n".join(rows) + "\n]}}")
-    STORED.write_text(f'{{"machine": {json.dumps(document["machine"])}, "quick": true, "runs": {{\n' + ",\n".join(runs) + "\n}}\n")
+    STORED.write_text(
+        f'{{"machine": {json.dumps(document["machine"])}, "quick": true, "runs": {{\n' + ",\n".join(runs) + "\n}}\n"
+    )
 
 
 if __name__ == "__main__":
