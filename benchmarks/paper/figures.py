@@ -104,7 +104,7 @@ def shown(value: Cell) -> str:
         return "–"
     if isinstance(value, str):
         return value
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
 def numbers(

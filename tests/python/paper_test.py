@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 import paper.running  # noqa: E402
 from paper import EXPERIMENTS  # noqa: E402
 from paper.experiment import NOT_STATED, Experiment, Published, Run, Table  # noqa: E402
-from paper.figures import Figures, Missing, with_interval  # noqa: E402
+from paper.figures import Figures, Missing, shown, with_interval  # noqa: E402
 from paper.running import Results, run_all  # noqa: E402
 
 STORED = ROOT / "tests" / "python" / "paper_figures.json"
@@ -173,6 +173,7 @@ def test_a_grid_shows_one_figure_by_both_parts_of_the_names():
 def test_an_interval_stands_behind_its_figure():
     assert with_interval(1.456, 1.39, 1512.4) == "1.46 (1.39 to 1,512)"
     assert with_interval(2.0, None, None) == "2" and with_interval(None, 1, 2) is None
+    assert [shown(value) for value in (999.4, 999.7, 0.01234, None, "words")] == ["999", "1,000", "0.0123", "–", "words"]
 
 
 @pytest.fixture(scope="module")
