@@ -100,7 +100,7 @@ def begun(chosen: argparse.Namespace) -> Results:
 
 def main(given: Sequence[str] | None = None) -> int:
     chosen = arguments(given)
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 150)  # tables in a file are not squeezed
     if chosen.name is None:
         print_list(EXPERIMENTS, console)
         return 0

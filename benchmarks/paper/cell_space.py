@@ -119,7 +119,7 @@ NOTIFICATION = Experiment(
     title="Cell-Space: kinds of notification",
     question="How should an initiator learn that jobs have ended: by polling, through a mailbox, or by an interrupt?",
     published=(
-        Published("speed-up of jobs at 1 cycle a byte on sixteen targets", "stops at 5", "Cell-RTL, figure 4"),
+        Published("speed-up of jobs at 1 cycle a byte on sixteen targets", "stops at 5", "Cell-RTL"),
         Published(
             "16,384 jobs of 32,400 B in and out by interrupt, mailbox and polling",
             "not stated here",
@@ -242,8 +242,8 @@ CHAINS = Experiment(
     question="What does the runtime add to jobs of 32,400 bytes in and out, in chains of 4 and 16, and with 20 % and "
     "50 % of their data resident?",
     published=(
-        Published("overhead at 10 cycles a byte without chains", "up to 40 %", "Cell-RTL, figure 6"),
-        Published("overhead at 10 cycles a byte with chains", "under 6 %", "Cell-RTL, figure 6"),
+        Published("overhead at 10 cycles a byte without chains", "up to 40 %", "Cell-RTL; its figure 6 is of chains"),
+        Published("overhead at 10 cycles a byte with chains", "under 6 %", "Cell-RTL; its figure 6 is of chains"),
     ),
     runs=(JOBS,),
     tables=chain_tables,

@@ -72,10 +72,9 @@ NULL = Experiment(
     tables=null_task_tables,
     pictures=null_task_pictures,
     shows=null_task_shows,
-    cause="The floor is one line bounced, which a call cannot reach: the bare channel with a record in it takes 1.10 "
-    "to 1.14 of it, and some twenty "
-    "nanoseconds are instructions, from the completion that is seen to the next call's store and from the record that "
-    "is seen to its completion.",
+    cause="The floor is one line bounced. A record has to be written and read besides, and a call makes its instructions between the "
+    "completion that is seen and the next store, and between the record that is seen and its completion "
+    "(docs/performance/2-vcpu-epyc.md has the parts).",
 )
 
 SIZE = r"(\d+ (?:B|KiB))"

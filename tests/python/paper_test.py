@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -72,7 +73,7 @@ def test_every_experiment_asks_something_cites_its_papers_and_runs_benchmarks_th
         for run in each.runs:
             source = ROOT / "benchmarks" / run.benchmark.replace("-", "_")
             assert source.with_suffix(".cpp").exists() or source.with_suffix(".py").exists(), run.benchmark
-    assert {claim.source.split(",")[0] for each in EXPERIMENTS for claim in each.published} == set(SOURCES)
+    assert {re.split("[,;]", claim.source)[0] for each in EXPERIMENTS for claim in each.published} == set(SOURCES)
 
 
 def test_without_a_name_the_experiments_are_listed(capsys, never):
