@@ -45,7 +45,10 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
         outlet.pool = new Pool(*this, options.pool, run.block_memory());
         port->outlet = &outlet;
     }
-    for (Spread* const spread : filter_->spreads) spread->station_ = this;
+    for (Spread* const spread : filter_->spreads) {
+        spread->station_ = this;
+        if (run.isolated() != nullptr) spread->keep_at_once(&kept);  // worker processes do not have the filter, so its tasks run inside its call
+    }
     tasks_done.kind = MailKind::tasks;
     source_ = inlets.empty();
 }

@@ -2,10 +2,29 @@
 #include <chrono>
 #include <string>
 
+#include "penstock/spread.hpp"
 #include "tests/stream/processes_support.hpp"
 
 using namespace penstock;
 using namespace processes;
+
+namespace {
+
+/// Each buffer, after as many tasks as it says have added one to it.
+struct Count {
+    Input<Value> in{"in"};
+    Output<Value> out{"out"};
+    Spread tasks;
+    void operator()() {
+        const auto& from = tasks.keep(in.read());
+        auto sum = out.make(1);
+        sum.edit()[0] = 0;
+        tasks.for_each(from[0], [&from, to = sum.edit()](std::size_t i) { to[0] += i < from[0] ? 1 : 0; }, 1);
+        out.write(std::move(sum));
+    }
+};
+
+}  // namespace
 
 TEST(FiltersInProcesses, a_filter_may_stay_in_the_program_or_insist_on_a_worker) {
     const auto problem_of = [](const MachineOptions& options, FilterOptions of_sum) {
@@ -49,4 +68,17 @@ TEST(FiltersInProcesses, what_stays_in_the_program_works_among_workers) {
     run.finish();
     EXPECT_EQ(sum.sum, Value{6} * 499 * 500 / 2);
     EXPECT_EQ(sum.count, 500u);
+}
+
+TEST(FiltersInProcesses, a_filter_that_stays_in_the_program_runs_the_tasks_of_a_firing_itself) {
+    SKIP_WITHOUT_PROCESSES();
+    Machine machine(workers(1));
+    Graph graph;
+    auto& numbers = graph.add<Numbers>("numbers", {}, Value{20});
+    auto& count = graph.add<Count>("count", {.isolation = Isolation::none});
+    auto& sum = graph.add<Sum>("sum");
+    graph.connect(numbers.out, count.in);
+    graph.connect(count.out, sum.in);
+    graph.start(machine).finish();
+    EXPECT_EQ(sum.sum, 190u);
 }
