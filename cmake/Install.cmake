@@ -7,7 +7,7 @@ install(TARGETS penstock EXPORT penstock-targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY include/penstock DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
-        FILES_MATCHING PATTERN "*.hpp")
+        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(EXPORT penstock-targets NAMESPACE penstock:: DESTINATION ${package_folder} COMPONENT development)
 
 # Whoever links a static penstock links hwloc too, and pugixml, so the package has to find them; a shared one carries the reference.

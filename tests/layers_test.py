@@ -38,15 +38,15 @@ LAYERS = {
         buffer carried described_filter edit filter graph mail port run spread stream_error stream_options stream_statistics
     """,
     "language": """
-        application application_builder application_profile application_program application_source components parameter_value
-        transformation
+        application application_builder application_profile application_program application_source component_library.h components
+        parameter_value transformation
     """,
 }
 EVERYTHING = "penstock.hpp"  # includes all of them, so nothing inside the library includes it
 
 RANK = {layer: rank for rank, layer in enumerate(LAYERS)}
-LAYER_OF_HEADER = {f"{name}.hpp": layer for layer, names in LAYERS.items() for name in names.split()}
-PUBLIC = sorted((ROOT / "include" / "penstock").glob("*.hpp"))
+LAYER_OF_HEADER = {name if name.endswith(".h") else f"{name}.hpp": layer for layer, names in LAYERS.items() for name in names.split()}
+PUBLIC = sorted((ROOT / "include" / "penstock").glob("*.h*"))
 PRIVATE = sorted(path for layer in LAYERS for path in (ROOT / "src" / layer).glob("*.[ch]pp"))
 
 

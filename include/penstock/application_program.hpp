@@ -27,12 +27,13 @@ struct ApplicationProgram {
     std::string name;
     std::string documentation{};
     std::vector<ProgramParameter> parameters{};
+    std::vector<std::string> libraries{};  ///< paths of shared libraries whose classes it uses; --library names others in their place
     std::function<Application(const ParameterValues&)> build;
 };
 
-/// Takes --set, --targets, --isolation, --name, --graph, --trace and --help, runs the application, and returns what main() should: 0; 2 for what is
-/// wrong with the options or the application, which is told; 130 when an interruption made the sources end. A second interruption ends it at once.
-/// On main's first line: worker processes, where they are asked for, are forked before the program has threads.
+/// Takes --set, --library, --targets, --isolation, --name, --graph, --trace and --help, runs the application, and returns what main() should: 0; 2 for
+/// what is wrong with the options or the application, which is told; 130 when an interruption made the sources end. A second interruption ends it at
+/// once. On main's first line: worker processes, where they are asked for, are forked before the program has threads.
 int run_program(int count, const char* const* arguments, const ApplicationProgram& program);
 
 }  // namespace penstock

@@ -66,11 +66,13 @@ from penstock._core import (
 from penstock.applications import Application, ApplicationRun
 from penstock.body import compiled
 from penstock.builder import AUTOMATIC
+from penstock.component_classes import load_components, register_component
 from penstock.errors import (
     ArgumentError,
     BodyError,
     BufferOverrun,
     CannotCarryOver,
+    ComponentWarning,
     ElementError,
     Error,
     FilterFailed,
@@ -80,6 +82,7 @@ from penstock.errors import (
     InvalidGrant,
     InvalidMessage,
     JoinRefused,
+    LibraryRefused,
     MachineGone,
     MembersMissing,
     MessageTooLong,
@@ -122,16 +125,16 @@ from penstock.team import spmd
 __version__ = "0.1.0"
 
 __all__ = [
-    "AUTOMATIC", "Application", "ApplicationRun", "ArgumentError", "Barrier", "Body", "BodyError", "Buffer", "BufferOverrun", "CannotCarryOver", "Chain",
-    "Condition", "Counter", "Dependences", "Edit", "ElementError", "Error", "Event", "Filter", "FilterFailed", "Flag",
-    "GrantMissing", "Graph", "GraphError", "Handle", "HostMissing", "In", "InOut", "InvalidGrant", "InvalidMessage",
-    "JoinRefused", "Machine", "MachineGone", "MembersMissing", "Membership", "MessageTooLong", "Messenger", "MessengerClosed",
-    "Multicast", "Mutex", "NestingTooDeep", "NoSuchRank", "Node", "Out", "OutOfBounds", "Port", "PredecessorFailed",
-    "QueueFull", "Rank", "RankDied", "RankEnded", "RankFailed", "RankLeft", "RankLost", "Reader", "Recording", "Region",
-    "Remote", "RemoteCounter", "RemoteException", "RemoteFlag", "Request", "Resident", "Run", "RunEnded", "Setting",
-    "SettingError", "SharedMutex", "Snapshot", "StateLost", "Status", "StreamFull", "StreamStalled", "SystemError", "Tagged",
-    "Tags", "Target", "TaskCancelled", "TaskFailed", "TeamHost", "TeamNameTaken", "TimeLimitExceeded", "Truncated",
-    "UnreadableRemote", "UsageError", "WorkerDied", "WorkersLost", "WouldDeadlock", "Writer", "WrongHost", "any_source",
-    "compiled", "distance", "filter", "gallery", "join", "launch", "run_app", "spmd", "tags", "topology", "wait_all",
-    "wait_any",
+    "AUTOMATIC", "Application", "ApplicationRun", "ArgumentError", "Barrier", "Body", "BodyError", "Buffer", "BufferOverrun",
+    "CannotCarryOver", "Chain", "ComponentWarning", "Condition", "Counter", "Dependences", "Edit", "ElementError", "Error",
+    "Event", "Filter", "FilterFailed", "Flag", "GrantMissing", "Graph", "GraphError", "Handle", "HostMissing", "In", "InOut",
+    "InvalidGrant", "InvalidMessage", "JoinRefused", "LibraryRefused", "Machine", "MachineGone", "MembersMissing", "Membership",
+    "MessageTooLong", "Messenger", "MessengerClosed", "Multicast", "Mutex", "NestingTooDeep", "NoSuchRank", "Node", "Out",
+    "OutOfBounds", "Port", "PredecessorFailed", "QueueFull", "Rank", "RankDied", "RankEnded", "RankFailed", "RankLeft",
+    "RankLost", "Reader", "Recording", "Region", "Remote", "RemoteCounter", "RemoteException", "RemoteFlag", "Request",
+    "Resident", "Run", "RunEnded", "Setting", "SettingError", "SharedMutex", "Snapshot", "StateLost", "Status", "StreamFull",
+    "StreamStalled", "SystemError", "Tagged", "Tags", "Target", "TaskCancelled", "TaskFailed", "TeamHost", "TeamNameTaken",
+    "TimeLimitExceeded", "Truncated", "UnreadableRemote", "UsageError", "WorkerDied", "WorkersLost", "WouldDeadlock", "Writer",
+    "WrongHost", "any_source", "compiled", "distance", "filter", "gallery", "join", "launch", "load_components",
+    "register_component", "run_app", "spmd", "tags", "topology", "wait_all", "wait_any",
 ]  # fmt: skip

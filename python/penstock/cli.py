@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ from penstock import __version__, _core, transforming, watching, written
 from penstock.errors import Error, UsageError
 from penstock.interruptions import INTERRUPTED
 from penstock.running import refuse_unwritable
-from penstock.terminal import console, duration, print_checks, print_timings, progress_bar, size
+from penstock.terminal import console, duration, print_checks, print_timings, progress_bar, show_warning, size
 
 app = typer.Typer(
     help="Fine-grained tasks, pushed to the core that will run them.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
@@ -98,6 +99,7 @@ def run(
     ] = None,
     allow: written.Allow = None,
     isolation: written.IsolationOption = None,
+    library: written.Library = None,
 ) -> None:
     """Runs one application in all its ways (one thread, threads by hand, tagged calls, filters; or ranks), and checks it. Exits with 1 when a check
     fails. Of a file: runs it once (docs/language.md), with figures on a terminal and keys that send its events; Ctrl-C ends its sources, and a second
@@ -105,11 +107,13 @@ def run(
     if run_name is not None:
         os.environ["PENSTOCK_NAME"] = run_name
     if written.is_file(name):
-        if written.run_file(name, setting, allow, targets, written.where_of(isolation), graph, trace, report):
+        if written.run_file(name, setting, allow, library, targets, written.where_of(isolation), graph, trace, report):
             raise typer.Exit(INTERRUPTED)
         return
     if isolation is not None:
         raise typer.BadParameter("the gallery's own ways run on threads; --isolation is for files", param_hint="--isolation")
+    if library is not None:
+        raise typer.BadParameter("the gallery's own ways have all that they need; --library is for files", param_hint="--library")
     from penstock.pictures import inputs_of
     from penstock.recording import record_app
 
@@ -194,6 +198,7 @@ def demo(
 
 def main() -> None:
     """Entry point of the command `penstock`. Errors of Penstock are told in one line, with exit status 2."""
+    warnings.showwarning = show_warning
     try:
         app()
     except (Error, OSError) as error:

@@ -38,6 +38,22 @@ class SettingError(UsageError):
     setting: str = ""
 
 
+class LibraryRefused(UsageError):
+    """A shared library gives no component classes to applications.
+
+    path: of the library
+    reason: 'no_file', 'no_library' (the system cannot load it), 'no_entry' (it has no penstock_component_library()), 'other_version' (of the
+        interface), 'bad_description' (of its classes), 'name_taken'
+    """
+
+    path: str = ""
+    reason: str = ""
+
+
+class ComponentWarning(UserWarning):
+    """A component class of an installed package is left out, or hidden by that of another one."""
+
+
 class TaskFailed(Error):
     """A task ended by an exception; `__cause__` is that exception.
 

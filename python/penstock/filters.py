@@ -93,6 +93,10 @@ class Filter:
     def outputs(self) -> list[str]:
         return [name for name, *_ in self._declared["outputs"]]
 
+    @property
+    def isolation(self) -> Isolation:
+        return self._declared["isolation"]
+
     def _kind(
         self,
         arguments: tuple[Any, ...] = (),

@@ -16,6 +16,13 @@ from penstock.terminal import console
 Where = Literal["thread", "process"]
 
 
+def prepare(isolation: Where | None) -> None:
+    """Before libraries are loaded and an application is read: these, and packages of its classes, may start threads, which worker processes must
+    come before."""
+    if isolation == "process":
+        _core.launch()
+
+
 def machine_for(application: Application, targets: int | None, isolation: Where | None) -> "_core.Machine":
     """A machine whose targets are what is asked for, or else what the application needs. Raises UsageError where the two do not agree."""
     if isolation == "thread" and application.needs_processes:
@@ -24,7 +31,10 @@ def machine_for(application: Application, targets: int | None, isolation: Where 
         return _core.Machine(targets=targets)
     if targets == 0:
         raise UsageError("worker processes are targets, and --targets 0 asks for none")
-    _core.launch()
+    try:
+        _core.launch()
+    except UsageError as late:
+        raise UsageError(f"{application.name} needs worker processes, and a package that it uses has started threads already: say --isolation process") from late
     return _core.Machine(targets=targets, isolation="process")
 
 

@@ -1,15 +1,30 @@
 """Tables and progress bars for the terminal."""
 
+import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from penstock.errors import ComponentWarning
+
 console = Console()
+
+
+def show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None, line: str | None = None
+) -> None:
+    """Those that whoever runs a command can do something about, in one line; others as Python does."""
+    if issubclass(category, ComponentWarning):
+        Console(file=file or sys.stderr).print(f"[bold yellow]warning:[/] {escape(str(message))}", highlight=False, soft_wrap=True)
+    else:
+        print(warnings.formatwarning(message, category, filename, lineno, line), end="", file=file or sys.stderr)
 
 
 @contextmanager

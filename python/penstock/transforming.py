@@ -8,9 +8,9 @@ from rich.table import Table
 
 from penstock import _core
 from penstock.interruptions import INTERRUPTED
-from penstock.running import machine_for, refuse_unwritable, run_to_end
+from penstock.running import machine_for, prepare, refuse_unwritable, run_to_end
 from penstock.terminal import console
-from penstock.written import Allow, IsolationOption, Set, application_of, settings_of, where_of
+from penstock.written import Allow, IsolationOption, Library, Set, application_of, load_libraries, settings_of, where_of
 
 File = Annotated[Path, typer.Argument(help="An application.")]
 
@@ -32,6 +32,7 @@ def transform_file(
     listed: Annotated[bool, typer.Option("--list", help="List the passes, in the order in which they are of use.")] = False,
     setting: Set = None,
     allow: Allow = None,
+    library: Library = None,
 ) -> None:
     """Rewrites an application by passes. What it computes stays the same, and the same input gives the same bytes."""
     if listed:
@@ -44,6 +45,7 @@ def transform_file(
         return
     if file is None:
         raise typer.BadParameter("which application is to be transformed?", param_hint="FILE")
+    load_libraries(library)
     seen = "" if profile is None else profile.read_text(encoding="utf-8")
     text = _core.transform_application(str(file), passes or [], settings_of(setting), _folders(allow), seen)
     if output is None:
@@ -60,8 +62,11 @@ def profile_file(
     isolation: IsolationOption = None,
     setting: Set = None,
     allow: Allow = None,
+    library: Library = None,
 ) -> None:
     """Runs an application and writes what each component did: firings, service time, queue lengths, waits; and the rates of its streams."""
+    prepare(where_of(isolation))
+    load_libraries(library)
     application = application_of(file, setting, allow)
     refuse_unwritable(output)
     with machine_for(application, targets, where_of(isolation)) as machine:
@@ -82,8 +87,10 @@ def compile_file(
     ] = None,
     setting: Set = None,
     allow: Allow = None,
+    library: Library = None,
 ) -> None:
     """Writes an application as a C++ program, to be built against an installed penstock. It takes the options of `penstock run`."""
+    load_libraries(library)
     known = []
     for item in types or []:
         name, equals, where = item.partition("=")

@@ -18,6 +18,7 @@ from penstock.errors import Error, UsageError
 from penstock.keys import keys
 from penstock.looks import SORTS, Look, amount, look, tables
 from penstock.terminal import console, duration
+from penstock.written import Library, load_libraries
 
 HELP = "q quits, s sorts by something else"
 
@@ -100,8 +101,10 @@ def watch(name: str, every: float, sort: str) -> None:
 def draw(
     what: Annotated[str, typer.Argument(help="The name of a running graph, a file that `penstock run --graph` or Run::save wrote, or an application.xml.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A file: .svg (the default), .png, .pdf or .dot.")] = None,
+    library: Library = None,
 ) -> None:
     """Draws a graph with its figures, by graphviz; or an application: groups, options (dashed when off), copies and placement."""
+    load_libraries(library)
     path = Path(what)
     if path.suffix == ".xml":
         seen = transforming.drawing(path)

@@ -6,18 +6,19 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from penstock import _core
 from penstock.applications import Application
+from penstock.component_classes import load_components
 from penstock.errors import UsageError
-from penstock.running import Where, machine_for, refuse_unwritable, run_to_end
+from penstock.running import Where, machine_for, prepare, refuse_unwritable, run_to_end
 from penstock.terminal import console
 
 Set = Annotated[list[str] | None, typer.Option("--set", help="A parameter's value, name=value; may be repeated.")]
 Allow = Annotated[list[Path] | None, typer.Option("--allow", help="Another folder from which files may be included; may be repeated.")]
-
-
+Library = Annotated[list[Path] | None, typer.Option("--library", help="A shared library with component classes; may be repeated.")]
 IsolationOption = Annotated[
     str | None,
     typer.Option("--isolation", help="Where filters live: 'thread', or 'process', in worker processes; by default in threads, unless a component asks for a process."),
@@ -42,13 +43,20 @@ def settings_of(given: list[str] | None) -> list[tuple[str, str]]:
     return pairs
 
 
+def load_libraries(given: list[Path] | None) -> None:
+    """Before an application is read. Raises LibraryRefused."""
+    for path in given or []:
+        load_components(path)
+
+
 def is_file(name: str) -> bool:
     """Does the argument of `penstock run` mean a file, and no application of the gallery?"""
     return name.endswith(".xml") or os.sep in name
 
 
-def check(file: Annotated[Path, typer.Argument(help="An application.")], setting: Set = None, allow: Allow = None) -> None:
+def check(file: Annotated[Path, typer.Argument(help="An application.")], setting: Set = None, allow: Allow = None, library: Library = None) -> None:
     """Tells everything that is wrong with an application, with lines and columns. Exits with 1 when there are errors; warnings do not count."""
+    load_libraries(library)
     findings = _core.check_application(str(file), settings_of(setting), [str(folder) for folder in allow or []])
     for finding in findings:
         console.print(finding["text"], highlight=False, markup=False, soft_wrap=True)
@@ -58,21 +66,24 @@ def check(file: Annotated[Path, typer.Argument(help="An application.")], setting
     console.print(f"{file}: no errors" + (f", {len(findings)} warnings" if findings else ""), highlight=False, soft_wrap=True)
 
 
-def components(name: Annotated[str | None, typer.Argument(help="A class; without one, all are listed.")] = None) -> None:
-    """What applications can be made of: component classes with their ports and settings."""
+def components(name: Annotated[str | None, typer.Argument(help="A class; without one, all are listed.")] = None, library: Library = None) -> None:
+    """What applications can be made of: component classes with their ports and settings, and where they come from."""
+    load_libraries(library)
     known = {each["name"]: each for each in _core.components()}
     if name is None:
         table = Table(title="penstock components NAME", title_justify="left")
         table.add_column("class", style="bold")
         table.add_column("what it does")
+        table.add_column("from", overflow="fold")
         for each in known.values():
-            table.add_row(each["name"], each["documentation"])
+            table.add_row(each["name"], escape(each["documentation"]), escape(each["origin"]))
         console.print(table)
         return
     if name not in known:
         raise UsageError(f"there is no component class '{name}'; there are {', '.join(known)}")
     one = known[name]
-    console.print(f"[bold]{name}[/]  {one['documentation']}" + ("  May have several copies." if one["may_be_copied"] else ""), highlight=False)
+    facts = [one["documentation"], *(["May have several copies."] if one["may_be_copied"] else []), f"({one['origin']})"]
+    console.print(f"[bold]{name}[/]  {escape('  '.join(facts))}", highlight=False, soft_wrap=True)
     table = Table()
     for column in ("", "name", "type or value", "unit", "range"):
         table.add_column(column)
@@ -97,6 +108,7 @@ def run_file(
     file: str,
     setting: list[str] | None,
     allow: list[Path] | None,
+    library: list[Path] | None,
     targets: int | None,
     isolation: Where | None,
     graph: Path | None,
@@ -104,6 +116,8 @@ def run_file(
     report: Path | None,
 ) -> bool:
     """`penstock run` of a file; True when it was interrupted. What is to be written is refused before the run where it cannot be."""
+    prepare(isolation)
+    load_libraries(library)
     application = application_of(file, setting, allow)
     refuse_unwritable(graph, trace, report)
     with machine_for(application, targets, isolation) as machine:

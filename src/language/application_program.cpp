@@ -28,6 +28,7 @@ struct Wishes {
     std::vector<std::pair<std::string, std::string>> settings{};
     std::optional<int> targets{};
     std::optional<Isolation> isolation{};
+    std::vector<std::string> libraries{};
     std::string name{}, graph{}, trace{};
     bool help = false;
 };
@@ -63,7 +64,8 @@ Wishes wishes_of(int count, const char* const* arguments) {
             const auto found = std::find(std::begin(language::isolation_words), std::end(language::isolation_words), value);
             if (found == std::end(language::isolation_words)) throw UsageError("--isolation takes thread or process, not '" + value + "'");
             wishes.isolation = static_cast<Isolation>(found - std::begin(language::isolation_words));
-        } else if (option == "--name") wishes.name = value;
+        } else if (option == "--library") wishes.libraries.push_back(value);
+        else if (option == "--name") wishes.name = value;
         else if (option == "--graph") wishes.graph = value;
         else if (option == "--trace") wishes.trace = value;
         else throw UsageError("there is no option '" + std::string(option) + "'; --help tells which there are");
@@ -73,12 +75,16 @@ Wishes wishes_of(int count, const char* const* arguments) {
 
 void tell_help(const ApplicationProgram& program) {
     std::printf("%s%s%s\n\n  --set NAME=VALUE   gives a parameter a value; may be repeated\n"
+                "  --library FILE     a shared library with component classes%s; may be repeated\n"
                 "  --targets N        targets besides this thread; by default one for each processor but one\n"
                 "  --isolation WHERE  where filters live: thread, or process, in worker processes\n"
                 "  --name NAME        lets penstock top, draw and send find it while it runs\n"
                 "  --graph FILE       writes the graph with its figures, for penstock draw\n"
                 "  --trace FILE       writes the timeline, for ui.perfetto.dev\n",
-                program.name.c_str(), program.documentation.empty() ? "" : ": ", program.documentation.c_str());
+                program.name.c_str(), program.documentation.empty() ? "" : ": ", program.documentation.c_str(),
+                program.libraries.empty() ? "" : ", in the place of those that this program was written with");
+    if (!program.libraries.empty()) std::printf("\nlibraries:\n");
+    for (const auto& each : program.libraries) std::printf("  %s\n", each.c_str());
     if (!program.parameters.empty()) std::printf("\nparameters:\n");
     for (const auto& each : program.parameters)
         std::printf("  %s (%s%s%s)%s%s%s\n", each.name.c_str(), each.type.c_str(), each.otherwise.empty() ? "" : ", by itself ", each.otherwise.c_str(),
@@ -104,7 +110,18 @@ MachineOptions options_for(const Application& application, const Wishes& wishes)
     return options;
 }
 
+void load_libraries(const ApplicationProgram& program, const Wishes& wishes) {
+    for (const auto& path : wishes.libraries) Components::known().load(path);
+    if (!wishes.libraries.empty()) return;
+    try {
+        for (const auto& path : program.libraries) Components::known().load(path);
+    } catch (const LibraryRefused& refused) {
+        throw UsageError(refused.what() + std::string("; --library FILE names another one in its place"));
+    }
+}
+
 int run(const ApplicationProgram& program, const Wishes& wishes) {
+    load_libraries(program, wishes);
     const auto application = program.build(language::values_of(program, wishes.settings));
     Machine machine(options_for(application, wishes));
     if (!wishes.trace.empty()) machine.start_timeline();

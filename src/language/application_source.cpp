@@ -189,10 +189,19 @@ class Source {
         if (type != types_.end()) used_types_.insert(of);
         out += indent + "app.add" + (type != types_.end() ? "<" + type->name + ">(" + cpp_text(name) : "(" + cpp_text(name) + ", " + cpp_text(of)) + options_of(element) + ");\n";
         const auto* const described = work_.plan().known.find(of);
+        if (type == types_.end()) note_use(*described, name);
         for (const auto& child : element.children)
             if (child.name == "set")
                 out += indent + "app.set(" + cpp_text(name) + ", " + cpp_text(value(child, "name")) + ", " +
                        calculated(child, "value", like(*described, value(child, "name"))) + ");\n";
+    }
+    /// The program finds the class by its name: at home, or in a library.
+    void note_use(const ComponentClass& of, const std::string& component) {
+        if (of.origin.kind == ComponentOrigin::Kind::library) libraries_.insert(of.origin.name);
+        if (of.origin.kind == ComponentOrigin::Kind::python)
+            throw UsageError("component " + in_quotes(component) + " is of class " + in_quotes(of.name) + ", which is written in Python" +
+                             (of.origin.name.empty() ? "" : " (package " + of.origin.name + ")") + ", and a program in C++ has no Python: give a C++ type for it (--type " +
+                             of.name + "=HEADER:TYPE), or run the file itself");
     }
     void option(const Element& element, const std::string& indent, std::string& out) {
         std::string while_on, while_off;
@@ -214,10 +223,11 @@ class Source {
                 out += ".set(" + cpp_text(component) + ", " + cpp_text(setting) + ", " + calculated(element, "value", like(class_of(component), setting)) + ")";
             } else {
                 const auto of = value(element, "class");
+                const auto& described = *work_.plan().known.find(of);
+                note_use(described, component);
                 std::vector<std::string> settings;
                 for (const auto& child : element.children)
-                    settings.push_back("{" + cpp_text(value(child, "name")) + ", " +
-                                       calculated(child, "value", like(*work_.plan().known.find(of), value(child, "name"))) + "}");
+                    settings.push_back("{" + cpp_text(value(child, "name")) + ", " + calculated(child, "value", like(described, value(child, "name"))) + "}");
                 out += ".replace(" + cpp_text(component) + ", " + cpp_text(of) + listed(settings) + ")";
             }
         }
@@ -238,6 +248,9 @@ class Source {
             parameters += "}";
         }
         if (!parameters.empty()) out += ",\n                        .parameters = {" + parameters + "}";
+        std::string libraries;
+        for (const auto& path : libraries_) libraries += (libraries.empty() ? "" : ", ") + cpp_text(path);
+        if (!libraries.empty()) out += ",\n                        .libraries = {" + libraries + "}";
         return out + ",\n                        .build = " + function_ + "});\n}\n";
     }
 
@@ -246,7 +259,7 @@ class Source {
     const std::string file_;
     const std::vector<std::string> fixed_;
     const std::string name_, function_;
-    std::set<std::string> used_, used_types_;
+    std::set<std::string> used_, used_types_, libraries_;
 };
 
 }  // namespace

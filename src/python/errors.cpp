@@ -10,6 +10,7 @@
 #include "body.hpp"
 #include "filter_spec.hpp"
 #include "penstock/buffer.hpp"
+#include "penstock/components.hpp"
 #include "penstock/error.hpp"
 #include "penstock/isolation.hpp"
 #include "penstock/join.hpp"
@@ -106,6 +107,18 @@ const char* reason_of(JoinRefused::Reason reason) {
         case JoinRefused::Reason::nonsense: break;
     }
     return "nonsense";
+}
+
+const char* reason_of(LibraryRefused::Reason reason) {
+    switch (reason) {
+        case LibraryRefused::Reason::no_file: return "no_file";
+        case LibraryRefused::Reason::no_library: return "no_library";
+        case LibraryRefused::Reason::no_entry: return "no_entry";
+        case LibraryRefused::Reason::other_version: return "other_version";
+        case LibraryRefused::Reason::name_taken: return "name_taken";
+        case LibraryRefused::Reason::bad_description: break;
+    }
+    return "bad_description";
 }
 
 /// RankDied, RankLeft or MessengerClosed.
@@ -259,6 +272,11 @@ void translate(const std::exception_ptr& exception, void*) {
         raise(make("MachineGone", error));
     } catch (const BodyError& error) {
         raise(make("BodyError", error));
+    } catch (const LibraryRefused& error) {
+        nb::object made = make("LibraryRefused", error);
+        made.attr("path") = error.path();
+        made.attr("reason") = reason_of(error.reason());
+        raise(made);
     } catch (const UsageError& error) {
         raise(make("UsageError", error));
     } catch (const Error& error) {

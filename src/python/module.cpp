@@ -18,6 +18,7 @@ NB_MODULE(_core, module) {
     bind_machine(module);
     bind_topology(module);
     bind_gallery(module);
+    bind_components(module);
     bind_language(module);
     bind_transformations(module);
     bind_kernels(module);

@@ -126,6 +126,7 @@ void bind_dependences(nb::module_& module);
 void bind_chain(nb::module_& module);
 void bind_topology(nb::module_& module);
 void bind_gallery(nb::module_& module);
+void bind_components(nb::module_& module);
 void bind_language(nb::module_& module);
 void bind_transformations(nb::module_& module);
 void bind_kernels(nb::module_& module);

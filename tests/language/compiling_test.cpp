@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,14 @@ using namespace penstock;
 namespace {
 
 const std::string folder = PENSTOCK_SOURCE "/tests/install/compiled/";
+const std::string library = PENSTOCK_TEST_LIBRARIES "filters.so";
+
+/// What the application there uses.
+Components components_with_library() {
+    auto all = Components::builtin();
+    all.load(library);
+    return all;
+}
 
 std::string graph_of(const Application& application) {
     Graph graph;
@@ -116,7 +126,8 @@ TEST(ParameterValues, calculate_as_expressions_do) {
 }
 
 TEST(Compiling, keeps_parameters_that_no_number_of_parts_depends_on) {
-    const auto made = source_of(folder + "application.xml", {.types = {{"scale", "my/scale.hpp:my::Scale"}}});
+    const auto components = components_with_library();
+    const auto made = source_of(folder + "application.xml", {.application = {.components = &components}, .types = {{"scale", "my/scale.hpp:my::Scale"}}});
     EXPECT_EQ(made.fixed, std::vector<std::string>{"stages"});
     for (const auto* part : {"app.set(\"numbers\", \"count\", count_);", "const auto& count_ = parameters.at(\"count\");", "#include \"my/scale.hpp\"",
                              "app.add<my::Scale>(\"stage1\"", "joined(\"of \", count_, \" values: \")", ".name = \"factor\", .type = \"number\", .otherwise = \"1.5\"",
@@ -124,7 +135,7 @@ TEST(Compiling, keeps_parameters_that_no_number_of_parts_depends_on) {
         EXPECT_TRUE(has(made.program, part)) << part << "\n" << made.program;
     EXPECT_FALSE(has(made.program, "\"stages\""));
     EXPECT_TRUE(has(made.build, "find_package(penstock REQUIRED)"));
-    EXPECT_THROW(source_of(folder + "application.xml", {.types = {{"scale", "my::Scale"}}}), UsageError);
+    EXPECT_THROW(source_of(folder + "application.xml", {.application = {.components = &components}, .types = {{"scale", "my::Scale"}}}), UsageError);
     EXPECT_THROW(source_of(folder + "nothing.xml"), SystemError);
 }
 
@@ -147,6 +158,59 @@ TEST(Compiling, keeps_where_components_live) {
     EXPECT_TRUE(has(source.program, "{.time_limit = std::chrono::nanoseconds(250000000), .isolation = Isolation::process}")) << source.program;
     EXPECT_TRUE(has(source.program, R"(app.add("print", "print", {.isolation = Isolation::none});)")) << source.program;
     EXPECT_EQ(source.fixed, std::vector<std::string>{"limit"});
+}
+
+TEST(Compiling, a_program_names_the_libraries_that_it_uses) {
+    const auto components = components_with_library();
+    EXPECT_TRUE(has(source_of(folder + "application.xml", {.application = {.components = &components}}).program,
+                    ".libraries = {\"" + std::filesystem::canonical(library).string() + "\"}"));
+    const auto file = testing::TempDir() + "penstock_without_library.xml";
+    std::ofstream(file) << written::application(R"(<component name="numbers" class="numbers"/><component name="print" class="print"/>
+        <stream from="numbers.out" to="print.in"/>)");
+    EXPECT_FALSE(has(source_of(file, {.application = {.components = &components}}).program, "libraries"));
+    std::remove(file.c_str());
+}
+
+TEST(Compiling, classes_of_python_are_refused_unless_a_type_stands_for_them) {
+    auto components = Components::builtin();
+    components.add_kind("triple", "", std::make_shared<streaming::FilterKindOf<Triple>>(), {ComponentOrigin::Kind::python, "my-filters"});
+    const auto file = testing::TempDir() + "penstock_of_python.xml";
+    std::ofstream(file) << written::application(R"(<component name="numbers" class="numbers"/><component name="three" class="triple"/>
+        <component name="print" class="print"/><stream from="numbers.out" to="three.in"/><stream from="three.out" to="print.in"/>)");
+    try {
+        (void)source_of(file, {.application = {.components = &components}});
+        ADD_FAILURE() << "it was written";
+    } catch (const UsageError& refused) {
+        EXPECT_STREQ(refused.what(), "component 'three' is of class 'triple', which is written in Python (package my-filters), and a program in C++ has no Python: give "
+                                     "a C++ type for it (--type triple=HEADER:TYPE), or run the file itself");
+    }
+    const auto made = source_of(file, {.application = {.components = &components}, .types = {{"triple", "triple.hpp:Triple"}}});
+    EXPECT_TRUE(has(made.program, "app.add<Triple>(\"three\");"));
+    std::remove(file.c_str());
+}
+
+TEST(Compiling, a_program_loads_its_libraries_or_others_in_their_place) {
+    const Components before = Components::known();
+    ApplicationProgram program{.name = "test", .libraries = {"/nowhere/libfilters.so"}, .build = [](const ParameterValues&) {
+                                   ApplicationBuilder app("test");
+                                   app.add("ramp", "example:ramp");
+                                   return app.build();
+                               }};
+    const auto run = [&](std::vector<const char*> arguments) {
+        arguments.insert(arguments.begin(), "test");
+        testing::internal::CaptureStdout();
+        testing::internal::CaptureStderr();
+        const int status = run_program(static_cast<int>(arguments.size()), arguments.data(), program);
+        return std::to_string(status) + testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
+    };
+    EXPECT_EQ(run({}), "2test: the library /nowhere/libfilters.so gives no component classes: there is no such file: give the path of a library, as in "
+                       "./libfilters.so; --library FILE names another one in its place\n");
+    EXPECT_TRUE(has(run({"--help"}), "libraries:\n  /nowhere/libfilters.so\n"));
+    EXPECT_TRUE(run({"--library", "/nowhere/either.so"}).starts_with("2test: the library /nowhere/either.so gives"));
+    EXPECT_EQ(run({"--library", library.c_str(), "--targets", "1"}), "0");
+    program.libraries = {library};
+    EXPECT_EQ(run({"--targets", "1"}), "0");
+    Components::known() = before;  // what other tests of this program know
 }
 
 TEST(Compiling, a_program_tells_what_is_wrong_with_its_options) {

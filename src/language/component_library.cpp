@@ -1,0 +1,87 @@
+#include "language/component_library.hpp"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+namespace penstock {
+
+LibraryRefused::LibraryRefused(std::string path, Reason reason, const std::string& what)
+    : UsageError("the library " + path + " gives no component classes: " + what), path_(std::move(path)), reason_(reason) {}
+
+namespace language {
+namespace {
+
+using Reason = LibraryRefused::Reason;
+
+constexpr const char* give_a_path = "give the path of a library, as in ./libfilters.so";
+
+struct Loaded {
+    std::mutex mutex;
+    std::map<std::string, Library> by_path;
+};
+
+Loaded& loaded() {
+    static auto* const all = new Loaded;  // outlives every filter
+    return *all;
+}
+
+/// Absolute, without links: one name for each file, in whichever folder a worker process is.
+std::string whole_path(const std::string& path) {
+    std::error_code error;
+    const auto whole = std::filesystem::canonical(path, error);
+    if (error)
+        throw LibraryRefused(path, Reason::no_file,
+                             error == std::errc::no_such_file_or_directory ? std::string("there is no such file: ") + give_a_path
+                                                                           : error.message() + ": " + give_a_path);
+    if (!std::filesystem::is_regular_file(whole, error)) throw LibraryRefused(path, Reason::no_file, std::string("this is no file: ") + give_a_path);
+    return whole.string();
+}
+
+/// The loader's own words begin with the path.
+std::string reason_of_loader(const std::string& path) {
+    const char* const said = dlerror();
+    std::string text = said == nullptr ? "no reason is given" : said;
+    if (text.starts_with(path + ": ")) text.erase(0, path.size() + 2);
+    return text;
+}
+
+Library loaded_from(const std::string& path) {
+    // Held open for good once its classes are known; one that is refused goes, so that it can be mended and tried again.
+    std::unique_ptr<void, int (*)(void*)> handle(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL), &dlclose);
+    if (handle == nullptr)
+        throw LibraryRefused(path, Reason::no_library,
+                             "the system cannot load it (" + reason_of_loader(path) + "): give a shared library for this machine (cc -shared -fPIC)");
+    using Entry = decltype(&penstock_component_library);
+    const auto entry = reinterpret_cast<Entry>(dlsym(handle.get(), "penstock_component_library"));
+    if (entry == nullptr)
+        throw LibraryRefused(path, Reason::no_entry,
+                             "it exports no function penstock_component_library: write one as penstock/component_library.h says, with C linkage");
+    const auto* const table = entry();
+    if (table == nullptr)
+        throw LibraryRefused(path, Reason::bad_description, "its penstock_component_library() returned nothing: let it return its table");
+    if (table->interface_version != PENSTOCK_COMPONENT_INTERFACE)
+        throw LibraryRefused(path, Reason::other_version,
+                             "it was made for version " + std::to_string(table->interface_version) + " of the interface, and this is version " +
+                                 std::to_string(PENSTOCK_COMPONENT_INTERFACE) + ": build it with the component_library.h of this Penstock");
+    auto library = described(*table, path);
+    static_cast<void>(handle.release());
+    return library;
+}
+
+}  // namespace
+
+const Library& library_at(const std::string& path) {
+    const auto whole = whole_path(path);
+    auto& all = loaded();
+    const std::lock_guard lock(all.mutex);
+    if (const auto found = all.by_path.find(whole); found != all.by_path.end()) return found->second;
+    return all.by_path.emplace(whole, loaded_from(whole)).first->second;
+}
+
+}  // namespace language
+}  // namespace penstock
