@@ -157,7 +157,7 @@ def _live_above_which_is_printed() -> Any:
 
 
 def _copy(source: int, paper: Console) -> None:
-    """Lines, as they come, until the other side is closed."""
+    """Lines, as they come, until the other side is closed; those that come together are printed together, because each print draws all anew."""
     rest = b""
     while True:
         try:
@@ -167,7 +167,7 @@ def _copy(source: int, paper: Console) -> None:
         *lines, rest = (rest + part).replace(b"\r\n", b"\n").split(b"\n")
         if not part and rest:
             lines.append(rest)
-        for line in lines:
-            paper.print(Text.from_ansi(line.decode(errors="replace")), soft_wrap=True)
+        if lines:
+            paper.print(Text.from_ansi(b"\n".join(lines).decode(errors="replace")), soft_wrap=True)
         if not part:
             return
