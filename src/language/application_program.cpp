@@ -121,6 +121,7 @@ void load_libraries(const ApplicationProgram& program, const Wishes& wishes) {
 }
 
 int run(const ApplicationProgram& program, const Wishes& wishes) {
+    if (wishes.isolation == Isolation::process) launch();  // libraries may start threads
     load_libraries(program, wishes);
     const auto application = program.build(language::values_of(program, wishes.settings));
     Machine machine(options_for(application, wishes));
