@@ -7,6 +7,9 @@ namespace penstock::streaming {
 
 Joints::Joints(const Model& model)
     : model_(model), into_(sorted_by(&StreamModel::to)), out_of_(sorted_by(&StreamModel::from)), in_order_(model.streams.size()) {
+    ranks_.resize(model.streams.size());
+    for (std::size_t filter = 0; filter < model.filters.size(); ++filter)
+        for (auto at = into_.begins[filter]; at < into_.begins[filter + 1]; ++at) ranks_[number(*into_.streams[at])] = at - into_.begins[filter];
     find_order();
     find_anchors();
 }

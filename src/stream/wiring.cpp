@@ -103,6 +103,7 @@ void Wiring::set_branches(const Joints& joints, std::uint64_t filter, Station& s
             if (stream->output != outlet->index) continue;
             Branch& branch = branches[Model::group_of(*stream)];
             branch.policy = stream->options.policy;
+            branch.turn = static_cast<std::uint32_t>(joints.rank(*stream)) + static_cast<std::uint32_t>(station.copy());
             if (stream->options.key) branch.key = stream->options.key;
             for (int copy = 0; copy < static_cast<int>(crews.at(stream->to).size()); ++copy)
                 branch.links.push_back(links.at({stream->id, station.copy(), copy}));
@@ -110,6 +111,8 @@ void Wiring::set_branches(const Joints& joints, std::uint64_t filter, Station& s
         outlet->branches.clear();
         for (auto& [name, branch] : branches) {
             branch.random += scrambled_start * static_cast<std::uint64_t>(station.copy() + 1);
+            // Writers to the same sinks begin with different ones: many that write little would all write to the first.
+            branch.turn %= static_cast<std::uint32_t>(std::max<std::size_t>(branch.links.size(), 1));
             outlet->branches.push_back(std::move(branch));
         }
         outlet->fused = only_sink_to_fuse(joints, *outlet);

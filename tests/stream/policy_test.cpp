@@ -167,3 +167,16 @@ TEST(Policies, demand_driven_spares_the_sink_that_does_not_read) {
     EXPECT_EQ(read, 4);
     EXPECT_EQ(quick.got.size(), 996u);
 }
+
+TEST(Policies, writers_of_little_do_not_all_begin_with_the_same_sink) {
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    std::vector<Collect*> sinks;
+    for (const char* name : {"a", "b", "c"}) sinks.push_back(&graph.add<Collect>(name));
+    for (int i = 0; i < 6; ++i) {
+        auto& source = graph.add<Numbers>("source " + std::to_string(i), {}, 1);
+        for (auto* const sink : sinks) graph.connect(source.out, sink->in, {.name = "fan"});
+    }
+    graph.start(machine).finish();
+    for (const auto* sink : sinks) EXPECT_EQ(sink->got.size(), 2u);
+}
