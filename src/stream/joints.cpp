@@ -8,8 +8,11 @@ namespace penstock::streaming {
 Joints::Joints(const Model& model)
     : model_(model), into_(sorted_by(&StreamModel::to)), out_of_(sorted_by(&StreamModel::from)), in_order_(model.streams.size()) {
     ranks_.resize(model.streams.size());
-    for (std::size_t filter = 0; filter < model.filters.size(); ++filter)
-        for (auto at = into_.begins[filter]; at < into_.begins[filter + 1]; ++at) ranks_[number(*into_.streams[at])] = at - into_.begins[filter];
+    std::vector<std::size_t> so_far;  // into each input of a filter
+    for (const auto& filter : model.filters) {
+        so_far.assign(filter.first->inputs.size(), 0);
+        for (const auto* const stream : into(filter.id)) ranks_[number(*stream)] = so_far[stream->input]++;
+    }
     find_order();
     find_anchors();
 }

@@ -19,7 +19,7 @@ class Joints {
     /// The streams that lead into a filter and out of it, in the order of the model. None for a filter that is not in it.
     std::span<const StreamModel* const> into(std::uint64_t filter) const noexcept { return of(into_, filter); }
     std::span<const StreamModel* const> out_of(std::uint64_t filter) const noexcept { return of(out_of_, filter); }
-    /// The number of a stream among those into the same filter, from 0.
+    /// The number of a stream among those into the same input, from 0.
     std::size_t rank(const StreamModel& stream) const noexcept { return ranks_[number(stream)]; }
     /// The target of a copy, or -1 for any; as Model::place(), but not by way of all filters between it and the one that has targets.
     int place(const FilterModel& filter, int copy) const noexcept;

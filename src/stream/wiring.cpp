@@ -111,8 +111,10 @@ void Wiring::set_branches(const Joints& joints, std::uint64_t filter, Station& s
         outlet->branches.clear();
         for (auto& [name, branch] : branches) {
             branch.random += scrambled_start * static_cast<std::uint64_t>(station.copy() + 1);
-            // Writers to the same sinks begin with different ones: many that write little would all write to the first.
-            branch.turn %= static_cast<std::uint32_t>(std::max<std::size_t>(branch.links.size(), 1));
+            // Writers to the same sinks begin with different ones: many that write little would all write to the first. Not where they take
+            // turns by rule: there two of them may bring the same sink what belongs together.
+            if (branch.policy != Policy::demand_driven || branch.links.empty()) branch.turn = 0;
+            else branch.turn %= static_cast<std::uint32_t>(branch.links.size());
             outlet->branches.push_back(std::move(branch));
         }
         outlet->fused = only_sink_to_fuse(joints, *outlet);
