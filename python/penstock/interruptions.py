@@ -3,11 +3,12 @@
 import os
 import signal
 from collections.abc import Callable
-from threading import Thread
+from threading import Thread, Timer
 from types import TracebackType
 from typing import Any, Self
 
 INTERRUPTED = 130  # the exit status that shells expect
+LAST_WORDS = 1.0  # seconds that `last` may take
 
 
 class Interruptions:
@@ -19,6 +20,7 @@ class Interruptions:
     def __init__(self, first: Callable[[], None], last: Callable[[], None]) -> None:
         self.count = 0
         self._first, self._last = first, last
+        self._answer: Thread | None = None
 
     def __enter__(self) -> Self:
         self._read, self._write = os.pipe()
@@ -34,6 +36,8 @@ class Interruptions:
         signal.set_wakeup_fd(self._others)
         os.write(self._write, b"\0")
         self._thread.join()
+        if self._answer is not None:
+            self._answer.join()
         os.close(self._write)
         os.close(self._read)
 
@@ -42,9 +46,13 @@ class Interruptions:
             if number != signal.SIGINT:
                 continue
             self.count += 1
-            if self.count == 1:
-                self._first()
+            if self.count == 1:  # in a thread of its own: it may have to wait, and the second one must not
+                self._answer = Thread(target=self._first, daemon=True)
+                self._answer.start()
             else:
+                end = Timer(LAST_WORDS, os._exit, (INTERRUPTED,))
+                end.daemon = True
+                end.start()
                 try:
                     self._last()
                 finally:

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import sys
@@ -18,7 +19,7 @@ from rich.text import Text
 
 from penstock.applications import Application, ApplicationRun
 from penstock.errors import Error
-from penstock.keys import keys
+from penstock.keys import END_OF_INPUT, keys
 from penstock.looks import look, tables
 from penstock.terminal import console, duration
 
@@ -79,7 +80,7 @@ class Shown:
         self._settings: Any = None
 
     def __enter__(self) -> Self:
-        if sys.stdin.isatty():
+        if _in_foreground():  # in the background a look at the terminal's settings would stop the program
             self._settings = termios.tcgetattr(sys.stdin.fileno())
             self._pressed = self._stack.enter_context(keys())
         return self
@@ -88,8 +89,7 @@ class Shown:
         self._stack.close()
 
     def look(self) -> None:
-        while self._pressed is not None and (key := self._pressed(0)):
-            self._send(key)
+        self._read_keys()
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + EVERY
@@ -105,8 +105,18 @@ class Shown:
         if self._live is not None:
             with contextlib.suppress(Exception):
                 self._live.console.show_cursor(True)
-        if self._settings is not None:
+        if self._settings is not None and _in_foreground():
             termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, self._settings)
+
+    def _read_keys(self) -> None:
+        try:
+            while self._pressed is not None and _in_foreground() and (key := self._pressed(0)):
+                if key == END_OF_INPUT:
+                    self._pressed = None
+                else:
+                    self._send(key)
+        except OSError:  # the terminal has gone
+            self._pressed = None
 
     def _send(self, key: str) -> None:
         if not (key.isdecimal() and 1 <= int(key) <= len(self._events)):
@@ -130,6 +140,13 @@ class Shown:
         return Group(title, tables(seen, "load", max(2, (height - 12) // 3)), keys_line)
 
 
+def _in_foreground() -> bool:
+    try:
+        return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except OSError as error:  # ENOTTY: a terminal that stops nobody, because it is not this session's
+        return error.errno == errno.ENOTTY
+
+
 @contextlib.contextmanager
 def _live_above_which_is_printed() -> Any:
     """A live display on the terminal. stdout becomes another terminal meanwhile, from which lines come out above the display."""
@@ -151,9 +168,10 @@ def _live_above_which_is_printed() -> Any:
                 libc.fflush(None)
                 sys.stdout.flush()
                 os.dup2(outside, 1)  # the last that had the other terminal open, so that its reader comes to an end
-                reader.join()
-                os.close(above)
-    os.close(outside)
+                reader.join(1.0)
+                if not reader.is_alive():  # else a program that a filter has started still writes there
+                    os.close(above)
+                os.close(outside)
 
 
 def _copy(source: int, paper: Console) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Literal, Self, Unpack
 from penstock import _core
 from penstock.builder import Builder, StreamOptions, Value, complete
 from penstock.descriptions import Description
+from penstock.errors import UsageError
 from penstock.filters import Event, Filter, Isolation
 from penstock.nodes import Node
 
@@ -203,8 +204,9 @@ class Run:
 def event_of(given: Event | str) -> tuple[str, Value]:
     if isinstance(given, str):
         return given, False
-    name, value = given
-    return name, value
+    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str):
+        return given
+    raise UsageError(f"{given!r} is no event: give its name, or penstock.Event(name, value)")
 
 
 _running: "weakref.WeakSet[Run]" = weakref.WeakSet()

@@ -15,7 +15,7 @@ from penstock import transforming, visits
 from penstock.builder import Value
 from penstock.drawing import render
 from penstock.errors import Error, UsageError
-from penstock.keys import keys
+from penstock.keys import END_OF_INPUT, keys
 from penstock.looks import SORTS, Look, amount, look, tables
 from penstock.terminal import console, duration
 from penstock.written import Library, load_libraries
@@ -83,7 +83,7 @@ def watch(name: str, every: float, sort: str) -> None:
             room = max(3, (console.height - 8) // 2)
             live.update(Group(title(now, seen), tables(seen, sort, room), Text(f"\nsorted by {sort}; {HELP}", style="dim")), refresh=True)
             key = pressed(every)
-            if key == "q":
+            if key in ("q", END_OF_INPUT):
                 return
             if key == "s":
                 sort = SORTS[(SORTS.index(sort) + 1) % len(SORTS)]

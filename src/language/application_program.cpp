@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string_view>
@@ -120,7 +121,17 @@ void load_libraries(const ApplicationProgram& program, const Wishes& wishes) {
     }
 }
 
+/// Before anything runs: what took hours would be lost.
+void refuse_unwritable(const std::string& path) {
+    if (path.empty()) return;
+    const bool fresh = !std::filesystem::exists(path);
+    if (!std::ofstream(path, std::ios::app)) throw UsageError("cannot write '" + path + "': is its folder there?");
+    if (fresh) std::filesystem::remove(path);
+}
+
 int run(const ApplicationProgram& program, const Wishes& wishes) {
+    refuse_unwritable(wishes.graph);
+    refuse_unwritable(wishes.trace);
     if (wishes.isolation == Isolation::process) launch();  // libraries may start threads
     load_libraries(program, wishes);
     const auto application = program.build(language::values_of(program, wishes.settings));

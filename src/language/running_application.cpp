@@ -34,12 +34,14 @@ RunningApplication::~RunningApplication() { end(); }
 
 void RunningApplication::end() noexcept {
     run.listen({});
+    std::thread last;  // of whoever comes first: several threads may wait for the end
     {
         const std::lock_guard guard(lock);
         ending = true;
+        last = std::move(thread);
     }
     changed.notify_all();
-    if (thread.joinable()) thread.join();
+    if (last.joinable()) last.join();
 }
 
 bool RunningApplication::take(const Event& event) {
@@ -150,7 +152,12 @@ Run& ApplicationRun::run() noexcept { return state_->run; }
 void ApplicationRun::finish() {
     state_->run.finish();
     state_->end();
-    if (auto failure = std::exchange(state_->failure, nullptr)) std::rethrow_exception(failure);
+    std::exception_ptr failure;
+    {
+        const std::lock_guard guard(state_->lock);
+        failure = std::exchange(state_->failure, nullptr);
+    }
+    if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 void ApplicationRun::send(const Event& event) { state_->run.send(event); }

@@ -41,10 +41,11 @@ PythonApplicationRun start(const Application& self, nb::object machine_object, c
 
 /// In short pieces, because a signal interrupts no wait.
 bool wait_for(PythonApplicationRun& self, double seconds) {
+    if (!(seconds >= 0)) throw UsageError("an application is waited for for at least 0 seconds");
     constexpr auto piece = std::chrono::milliseconds(50);
     auto& live = *self.run.live;
     if (!live.ending) live.ending.emplace(self.application());
-    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e9));
+    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(std::min(seconds, 1e9));
     for (;;) {
         const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(until - std::chrono::steady_clock::now());
         const bool over = without_interpreter([&] { return live.ending->wait_for(std::clamp<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0), piece)); });

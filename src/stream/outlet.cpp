@@ -171,13 +171,14 @@ Outlet::Choice Outlet::to_most_idle(Branch& branch, const Block& block) {
     const auto sinks = static_cast<std::uint32_t>(branch.links.size());
     if (branch.turn >= sinks) branch.turn = 0;
     Link* reader = nullptr;  // the first that has not ended
+    std::uint32_t reader_at = 0;
     Link* best = nullptr;
     std::uint32_t best_at = 0;
     for (std::uint32_t i = 0; i < sinks; ++i) {
         const auto at = (branch.turn + i) % sinks;
         Link* const link = branch.links[at];
         if (link->sink->reads_no_more()) continue;
-        if (reader == nullptr) reader = link;
+        if (reader == nullptr) reader = link, reader_at = at;
         if (link->outstanding() != 0) link->refresh();
         if (!link->has_room(block.bytes)) continue;
         if (best == nullptr || link->outstanding() < best->outstanding()) best = link, best_at = at;
@@ -185,7 +186,11 @@ Outlet::Choice Outlet::to_most_idle(Branch& branch, const Block& block) {
     }
     if (best != nullptr) return {Choice::Fate::send, best, best_at + 1};
     if (reader == nullptr) return by_link(*branch.links[branch.turn], block);
-    if (reader->when_full.load(std::memory_order_relaxed) != WhenStreamFull::wait) return by_link(*reader, block);
+    if (reader->when_full.load(std::memory_order_relaxed) != WhenStreamFull::wait) {
+        Choice choice = by_link(*reader, block);
+        choice.next_turn = reader_at + 1;  // or one of them would lose all that is dropped
+        return choice;
+    }
     for (std::uint32_t i = 0; i < sinks; ++i) {
         Link* const link = branch.links[i];
         if (!link->sink->reads_no_more() && link->starve(block.bytes)) return {Choice::Fate::send, link, i + 1};

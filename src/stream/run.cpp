@@ -211,6 +211,7 @@ int RunState::send(const Event& event, const std::string& to) {
 int RunState::send_to_some(const Event& event, const std::string& to) {
     if (core.all_ended()) throw RunEnded("the graph has ended: no event can be sent any more");
     const int reached = send(event, to);
+    if (reached == 0 && core.all_ended()) throw RunEnded("the graph has ended meanwhile: no event can be sent any more");
     if (reached == 0)
         throw UsageError("event '" + event.name + "' reaches nobody: " + (to.empty() ? "no filter" : "no filter '" + to + "'") + " has on_event()");
     return reached;

@@ -47,7 +47,8 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
     }
     for (Spread* const spread : filter_->spreads) {
         spread->station_ = this;
-        if (run.isolated() != nullptr) spread->keep_at_once(&kept);  // worker processes do not have the filter, so its tasks run inside its call
+        // Worker processes do not have the filter, so its tasks run inside its call. Said each time: the run before may have been another machine's.
+        spread->keep_at_once(run.isolated() != nullptr ? &kept : nullptr);
     }
     tasks_done.kind = MailKind::tasks;
     source_ = inlets.empty();

@@ -234,6 +234,7 @@ TEST(Compiling, a_program_tells_what_is_wrong_with_its_options) {
     EXPECT_TRUE(has(run({"--help"}), "count (integer, by itself 3): How many."));
     EXPECT_TRUE(run({"--set", "count=0"}).starts_with("2test: parameter 'count' is 0, and should be at least 1"));
     EXPECT_TRUE(has(run({"--set", "cuont=1"}), "did you mean 'count'?"));
+    EXPECT_TRUE(run({"--trace", "/no/such/folder/trace.json"}).starts_with("2test: cannot write '/no/such/folder/trace.json'"));
     for (const auto& wrong : std::vector<std::vector<const char*>>{{"--set"}, {"--set", "count"}, {"--targets", "many"}, {"--isolation", "island"}, {"--isolation=process", "--targets=0"}, {"--fast", "1"}, {"more"}})
         EXPECT_TRUE(run(wrong).starts_with("2test: ")) << wrong.front();
 }

@@ -49,6 +49,8 @@ def test_a_run_takes_events_and_tells_its_options():
         run.settle()
         assert not run.is_on("more")
         assert run.run.description().filters[1].settings["factor"].value == 3
+        with pytest.raises(ps.UsageError, match="is no event: give its name"):
+            run.send({"flip"})
         with pytest.raises(ps.UsageError, match="reaches nobody"):
             run.send("shout")
         with pytest.raises(ps.UsageError, match="no option 'less'"):
