@@ -157,21 +157,23 @@ def _live_above_which_is_printed() -> Any:
     above, inside = os.openpty()
     os.dup2(inside, 1)
     os.close(inside)
-    with os.fdopen(outside, "w", encoding="utf-8", closefd=False) as terminal:
-        paper = Console(file=terminal, force_terminal=True, width=console.width, height=console.height)
-        with Live(console=paper, auto_refresh=False, transient=True) as live:
-            reader = Thread(target=_copy, args=(above, paper), daemon=True)
-            reader.start()
-            try:
-                yield live
-            finally:
-                libc.fflush(None)
-                sys.stdout.flush()
-                os.dup2(outside, 1)  # the last that had the other terminal open, so that its reader comes to an end
-                reader.join(1.0)
-                if not reader.is_alive():  # else a program that a filter has started still writes there
-                    os.close(above)
-                os.close(outside)
+    try:
+        with os.fdopen(outside, "w", encoding="utf-8", closefd=False) as terminal:
+            paper = Console(file=terminal, force_terminal=True, width=console.width, height=console.height)
+            with Live(console=paper, auto_refresh=False, transient=True) as live:
+                reader = Thread(target=_copy, args=(above, paper), daemon=True)
+                reader.start()
+                try:
+                    yield live
+                finally:
+                    libc.fflush(None)
+                    sys.stdout.flush()
+                    os.dup2(outside, 1)  # the last that had the other terminal open, so that its reader comes to an end
+                    reader.join(1.0)
+                    if not reader.is_alive():  # else a program that a filter has started still writes there
+                        os.close(above)
+    finally:
+        os.close(outside)
 
 
 def _copy(source: int, paper: Console) -> None:
