@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "language/elaboration.hpp"
 #include "language/option_words.hpp"
@@ -48,9 +47,8 @@ std::optional<std::int64_t> Elaboration::integer(const Element& element, std::st
     if (findings_.size() != before) return std::nullopt;
     const auto value = integer_of(found);
     if (value && *value >= least && *value <= most) return value;
-    constexpr auto endless = std::numeric_limits<std::int64_t>::max();
-    const auto range = most == endless ? "of at least " + std::to_string(least) : "from " + std::to_string(least) + " to " + std::to_string(most);
-    error(element.place_of(attribute), in_quotes(attribute) + " is " + in_quotes(found) + ", and should be an integer " + range);
+    error(element.place_of(attribute), in_quotes(attribute) + " is " + in_quotes(found) + ", and should be an integer from " + std::to_string(least) + " to " +
+                                           std::to_string(most));
     return std::nullopt;
 }
 

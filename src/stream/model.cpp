@@ -4,6 +4,7 @@
 #include <bit>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -103,7 +104,7 @@ void check_streams(const Model& model, const Say& say) {
     const bool twice = any_twice(model);
     std::set<Pair> pairs;
     std::map<std::string, const StreamModel*> groups;
-    const Joints joints(model);
+    std::optional<Joints> joints;  // which only ordered streams need
     for (const auto& stream : model.streams) {
         const auto* const from = model.filter(stream.from);
         const auto* const to = model.filter(stream.to);
@@ -121,7 +122,8 @@ void check_streams(const Model& model, const Say& say) {
         if (options.ordered && options.when_full != WhenStreamFull::wait)
             say("the stream from " + text() + " is ordered and may drop buffers: an order with gaps cannot be waited for");
         const auto several = [&] {
-            const auto all = joints.into(stream.to);
+            if (!joints) joints.emplace(model);
+            const auto all = joints->into(stream.to);
             return std::count_if(all.begin(), all.end(), [&](const StreamModel* other) { return other->input == stream.input; }) > 1;
         };
         if (options.ordered && several())
@@ -135,11 +137,12 @@ void check_streams(const Model& model, const Say& say) {
 
 /// Streams by which buffers from copies come to where their order is restored may not lose any.
 void check_order(const Model& model, const Say& say) {
-    const Joints joints(model);
-    std::set<std::uint64_t> seen;
     std::vector<std::uint64_t> writers;
     for (const auto& stream : model.streams)
         if (stream.options.ordered) writers.push_back(stream.from);
+    if (writers.empty()) return;
+    const Joints joints(model);
+    std::set<std::uint64_t> seen;
     while (!writers.empty()) {
         const auto filter = writers.back();
         writers.pop_back();

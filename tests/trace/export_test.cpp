@@ -233,9 +233,9 @@ TEST(Perfetto, of_nothing_is_valid_and_a_senseless_tick_is_refused) {
     EXPECT_THROW(perfetto_json({}, 0, named), UsageError);
 }
 
+TEST(Graphviz, texts_keep_their_quotes_backslashes_and_line_breaks) {
+    EXPECT_EQ(dot_text("a \"b\\c\"\nd"), "\"a \\\"b\\\\c\\\"\\nd\"");
+}
+
 }  // namespace
 }  // namespace penstock::trace
-
-TEST(Graphviz, texts_keep_their_quotes_backslashes_and_line_breaks) {
-    EXPECT_EQ(penstock::trace::dot_text("a \"b\\c\"\nd"), "\"a \\\"b\\\\c\\\"\\nd\"");
-}
