@@ -17,11 +17,14 @@ std::vector<Timing> measure(std::span<const Way> ways, int repetitions, const Pr
     double done = 0;
     for (int repetition = 0; repetition <= repetitions; ++repetition) {
         for (std::size_t i = 0; i < ways.size(); ++i) {
+            const bool timed = repetition > 0;
             ways[i].prepare();
+            if (timed && progress.timed) progress.timed(ways[i].name, false);
             const double seconds = ways[i].run();
-            if (repetition > 0) timings[i].seconds.push_back(seconds);
+            if (timed && progress.timed) progress.timed(ways[i].name, true);
+            if (timed) timings[i].seconds.push_back(seconds);
             done += 1;
-            if (progress) progress(from + (1 - from) * done / steps);
+            if (progress.done) progress.done(from + (1 - from) * done / steps);
         }
     }
     return timings;

@@ -71,8 +71,11 @@ struct Check {
 /// No side of a problem or of a block may be longer.
 inline constexpr std::size_t largest_side = std::size_t{1} << 28;
 
-/// Called with the fraction done, 0 to 1, between timed runs and never inside one. May throw to give up.
-using Progress = std::function<void(double fraction)>;
+/// Who is told how far an application has come. Never called inside a timed run. May throw to give up.
+struct Progress {
+    std::function<void(double fraction)> done;                     ///< between runs, from 0 to 1
+    std::function<void(const std::string& way, bool over)> timed;  ///< right before each timed run of a way, and right after it
+};
 
 /// What one run of an application found.
 struct RunResult {

@@ -16,6 +16,7 @@ from typing import Any
 from harness.ratios import machine_facts, moved, ratio
 
 import penstock as ps
+from penstock._core import app_ways
 from penstock.recording import record_app
 
 LARGEST_MOVE = 0.2
@@ -27,21 +28,15 @@ def widths() -> list[int]:
     return sorted({*(1 << i for i in range(most.bit_length()) if 1 << i < most), most})
 
 
-def shares(breakdown: dict[str, Any], role: str) -> dict[str, float]:
-    """Percent of the time of all threads in this role, by what it went for."""
-    tracks = [track for track in breakdown["tracks"] if track["role"] == role]
+def shares(breakdowns: list[dict[str, Any]], role: str) -> dict[str, float]:
+    """Percent of the time of all threads in this role and all periods, by what it went for."""
+    tracks = [track for breakdown in breakdowns for track in breakdown["tracks"] if track["role"] == role]
     wall = sum(track["wall_seconds"] for track in tracks)
     parts = {part for track in tracks for part in track["shares"]}
-    return (
-        {
-            f"{part}_percent": 100
-            * sum(track["shares"].get(part, {"seconds": 0.0})["seconds"] for track in tracks)
-            / wall
-            for part in sorted(parts)
-        }
-        if wall
-        else {}
-    )
+    if not wall:
+        return {}
+    seconds = {part: sum(track["shares"].get(part, {"seconds": 0.0})["seconds"] for track in tracks) for part in sorted(parts)}
+    return {f"{part}_percent": 100 * spent / wall for part, spent in seconds.items()}
 
 
 def counterpart(way: str, timings: dict[str, list[float]]) -> list[float]:
@@ -54,8 +49,10 @@ def measure(
     name: str, settings: dict[str, int], workers: int, rng: random.Random
 ) -> tuple[list[dict[str, Any]], tuple[float, float, float], float]:
     """The rows of so many workers, the noise, and by how much the serial way moved."""
+    # Without a timeline, which would time every task and so lengthen it: samples of all runs together are enough.
+    tagged = "tagged" if "tagged" in app_ways(name) else None
     with ps.Machine(targets=workers - 1) as machine:
-        recorded = record_app(machine, name, settings, events=1 << 10)
+        recorded = record_app(machine, name, settings, events=0, way=tagged)
     result = recorded.result
     if not result["ok"]:
         raise RuntimeError(
@@ -75,9 +72,9 @@ def measure(
         }
         rows.append(row | {"tasks": result["tasks"]})
     if recorded.tagged:
-        breakdown = recorded.period.breakdown()
+        breakdowns = [period.breakdown() for period in recorded.periods]
         for role, words in (("initiator", "initiator"), ("target", "targets")):
-            if found := shares(breakdown, role):
+            if found := shares(breakdowns, role):
                 rows.append({"name": f"{workers} workers, {words}", **found})
     half = len(serial) // 2 * 2
     return rows, ratio(serial[0:half:2], serial[1:half:2], rng), moved(serial)

@@ -1,4 +1,4 @@
-"""Runs an application of the gallery and records where the time of its last run went."""
+"""Runs an application of the gallery and records where the time of one of its ways went."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,34 +8,36 @@ from typing import Any
 import numpy as np
 
 from penstock._core import Machine, Snapshot, app_ways, run_app
+from penstock.errors import UsageError
 
 
 @dataclass
 class Recorded:
-    """What run_app returned, with the trace of the last run of the last way."""
+    """What run_app returned, with the trace of one of its ways."""
 
     result: dict[str, Any]
-    period: Snapshot
-    timeline: str  # JSON for Perfetto
+    way: str  # that was recorded
+    periods: list[Snapshot]  # of each of its timed runs
+    timeline: str  # of the last of them, JSON for Perfetto; empty without one
+
+    @property
+    def period(self) -> Snapshot:
+        """The last timed run: with a timeline, that in which every task was timed."""
+        return self.periods[-1]
 
     def seconds(self, way: str) -> float:
         """The median time of one way, in seconds."""
         return median(self.result["timings"][way])
 
     @property
-    def last_way(self) -> str:
-        """The way that the application is there to show: tagged calls, filters, or remote stores."""
-        return list(self.result["timings"])[-1]
-
-    @property
     def tagged(self) -> bool:
-        """Whether the last way is tagged calls, of which the trace knows where each thread's time went."""
+        """Whether it is tasks, of which the trace knows where each thread's time went."""
         return not self.by_filters and "tagged" in self.result["timings"]
 
     @property
     def by_filters(self) -> bool:
-        """Whether the last way is filters, of which the timeline shows the firings."""
-        return self.last_way.startswith(("stream", "written"))
+        """Whether it is filters, of which the timeline shows the firings."""
+        return self.way.startswith(("stream", "written"))
 
     @property
     def ok(self) -> bool:
@@ -50,31 +52,38 @@ def record_app(
     keep_arrays: bool = False,
     progress: Callable[[float], None] | None = None,
     events: int = 1 << 15,
+    way: str | None = None,
 ) -> Recorded:
-    """run_app with a recording of the last run of the last way.
+    """run_app with a recording of one way's timed runs, of nothing before them and nothing after.
 
-    events: tasks, the newest of each thread, that the timeline keeps
+    events: tasks, the newest of each thread, that the timeline of the last run keeps; 0: no timeline, which costs every task two looks at the
+        clock and lets the last run take longer
     progress: called with the fraction done, between timed runs
+    way: the one to record, of app_ways(name); by default the last, which the application is there to show
 
-    Raises what run_app raises.
+    Raises what run_app raises, and UsageError for an unknown way.
     """
     settings = dict(settings or {})
-    steps = len(app_ways(name)) * (settings.get("repetitions", 5) + 1)
-    done = 0
-    before = machine.snapshot()
-    after = None
+    ways = app_ways(name)
+    if way is None:
+        way = ways[-1]
+    if way not in ways:
+        raise UsageError(f"{name} has no way called '{way}' to record; it has {', '.join(ways)}")
+    runs = settings.get("repetitions", 5)
+    starts: list[Snapshot] = []
+    ends: list[Snapshot] = []
 
-    def between_runs(fraction: float) -> None:
-        nonlocal done, before, after
-        done += 1
-        if done == steps - 1:
-            machine.start_timeline(events)
-            before = machine.snapshot()
-        elif done == steps:
-            after = machine.snapshot()
+    def timed(name: str, over: bool) -> None:
+        if name != way:
+            return
+        if over:
+            ends.append(machine.snapshot())
             machine.stop_timeline()
-        if progress is not None:
-            progress(fraction)
+            return
+        if events and len(starts) == runs - 1:
+            machine.start_timeline(events)
+        starts.append(machine.snapshot())
 
-    result = run_app(machine, name, settings, dict(inputs or {}), keep_arrays, between_runs)
-    return Recorded(result, (after or machine.snapshot()) - before, machine.timeline_json())
+    result = run_app(machine, name, settings, dict(inputs or {}), keep_arrays, progress, timed)
+    periods = [end - start for start, end in zip(starts, ends, strict=True)]
+    return Recorded(result, way, periods, machine.timeline_json() if events else "")

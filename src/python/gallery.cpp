@@ -108,15 +108,22 @@ nb::dict to_dict(apps::RunResult result) {
 }
 
 nb::dict run(const PythonMachine& machine, const std::string& name, const nb::dict& settings, const nb::dict& inputs, bool keep_arrays,
-             nb::handle progress) {
+             nb::handle progress, nb::handle timed) {
     const auto live = machine.live();
     const apps::App& app = apps::find_app(name);
     const apps::Settings plain = settings_of(name, settings, inputs, keep_arrays);
-    const apps::Progress report = [&](double fraction) {
+    apps::Progress report;
+    report.done = [&](double fraction) {
         const nb::gil_scoped_acquire acquire;
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
         if (!progress.is_none()) progress(fraction);
     };
+    if (!timed.is_none()) {
+        report.timed = [&](const std::string& way, bool over) {
+            const nb::gil_scoped_acquire acquire;
+            timed(way, over);
+        };
+    }
     apps::RunResult result;
     {
         const nb::gil_scoped_release release;
@@ -140,11 +147,13 @@ void bind_gallery(nb::module_& module) {
     }, nb::arg("name"), nb::sig("def app_ways(name: str) -> list[str]"),
        "The ways in which run_app() computes this application's result, in the order in which it takes them. Raises UsageError for a name.");
     module.def("run_app", &run, nb::arg("machine"), nb::arg("name"), nb::arg("settings") = nb::dict(), nb::arg("inputs") = nb::dict(),
-               nb::arg("keep_arrays") = false, nb::arg("progress").none() = nb::none(),
+               nb::arg("keep_arrays") = false, nb::arg("progress").none() = nb::none(), nb::arg("timed").none() = nb::none(),
                nb::sig("def run_app(machine: Machine, name: str, settings: dict[str, int] = {}, inputs: dict[str, Any] = {}, "
-                       "keep_arrays: bool = False, progress: Callable[[float], None] | None = None) -> dict[str, Any]"),
+                       "keep_arrays: bool = False, progress: Callable[[float], None] | None = None, "
+                       "timed: Callable[[str, bool], None] | None = None) -> dict[str, Any]"),
                "Computes an application's result in each of its ways (app_ways), interleaved, and checks it. `settings`: rows,\n"
-               "columns, block_rows, block_columns, seed, repetitions. `inputs`: arrays by name in place of generated ones. Returns app,\n"
+               "columns, block_rows, block_columns, seed, repetitions. `inputs`: arrays by name in place of generated ones. `progress` is told\n"
+               "the fraction done between runs, `timed` the way that is about to be timed (False) or has just been (True). Returns app,\n"
                "settings, workers, tasks, timings {way: seconds}, checks, arrays, graph (JSON) and ok. Raises SettingError, UsageError for a name.");
 }
 

@@ -64,7 +64,8 @@ Core::Core(const MachineOptions& options)
     standing_.notification = options_.notification;
     if (options_.spin.count() < 0) throw UsageError("MachineOptions::spin must not be negative");
     policy_ = WaitPolicy::for_threads(options_.targets + 1, topology.usable());
-    policy_.spin = std::min(policy_.spin, options_.spin);
+    const bool crowded = options_.targets + 1 > topology.usable();  // others wait for this processor: no longer than the policy says
+    policy_.spin = crowded ? std::min(policy_.spin, options_.spin) : options_.spin;
     policy_.across_processes = isolated;
     const auto l2 = topology.processors().front().l2.bytes;
     local_store_ = options_.local_store != 0 ? options_.local_store : std::max<std::size_t>(l2 / 2, 128 * 1024);

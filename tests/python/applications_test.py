@@ -345,7 +345,24 @@ def test_progress_is_told_and_may_give_up(machine):
         ps.run_app(machine, "addition", {**ONCE, "rows": 64, "columns": 64}, progress=give_up)
 
 
-def test_a_recording_holds_the_last_tagged_run_only(machine):
+def calls_in(period):
+    return sum(track["counts"].get("calls", 0) for track in period.breakdown()["tracks"])
+
+
+def test_a_recording_holds_the_timed_runs_of_one_way_and_nothing_else(machine):
     recorded = record_app(machine, "addition", {"rows": 256, "columns": 256, "repetitions": 2})
-    calls = sum(track["counts"].get("calls", 0) for track in recorded.period.breakdown()["tracks"])
-    assert calls == recorded.result["tasks"] == 32
+    assert calls_in(recorded.period) == recorded.result["tasks"] == 32
+    factors = {"rows": 64, "repetitions": 3}
+    procedures = 4 + 2 * 6 + 14  # factor, bdiv and bmodd, bmod of 4 x 4 blocks
+    recorded = record_app(machine, "lu", factors)
+    assert recorded.way == "dependent"
+    assert [calls_in(period) for period in recorded.periods] == [procedures] * 3
+    recorded = record_app(machine, "lu", factors, way="tagged", events=0)
+    assert recorded.way == "tagged"
+    assert all(0 < calls_in(period) < procedures for period in recorded.periods)  # the rest is not issued but worked on at once
+    assert recorded.timeline == ""
+
+
+def test_a_way_that_is_not_there_cannot_be_recorded(machine):
+    with pytest.raises(ps.UsageError, match="lu has no way called 'sideways' to record; it has serial, hand, tagged, dependent"):
+        record_app(machine, "lu", way="sideways")

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <thread>
+#include <variant>
 
 #include "task/support.hpp"
 
@@ -36,6 +37,30 @@ TEST(Idle, machine_takes_less_than_a_hundredth_of_a_processor) {
         best = std::min(best, processor_seconds() - before);
     }
     EXPECT_LT(best, 0.01);
+}
+
+std::uint64_t parks(const Machine& machine) {
+    std::uint64_t sum = 0;
+    const auto snapshot = machine.snapshot();
+    for (const auto& [key, entry] : snapshot.tracks())
+        if (const auto* const totals = std::get_if<trace::TargetTotals>(&entry.totals)) sum += totals->parks;
+    return sum;
+}
+
+TEST(Idle, target_sleeps_only_after_it_has_looked_for_work_as_long_as_it_was_told) {
+    if (Topology::here().usable() < 2) GTEST_SKIP() << "with one processor nobody looks for long";
+    auto options = with_targets(1);
+    options.spin = std::chrono::hours(1);
+    Machine patient(options);
+    options.spin = std::chrono::nanoseconds(0);
+    Machine hasty(options);
+    const auto work_after_a_while = [](Machine& machine) {  // how often a target slept is counted when it has work again
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        machine.call([] {}).wait();
+    };
+    while (parks(hasty) == 0) work_after_a_while(hasty);
+    for (int i = 0; i < 5; ++i) work_after_a_while(patient);
+    EXPECT_EQ(parks(patient), 0u);
 }
 
 }  // namespace

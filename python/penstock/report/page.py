@@ -86,10 +86,10 @@ def fill_page(path: Path, title: str, good: bool, verdict: str, machine: str, se
 def _section(section: Section, number: int) -> str:
     result = section.recorded.result
     recorded = section.recorded
-    best, serial = recorded.seconds(recorded.last_way), recorded.seconds("serial")
+    best, serial = recorded.seconds(recorded.way), recorded.seconds("serial")
     figures = [
         (f"{serial / best:.2f}×", f"the speed of one thread, on {result['workers']} workers"),
-        (duration(best), f"by {WORDS[recorded.last_way]}, median"),
+        (duration(best), f"by {WORDS[recorded.way]}, median"),
         (f"{result['tasks']:,}", "tasks a run" if recorded.tagged else "pieces of work a run"),
         (duration(serial / result["tasks"]), "work in each, on average"),
     ]

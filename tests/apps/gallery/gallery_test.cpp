@@ -62,11 +62,22 @@ TEST_P(Gallery, each_way_is_timed_as_often_as_was_asked) {
 
 TEST_P(Gallery, progress_grows_to_one) {
     std::vector<double> fractions{0};
-    run(find_app(GetParam()), machine_, small(GetParam()), [&](double fraction) {
+    const auto told = [&](double fraction) {
         EXPECT_GT(fraction, fractions.back());
         fractions.push_back(fraction);
-    });
+    };
+    run(find_app(GetParam()), machine_, small(GetParam()), {.done = told, .timed = {}});
     EXPECT_DOUBLE_EQ(fractions.back(), 1.0);
+}
+
+TEST_P(Gallery, tells_when_each_timed_run_begins_and_when_it_is_over) {
+    std::vector<std::string> told, expected;
+    const auto timed = [&](const std::string& way, bool over) { told.push_back(way + (over ? " over" : " begins")); };
+    const RunResult result = run(find_app(GetParam()), machine_, small(GetParam()), {.done = {}, .timed = timed});
+    for (std::size_t run = 0; run < result.timings.front().seconds.size(); ++run) {
+        for (const Timing& timing : result.timings) expected.insert(expected.end(), {timing.way + " begins", timing.way + " over"});
+    }
+    EXPECT_EQ(told, expected);
 }
 
 TEST_P(Gallery, what_came_in_can_be_given_again_and_gives_the_same_result) {
