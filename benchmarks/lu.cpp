@@ -76,14 +76,14 @@ void by_openmp(Matrix& matrix, int threads) {
     for (std::int64_t k = 0; k < blocks; ++k) {
         const auto order = static_cast<std::int32_t>(matrix.extent(static_cast<std::size_t>(k)));
 #pragma omp single
-        kernels::factor(tile(k, k), order);
+        kernels::factor<double>(tile(k, k), order);
 #pragma omp for schedule(static) nowait
-        for (std::int64_t i = k + 1; i < blocks; ++i) kernels::bdiv(tile(k, k), tile(i, k), order);
+        for (std::int64_t i = k + 1; i < blocks; ++i) kernels::bdiv<double>(tile(k, k), tile(i, k), order);
 #pragma omp for schedule(static)
-        for (std::int64_t j = k + 1; j < blocks; ++j) kernels::bmodd(tile(k, k), tile(k, j), order);
+        for (std::int64_t j = k + 1; j < blocks; ++j) kernels::bmodd<double>(tile(k, k), tile(k, j), order);
 #pragma omp for schedule(static) collapse(2)
         for (std::int64_t j = k + 1; j < blocks; ++j)
-            for (std::int64_t i = k + 1; i < blocks; ++i) kernels::bmod(tile(i, k), tile(k, j), tile(i, j), order);
+            for (std::int64_t i = k + 1; i < blocks; ++i) kernels::bmod<double>(tile(i, k), tile(k, j), tile(i, j), order);
     }
 }
 #endif

@@ -3,7 +3,7 @@
 //
 // A block is contiguous and column-major: element (i, j) of a block of r rows is block[j * r + i]. Blocks on the right
 // and lower edge may be smaller; every shape follows from the sizes of the spans and from `order`, the order of the
-// diagonal block of the step. For each element the operations and their order are the same whatever the shape, so
+// diagonal block of the step. `Real` is float or double. For each element the operations and their order are the same whatever the shape, so
 // factors are bit-equal however the blocks are distributed.
 #pragma once
 
@@ -14,16 +14,20 @@ namespace penstock::kernels::lu {
 
 /// Factors the diagonal block (order x order) in place: L below and on the diagonal, U (unit diagonal not stored)
 /// above.
-void factor(std::span<double> diagonal, std::int32_t order);
+template <class Real>
+void factor(std::span<Real> diagonal, std::int32_t order);
 
 /// block := block U^-1, for a block (rows x order) of the column below the factored diagonal block.
-void bdiv(std::span<const double> diagonal, std::span<double> block, std::int32_t order);
+template <class Real>
+void bdiv(std::span<const Real> diagonal, std::span<Real> block, std::int32_t order);
 
 /// block := L^-1 block, for a block (order x columns) of the row to the right of the factored diagonal block.
-void bmodd(std::span<const double> diagonal, std::span<double> block, std::int32_t order);
+template <class Real>
+void bmodd(std::span<const Real> diagonal, std::span<Real> block, std::int32_t order);
 
 /// block := block - left above, where left is rows x order and above is order x columns.
 /// Nothing may overlap: the procedure reads and writes in an order of its own.
-void bmod(std::span<const double> left, std::span<const double> above, std::span<double> block, std::int32_t order);
+template <class Real>
+void bmod(std::span<const Real> left, std::span<const Real> above, std::span<Real> block, std::int32_t order);
 
 }  // namespace penstock::kernels::lu

@@ -21,51 +21,58 @@ std::size_t checked_block(std::size_t order, std::size_t block) {
     return block;
 }
 
-std::int32_t order_of(const Matrix& matrix, std::size_t k) { return static_cast<std::int32_t>(matrix.extent(k)); }
+template <class Real>
+std::int32_t order_of(const MatrixOf<Real>& matrix, std::size_t k) { return static_cast<std::int32_t>(matrix.extent(k)); }
 
 // Phase two of step k as one list: the column below the diagonal block, then the row right of it.
-void solve_edge(Matrix& matrix, std::size_t k, std::size_t task) {
+template <class Real>
+void solve_edge(MatrixOf<Real>& matrix, std::size_t k, std::size_t task) {
     const std::size_t rest = matrix.blocks() - k - 1;
-    const std::span<const double> diagonal = matrix.tile(k, k);
+    const std::span<const Real> diagonal = matrix.tile(k, k);
     if (task < rest) {
-        kernels::lu::bdiv(diagonal, matrix.tile(k + 1 + task, k), order_of(matrix, k));
+        kernels::lu::bdiv<Real>(diagonal, matrix.tile(k + 1 + task, k), order_of(matrix, k));
     } else {
-        kernels::lu::bmodd(diagonal, matrix.tile(k, k + 1 + task - rest), order_of(matrix, k));
+        kernels::lu::bmodd<Real>(diagonal, matrix.tile(k, k + 1 + task - rest), order_of(matrix, k));
     }
 }
 
-void update(Matrix& matrix, std::size_t i, std::size_t j, std::size_t k) {
-    kernels::lu::bmod(matrix.tile(i, k), matrix.tile(k, j), matrix.tile(i, j), order_of(matrix, k));
+template <class Real>
+void update(MatrixOf<Real>& matrix, std::size_t i, std::size_t j, std::size_t k) {
+    kernels::lu::bmod<Real>(matrix.tile(i, k), matrix.tile(k, j), matrix.tile(i, j), order_of(matrix, k));
 }
 
 }  // namespace
 
-Matrix::Matrix(std::size_t order, std::size_t block)
+template <class Real>
+MatrixOf<Real>::MatrixOf(std::size_t order, std::size_t block)
     : order_{order},
       block_{checked_block(order, block)},
       blocks_{(order + block - 1) / block},
       storage_{order * order} {}
 
-void Matrix::copy_from(const Matrix& other) noexcept {
+template <class Real>
+void MatrixOf<Real>::copy_from(const MatrixOf& other) noexcept {
     std::copy(other.elements().begin(), other.elements().end(), elements().begin());
 }
 
-void generate(Matrix& matrix, std::uint32_t seed) {
+template <class Real>
+void generate(MatrixOf<Real>& matrix, std::uint32_t seed) {
     constexpr double scale = 32767.0;
     constexpr double diagonal_weight = 10.0;
     Random random{seed};
     for (std::size_t column = 0; column < matrix.order(); ++column) {
         for (std::size_t row = 0; row < matrix.order(); ++row) {
             const double value = random.integer() / scale;
-            matrix(row, column) = row == column ? value * diagonal_weight : value;
+            matrix(row, column) = static_cast<Real>(row == column ? value * diagonal_weight : value);
         }
     }
 }
 
-void serial(Matrix& matrix) {
+template <class Real>
+void serial(MatrixOf<Real>& matrix) {
     const std::size_t blocks = matrix.blocks();
     for (std::size_t k = 0; k < blocks; ++k) {
-        kernels::lu::factor(matrix.tile(k, k), order_of(matrix, k));
+        kernels::lu::factor<Real>(matrix.tile(k, k), order_of(matrix, k));
         for (std::size_t task = 0; task < 2 * (blocks - k - 1); ++task) solve_edge(matrix, k, task);
         for (std::size_t j = k + 1; j < blocks; ++j) {
             for (std::size_t i = k + 1; i < blocks; ++i) update(matrix, i, j, k);
@@ -73,12 +80,13 @@ void serial(Matrix& matrix) {
     }
 }
 
-double hand(Matrix& matrix, Team& team) {
+template <class Real>
+double hand(MatrixOf<Real>& matrix, Team& team) {
     const std::size_t blocks = matrix.blocks();
     return team.run([&](int rank) {
         for (std::size_t k = 0; k < blocks; ++k) {
             const std::size_t rest = blocks - k - 1;
-            if (rank == 0) kernels::lu::factor(matrix.tile(k, k), order_of(matrix, k));
+            if (rank == 0) kernels::lu::factor<Real>(matrix.tile(k, k), order_of(matrix, k));
             team.barrier(rank);
             if (rest == 0) return;
             const Range column = team.share(rank, rest);
@@ -94,10 +102,22 @@ double hand(Matrix& matrix, Team& team) {
     });
 }
 
-std::size_t procedures(const Matrix& matrix) noexcept {
+template <class Real>
+std::size_t procedures(const MatrixOf<Real>& matrix) noexcept {
     std::size_t count = 0;
     for (std::size_t rest = 0; rest < matrix.blocks(); ++rest) count += 1 + 2 * rest + rest * rest;
     return count;
 }
+
+template class MatrixOf<float>;
+template class MatrixOf<double>;
+template void generate(MatrixOf<float>&, std::uint32_t);
+template void generate(MatrixOf<double>&, std::uint32_t);
+template void serial(MatrixOf<float>&);
+template void serial(MatrixOf<double>&);
+template double hand(MatrixOf<float>&, Team&);
+template double hand(MatrixOf<double>&, Team&);
+template std::size_t procedures(const MatrixOf<float>&) noexcept;
+template std::size_t procedures(const MatrixOf<double>&) noexcept;
 
 }  // namespace penstock::apps::lu

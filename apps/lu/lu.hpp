@@ -22,13 +22,14 @@ class Machine;
 
 namespace penstock::apps::lu {
 
-/// A square matrix of doubles as a grid of contiguous, column-major blocks; the last row and column of blocks may be
-/// smaller.
-class Matrix {
+/// A square matrix as a grid of contiguous, column-major blocks; the last row and column of blocks may be smaller. `Real` is float or
+/// double, also below.
+template <class Real>
+class MatrixOf {
   public:
     /// Zeros. Throws UsageError unless 1 <= block <= 32,768 and 1 <= order <= 2^28. Any block is legal, also one above
     /// the order.
-    Matrix(std::size_t order, std::size_t block);
+    MatrixOf(std::size_t order, std::size_t block);
 
     std::size_t order() const noexcept { return order_; }
     std::size_t block() const noexcept { return block_; }
@@ -40,25 +41,25 @@ class Matrix {
     std::size_t extent(std::size_t i) const noexcept { return i + 1 < blocks_ ? block_ : order_ - i * block_; }
 
     /// Block (i, j): extent(i) x extent(j) elements, column-major.
-    std::span<double> tile(std::size_t i, std::size_t j) noexcept {
+    std::span<Real> tile(std::size_t i, std::size_t j) noexcept {
         return {data() + offset(i, j), extent(i) * extent(j)};
     }
-    std::span<const double> tile(std::size_t i, std::size_t j) const noexcept {
+    std::span<const Real> tile(std::size_t i, std::size_t j) const noexcept {
         return {data() + offset(i, j), extent(i) * extent(j)};
     }
 
-    double& operator()(std::size_t row, std::size_t column) noexcept { return data()[element(row, column)]; }
-    double operator()(std::size_t row, std::size_t column) const noexcept { return data()[element(row, column)]; }
+    Real& operator()(std::size_t row, std::size_t column) noexcept { return data()[element(row, column)]; }
+    Real operator()(std::size_t row, std::size_t column) const noexcept { return data()[element(row, column)]; }
 
     /// All elements in the order of storage.
-    std::span<double> elements() noexcept { return {data(), order_ * order_}; }
-    std::span<const double> elements() const noexcept { return {data(), order_ * order_}; }
+    std::span<Real> elements() noexcept { return {data(), order_ * order_}; }
+    std::span<const Real> elements() const noexcept { return {data(), order_ * order_}; }
 
     /// Takes over the elements of a matrix of the same shape.
-    void copy_from(const Matrix& other) noexcept;
+    void copy_from(const MatrixOf& other) noexcept;
 
   private:
-    double* data() const noexcept { return storage_.data(); }
+    Real* data() const noexcept { return storage_.data(); }
     std::size_t offset(std::size_t i, std::size_t j) const noexcept {
         return order_ * block_ * j + block_ * i * extent(j);
     }
@@ -70,40 +71,57 @@ class Matrix {
     std::size_t order_;
     std::size_t block_;
     std::size_t blocks_;
-    Buffer<double> storage_;
+    Buffer<Real> storage_;
 };
 
+using Matrix = MatrixOf<double>;
+
 /// Fills the matrix as SPLASH-2 does: column by column lrand48() / 32767, the diagonal ten times that.
-void generate(Matrix& matrix, std::uint32_t seed);
+template <class Real>
+void generate(MatrixOf<Real>& matrix, std::uint32_t seed);
 
 /// Factors in place, one thread, block by block.
-void serial(Matrix& matrix);
+template <class Real>
+void serial(MatrixOf<Real>& matrix);
 
 /// Factors in place by a team of threads; each phase is dealt out in equal, contiguous parts. Returns seconds.
-double hand(Matrix& matrix, Team& team);
+template <class Real>
+double hand(MatrixOf<Real>& matrix, Team& team);
 
 /// Factors in place with a tagged call for each block; the diagonal blocks are factored by the caller.
-void tagged(Matrix& matrix, Machine& machine);
+template <class Real>
+void tagged(MatrixOf<Real>& matrix, Machine& machine);
 
 /// Factors in place without barriers: each block's task waits for those that its tags name. `calls` may be used again and again, and
 /// then knows the blocks already.
-void dependent(Matrix& matrix, Dependences& calls);
+template <class Real>
+void dependent(MatrixOf<Real>& matrix, Dependences& calls);
 
 /// How many procedures one factorisation runs (all but the diagonal blocks are tasks of the tagged way).
-std::size_t procedures(const Matrix& matrix) noexcept;
+template <class Real>
+std::size_t procedures(const MatrixOf<Real>& matrix) noexcept;
 
 /// |A - L U| / |A| in the Frobenius norm. Up to order 1024 with the product formed; above that from one pseudo-random
 /// vector v, as |A v - L (U v)| / (|A| |v|).
-double residual(const Matrix& original, const Matrix& factors);
+template <class Real>
+double residual(const MatrixOf<Real>& original, const MatrixOf<Real>& factors);
+
+/// The largest |A v - L U v| over |L| |U| |v|, element by element, for one pseudo-random vector v. However far elements grow, rounding
+/// makes no more than n u / (1 - n u) of it, u being the rounding of one operation (Higham, Accuracy and Stability of Numerical
+/// Algorithms, theorem 9.3).
+template <class Real>
+double backward_error(const MatrixOf<Real>& original, const MatrixOf<Real>& factors);
 
 /// Solves L U x = b.
-std::vector<double> solve(const Matrix& factors, std::vector<double> b);
+template <class Real>
+std::vector<double> solve(const MatrixOf<Real>& factors, std::vector<double> b);
 
 /// The largest |x - 1| when the right-hand side is the sum of each row, so that x = 1.
-double solution_error(const Matrix& original, const Matrix& factors);
+template <class Real>
+double solution_error(const MatrixOf<Real>& original, const MatrixOf<Real>& factors);
 
-/// The application for the gallery. Settings: rows (order, 512), block_rows (16), seed. Input "A" (n x n float64) in
-/// place of the generated one. Arrays kept: "A" and "LU" (n x n, row-major).
+/// The application for the gallery. Settings: rows (order, 512), block_rows (16), block_columns (bytes of a real number: 4 or 8, the
+/// default), seed. Input "A" (n x n float32 or float64) in place of the generated one. Arrays kept: "A" and "LU" (n x n, row-major).
 RunResult run(Machine& machine, const Settings& settings, const Progress& progress);
 
 }  // namespace penstock::apps::lu

@@ -26,33 +26,37 @@ void deal(Machine& machine, std::size_t count, Issue&& issue, Work&& work) {
 }  // namespace
 
 // The diagonal block is on the critical path and everybody waits for it: whoever issues the rest factors it at once.
-void tagged(Matrix& matrix, Machine& machine) {
+template <class Real>
+void tagged(MatrixOf<Real>& matrix, Machine& machine) {
     const std::size_t blocks = matrix.blocks();
     for (std::size_t k = 0; k < blocks; ++k) {
         const auto order = static_cast<std::int32_t>(matrix.extent(k));
-        const std::span<double> diagonal = matrix.tile(k, k);
+        const std::span<Real> diagonal = matrix.tile(k, k);
         const std::size_t rest = blocks - k - 1;
-        kernels::lu::factor(diagonal, order);
+        kernels::lu::factor<Real>(diagonal, order);
         const auto below = [&](std::size_t n) { return matrix.tile(k + 1 + n, k); };
         const auto right = [&](std::size_t n) { return matrix.tile(k, k + 1 + n); };
         deal(
             machine, rest,
             [&](int target, std::size_t n) {
-                machine.on(target).call<kernels::lu::bdiv>(in(diagonal), inout(below(n)), order);
-                machine.on(target).call<kernels::lu::bmodd>(in(diagonal), inout(right(n)), order);
+                machine.on(target).call<kernels::lu::bdiv<Real>>(in(diagonal), inout(below(n)), order);
+                machine.on(target).call<kernels::lu::bmodd<Real>>(in(diagonal), inout(right(n)), order);
             },
             [&](std::size_t n) {
-                kernels::lu::bdiv(diagonal, below(n), order);
-                kernels::lu::bmodd(diagonal, right(n), order);
+                kernels::lu::bdiv<Real>(diagonal, below(n), order);
+                kernels::lu::bmodd<Real>(diagonal, right(n), order);
             });
         deal(
             machine, rest * rest,
             [&](int target, std::size_t n) {
-                machine.on(target).call<kernels::lu::bmod>(in(below(n % rest)), in(right(n / rest)),
+                machine.on(target).call<kernels::lu::bmod<Real>>(in(below(n % rest)), in(right(n / rest)),
                                                            inout(matrix.tile(k + 1 + n % rest, k + 1 + n / rest)), order);
             },
-            [&](std::size_t n) { kernels::lu::bmod(below(n % rest), right(n / rest), matrix.tile(k + 1 + n % rest, k + 1 + n / rest), order); });
+            [&](std::size_t n) { kernels::lu::bmod<Real>(below(n % rest), right(n / rest), matrix.tile(k + 1 + n % rest, k + 1 + n / rest), order); });
     }
 }
+
+template void tagged(MatrixOf<float>&, Machine&);
+template void tagged(MatrixOf<double>&, Machine&);
 
 }  // namespace penstock::apps::lu

@@ -163,10 +163,19 @@ QUEUE = Experiment(
     shows=queue_shows,
 )
 
+FLOAT = 4  # bytes of a real number, which is what the paper factored
+
+
+def lu_run(rows: int, block: int, bytes_of_a_number: int = FLOAT, **more: int) -> Run:
+    size = {"block_rows": block, "block_columns": bytes_of_a_number}
+    return gallery("lu", {"rows": rows, **size, **more}, {"rows": min(rows, 1024), **size})
+
+
 LU_RUNS = (
-    gallery("lu", {"rows": 4096, "block_rows": 64, "repetitions": 3}, {"rows": 1024, "block_rows": 64}),
-    gallery("lu", {"rows": 4096, "block_rows": 16, "repetitions": 3}, {"rows": 1024, "block_rows": 16}),
-    gallery("lu", {"rows": 512, "block_rows": 16}, {"rows": 512, "block_rows": 16}),
+    lu_run(4096, 64, repetitions=5),
+    lu_run(4096, 16, repetitions=5),
+    lu_run(512, 16),
+    lu_run(512, 16, 8),
 )
 
 

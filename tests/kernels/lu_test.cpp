@@ -10,10 +10,10 @@
 
 namespace {
 
-using penstock::kernels::lu::bdiv;
-using penstock::kernels::lu::bmod;
-using penstock::kernels::lu::bmodd;
-using penstock::kernels::lu::factor;
+constexpr auto bdiv = penstock::kernels::lu::bdiv<double>;
+constexpr auto bmod = penstock::kernels::lu::bmod<double>;
+constexpr auto bmodd = penstock::kernels::lu::bmodd<double>;
+constexpr auto factor = penstock::kernels::lu::factor<double>;
 
 // Column-major, with its own number of rows.
 struct Block {

@@ -47,9 +47,11 @@ def test_lu_has_the_published_figures(machine):
 
 
 @pytest.mark.parametrize(("order", "block"), [(512, 16), (100, 16), (64, 7), (5, 8), (1, 1)])
-def test_lu_agrees_with_lapack_element_by_element(order, block, machine):
-    matrix = np.random.default_rng(7).random((order, order)) + order * np.eye(order)
+@pytest.mark.parametrize("precision", [np.float64, np.float32])
+def test_lu_agrees_with_lapack_element_by_element(order, block, precision, machine):
+    matrix = (np.random.default_rng(7).random((order, order)) + order * np.eye(order)).astype(precision)
     factors = run(machine, "lu", {"block_rows": block}, {"A": matrix})["arrays"]["LU"]
+    assert factors.dtype == precision
     checks, missing = check_against_lapack(matrix, factors)
     assert not missing and all(check["ok"] for check in checks), checks
 

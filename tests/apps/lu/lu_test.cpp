@@ -136,6 +136,36 @@ TEST(Lu, makes_the_matrix_and_the_factors_that_others_computed) {
     EXPECT_NEAR(smallest, 813.1313, 1e-4);
 }
 
+TEST(Lu, in_float_all_ways_have_the_bits_of_the_serial_one_and_reproduce_the_matrix) {
+    using Floats = lu::MatrixOf<float>;
+    const auto same = [](const Floats& a, const Floats& b) {
+        return std::memcmp(a.elements().data(), b.elements().data(), a.elements().size_bytes()) == 0;
+    };
+    for (const std::size_t block : {16u, 24u, 100u}) {
+        Floats original{100, block}, by_one{100, block}, other{100, block};
+        lu::generate(original, 1);
+        lu::Matrix in_double{100, block};
+        lu::generate(in_double, 1);
+        EXPECT_EQ(original(70, 3), static_cast<float>(in_double(70, 3)));
+        by_one.copy_from(original);
+        lu::serial(by_one);
+        EXPECT_LE(lu::backward_error(original, by_one), 100 * 0x1p-24) << block;
+        EXPECT_GT(lu::backward_error(original, by_one), 0x1p-30) << "computed in double";
+        Team team{2};
+        other.copy_from(original);
+        lu::hand(other, team);
+        EXPECT_TRUE(same(by_one, other)) << block;
+        Machine machine{{.targets = 1}};
+        other.copy_from(original);
+        lu::tagged(other, machine);
+        EXPECT_TRUE(same(by_one, other)) << block;
+        penstock::Dependences calls{machine};
+        other.copy_from(original);
+        lu::dependent(other, calls);
+        EXPECT_TRUE(same(by_one, other)) << block;
+    }
+}
+
 TEST(Lu, the_sum_for_order_64_is_the_published_one) {
     lu::Matrix matrix{64, 16};
     lu::generate(matrix, 1);
@@ -153,6 +183,7 @@ TEST(Lu, the_checks_notice_one_wrong_element) {
     factors(40, 20) += 1e-3 * std::abs(factors(40, 20)) + 1;
     EXPECT_GT(lu::residual(original, factors), 1e-12);
     EXPECT_GT(lu::solution_error(original, factors), 1e-8);
+    EXPECT_GT(lu::backward_error(original, factors), 64 * 0x1p-53);
 }
 
 TEST(Lu, the_checks_notice_what_is_not_a_number) {
@@ -164,6 +195,7 @@ TEST(Lu, the_checks_notice_what_is_not_a_number) {
     factors(3, 3) = std::numeric_limits<double>::quiet_NaN();
     EXPECT_FALSE(lu::residual(original, factors) <= 1e-12);
     EXPECT_FALSE(lu::solution_error(original, factors) <= 1e-8);
+    EXPECT_FALSE(lu::backward_error(original, factors) <= 1);
 }
 
 TEST(Lu, above_the_order_where_the_product_is_formed_the_residual_still_notices) {
