@@ -135,7 +135,7 @@ TEST_P(LuKernels, each_element_is_computed_in_the_order_of_the_definition_whatev
     EXPECT_EQ(block.values, expected.values);
 }
 
-// 16 has a path of its own, 64 is the last on the stack, 65 allocates.
+// 16 is what SPLASH-2 uses, 64 is the last on the stack, 65 allocates.
 INSTANTIATE_TEST_SUITE_P(shapes, LuKernels,
                          testing::Combine(testing::Values(1, 3, 15, 16, 17, 64, 65), testing::Values(1, 7, 16, 19)));
 
