@@ -2,12 +2,19 @@
 
 #include <chrono>
 
+#include "penstock/machine.hpp"
+
 namespace penstock::apps {
 
 double seconds_of(const std::function<void()>& body) {
     const auto start = std::chrono::steady_clock::now();
     body();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void wake(Machine& machine) {
+    for (int target = 0; target < machine.targets(); ++target) machine.on(target).call([] {});
+    machine.barrier();
 }
 
 std::vector<Timing> measure(std::span<const Way> ways, int repetitions, const Progress& progress, double from) {

@@ -9,6 +9,10 @@
 
 #include "apps/report.hpp"
 
+namespace penstock {
+class Machine;
+}
+
 namespace penstock::apps {
 
 /// One way to compute the result.
@@ -20,6 +24,10 @@ struct Way {
 
 /// Seconds that body() takes.
 double seconds_of(const std::function<void()>& body);
+
+/// Has every target of the machine work, so that none sleeps when a run begins that is over before they would be awake (50 us and more).
+/// Threads by hand do not sleep either between runs.
+void wake(Machine& machine);
 
 /// Runs every way once untimed (caches, pages, threads), then `repetitions` times in turn. Progress goes from `from`
 /// to 1.

@@ -46,12 +46,12 @@ def counterpart(way: str, timings: dict[str, list[float]]) -> list[float]:
 
 
 def measure(
-    name: str, settings: dict[str, int], workers: int, spin: float, rng: random.Random
+    name: str, settings: dict[str, int], workers: int, rng: random.Random
 ) -> tuple[list[dict[str, Any]], tuple[float, float, float], float]:
     """The rows of so many workers, the noise, and by how much the serial way moved."""
     # Without a timeline, which would time every task and so lengthen it: samples of all runs together are enough.
     tagged = "tagged" if "tagged" in app_ways(name) else None
-    with ps.Machine(targets=workers - 1, spin=spin * 1e-6) as machine:
+    with ps.Machine(targets=workers - 1) as machine:
         recorded = record_app(machine, name, settings, events=0, way=tagged)
     result = recorded.result
     if not result["ok"]:
@@ -102,14 +102,6 @@ def main() -> int:
         dest="settings",
         help="rows, columns, block_rows, block_columns, seed, repetitions",
     )
-    parser.add_argument(
-        "--spin",
-        type=float,
-        default=100_000,
-        metavar="US",
-        help="microseconds for which an idle target looks for work before it sleeps: by default as long as the ways take turns, as threads "
-        "by hand do; Penstock's own default is 50",
-    )
     parser.add_argument("--quick", action="store_true", help="fewer runs")
     parser.add_argument("--json", metavar="FILE", help="also writes what was measured")
     parser.add_argument("--list", action="store_true", help="name the applications")
@@ -123,7 +115,7 @@ def main() -> int:
     rng = random.Random(1)
     rows, noises, moves = [], [], []
     for workers in widths():
-        measured, noise, move = measure(options.name, settings, workers, options.spin, rng)
+        measured, noise, move = measure(options.name, settings, workers, rng)
         rows += measured
         noises.append(noise)
         moves.append(move)

@@ -1,13 +1,20 @@
 // What a task costs that does nothing: there and back over the number of arguments and the ways of initiation and
-// completion, and many at once over the number of targets and the depth of the lanes. Beside F1 and the bare ring.
+// completion, and many at once over the number of targets and the depth of the lanes; and there and back to a target that sleeps. Beside F1 and the bare ring.
 #include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
 #include <span>
+#include <stop_token>
+#include <thread>
 
 #include "harness/floors.hpp"
 #include "harness/processors.hpp"
 #include "harness/report.hpp"
 #include "peers/ours.hpp"
 #include "penstock/clock.hpp"
+#include "penstock/relax.hpp"
 #include "penstock/trace.hpp"
 
 namespace {
@@ -63,6 +70,58 @@ void round_trips(bench::Report& report, const bench::Options& options, penstock:
                 bench::Judged::by_interval);
     report.goal("null-task/round-trip-4", result.ratio("4 arguments", "F1"), Direction::at_most, 1.4,
                 bench::Judged::by_interval);
+}
+
+/// Mean time of call(), each time after so long a pause that whoever answers sleeps.
+Contestant after_a_pause(std::string name, std::function<void()> call) {
+    return {std::move(name), [call = std::move(call)] {
+                constexpr int calls = 20;
+                double sum = 0;
+                for (int i = 0; i < calls; ++i) {
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                    const auto start = bench::Clock::now();
+                    call();
+                    sum += bench::nanoseconds_since(start);
+                }
+                return sum / calls;
+            }};
+}
+
+/// A thread that sleeps until it is asked and answers at once: what the kernel alone takes to wake somebody.
+class Sleeper {
+  public:
+    Sleeper() : thread_{[this](const std::stop_token& stop) {
+          for (;;) {
+              asked_.wait(false);
+              if (stop.stop_requested()) return;
+              asked_.store(false);
+              answered_.store(true, std::memory_order_release);
+          }
+      }} {}
+    ~Sleeper() {
+        thread_.request_stop();
+        wake();
+    }
+    void ask() {
+        answered_.store(false, std::memory_order_relaxed);
+        wake();
+        while (!answered_.load(std::memory_order_acquire)) penstock::relax();
+    }
+
+  private:
+    void wake() {
+        asked_.store(true);
+        asked_.notify_one();
+    }
+    std::atomic<bool> asked_{false}, answered_{false};
+    std::jthread thread_;
+};
+
+void wake_ups(bench::Report& report, const bench::Options& options, penstock::Machine& machine) {
+    const auto sleeper = std::make_shared<Sleeper>();
+    report.rows("asleep: ", bench::measure({after_a_pause("a thread", [sleeper] { sleeper->ask(); }),
+                                            after_a_pause("a target", [&machine] { machine.call<bench::null_task>().wait(); })},
+                                           options.plan));
 }
 
 void compare_mechanisms(bench::Report& report, const bench::Options& options) {
@@ -153,6 +212,7 @@ int main(int argc, char** argv) {
     bench::Report report{about, options};
     const auto one_target = bench::make_machine({.targets = 1});
     round_trips(report, options, *one_target);
+    wake_ups(report, options, *one_target);
     compare_mechanisms(report, options);
     default_throughput(report, options, *one_target);
     throughput_through_lanes(report, options);

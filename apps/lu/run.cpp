@@ -85,9 +85,15 @@ RunResult run_in(Machine& machine, Settings settings, const Progress& progress) 
     const Way ways[] = {
         {"serial", [&] { by_one.copy_from(original); }, [&] { return seconds_of([&] { serial(by_one); }); }},
         {"hand", [&] { by_hand.copy_from(original); }, [&] { return hand(by_hand, team); }},
-        {"tagged", [&] { by_tasks.copy_from(original); },
+        {"tagged", [&] {
+             by_tasks.copy_from(original);
+             wake(machine);
+         },
          [&] { return seconds_of([&] { tagged(by_tasks, machine); }); }},
-        {"dependent", [&] { by_order.copy_from(original); },
+        {"dependent", [&] {
+             by_order.copy_from(original);
+             wake(machine);
+         },
          [&] { return seconds_of([&] { dependent(by_order, calls); }); }}};
 
     RunResult result;

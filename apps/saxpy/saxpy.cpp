@@ -76,7 +76,12 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const Way ways[] = {
         {"serial", reset(by_one), [&] { return seconds_of([&] { serial(x.span(), by_one.span(), factor); }); }},
         {"hand", reset(by_hand), [&] { return hand(x.span(), by_hand.span(), factor, team); }},
-        {"tagged", reset(by_tasks), [&] {
+        {"tagged",
+         [&] {
+             reset(by_tasks)();
+             wake(machine);
+         },
+         [&] {
              return seconds_of([&] { tagged(x.span(), by_tasks.span(), factor, settings.block_columns, machine); });
          }}};
 

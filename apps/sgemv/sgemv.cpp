@@ -94,7 +94,12 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const Way ways[] = {
         {"serial", reset(by_one), [&] { return seconds_of([&] { serial(a.span(), x.span(), by_one.span()); }); }},
         {"hand", reset(by_hand), [&] { return hand(a.span(), x.span(), by_hand.span(), team); }},
-        {"tagged", reset(by_tasks), [&] {
+        {"tagged",
+         [&] {
+             reset(by_tasks)();
+             wake(machine);
+         },
+         [&] {
              return seconds_of([&] { tagged(a.span(), x.span(), by_tasks.span(), settings.block_rows, machine); });
          }}};
 

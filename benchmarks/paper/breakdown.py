@@ -11,26 +11,18 @@ PARTS = {
 }  # fmt: skip
 
 
-def gallery(app: str, settings: Mapping[str, int], quick: Mapping[str, int], spin: int | None = None) -> Run:
-    """An application with its settings, in a full run and in a quick one. spin: microseconds until idle targets sleep."""
-    asleep = () if spin is None else ("--spin", str(spin))
+def gallery(app: str, settings: Mapping[str, int], quick: Mapping[str, int]) -> Run:
+    """An application with its settings, in a full run and in a quick one."""
 
     def words(chosen: Mapping[str, int]) -> tuple[str, ...]:
-        return (app, *(word for name, value in chosen.items() for word in ("--set", f"{name}={value}")), *asleep)
+        return (app, *(word for name, value in chosen.items() for word in ("--set", f"{name}={value}")))
 
     return Run("gallery", words(settings), words(quick))
 
 
 def label(run: Run, quick: bool) -> str:
-    """'lu, rows=512'; 'saxpy, targets asleep after 50 us'."""
-    app, *words = run.words(quick)[1:]
-    said = [app]
-    for option, value in zip(words[::2], words[1::2], strict=True):
-        if option == "--spin":
-            said.append(f"targets asleep after {value} us")
-        elif not value.startswith("repetitions="):
-            said.append(value)
-    return ", ".join(said)
+    """'lu, rows=512'."""
+    return ", ".join(word for word in run.words(quick)[1:] if word != "--set" and not word.startswith("repetitions="))
 
 
 def most_workers(figures: Figures, run: Run) -> int:

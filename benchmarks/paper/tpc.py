@@ -24,6 +24,9 @@ def null_task_tables(figures: Figures) -> list[Table]:
             columns,
             "mechanism",
         ),
+        figures.table(
+            NULL_TASK, "There and back to whoever sleeps (a thread: by the kernel alone)", r"asleep: (.*)", {"median_ns": "ns", "p99.9_ns": "99.9th percentile, ns"}, ""
+        ),
     ]
 
 
