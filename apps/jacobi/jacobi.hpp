@@ -46,7 +46,7 @@ void serial(std::span<const float> start, std::span<const float> source, std::sp
             std::size_t sweeps);
 
 /// `sweeps` sweeps by ranks, into problem.result; the bits are those of serial(). Returns seconds. Throws UsageError for more
-/// ranks than points, and as spmd().
+/// ranks than points and, by `push`, for 2^32 sweeps and more in all passes; and as spmd().
 double parallel(const Problem& problem, std::size_t sweeps, Variant variant, const RankOptions& options);
 
 /// The application for the gallery. Settings: columns (points, 57,344), rows (sweeps, 100), seed. Inputs "start" (n + 2, float32)

@@ -86,6 +86,11 @@ TEST_P(JacobiRanks, refuse_a_line_with_fewer_points_than_ranks) {
     EXPECT_THROW(jacobi::parallel(problem, 1, Variant::shared, on(3)), penstock::UsageError);
 }
 
+TEST_P(JacobiRanks, refuse_to_push_more_sweeps_than_half_a_word_counts) {
+    Problem problem{8};
+    EXPECT_THROW(jacobi::parallel(problem, std::size_t{1} << 31, Variant::push, on(2, 2)), penstock::UsageError);
+}
+
 INSTANTIATE_FOR_BOTH_SUBSTRATES(JacobiRanks);
 
 }  // namespace
