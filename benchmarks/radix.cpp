@@ -1,4 +1,4 @@
-// Radix sort of 2^20 keys over ranks: remote stores of whole lines, against global arrays written key by key and line by line.
+// Radix sort of 2^20 keys over ranks: remote stores and global arrays, each key by key and by whole lines.
 #include "apps/radix/radix.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
     std::ranges::sort(wanted);
     bench::OverRanks application{
         "radix", [&] { return penstock::apps::seconds_of([&] { radix::serial(problem.keys.span(), again, scratch); }); }, {}};
-    for (const auto variant : {radix::Variant::shared, radix::Variant::lines, radix::Variant::push})
+    for (const auto variant : radix::variants)
         application.variants.push_back({std::string(radix::name(variant)), [&, variant](const auto& ranks) {
                                             const double seconds = radix::parallel(problem, variant, ranks);
                                             if (!std::ranges::equal(problem.sorted.span(), wanted))
@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
                                             return seconds;
                                         }});
     bench::compare_everywhere(application, options.plan, report);
-    report.note("lines: global arrays as shared, but with the whole lines of push");
+    report.note("lines, push-lines: as shared and push, but keys are gathered into whole lines first");
     report.note("every variant's keys are compared with those of std::sort, in every batch");
     return report.finish();
 }

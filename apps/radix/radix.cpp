@@ -1,6 +1,7 @@
 #include "apps/radix/radix.hpp"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "apps/buffer.hpp"
@@ -96,9 +97,10 @@ class SharedPart {
 
 class PushPart {
   public:
-    PushPart(Rank me, const Problem& problem)
+    PushPart(Rank me, const Problem& problem, bool whole_lines)
         : me_{me},
           problem_{problem},
+          whole_lines_{whole_lines},
           layout_{problem.keys.size(), me.size()},
           mine_{layout_.of(me.index())},
           keys_{Exchange<Key>{me, "even keys", layout_.keys_each}, Exchange<Key>{me, "odd keys", layout_.keys_each}},
@@ -117,7 +119,10 @@ class PushPart {
                 counts_.of(static_cast<std::size_t>(rank)).store(static_cast<std::size_t>(me_.index()), counted);
             barrier_.arrive_and_wait();
             Table next = places(counts_.mine(), me_.index());
-            scatter(keys, round, next, to);
+            if (whole_lines_)
+                scatter_lines(keys, round, next, to);
+            else
+                scatter_keys(keys, round, next, to);
         }
     }
     void collect() const {
@@ -125,14 +130,42 @@ class PushPart {
     }
 
   private:
+    /// In 32 bits, by which dividing is quicker. One rank alone has all places.
+    std::uint32_t places_each() const noexcept {
+        return me_.size() == 1 ? ~std::uint32_t{0} : static_cast<std::uint32_t>(layout_.keys_each);
+    }
+
+    /// Where the next key of a digit goes: a rank's region, and the place in it.
+    struct Target {
+        const Remote<Key>* to;
+        std::uint32_t next;
+        std::uint32_t rank;
+    };
+
+    /// Each key by itself, as in the paper. Where a digit's places lie at two ranks, its target moves on at the border.
+    void scatter_keys(std::span<const Key> keys, int round, const Table& first, const Exchange<Key>& to) const {
+        const std::uint32_t each = places_each();
+        std::array<Target, digits> targets;
+        for (std::size_t d = 0; d < digits; ++d) {
+            // The last digits may begin behind the last place: then they have no keys.
+            const auto rank = std::min(first[d] / each, static_cast<std::uint32_t>(me_.size() - 1));
+            targets[d] = {&to.of(rank), first[d] - rank * each, rank};
+        }
+        for (const Key key : keys) {
+            Target& target = targets[kernels::radix::digit(key, round)];
+            if (target.next == each) [[unlikely]]
+                target = {&to.of(target.rank + 1), 0, target.rank + 1};
+            target.to->store(target.next++, key);
+        }
+    }
+
     /// Whole lines to their places. Others' travel by the way that suits all that goes there in this round; what stays is read
     /// here soon, and stays in the cache.
-    void scatter(std::span<const Key> keys, int round, Table& next, const Exchange<Key>& to) const {
+    void scatter_lines(std::span<const Key> keys, int round, Table& next, const Exchange<Key>& to) const {
         std::vector<Remote<Key>::Batch> batches;
         for (int rank = 0; rank < me_.size(); ++rank)
             batches.push_back(to.of(static_cast<std::size_t>(rank)).batch(keys.size() / static_cast<std::size_t>(me_.size())));
-        // Dividing 32 bits is quicker. One rank alone has all places.
-        const auto each = me_.size() == 1 ? ~std::uint32_t{0} : static_cast<std::uint32_t>(layout_.keys_each);
+        const std::uint32_t each = places_each();
         const auto mine = static_cast<std::uint32_t>(me_.index());
         Key* const here = to.mine().data();
         kernels::radix::scatter_lines(keys, round, next, [&](std::size_t first, auto gathered) {
@@ -146,6 +179,7 @@ class PushPart {
 
     Rank me_;
     const Problem& problem_;
+    bool whole_lines_;
     Layout layout_;
     Range mine_;
     Exchange<Key> keys_[2];
@@ -163,6 +197,8 @@ std::string_view name(Variant variant) noexcept {
             return "lines";
         case Variant::push:
             return "push";
+        case Variant::push_lines:
+            return "push-lines";
     }
     return "?";
 }
@@ -189,7 +225,8 @@ void serial(std::span<const Key> keys, std::span<Key> sorted, std::span<Key> oth
 
 double parallel(const Problem& problem, Variant variant, const RankOptions& options) {
     StoreWays::here();  // measured here, once, and not by each rank
-    if (variant == Variant::push) return seconds_of_ranks(options, [&](Rank me) { return PushPart{me, problem}; });
+    if (variant == Variant::push || variant == Variant::push_lines)
+        return seconds_of_ranks(options, [&](Rank me) { return PushPart{me, problem, variant == Variant::push_lines}; });
     const GlobalKeys global{problem.keys.size(), options.ranks};
     return seconds_of_ranks(options, [&](Rank me) { return SharedPart{me, problem, global, variant == Variant::lines}; });
 }

@@ -27,7 +27,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     generate(problem.keys.span(), settings.seed);
     if (keys != nullptr) std::ranges::copy(*keys, problem.keys.data());
     const RankOptions options{.ranks = machine.targets() + 1};
-    std::vector<Key> by_one(n), by_sharing(n), by_lines(n), by_pushing(n), scratch(n);
+    std::vector<Key> by_one(n), by_sharing(n), by_lines(n), by_pushing(n), by_pushing_lines(n), scratch(n);
     const auto forget = [&] { std::ranges::fill(problem.sorted.span(), Key{0}); };
     const auto ranks = [&](Variant variant, std::vector<Key>& into) {
         return [&, variant] {
@@ -39,7 +39,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const Way ways[] = {{"serial", [] {}, [&] { return seconds_of([&] { serial(problem.keys.span(), by_one, scratch); }); }},
                         {"shared", forget, ranks(Variant::shared, by_sharing)},
                         {"lines", forget, ranks(Variant::lines, by_lines)},
-                        {"push", forget, ranks(Variant::push, by_pushing)}};
+                        {"push", forget, ranks(Variant::push, by_pushing)},
+                        {"push-lines", forget, ranks(Variant::push_lines, by_pushing_lines)}};
 
     RunResult result;
     result.app = "radix";
@@ -51,7 +52,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     result.checks = {same_bits<Key>("keys of serial out of place", by_one, sorted, "std::sort"),
                      same_bits<Key>("keys of shared out of place", by_sharing, sorted, "std::sort"),
                      same_bits<Key>("keys of lines out of place", by_lines, sorted, "std::sort"),
-                     same_bits<Key>("keys of push out of place", by_pushing, sorted, "std::sort")};
+                     same_bits<Key>("keys of push out of place", by_pushing, sorted, "std::sort"),
+                     same_bits<Key>("keys of push-lines out of place", by_pushing_lines, sorted, "std::sort")};
     if (settings.keep_arrays) result.arrays = {keep<Key>("keys", {n}, problem.keys.span()), keep<Key>("result", {n}, by_pushing)};
     settings.inputs.clear();
     result.settings = std::move(settings);

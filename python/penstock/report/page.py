@@ -185,6 +185,7 @@ WORDS = {
     "dependent": "calls in the order of their tags",
     "resident": "tagged calls, resident data", "chains": "chains of calls", "both": "chains and resident data",
     "shared": "shared memory", "lines": "shared memory, whole lines", "push": "remote stores",
+    "push-lines": "remote stores, whole lines",
     "bulk": "bulk exchange", "pencils": "bulk exchange, row by row", "pull": "tiled pull", "choice": "push or pull, as calibrated",
 }  # fmt: skip
 

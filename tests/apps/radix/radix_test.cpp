@@ -102,7 +102,7 @@ TEST_P(RadixRanks, sort_as_the_standard_library) {
             const Problem problem{n};
             kind.make(problem.keys.span());
             for (const int ranks : {1, 2, 3})
-                for (const auto variant : {Variant::shared, Variant::lines, Variant::push})
+                for (const auto variant : radix::variants)
                     sort_and_compare(problem, ranks, variant, std::to_string(n) + " keys, " + kind.name);
         }
 }
@@ -110,14 +110,24 @@ TEST_P(RadixRanks, sort_as_the_standard_library) {
 TEST_P(RadixRanks, sort_a_million_keys) {
     const Problem problem{std::size_t{1} << 20};
     radix::generate(problem.keys.span(), 1);
-    for (const auto variant : {Variant::shared, Variant::lines, Variant::push})
+    for (const auto variant : radix::variants)
         sort_and_compare(problem, 2, variant, "2^20 keys");
+}
+
+// Every digit of these rounds has keys at one rank only, at the border between two, or at all of them.
+TEST_P(RadixRanks, sort_digits_whose_places_lie_at_several_ranks) {
+    for (const Key values : {1u, 2u, 3u, 5u}) {
+        const Problem problem{1'000};
+        for (Key i = 0; Key & key : problem.keys.span()) key = i++ % values * 0x01010101u;
+        for (const int ranks : {2, 3, 4, 7})
+            for (const auto variant : radix::variants) sort_and_compare(problem, ranks, variant, std::to_string(values) + " values");
+    }
 }
 
 TEST_P(RadixRanks, have_nothing_to_do_where_there_are_more_of_them_than_lines) {
     const Problem problem{20};
     radix::generate(problem.keys.span(), 1);
-    for (const auto variant : {Variant::shared, Variant::lines, Variant::push}) sort_and_compare(problem, 5, variant, "20 keys");
+    for (const auto variant : radix::variants) sort_and_compare(problem, 5, variant, "20 keys");
 }
 
 INSTANTIATE_FOR_BOTH_SUBSTRATES(RadixRanks);
