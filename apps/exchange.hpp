@@ -24,6 +24,8 @@ class Exchange {
 
     std::span<T> mine() const noexcept { return mine_.elements(); }
     const Remote<T>& of(std::size_t rank) const noexcept { return theirs_[rank]; }
+    /// Stores to this rank travel by the way that suits `count` elements, as when they are published together in pieces.
+    void expect(std::size_t rank, std::size_t count) { theirs_[rank].set_way(StoreWays::here().of(count * sizeof(T))); }
 
   private:
     Region<T> mine_;

@@ -40,12 +40,14 @@ std::string_view name(Variant variant) noexcept;
 /// frequency c.
 struct Problem {
     explicit Problem(std::size_t order)
-        : n{order}, pitch{parts(order, line) * line}, image{n * pitch}, result{n * pitch}, plan{n} {}
+        : n{order}, pitch{(parts(order, line) | 1) * line}, image{n * pitch}, result{n * pitch}, plan{n} {}
 
     static constexpr std::size_t line = 64 / sizeof(Complex);
 
     std::size_t n;
-    std::size_t pitch;  ///< from one row to the next: whole lines
+    /// From one row to the next: whole lines, and an odd number of them, for rows a power of two apart share few sets of the first
+    /// cache, and a transpose writes one line of each.
+    std::size_t pitch;
     SharedArray<Complex> image;
     SharedArray<Complex> result;
     Plan plan;

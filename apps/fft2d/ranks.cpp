@@ -123,7 +123,10 @@ class PushPart : public RowsPart {
     PushPart(Rank me, const Problem& problem)
         : RowsPart{me, problem},
           rows_{Problem::line * pitch_},
-          columns_{me, "columns", std::max<std::size_t>(1, count()) * pitch_} {}
+          columns_{me, "columns", std::max<std::size_t>(1, count()) * pitch_} {
+        // All blocks that go to a rank are published together: what suits the size of one alone is another question.
+        for (std::size_t rank = 0; rank < layout_.ranks; ++rank) columns_.expect(rank, count() * layout_.count(rank));
+    }
 
     void run() {
         for (std::size_t row = mine_.begin; row < mine_.end; row += Problem::line) {
