@@ -61,7 +61,7 @@ bool Pictures::operator()() {
     const auto from = picture_of(pictures_, number);
     auto buffer = picture.make(from.extent(0), from.extent(1));
     const auto to = buffer.edit_image();
-    for (std::size_t i = 0; i < from.extent(0); ++i) std::ranges::copy(from.row(i), to.row(i).begin());
+    for (std::size_t i = 0; i < from.extent(0); ++i) std::copy_n(from.row(i).data(), from.extent(1), to.row(i).data());
     buffer.edit_tags().user = {times_seen, angle};  // those of two passes must not be taken for one another
     buffer.edit_tags().time = number;
     picture.write(std::move(buffer));
@@ -132,7 +132,7 @@ void Store::operator()() {
         own_[number].resize(image.size());
         to = {own_[number].data(), {rows_, columns_}};
     }
-    for (std::size_t i = 0; i < image.extent(0); ++i) std::ranges::copy(image.row(i), to.row(i).begin());
+    for (std::size_t i = 0; i < image.extent(0); ++i) std::copy_n(image.row(i).data(), image.extent(1), to.row(i).data());
 }
 
 void Store::finish() {

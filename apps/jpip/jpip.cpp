@@ -26,7 +26,8 @@ std::size_t shrunk(std::size_t side, std::size_t factor) noexcept { return (side
 }  // namespace
 
 void copy(view<const std::uint8_t, 2> from, view<std::uint8_t, 2> to) {
-    for (std::size_t i = 0; i < from.extent(0); ++i) std::ranges::copy(from.row(i), to.row(i).begin());
+    // std::ranges::copy goes byte by byte where the source is const, in libstdc++ 12: 5 % of the whole program.
+    for (std::size_t i = 0; i < from.extent(0); ++i) std::copy_n(from.row(i).data(), from.extent(1), to.row(i).data());
 }
 
 void serial(const Films& films, int divisor, view<std::uint8_t, 3> result) {
@@ -71,7 +72,7 @@ bool Camera::operator()() {
     const auto number = static_cast<std::size_t>(film.get());
     const auto file = films_->file(number, next_ % films_->frames);
     auto buffer = jpeg.make(file.size());
-    std::ranges::copy(file, buffer.edit().begin());
+    std::copy_n(file.data(), file.size(), buffer.edit().data());
     buffer.edit_tags().time = next_ % films_->frames;
     buffer.edit_tags().user = {number, next_++};
     jpeg.write(std::move(buffer));

@@ -56,7 +56,7 @@ struct Blocks {
         if (next_ == times.count() * all) return false;
         const std::size_t number = next_++ % all;
         auto buffer = block.make(words_);
-        std::ranges::copy(blocks_.subspan(number * words_, words_), buffer.edit().begin());
+        std::copy_n(blocks_.subspan(number * words_, words_).data(), words_, buffer.edit().data());
         buffer.edit_tags().user[0] = number;
         block.write(std::move(buffer));
         return true;
@@ -108,7 +108,7 @@ struct Collect {
         words_ = read.size();
         ++count_;
         if (results_.empty()) own_.resize(std::max(own_.size(), first + words_));
-        std::ranges::copy(read.span(), (results_.empty() ? Words(own_) : results_).begin() + static_cast<std::ptrdiff_t>(first));
+        std::copy_n(read.span().data(), read.size(), (results_.empty() ? Words(own_) : results_).data() + first);
     }
     void finish() {
         if (!file.get().empty() && words_ != 0 && results_.empty()) {
