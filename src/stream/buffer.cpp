@@ -1,8 +1,8 @@
 #include "penstock/buffer.hpp"
 
-#include <cstdlib>
 #include <memory>
 
+#include "stream/block_cache.hpp"
 #include "stream/pool.hpp"
 #include "stream/run_core.hpp"
 #include "stream/server.hpp"
@@ -11,19 +11,17 @@
 namespace penstock::streaming {
 namespace {
 
-constexpr std::size_t alignment = 128;
-
 void give_values(Storage& storage) noexcept {
-    if (storage.memory == nullptr) return std::free(storage.data);
-    if (storage.data != nullptr) storage.memory->give(storage.data);
+    if (storage.data == nullptr) return;
+    if (storage.memory != nullptr) storage.memory->give(storage.data);
+    else BlockCache::of_program().give(storage.data, storage.capacity);
 }
 
 void take_storage(Block& block, std::size_t bytes) {
-    auto capacity = (bytes + alignment - 1) / alignment * alignment;
+    constexpr auto alignment = BlockCache::alignment;
+    auto capacity = block.own.memory != nullptr ? (bytes + alignment - 1) / alignment * alignment : bytes;
     if (capacity < bytes) throw std::bad_alloc();
-    std::byte* data = nullptr;
-    if (block.own.memory != nullptr) data = block.own.memory->take(capacity);
-    else if (capacity != 0 && (data = static_cast<std::byte*>(std::aligned_alloc(alignment, capacity))) == nullptr) throw std::bad_alloc();
+    std::byte* const data = block.own.memory != nullptr ? block.own.memory->take(capacity) : BlockCache::of_program().take(capacity);
     give_values(block.own);
     block.own.data = data;
     block.own.capacity = capacity;
