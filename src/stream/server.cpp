@@ -76,6 +76,7 @@ void Server::run_one(Station& station) {
             more = !moved && station.work(station.burst());
         } while (!more && !moved && !station.rest());
         if (moved) run_.move_on(station, true);
+        else if (more && station.is_source() && run_.something_ready()) run_.put_ready(station);  // or its buffers left the cache before they are read
         else if (more) keep(station);
     }
     running_ = false;

@@ -214,6 +214,7 @@ class alignas(64) Station {
     /// The program's own reading end: nothing more will come. What waits can still be read.
     void end_reader();
     bool over() const noexcept { return over_; }
+    bool is_source() const noexcept { return source_; }
     void discard_waiting();
     /// What waits at its inputs takes no room in the streams any more.
     void free_room();
