@@ -91,9 +91,9 @@ const App& find_app(std::string_view name) {
 }
 
 RunResult run(const App& app, Machine& machine, const Settings& settings, const Progress& progress) {
-    take_graph();
+    const NotedGraph noted;
     auto result = app.entry(machine, settings, progress);
-    result.graph = take_graph();
+    result.graph = noted.json();
     return result;
 }
 

@@ -1,7 +1,6 @@
 #include "apps/graphs.hpp"
 
 #include <optional>
-#include <utility>
 
 #include "penstock/run.hpp"
 
@@ -12,15 +11,22 @@ struct Noted {
     GraphDescription graph;
     RunStatistics figures;
 };
+thread_local bool wanted = false;
 thread_local std::optional<Noted> noted;
 
 }  // namespace
 
-void note_graph(const Run& run) { noted = Noted{run.description(), run.statistics()}; }
+NotedGraph::NotedGraph() noexcept { wanted = true; }
 
-std::string take_graph() {
-    const auto last = std::exchange(noted, std::nullopt);
-    return last ? json_of(last->graph, &last->figures) : std::string();
+NotedGraph::~NotedGraph() {
+    wanted = false;
+    noted.reset();
+}
+
+std::string NotedGraph::json() const { return noted ? json_of(noted->graph, &noted->figures) : std::string(); }
+
+void note_graph(const Run& run) {
+    if (wanted) noted = Noted{run.description(), run.statistics()};
 }
 
 }  // namespace penstock::apps

@@ -9,10 +9,18 @@ class Run;
 
 namespace penstock::apps {
 
-/// Keeps the graph and the figures of a run that has ended, for take_graph() on the same thread. Some microseconds.
-void note_graph(const Run& run);
+/// While it lives, note_graph() on the same thread keeps the graph and the figures of a run that has ended. One at a time.
+class NotedGraph {
+  public:
+    NotedGraph() noexcept;
+    ~NotedGraph();
+    NotedGraph(const NotedGraph&) = delete;
+    NotedGraph& operator=(const NotedGraph&) = delete;
+    /// The graph noted last, as json_of() writes it; empty when there is none.
+    std::string json() const;
+};
 
-/// The graph noted last, as json_of() writes it, and forgets it; empty when there is none.
-std::string take_graph();
+/// Some tens of microseconds where a NotedGraph waits for it, else nothing: a benchmark that makes a graph for every picture would see it.
+void note_graph(const Run& run);
 
 }  // namespace penstock::apps
