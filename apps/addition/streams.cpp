@@ -44,7 +44,9 @@ void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copi
 }
 
 void copied(Source a, Source b, view<float, 2> sum, std::size_t rows) {
-    std::vector<float> first(rows * sum.extent(1)), second(first.size());
+    thread_local std::vector<float> first, second;  // kept, as streams keep their buffers' memory: fresh pages cost more than the copying
+    first.resize(rows * sum.extent(1));
+    second.resize(first.size());
     for (std::size_t i = 0; i < sum.extent(0); i += rows) {
         const std::array<std::size_t, 2> shape{std::min(rows, sum.extent(0) - i), sum.extent(1)};
         const view<float, 2> to{first.data(), shape}, other{second.data(), shape};
