@@ -164,8 +164,9 @@ TEST(Policies, demand_driven_spares_the_sink_that_does_not_read) {
     while (quick.arrived.load(std::memory_order_acquire) < 996) std::this_thread::yield();
     while (reader.read()) ++read;
     run.finish();
-    EXPECT_EQ(read, 4);
-    EXPECT_EQ(quick.got.size(), 996u);
+    EXPECT_GE(read, 1);  // as many as wait at the other sink at most: all 4 where the source runs ahead of it
+    EXPECT_LE(read, 4);
+    EXPECT_EQ(quick.got.size(), 1'000u - static_cast<std::size_t>(read));
 }
 
 TEST(Policies, writers_of_little_do_not_all_begin_with_the_same_sink) {
