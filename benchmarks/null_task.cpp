@@ -87,10 +87,11 @@ Contestant after_a_pause(std::string name, std::function<void()> call) {
             }};
 }
 
-/// A thread that sleeps until it is asked and answers at once: what the kernel alone takes to wake somebody.
+/// A thread on a processor of its own that sleeps until it is asked and answers at once: what the kernel alone takes to wake somebody.
 class Sleeper {
   public:
-    Sleeper() : thread_{[this](const std::stop_token& stop) {
+    explicit Sleeper(int processor) : thread_{[this, processor](const std::stop_token& stop) {
+          bench::pin_this_thread(processor);
           for (;;) {
               asked_.wait(false);
               if (stop.stop_requested()) return;
@@ -118,7 +119,9 @@ class Sleeper {
 };
 
 void wake_ups(bench::Report& report, const bench::Options& options, penstock::Machine& machine) {
-    const auto sleeper = std::make_shared<Sleeper>();
+    if (bench::allowed_processors().size() < 2) return report.note("with one processor nobody answers while we wait: no rows 'asleep'");
+    const bench::Pinned here{bench::allowed_processors().front()};
+    const auto sleeper = std::make_shared<Sleeper>(bench::allowed_processors().back());
     report.rows("asleep: ", bench::measure({after_a_pause("a thread", [sleeper] { sleeper->ask(); }),
                                             after_a_pause("a target", [&machine] { machine.call<bench::null_task>().wait(); })},
                                            options.plan));
