@@ -20,9 +20,16 @@ def gallery(app: str, settings: Mapping[str, int], quick: Mapping[str, int]) -> 
     return Run("gallery", words(settings), words(quick))
 
 
+PRECISIONS = {"block_columns=4": "float", "block_columns=8": "double"}  # what LU and the six-step FFT make of this setting
+
+
 def label(run: Run, quick: bool) -> str:
-    """'lu, rows=512'."""
-    return ", ".join(word for word in run.words(quick)[1:] if word != "--set" and not word.startswith("repetitions="))
+    """'lu, rows=512, float'."""
+    app, *words = run.words(quick)[1:]
+    settings = [word for word in words if word != "--set" and not word.startswith("repetitions=")]
+    if app in ("lu", "fft6"):
+        settings = [PRECISIONS.get(word, word) for word in settings]
+    return ", ".join((app, *settings))
 
 
 def most_workers(figures: Figures, run: Run) -> int:
