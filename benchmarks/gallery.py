@@ -20,6 +20,7 @@ from penstock._core import app_ways
 from penstock.recording import record_app
 
 LARGEST_MOVE = 0.2
+WORTH_TIMING = 5e-6  # seconds of a task, of which two looks at the clock take a hundredth
 
 
 def widths() -> list[int]:
@@ -49,10 +50,12 @@ def measure(
     name: str, settings: dict[str, int], workers: int, rng: random.Random
 ) -> tuple[list[dict[str, Any]], tuple[float, float, float], float]:
     """The rows of so many workers, the noise, and by how much the serial way moved."""
-    # Without a timeline, which would time every task and so lengthen it: samples of all runs together are enough.
     tagged = "tagged" if "tagged" in app_ways(name) else None
     with ps.Machine(targets=workers - 1) as machine:
         recorded = record_app(machine, name, settings, events=0, way=tagged)
+        # Samples do for many short tasks, which timing would lengthen. There are too few of long ones, which it does not.
+        if recorded.tagged and recorded.seconds("serial") / recorded.result["tasks"] >= WORTH_TIMING:
+            recorded = record_app(machine, name, settings, events=1, way=tagged, every_run=True)
     result = recorded.result
     if not result["ok"]:
         raise RuntimeError(

@@ -53,6 +53,7 @@ def record_app(
     progress: Callable[[float], None] | None = None,
     events: int = 1 << 15,
     way: str | None = None,
+    every_run: bool = False,
 ) -> Recorded:
     """run_app with a recording of one way's timed runs, of nothing before them and nothing after.
 
@@ -60,6 +61,7 @@ def record_app(
         clock and lets the last run take longer
     progress: called with the fraction done, between timed runs
     way: the one to record, of app_ways(name); by default the last, which the application is there to show
+    every_run: the timeline is on in all runs and not in the last alone, so that each of their tasks is timed and not one in 128
 
     Raises what run_app raises, and UsageError for an unknown way.
     """
@@ -80,7 +82,7 @@ def record_app(
             ends.append(machine.snapshot())
             machine.stop_timeline()
             return
-        if events and len(starts) == runs - 1:
+        if events and (every_run or len(starts) == runs - 1):
             machine.start_timeline(events)
         starts.append(machine.snapshot())
 

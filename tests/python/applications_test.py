@@ -363,6 +363,9 @@ def test_a_recording_holds_the_timed_runs_of_one_way_and_nothing_else(machine):
     assert recorded.way == "tagged"
     assert all(0 < calls_in(period) < procedures for period in recorded.periods)  # the rest is not issued but worked on at once
     assert recorded.timeline == ""
+    recorded = record_app(machine, "lu", factors, way="tagged", events=1, every_run=True)
+    targets = [track for period in recorded.periods for track in period.breakdown()["tracks"] if track["role"] == "target"]
+    assert sum(track["counts"]["tasks"] for track in targets) == sum(track["counts"]["sampled_tasks"] for track in targets) > 0
 
 
 def test_a_way_that_is_not_there_cannot_be_recorded(machine):
