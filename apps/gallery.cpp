@@ -56,7 +56,7 @@ std::span<const App> gallery() {
          "relaxation on a line over ranks: one element from each neighbour before each sweep",
          {"serial", "shared", "push"},
          jacobi::run},
-        {"radix", "radix sort over ranks: all keys to all ranks, four times", {"serial", "shared", "lines", "push"}, radix::run},
+        {"radix", "radix sort over ranks: all keys to all ranks, four times", {"serial", "shared", "lines", "push-lines", "push"}, radix::run},
         {"motion",
          "motion estimation over ranks: strips of each frame go out one frame ahead",
          {"serial", "shared", "push"},

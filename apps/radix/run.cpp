@@ -39,8 +39,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const Way ways[] = {{"serial", [] {}, [&] { return seconds_of([&] { serial(problem.keys.span(), by_one, scratch); }); }},
                         {"shared", forget, ranks(Variant::shared, by_sharing)},
                         {"lines", forget, ranks(Variant::lines, by_lines)},
-                        {"push", forget, ranks(Variant::push, by_pushing)},
-                        {"push-lines", forget, ranks(Variant::push_lines, by_pushing_lines)}};
+                        {"push-lines", forget, ranks(Variant::push_lines, by_pushing_lines)},
+                        {"push", forget, ranks(Variant::push, by_pushing)}};
 
     RunResult result;
     result.app = "radix";

@@ -218,7 +218,7 @@ ADDITION = Experiment(
     shows=addition_shows,
     cause="Direct calls copy nothing; the stream reads both matrices into buffers and places the sum. Today's core "
     "adds as fast as it reads, so these copies alone "
-    "(the rows 'copied') take half as long again as the sum itself or twice as long. Beyond them a buffer costs four "
+    "(the rows 'copied') take half as long again as the sum itself, or two to three times as long. Beyond them a buffer costs four "
     "firings and three hand-overs, which a row of 2 KiB is too small "
     "for, and on two processors the way of its lines to another cache and back. Until 2026-11-22 each graph touched fresh "
     "memory, 134 pages for buffers of 64 KiB, and a source filled its stream before the first buffer was read.",

@@ -158,14 +158,12 @@ SPEED_UP = Experiment(
     tables=speed_tables,
     pictures=speed_pictures,
     shows=speed_shows,
-    cause="Radix sort: gathering keys into whole lines in the program cost 0.5 to 0.6 ns a key on the 2-vCPU EPYC even "
-    "within the caches (1.9 ns against 1.3 for storing each key), also with digits in turn, where no branch goes wrong: the first cache "
-    "gathers the 256 open lines by itself. So push stores key by key now, as the paper's program did: 0.87 to 0.99 of shared memory between "
-    "threads and 0.83 to 0.84 between processes, where whole lines reach 0.67 to 0.77 and 0.65 to 0.70. What is left is the check of the bounds and the choice of the rank for each key: "
-    "22 instructions where shared memory needs half as many. Jacobi: a sweep of half the line takes 5 to 9 us and its "
-    "exchange 0.1 to 0.3 us, so even one without any cost would gain 3 %. With the edge and the number of its "
-    "sweep in one word the exchange alone is 1.3 times as fast as a barrier, and the whole 1.04 to 1.08 of shared memory. "
-    "Motion estimation exchanges hardly anything.",
+    cause="Radix sort: gathering keys into whole lines in the program costs half a nanosecond a key and more even within the caches, also with "
+    "digits in turn, where no branch goes wrong: the first cache gathers the 256 open lines by itself. So push stores key by key now, as "
+    "the paper's program did, and what gathers stands beside it ('push-lines' in ./bench radix). What is left over shared memory is the "
+    "check of the bounds and the choice of the rank for each key: 22 instructions, where shared memory needs half as many. Jacobi: a sweep "
+    "takes some 10 us and its exchange 0.1 to 0.3 us, so that there is next to nothing to gain; push lost while its points were aligned "
+    "otherwise than shared memory's. Motion estimation exchanges hardly anything.",
 )
 
 

@@ -32,7 +32,7 @@ class Recorded:
     @property
     def tagged(self) -> bool:
         """Whether it is tasks, of which the trace knows where each thread's time went."""
-        return not self.by_filters and "tagged" in self.result["timings"]
+        return not self.by_filters and "tagged" in self.result["timings"] and self.way.partition(" ")[0] not in ("serial", "hand")
 
     @property
     def by_filters(self) -> bool:
@@ -86,6 +86,9 @@ def record_app(
             machine.start_timeline(events)
         starts.append(machine.snapshot())
 
-    result = run_app(machine, name, settings, dict(inputs or {}), keep_arrays, progress, timed)
+    try:
+        result = run_app(machine, name, settings, dict(inputs or {}), keep_arrays, progress, timed)
+    finally:
+        machine.stop_timeline()
     periods = [end - start for start, end in zip(starts, ends, strict=True)]
     return Recorded(result, way, periods, machine.timeline_json() if events else "")

@@ -4,7 +4,7 @@
 // touches it: longer than copying the page takes, twice over (`./bench matrix-add`, `streamed` beside `streamed in a row`). So the program
 // keeps the values of some blocks, the newest, up to a bound in bytes; what has waited longest goes back to malloc first.
 //
-// Nobody waits here: who finds the lock taken uses malloc. So a forked child whose parent's other threads held it goes on without.
+// give() and take() wait for nobody: who finds the lock taken uses malloc. So a forked child whose parent's other threads held it goes on without.
 //
 // Happens-before. give() and take() of a block hold the lock, so what its last user did with it comes before what the next one does.
 #pragma once

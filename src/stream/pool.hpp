@@ -1,4 +1,4 @@
-// The blocks of one output of one copy of a filter: made as they are needed, used again, local to the thread that fills them.
+// The blocks of one output of one copy of a filter: made as they are needed, used again; new ones near the thread that fills them, or from the cache of blocks.
 //
 // Whoever runs the filter takes from a list of its own; readers on other threads put blocks into a second list, which is taken over as
 // a whole when the first is empty. The pool ends with its output, and goes when the last block that is still abroad has come back.
@@ -27,7 +27,7 @@ class Station;
 
 class Pool {
   public:
-    /// `most`: blocks that exist at once before exhausted(); 0: no limit. `memory`: of their values; null: malloc's.
+    /// `most`: blocks that exist at once before exhausted(); 0: no limit. `memory`: of their values; null: the cache of blocks, or malloc.
     Pool(Station& station, std::size_t most, std::shared_ptr<BlockMemory> memory) noexcept
         : station_(station), most_(most), memory_(std::move(memory)) { poke_.kind = MailKind::poke; }
     Pool(const Pool&) = delete;

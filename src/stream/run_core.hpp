@@ -40,7 +40,7 @@ class RunCore {
     int copies(const FilterModel& filter) const noexcept;
     /// How a thread waits for the run.
     WaitPolicy wait_policy() const noexcept;
-    /// Of the values of its buffers; null: malloc's.
+    /// Of the values of its buffers; null: the cache of blocks, or malloc.
     std::shared_ptr<BlockMemory> block_memory() const noexcept;
 
     // ---- mail ----

@@ -84,13 +84,12 @@ namespace {
 
 constexpr std::uint32_t lines_ahead = 4;
 
-/// In a stream the lines of a record that is to come are fetched from the target, which read them a round ago, several at once: a
-/// task of three spans takes 40 ns through a lane, and 51 without (`./bench paper tpc-queue` shows lanes).
+/// In a stream the line of a record that is to come is fetched from the target, which read it a round ago, several at once
+/// (docs/performance/2-vcpu-epyc.md, tasks to named targets, has what it gains).
 void fetch_ahead(const Ring& ring, const Producer<TaskPayload>& producer, const TaskRecord* record) noexcept {
     if (producer.known_empty() || producer.outstanding() + lines_ahead >= ring.capacity()) return;
     const auto ahead = (static_cast<std::uint32_t>(record - ring.slots()) + lines_ahead) & (ring.capacity() - 1);
     prefetch_write(&ring.slots()[ahead]);
-    prefetch_write(&ring.extensions()[ahead]);
 }
 
 }  // namespace

@@ -135,6 +135,23 @@ TEST_P(LuKernels, each_element_is_computed_in_the_order_of_the_definition_whatev
     EXPECT_EQ(block.values, expected.values);
 }
 
+TEST_P(LuKernels, in_float_each_element_is_computed_in_the_order_of_the_definition_too) {
+    const auto floats = [](const Block& block) { return std::vector<float>(block.values.begin(), block.values.end()); };
+    const auto left = floats(random_block(side(), n(), 9)), above = floats(random_block(n(), side(), 10));
+    auto block = floats(random_block(side(), side(), 11));
+    auto expected = block;
+    for (std::size_t j = 0; j < side(); ++j) {
+        for (std::size_t i = 0; i < side(); ++i) {
+            for (std::size_t k = 0; k < n(); ++k) {
+                const volatile float term = left[k * side() + i] * above[j * n() + k];  // rounded before it is subtracted
+                expected[j * side() + i] -= term;
+            }
+        }
+    }
+    penstock::kernels::lu::bmod<float>(left, above, block, order());
+    EXPECT_EQ(block, expected);
+}
+
 // 16 is what SPLASH-2 uses, 64 is the last on the stack, 65 allocates.
 INSTANTIATE_TEST_SUITE_P(shapes, LuKernels,
                          testing::Combine(testing::Values(1, 3, 15, 16, 17, 64, 65), testing::Values(1, 7, 16, 19)));
