@@ -230,7 +230,11 @@ LU = Experiment(
 )
 
 FFT_RUNS = tuple(
-    gallery("fft6", {"rows": points, "block_columns": width}, {"rows": min(points, 1 << 20), "block_columns": width})
+    gallery(
+        "fft6",
+        {"rows": points, "block_columns": width} | ({"repetitions": 8} if points > 1 << 16 else {}),
+        {"rows": min(points, 1 << 20), "block_columns": width},
+    )
     for points in (1 << 16, 1 << 22)
     for width in (4, 8)
 )
