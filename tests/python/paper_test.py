@@ -234,6 +234,16 @@ def test_figures_that_are_no_numbers_lose_their_experiment_only(tmp_path, never)
     assert "its figures cannot be read: KeyError" in page.read_text()
 
 
+def test_null_tasks_without_rows_of_waking_are_told_all_the_same():
+    document = json.loads(STORED.read_text())
+    rows = document["runs"]["null-task"]["report"]["rows"]
+    assert any(row["name"].startswith("asleep: ") for row in rows)
+    null_task = next(each for each in EXPERIMENTS if each.name == "tpc-null-task")
+    with_waking = null_task.tables(Figures(document))
+    rows[:] = [row for row in rows if not row["name"].startswith("asleep: ")]
+    assert [table.title for table in null_task.tables(Figures(document))] == [table.title for table in with_waking[:-1]]
+
+
 def test_another_machine_stands_beside_ours(tmp_path, never):
     document = json.loads(STORED.read_text())
     ours, theirs, page = tmp_path / "ours.json", tmp_path / "theirs.json", tmp_path / "experiments.md"
