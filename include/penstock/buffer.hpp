@@ -62,7 +62,7 @@ struct Storage {
     std::size_t capacity = 0;
     std::byte* data = nullptr;
     Block* owner = nullptr;  ///< the block that it is part of
-    std::shared_ptr<BlockMemory> memory{};  ///< null: malloc
+    std::shared_ptr<BlockMemory> memory{};  ///< null: the cache of blocks, or malloc
 };
 
 /// The envelope.

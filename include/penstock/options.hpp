@@ -74,7 +74,8 @@ struct MachineOptions {
     bool pin = true;
     /// Name of a processor budget to share with other machines and processes; empty: what PENSTOCK_BUDGET says, or none.
     std::string budget{};
-    /// How long an idle target spins before it sleeps.
+    /// How long an idle target, or a thread that waits, spins before it sleeps: about as long as waking it takes (`./bench null-task`, rows
+    /// "asleep"). With more of them than processors at most 20 us.
     std::chrono::nanoseconds spin{50'000};
     /// Bytes of each target's local store; 0: half of its L2 cache.
     std::size_t local_store = 0;
