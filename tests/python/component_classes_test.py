@@ -1,6 +1,7 @@
 """Component classes beside those that come with Penstock: of shared libraries, of a program, and of packages by entry point."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -258,9 +259,8 @@ def test_worker_processes_that_a_component_asks_for_come_before_packages_that_st
     file = written(tmp_path, text)
     refused = penstock("run", file, path=packages)
     assert refused.returncode == 2
-    told = refused.stdout.replace("\n", " ")
-    assert told.startswith("penstock: test needs worker processes, which must come before anything starts threads")
-    assert "say --isolation process" in told
+    told = " ".join(refused.stdout.split())
+    assert re.fullmatch(r"penstock: test needs worker processes, which must come before anything starts threads \(.+\): say --isolation process", told)
     assert penstock("run", file, "--isolation", "process", path=packages).stdout == "0\n3\n6\n9\n"
 
 
