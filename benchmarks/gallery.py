@@ -20,7 +20,7 @@ from penstock._core import app_ways
 from penstock.recording import record_app
 
 LARGEST_MOVE = 0.2
-WORTH_TIMING = 5e-6  # seconds of a task, of which two looks at the clock take a hundredth
+WORTH_TIMING = 2e-6  # seconds of a task, of which two looks at the clock take some hundredths
 
 
 def widths() -> list[int]:
@@ -52,10 +52,10 @@ def measure(
     """The rows of so many workers, the noise, and by how much the serial way moved."""
     tagged = "tagged" if "tagged" in app_ways(name) else None
     with ps.Machine(targets=workers - 1) as machine:
-        recorded = record_app(machine, name, settings, events=0, way=tagged)
         # Samples do for many short tasks, which timing would lengthen. There are too few of long ones, which it does not.
-        if recorded.tagged and recorded.seconds("serial") / recorded.result["tasks"] >= WORTH_TIMING:
-            recorded = record_app(machine, name, settings, events=1, way=tagged, every_run=True)
+        once = record_app(machine, name, settings | {"repetitions": 1}, events=0, way=tagged)
+        long = once.tagged and once.seconds("serial") / once.result["tasks"] >= WORTH_TIMING
+        recorded = record_app(machine, name, settings, events=int(long), way=tagged, every_run=long)
     result = recorded.result
     if not result["ok"]:
         raise RuntimeError(

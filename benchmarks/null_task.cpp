@@ -1,5 +1,6 @@
 // What a task costs that does nothing: there and back over the number of arguments and the ways of initiation and
-// completion, and many at once over the number of targets and the depth of the lanes; and there and back to a target that sleeps. Beside F1 and the bare ring.
+// completion and to a target that sleeps, and many at once over the number of targets and the depth of the lanes. Beside F1
+// and the bare ring.
 #include <array>
 #include <atomic>
 #include <chrono>
