@@ -1,25 +1,53 @@
 # penstock_precompile(TARGET ...): with PENSTOCK_PRECOMPILE these targets get the public headers precompiled, which takes a third
 # off a build that has all of them in nearly every file. Without it (the undefined preset, a build of one's own) each file shows
 # that it includes what it uses.
+#
+# penstock_precompile_tests(TARGET ...): the same for tests, with GoogleTest beside. Half of a build of everything is tests, and
+# most of that is the making of code that runs once: so they are optimised no further than -O1, the library being what it is.
 option(PENSTOCK_PRECOMPILE "Precompile the public headers" OFF)
+
+# NAME: an object library that precompiles these headers for others.
+function(penstock_precompiled name)
+  add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  target_precompile_headers(${name} PRIVATE ${ARGN})
+  penstock_warnings(${name})
+  # One form for libraries and programs, or the compiler refuses the precompiled headers.
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIC)
+endfunction()
+
+function(penstock_reuse_precompiled name)
+  foreach(target ${ARGN})
+    target_precompile_headers(${target} REUSE_FROM ${name})
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${target} PRIVATE -fPIC)
+  endforeach()
+endfunction()
 
 function(penstock_precompile)
   if(NOT PENSTOCK_PRECOMPILE)
     return()
   endif()
   if(NOT TARGET penstock_precompiled)
-    add_library(penstock_precompiled OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
-    target_compile_features(penstock_precompiled PUBLIC cxx_std_20)
-    target_include_directories(penstock_precompiled PRIVATE ${PROJECT_SOURCE_DIR}/include)
-    target_precompile_headers(penstock_precompiled PRIVATE ${PROJECT_SOURCE_DIR}/include/penstock/penstock.hpp)
-    penstock_warnings(penstock_precompiled)
-    set_target_properties(penstock_precompiled PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-    target_compile_options(penstock_precompiled PRIVATE -fPIC)
+    penstock_precompiled(penstock_precompiled ${PROJECT_SOURCE_DIR}/include/penstock/penstock.hpp)
   endif()
+  penstock_reuse_precompiled(penstock_precompiled ${ARGN})
+endfunction()
+
+function(penstock_precompile_tests)
+  set(optimisation $<$<CONFIG:RelWithDebInfo>:-O1>)
   foreach(target ${ARGN})
-    target_precompile_headers(${target} REUSE_FROM penstock_precompiled)
-    # One form for libraries and programs, or the compiler refuses the precompiled headers.
-    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-    target_compile_options(${target} PRIVATE -fPIC)
+    target_compile_options(${target} PRIVATE ${optimisation})
   endforeach()
+  if(NOT PENSTOCK_PRECOMPILE)
+    return()
+  endif()
+  if(NOT TARGET penstock_precompiled_tests)
+    penstock_precompiled(penstock_precompiled_tests <gtest/gtest.h> ${PROJECT_SOURCE_DIR}/include/penstock/penstock.hpp)
+    target_compile_options(penstock_precompiled_tests PRIVATE ${optimisation})
+    target_link_libraries(penstock_precompiled_tests PRIVATE GTest::gtest)
+  endif()
+  penstock_reuse_precompiled(penstock_precompiled_tests ${ARGN})
 endfunction()

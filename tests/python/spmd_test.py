@@ -214,8 +214,8 @@ import time, numpy as np, penstock as ps
 def never(me):
     ps.Flag(me, "never").wait(awaited=me.index)
 def program(me):
-    print("ready\\n", end="", flush=True)
     try:
+        print("ready\\n", end="", flush=True)
         {WAITS[wait]}
     except KeyboardInterrupt:
         print("interrupted\\n", end="", flush=True)
