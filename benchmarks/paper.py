@@ -45,6 +45,10 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--machine", default="", metavar="NAME", help="what this machine is called in what is written")
     chosen = parser.parse_args(given)
+    if chosen.name is None and any(
+        (chosen.quick, chosen.resume, chosen.json, chosen.report, chosen.markdown, chosen.source, chosen.beside, chosen.machine)
+    ):
+        parser.error("say which experiment, or 'all': without a name they are only listed")
     if chosen.resume and chosen.json is None:
         parser.error("--resume goes on from a file: give --json FILE")
     if chosen.source is not None and (chosen.quick or chosen.json is not None):
@@ -122,7 +126,7 @@ def main(given: Sequence[str] | None = None) -> int:
             return 130
     machines = [Figures(results.document), *others]
     for each in experiments:
-        print_experiment(each, machines[0], console)
+        print_experiment(each, machines, console)
     if chosen.report is not None:
         write_page(chosen.report, experiments, machines)
         console.print(f"\npage: {chosen.report}", soft_wrap=True, highlight=False)

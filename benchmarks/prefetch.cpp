@@ -144,6 +144,7 @@ struct Machines {
     std::unique_ptr<penstock::Machine> without = bench::make_machine({.prefetch = penstock::Prefetch::never});
     std::unique_ptr<penstock::Machine> with = bench::make_machine({.prefetch = penstock::Prefetch::measured});
     std::unique_ptr<penstock::Machine> always = bench::make_machine({.prefetch = penstock::Prefetch::always});
+    std::unique_ptr<penstock::Machine> four = bench::make_machine({.prefetch = penstock::Prefetch::always, .jobs_in_flight = 4});
 };
 
 /// What one case says towards the goals.
@@ -161,7 +162,8 @@ Outcome compare(const Field& field, const std::string& name, Machines& machines,
     const auto load = std::make_shared<Load>(field, std::size_t{options.quick ? 2u : 8u} << 20);
     std::vector<Contestant> contestants{by_tagged_calls<operations>("without", load, *machines.without),
                                         by_tagged_calls<operations>("with", load, *machines.with),
-                                        by_tagged_calls<operations>("always", load, *machines.always)};
+                                        by_tagged_calls<operations>("always", load, *machines.always),
+                                        by_tagged_calls<operations>("always, 4 in flight", load, *machines.four)};
 #if defined(PENSTOCK_BENCH_TBB)
     contestants.push_back(by_onetbb<operations>(load));
 #endif
@@ -173,7 +175,8 @@ Outcome compare(const Field& field, const std::string& name, Machines& machines,
                                    {"low", outcome.gain.low},
                                    {"high", outcome.gain.high},
                                    {"noise", result.noise().value},
-                                   {"always", result.ratio("without", "always").value}};
+                                   {"always", result.ratio("without", "always").value},
+                                   {"always_four", result.ratio("without", "always, 4 in flight").value}};
 #if defined(PENSTOCK_BENCH_TBB)
     outcome.over_onetbb = result.ratio("onetbb", "with");
     figures.emplace_back("over_onetbb", outcome.over_onetbb.value);

@@ -61,9 +61,10 @@ void Report::missing(std::string name, Direction direction, double goal, std::st
 
 void Report::conditions(const Conditions& found) {
     const auto width = [](const Interval& i) { return std::max(std::fabs(i.low - 1), std::fabs(i.high - 1)); };
-    if (width(found.noise) >= width(conditions_.noise)) conditions_.noise = found.noise;
-    conditions_.moved = std::max(conditions_.moved, found.moved);
-    conditions_.voided += found.voided;
+    if (!conditions_) conditions_.emplace();
+    if (width(found.noise) >= width(conditions_->noise)) conditions_->noise = found.noise;
+    conditions_->moved = std::max(conditions_->moved, found.moved);
+    conditions_->voided += found.voided;
 }
 
 int Report::finish() const {
@@ -96,10 +97,14 @@ void Report::print() const {
             std::printf(" %*s", std::max(9, static_cast<int>(name.size())), shown(figure).c_str());
         std::printf("\n");
     }
-    const auto& [noise, moved, voided] = conditions_;
-    std::printf("\nnoise (A/A) %s [%s, %s]; the floor moved by %.0f %%; runs thrown away: %d%s\n", shown(noise.value).c_str(),
-                shown(noise.low).c_str(), shown(noise.high).c_str(), 100 * moved, voided,
-                moved > options_.plan.largest_move ? "; VOID: no run was quiet enough, run it again" : "");
+    if (conditions_) {
+        const auto& [noise, moved, voided] = *conditions_;
+        std::printf("\nnoise (A/A) %s [%s, %s]; the floor moved by %.0f %%; runs thrown away: %d%s\n", shown(noise.value).c_str(),
+                    shown(noise.low).c_str(), shown(noise.high).c_str(), 100 * moved, voided,
+                    moved > options_.plan.largest_move ? "; VOID: no run was quiet enough, run it again" : "");
+    } else {
+        std::printf("\nnoise (A/A): not measured\n");
+    }
     for (const auto& note : notes_) std::printf("note: %s\n", note.c_str());
     for (const auto& goal : goals_) {
         if (goal.measured) {
@@ -121,14 +126,16 @@ std::string Report::json() const {
     for (const auto& [key, text] : machine_facts()) out.value(key, text);
     out.close();
     out.value("quick", options_.quick);
-    out.open("noise", '{');
-    out.value("value", conditions_.noise.value);
-    out.value("low", conditions_.noise.low);
-    out.value("high", conditions_.noise.high);
-    out.value("floor_moved", conditions_.moved);
-    out.value("runs_thrown_away", static_cast<double>(conditions_.voided));
-    out.value("void", conditions_.moved > options_.plan.largest_move);
-    out.close();
+    if (conditions_) {
+        out.open("noise", '{');
+        out.value("value", conditions_->noise.value);
+        out.value("low", conditions_->noise.low);
+        out.value("high", conditions_->noise.high);
+        out.value("floor_moved", conditions_->moved);
+        out.value("runs_thrown_away", static_cast<double>(conditions_->voided));
+        out.value("void", conditions_->moved > options_.plan.largest_move);
+        out.close();
+    }
     out.open("rows", '[');
     for (const auto& row : rows_) {
         out.open('{');

@@ -71,7 +71,7 @@ class Report {
     std::vector<Row> rows_;
     std::vector<Goal> goals_;
     std::vector<std::string> notes_;
-    Conditions conditions_;
+    std::optional<Conditions> conditions_;  ///< none: nothing said how noisy it was
 };
 
 }  // namespace bench

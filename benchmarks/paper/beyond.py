@@ -18,6 +18,7 @@ def prefetch_tables(figures: Figures) -> list[Table]:
         "without_ns": "ns without",
         "low..high|gain": "times faster with",
         "always": "times faster if always",
+        "always_four": "times faster if always, 4 in flight",
         "over_onetbb": "times faster than oneTBB",
         "noise": "A/A",
     }
@@ -36,14 +37,19 @@ def prefetch_pictures(figures: Figures) -> list[Picture]:
 
 def prefetch_shows(figures: Figures) -> str:
     rows = figures.select(PREFETCH_RUN, CASE)
-    best, worst = max(rows, key=lambda each: each[1]["gain"]), min(rows, key=lambda each: each[1]["gain"])
-    always = min(rows, key=lambda each: each[1]["always"])
+    strided = [each for each in rows if " x " in each[0][1]]
+    whole = min((each for each in rows if " x " not in each[0][1]), key=lambda each: each[1]["always"])
+    best, worst = (choose(strided, key=lambda each: each[1]["gain"]) for choose in (max, min))
+
+    def gain(row: dict[str, float]) -> str:
+        return with_interval(row["gain"], row["low"], row["high"]) or "?"
+
+    four = [row["always_four"] / row["always"] for _, row in strided if row.get("always_four") is not None]
+    more = f" Four jobs in flight instead of two are {shown(min(four))} to {shown(max(four))} times as fast there." if four else ""
     return (
-        f"It gains most with {best[0][1]}: {with_interval(best[1]['gain'], best[1]['low'], best[1]['high'])} times. "
-        f"The worst case is {worst[0][1]} with "
-        f"{with_interval(worst[1]['gain'], worst[1]['low'], worst[1]['high'])}; to prefetch always would bring "
-        f"{always[0][1]} to {shown(always[1]['always'])}, which is why "
-        "the rule is measured while tasks run."
+        f"Of tiles in rows that lie apart it gains most with {best[0][1]}: {gain(best[1])} times, and least with {worst[0][1]}: "
+        f"{gain(worst[1])}. Tiles in one piece are left to the processor by rule: to fetch them always would make {whole[0][1]}, "
+        f"{shown(whole[1]['always'])} times as fast.{more}"
     )
 
 
@@ -67,6 +73,11 @@ def isolation_tables(figures: Figures) -> list[Table]:
         Table("There and back", ("", "ns", "99.9th percentile, ns"), rows),
         Table("1,000 tasks of 100 us", ("", "ns a task"), [[match[1], row["median_ns"]] for match, row in crashes]),
     ]
+
+
+def isolation_pictures(figures: Figures) -> list[Picture]:
+    bars = [(match[1], row["median_ns"] / 1000, None, None) for match, row in figures.select(ISOLATION_RUN, r"round trip: (.*)")]
+    return [Bars("There and back", "us", bars)]
 
 
 def isolation_shows(figures: Figures) -> str:
@@ -96,6 +107,7 @@ ISOLATION = Experiment(
     published=(),
     runs=(ISOLATION_RUN,),
     tables=isolation_tables,
+    pictures=isolation_pictures,
     shows=isolation_shows,
 )
 
@@ -103,6 +115,11 @@ ISOLATION = Experiment(
 def edit_tables(figures: Figures) -> list[Table]:
     columns = {"median_us": "median, us", "p99_us": "99th percentile, us", "most_us": "longest, us"}
     return [figures.table(EDIT_RUN, "Edits of a running graph", r"((?:request|longest).*)", columns)]
+
+
+def edit_pictures(figures: Figures) -> list[Picture]:
+    rows = figures.select(EDIT_RUN, r"((?:request|longest).*)")
+    return [Bars("Edits of a running graph, 99th percentile", "us", [(match[1], row["p99_us"], None, None) for match, row in rows])]
 
 
 def edit_shows(figures: Figures) -> str:
@@ -114,9 +131,12 @@ def edit_shows(figures: Figures) -> str:
         f"{time('request to first firing of the new filter', 'median_us')} us in the middle, and the "
         f"filters that it touches pause for {time('longest pause of a touched filter', 'median_us')}. One that it does "
         f"not touch pauses for "
-        f"{time('longest pause of an untouched filter', 'p99_us')} us at the 99th percentile, a loop that only reads "
-        f"the clock for "
-        f"{time('longest pause of a loop that only reads the clock', 'p99_us')}: the machine's own pauses."
+        f"{time('longest pause of an untouched filter', 'p99_us')} us at the 99th percentile and "
+        f"{time('longest pause of an untouched filter', 'most_us')} at most, without any edit for "
+        f"{time('longest pause of an untouched filter, without an edit', 'p99_us')} and "
+        f"{time('longest pause of an untouched filter, without an edit', 'most_us')}, and a loop that only reads the clock for "
+        f"{time('longest pause of a loop that only reads the clock', 'p99_us')} and "
+        f"{time('longest pause of a loop that only reads the clock', 'most_us')}."
     )
 
 
@@ -128,6 +148,7 @@ RECONFIGURE = Experiment(
     published=(),
     runs=(EDIT_RUN,),
     tables=edit_tables,
+    pictures=edit_pictures,
     shows=edit_shows,
 )
 
@@ -162,11 +183,11 @@ def grain_shows(figures: Figures) -> str:
     rows = figures.select(GRAIN_RUN, r"METG (stencil, width \d+): (\S+)")
     narrow = min((match[1] for match, _ in rows), key=lambda pattern: int(pattern.rsplit(" ", 1)[1]))
     said = ", ".join(f"{match[2]} {shown(row['us'])}" for match, row in rows if match[1] == narrow)
-    ours, theirs = (figures.value(PEERS_RUN, f"hand-off: {name}", "median_ns") for name in ("penstock", "onetbb"))
+    ours, theirs, floor = (figures.value(PEERS_RUN, f"hand-off: {name}", "median_ns") for name in ("penstock", "onetbb", "F1"))
     return (
         f"With a barrier a step ({narrow}) half of the time is work from tasks of these sizes on, in us: {said}. A "
-        f"task handed to another processor and back takes "
-        f"{shown(ours)} ns, by oneTBB {shown(theirs)}."
+        f"task handed to another processor and back takes {shown(ours)} ns, by oneTBB {shown(theirs)}, in a run in which one line "
+        f"there and back (F1) took {shown(floor)}."
     )
 
 

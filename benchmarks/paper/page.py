@@ -8,7 +8,7 @@ from typing import Any
 from paper.charts import NoMatplotlib, svg
 from paper.experiment import Experiment, Table
 from paper.figures import Figures, Missing, reading, shown
-from paper.told import conditions
+from paper.told import READING, conditions
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --paper: #fff; --faint: #59636e; --line: #d0d7de; --mark: #2f6fb5; --bad: #b3261e; }
@@ -31,6 +31,8 @@ def write_page(path: Path, experiments: Sequence[Experiment], machines: Sequence
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
         f"<title>Penstock: the papers' experiments</title><style>{STYLE}</style></head><body>\n<h1>The papers' experiments, repeated</h1>\n"
         "<p>Four published systems, for the Cell and the TILEPro64, are one design in Penstock. What they claimed, measured again today.</p>\n"
+        + "".join(f"<p class='faint'>{html.escape(words)}</p>\n" for words in READING)
+        +
         f"<nav><ul>{contents}</ul></nav>\n{body}\n</body></html>\n",
         encoding="utf-8",
     )

@@ -4,7 +4,7 @@ from paper.experiment import Bars, Chart, Experiment, Line, Picture, Published, 
 from paper.figures import Figures, in_bytes, shown, with_interval
 
 FFT, RADIX, JACOBI, PUSH = Run("fft2d"), Run("radix"), Run("jacobi"), Run("push")
-MOTION = Run("motion", ("--quick",), ())  # a full one takes a quarter of an hour, for intervals that are narrow already
+MOTION = Run("motion", ("--quick",), ())  # a full one takes a quarter of an hour
 APPLICATIONS = (
     (FFT, "n=256", "2-D FFT, 256 x 256"),
     (RADIX, "radix", "radix sort, 2^20"),
@@ -23,12 +23,7 @@ def of_all(figures: Figures, run: Run, name: str, substrate: str, variant: str) 
 
 
 def fft_tables(figures: Figures) -> list[Table]:
-    columns = {
-        "median_us": "us",
-        "low..high|over_shared": "times faster than shared memory",
-        "speed_up": "times one thread",
-    }
-    return [figures.table(FFT, f"{n} x {n}", rf"n={n}, (.*)", columns, "ranks, variant") for n in (256, 1024)]
+    return [rank_table(figures, FFT, f"n={n}", f"{n} x {n}", r"\w+") for n in (256, 1024)]
 
 
 def fft_pictures(figures: Figures) -> list[Picture]:
@@ -52,13 +47,16 @@ def fft_shows(figures: Figures) -> str:
         row = of_all(figures, FFT, f"n={n}", "threads", variant)
         return with_interval(row["over_shared"], row["low"], row["high"]) or "?"
 
+    def alone(n: int) -> str:
+        return shown(figures.value(FFT, f"n={n}, 1 threads, push", "over_shared"))
+
     def over_bulk(n: int) -> str:
         times = [of_all(figures, FFT, f"n={n}", "threads", variant)["median_us"] for variant in ("bulk", "push")]
         return shown(times[0] / times[1])
 
     return (
         f"On {most_ranks(figures, FFT, 'n=256')} threads remote stores of whole lines are {over(256, 'push')} times as "
-        f"fast as shared memory with 256 x 256 and "
+        f"fast as shared memory with 256 x 256 (on one alone, where nothing is exchanged, {alone(256)} times) and "
         f"{over(1024, 'push')} times with 1024 x 1024, and {over_bulk(256)} and {over_bulk(1024)} times as fast as the "
         f"bulk exchange, the paper's DMA. Tiled pull "
         f"reaches {over(256, 'pull')} and {over(1024, 'pull')} times shared memory, and the calibrated choice "
@@ -79,14 +77,12 @@ TRANSFORM = Experiment(
     tables=fft_tables,
     pictures=fft_pictures,
     shows=fft_shows,
-    cause="Which of push and pull wins differs from machine to machine, so the choice between them is measured. On the "
-    "2-vCPU EPYC, 256 x 256, push was the faster one (pull 0.88 to 0.97 of it, bulk 0.70 to 0.79), and a store does not wait "
-    "for the line that the reader's cache holds: with the lines in the writer's cache beforehand push was 0.99 to 1.03 times "
-    "as fast, with a prefetch for writing ahead 0.98 to 1.04. With the lines in no cache it was 0.78 to 0.86. Rows a power of "
-    "two apart, which share few sets of the first cache, cost 2 to 6 %, and lie an odd number of lines apart now. On the "
-    "2-vCPU Xeon push was 0.79 of bulk when each of its 8 KiB blocks went by the way that suits 8 KiB, while the pieces of "
-    "bulk and pencils went by others; now all go by the way that suits what is published together, and what that brings "
-    "there is still to be measured. The paper's 4.4 is of 56 cores; few cores exchange little.",
+    cause="Most of what push gains over shared memory here it gains on one rank already, where nothing is exchanged: it stores the "
+    "transpose by whole lines, where the shared variant writes column by column. So these figures say little about remote stores, and the "
+    "paper's 4.4 and 1.64, of 56 cores that exchange nearly everything, stay unanswered until more cores are measured. Which of push and "
+    "pull wins differs from machine to machine, so the choice between them is measured (docs/performance/2-vcpu-epyc.md has what was "
+    "tried). The Xeon's figures are of a program that sent each of push's blocks of 8 KiB by the way that suits 8 KiB; since 9821585 all "
+    "go by the way that suits what is published together.",
 )
 
 
@@ -95,32 +91,21 @@ def one_rank(figures: Figures, run: Run, name: str) -> float:
     return min(row["median_us"] for _, row in figures.select(run, rf"{name}, 1 (?:threads|processes), .*"))
 
 
+def rank_table(figures: Figures, run: Run, name: str, title: str, variants: str) -> Table:
+    fastest = one_rank(figures, run, name)
+    cells = [
+        [match[1], row["median_us"], fastest / row["median_us"], with_interval(row["over_shared"], row["low"], row["high"])]
+        for match, row in figures.select(run, rf"{name}, (\d+ \w+, {variants})")
+    ]
+    return Table(title, ("ranks, variant", "us", "times the fastest on one rank", "times faster than shared memory"), cells)
+
+
 def over_one_rank(figures: Figures, run: Run, name: str, variant: str) -> str:
     return shown(one_rank(figures, run, name) / of_all(figures, run, name, "threads", variant)["median_us"])
 
 
 def speed_tables(figures: Figures) -> list[Table]:
-    tables = []
-    for run, name, title in APPLICATIONS:
-        rows = figures.select(run, rf"{name}, (\d+ \w+, (?:shared|push))")
-        fastest = one_rank(figures, run, name)
-        cells = [
-            [
-                match[1],
-                row["median_us"],
-                fastest / row["median_us"],
-                with_interval(row["over_shared"], row["low"], row["high"]),
-            ]
-            for match, row in rows
-        ]
-        tables.append(
-            Table(
-                title,
-                ("ranks, variant", "us", "times the fastest on one rank", "times faster than shared memory"),
-                cells,
-            )
-        )
-    return tables
+    return [rank_table(figures, run, name, title, "(?:shared|push)") for run, name, title in APPLICATIONS]
 
 
 def speed_pictures(figures: Figures) -> list[Picture]:
@@ -159,12 +144,12 @@ SPEED_UP = Experiment(
     tables=speed_tables,
     pictures=speed_pictures,
     shows=speed_shows,
-    cause="Radix sort: gathering keys into whole lines in the program costs half a nanosecond a key and more even within the caches, also with "
-    "digits in turn, where no branch goes wrong: the first cache gathers the 256 open lines by itself. So push stores key by key now, as "
-    "the paper's program did, and what gathers stands beside it ('push-lines' in ./bench radix). What is left over shared memory is the "
-    "check of the bounds and the choice of the rank for each key: 22 instructions, where shared memory needs half as many. Jacobi: a sweep "
-    "takes some 10 us and its exchange 0.1 to 0.3 us, so that there is next to nothing to gain; push lost while its points were aligned "
-    "otherwise than shared memory's. Motion estimation exchanges hardly anything.",
+    cause="Radix sort: gathering keys into whole lines in the program costs more than it saves, the first cache gathers the 256 open lines by "
+    "itself. So push stores key by key since fef8c25, as the paper's program did, and what gathers stands beside it ('push-lines' in ./bench "
+    "radix). On the EPYC two runs on the same day gave 0.99 and 1.02 times shared memory on one rank, where the one above has less, and that is "
+    "not explained; fewer instructions a key did not make it faster (docs/performance/2-vcpu-epyc.md). Jacobi: the exchange is a small part "
+    "of a sweep, so that there is next to nothing to gain; push lost until 1f66be3, while its points were aligned otherwise than shared "
+    "memory's. Motion estimation exchanges hardly anything.",
 )
 
 
@@ -201,11 +186,11 @@ def push_shows(figures: Figures) -> str:
             / figures.value(PUSH, f"threads, {size}, plain", "median_ns")
         )
 
+    demoted = f", demoting {over('64 B', 'demote')} and {over('1 MiB', 'demote')}" if figures.has(PUSH, "threads, 64 B, demote") else ""
     return (
         f"Between threads, over plain stores: past the caches takes {over('64 B', 'stream')} times as long for 64 B "
-        f"and {over('1 MiB', 'stream')} for 1 MiB, pulling "
-        f"{over('64 B', 'pull')} and {over('1 MiB', 'pull')}. Which way is best depends on where the reader is just "
-        f"now, so the way is calibrated by size on each machine."
+        f"and {over('1 MiB', 'stream')} for 1 MiB, pulling {over('64 B', 'pull')} and {over('1 MiB', 'pull')}{demoted}. Which way is best "
+        f"differs by size and from machine to machine, so it is calibrated."
     )
 
 

@@ -14,12 +14,13 @@ from typing import Any
 
 from paper.experiment import Experiment, Run
 
-BENCH = Path(__file__).resolve().parents[2] / "bench"
+ROOT = Path(__file__).resolve().parents[2]
+BENCH = ROOT / "bench"
 LONGEST = {True: 290, False: 3600}  # seconds that a quick and a full run may take
 
 
 class Results:
-    """{"machine", "quick", "runs": {name: {"command", "date", "seconds", "report" or "error"}}}."""
+    """{"machine", "quick", "runs": {name: {"command", "date", "program", "seconds", "report" or "error"}}}."""
 
     def __init__(
         self, quick: bool, machine: str, path: Path | None = None, document: dict[str, Any] | None = None
@@ -69,7 +70,7 @@ def run_all(experiments: Iterable[Experiment], results: Results, say: Callable[[
 
 def perform(run: Run, quick: bool) -> dict[str, Any]:
     """Builds and runs one benchmark; never raises for what becomes of it."""
-    result: dict[str, Any] = {"command": run.command(quick), "date": datetime.date.today().isoformat()}
+    result: dict[str, Any] = {"command": run.command(quick), "date": datetime.date.today().isoformat(), "program": program()}
     ready = _call(
         [str(BENCH), run.benchmark, "--list"], 3600
     )  # builds: compiling is no part of the time that it may take
@@ -84,6 +85,18 @@ def perform(run: Run, quick: bool) -> dict[str, Any]:
     else:
         result["error"] = ready
     return result | {"seconds": round(time.monotonic() - begin, 1)}
+
+
+def program() -> str | None:
+    """The commit that is measured, "-dirty" behind it where files were changed since; None outside a working tree."""
+    try:
+        asked = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=7", "--exclude=*"],
+            cwd=ROOT, capture_output=True, text=True, timeout=30, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return asked.stdout.strip() or None
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The experiments in words: for a terminal, and as Markdown for docs/experiments.md."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table as RichTable
@@ -18,12 +19,18 @@ def conditions(experiment: Experiment, figures: Figures) -> Iterator[str]:
         elif "report" not in result:
             yield f"{run.command(figures.quick)}, {result['date']}: failed, {result['error']}"
         else:
-            noise = result["report"]["noise"]
-            void = "; void by its own rule" if noise["void"] else ""
-            yield (
-                f"{result['command']}, {result['date']}, {result['seconds']:.0f} s: noise (A/A) {shown(noise['value'])} "
-                f"({shown(noise['low'])} to {shown(noise['high'])}), the floor moved by {100 * noise['floor_moved']:.0f} %{void}"
-            )
+            program = f", program {result['program']}" if result.get("program") else ""
+            yield f"{result['command']}, {result['date']}{program}, {result['seconds']:.0f} s: {_noise(result['report'].get('noise'))}"
+
+
+def _noise(noise: dict[str, Any] | None) -> str:
+    if noise is None:
+        return "noise not measured"
+    void = "; void by its own rule" if noise["void"] else ""
+    return (
+        f"noise (A/A) {shown(noise['value'])} ({shown(noise['low'])} to {shown(noise['high'])}), "
+        f"the floor moved by {100 * noise['floor_moved']:.0f} %{void}"
+    )
 
 
 def print_list(experiments: Sequence[Experiment], console: Console) -> None:
@@ -36,21 +43,24 @@ def print_list(experiments: Sequence[Experiment], console: Console) -> None:
     console.print(table)
 
 
-def print_experiment(experiment: Experiment, figures: Figures, console: Console) -> None:
+def print_experiment(experiment: Experiment, machines: Sequence[Figures], console: Console) -> None:
     console.print(f"\n[bold]{experiment.title}[/]  {experiment.question}", highlight=False)
     for each in experiment.published:
         console.print(f"  published: {each.what}: {each.figure} ({each.source})", highlight=False, markup=False)
-    try:
-        with reading():
-            for table in experiment.tables(figures):
-                console.print(_rich(table))
-            console.print(experiment.shows(figures), highlight=False, markup=False)
-    except Missing as why:
-        console.print(str(why), style="red", highlight=False, markup=False)
+    for figures in machines:
+        if len(machines) > 1:
+            console.print(f"\n{figures.document['machine'] or 'this machine'}", style="bold", highlight=False, markup=False)
+        try:
+            with reading():
+                for table in experiment.tables(figures):
+                    console.print(_rich(table))
+                console.print(experiment.shows(figures), highlight=False, markup=False)
+        except Missing as why:
+            console.print(str(why), style="red", highlight=False, markup=False)
+        for line in conditions(experiment, figures):
+            console.print(line, style="dim", highlight=False, markup=False)
     if experiment.cause:
         console.print(f"Where ours is worse: {experiment.cause}", style="dim", highlight=False, markup=False)
-    for line in conditions(experiment, figures):
-        console.print(line, style="dim", highlight=False, markup=False)
 
 
 def _rich(table: Table) -> RichTable:
@@ -62,21 +72,33 @@ def _rich(table: Table) -> RichTable:
     return made
 
 
+READING = (
+    "The papers: Tagged Procedure Calls (TPC), calls with tagged arguments as tasks, on the Cell; Cell-Space, components as streaming graphs, "
+    "and Cell-RTL, the runtime of jobs below it, on the Cell, too; DataCutter-Lite, filters and streams on the Cell; Remote Store Programming "
+    "(RSP), on the TILEPro64. They are cited by figure; a figure that we do not have is 'not stated here'.",
+    "How to read the figures: a ratio is the median over the batches of a run, which need not be the quotient of two medians, and in brackets "
+    "stands its 95 % interval. F1 is one cache line bounced between two processors, there and back, F2 the same with two lines in turn. "
+    "Effective execution time (AEET) is the time inside the jobs' own code over the number of workers, total execution time (TET) that from the "
+    "first issue until all is complete. 'hand' is the same work threaded by hand, 'tagged' are tagged calls with barriers, 'dependent' calls "
+    "find their order by their arguments, 'staged' ones work on copies in the target's local store.",
+    "Below every experiment stand the commands that made its figures, the day, the program (its commit), how long it took and how noisy it was: "
+    "A/A is the ratio of a thing to itself. Quick runs show sizes, not values. In a void run the machine itself changed by more than 20 %: what "
+    "is said of it holds as far as its intervals do. One machine's figures may be of an older program than another's.",
+)
+
 HEAD = """# The papers' experiments, repeated
 
 Each of the four papers that Penstock unites made claims with figures; this page repeats them with Penstock's own mechanisms. `./bench paper`
 lists the experiments, `./bench paper NAME [--quick]` runs one, `./bench paper all --quick --json FILE --report FILE.html` all of them into one
-page with plots. Papers are cited by name and figure; a figure that we do not have is "not stated here". Below every experiment stand the
-commands that made its figures, the day, and how noisy the run was (the ratio of a thing to itself). `--quick` runs show sizes, not values; a void
-run is one in which the machine itself changed by more than 20 % ([measuring.md](measuring.md)).
+page with plots. This file is written by `./bench paper all --from FILE --beside FILE --markdown docs/experiments.md`, from what `--json FILE`
+kept on each machine; the words are those of `benchmarks/paper/`.
 
-This file is written by `./bench paper all --from FILE --markdown docs/experiments.md`; the words are those of `benchmarks/paper/`.
 """
 
 
 def markdown(experiments: Sequence[Experiment], machines: Sequence[Figures]) -> str:
     """docs/experiments.md."""
-    return HEAD + "".join(_chapter(each, machines) for each in experiments)
+    return HEAD + "\n\n".join(READING) + "\n" + "".join(_chapter(each, machines) for each in experiments)
 
 
 def _chapter(experiment: Experiment, machines: Sequence[Figures]) -> str:

@@ -2,7 +2,7 @@
 
 from paper.breakdown import breakdown_pictures, breakdown_tables, gallery, label, most_workers, speed_up
 from paper.experiment import Bars, Cell, Chart, Experiment, Line, Picture, Published, Run, Table
-from paper.figures import Figures, in_bytes, numbers, shown
+from paper.figures import Figures, in_bytes, numbers, shown, with_interval
 
 NULL_TASK, QUEUE_RUN = Run("null-task"), Run("queue")
 
@@ -49,16 +49,17 @@ def null_task_shows(figures: Figures) -> str:
     def over(name: str) -> float:
         return figures.value(NULL_TASK, f"round trip: {name}", "over_F1")
 
+    def over_F1(mechanism: str) -> str:
+        row = figures.row(NULL_TASK, f"round trip: {mechanism}, 0 arguments")
+        return with_interval(row["over_F1"], row["low"], row["high"]) or "?"
+
     lone = figures.value(NULL_TASK, "round trip: 0 arguments", "median_ns")
     floor = figures.value(NULL_TASK, "round trip: F1", "median_ns")
     return (
         f"A null task takes {shown(lone)} ns, {shown(over('0 arguments'))} times the {shown(floor)} ns of one cache "
-        f"line there and back, "
-        f"and {shown(over('8 arguments'))} times with eight arguments. Of the four mechanisms the default for a lone "
-        f"call, pushed and completed in its slot, takes "
-        f"{shown(over('push, slot, 0 arguments'))} times the floor, and the one that is pulled and completed in a line "
-        f"of its own "
-        f"{shown(over('pull, line, 0 arguments'))}."
+        f"line there and back, and {shown(over('8 arguments'))} times with eight arguments. Of the four mechanisms the default for a lone "
+        f"call, pushed and completed in its slot, takes {over_F1('push, slot')} times the floor, pushed and completed in a line of its own "
+        f"{over_F1('push, line')}, pulled {over_F1('pull, slot')} and {over_F1('pull, line')}."
     )
 
 
@@ -223,10 +224,11 @@ LU = Experiment(
     tables=lambda figures: breakdown_tables(figures, LU_RUNS),
     pictures=lambda figures: breakdown_pictures(figures, LU_RUNS, "LU", ("hand", "tagged")),
     shows=lu_shows,
-    cause="With blocks of 64 a task takes some 20 us and the runtime's part vanishes. With blocks of 16 it takes a third of a microsecond in "
+    cause="With blocks of 64 a task takes some 20 us, so that issuing is next to nothing; what the targets still spend beside computing is "
+    "lines that travel, the blocks that the other processor wrote among them. With blocks of 16 a task takes a third of a microsecond in "
     "float, and to issue it and to take it from its lane are a tenth and more of that: the lines of the record and of its extension travel, "
-    "which threads by hand do not have. Lanes fetch records ahead since 2026-11-22. Dependent calls find out by themselves what waits for "
-    "what, which costs more than the barriers that it saves here.",
+    "which threads by hand do not have (lanes fetch records ahead since the program fdadbdb). Dependent calls find out by themselves what "
+    "waits for what, which costs more than the barriers that it saves here.",
 )
 
 FFT_RUNS = tuple(
@@ -257,9 +259,7 @@ def fft_tables(figures: Figures) -> list[Table]:
 
 
 def fft_shows(figures: Figures) -> str:
-    small, large = FFT_RUNS[1], FFT_RUNS[3]
-    workers = most_workers(figures, large)
-    parts = [[speed_up(figures, run, f"tagged {part}") for part in PARTS] for run in (small, large)]
+    workers = most_workers(figures, FFT_RUNS[0])
 
     def compared(run: Run) -> str:
         moved, computed = (figures.row(run, f"{workers} workers, tagged {part}") for part in PARTS)
@@ -268,15 +268,18 @@ def fft_shows(figures: Figures) -> str:
             if moved["high"] < computed["low"]
             else "more than"
             if moved["low"] > computed["high"]
-            else "as much as"
+            else "within the noise as much as"
         )
 
-    return (
-        f"In double, on {workers} processors, transposes are {parts[0][0]} times as fast as on one thread with 64K "
-        f"points and "
-        f"{parts[1][0]} with the larger number, rows {parts[0][1]} and {parts[1][1]}. What only moves memory gains "
-        f"{compared(small)} what computes with 64K points, and {compared(large)} it with the larger number."
-    )
+    def said(small: Run, large: Run) -> str:
+        parts = [[speed_up(figures, run, f"tagged {part}") for part in PARTS] for run in (small, large)]
+        return (
+            f"transposes are {parts[0][0]} times as fast as on one thread with 64K points and {parts[1][0]} with the larger number, "
+            f"rows {parts[0][1]} and {parts[1][1]}; what only moves memory gains {compared(small)} what computes with 64K points, and "
+            f"{compared(large)} it with the larger number"
+        )
+
+    return f"On {workers} processors, in double: {said(FFT_RUNS[1], FFT_RUNS[3])}. In float: {said(FFT_RUNS[0], FFT_RUNS[2])}."
 
 
 FFT = Experiment(
@@ -286,7 +289,7 @@ FFT = Experiment(
     "only compute?",
     published=(
         Published(
-            "speed-up on six targets, transposes and computation separately (which is which is not stated: computation would be the larger)",
+            "speed-up on six targets, transposes and computation separately (which is which is not stated here)",
             "5.98 against 1.93",
             "TPC, figures 3 to 5, table 1",
         ),
@@ -297,10 +300,9 @@ FFT = Experiment(
         figures, FFT_RUNS, "the six-step FFT", ("tagged transposes", "tagged rows")
     ),
     shows=fft_shows,
-    cause="With 64K points everything lies in the caches, and what a transpose reads was mostly written by the other "
-    "processor in "
-    "the phase before, so that its lines travel, which on one thread none do. From memory both processors share its "
-    "bandwidth.",
+    cause="The paper's larger figure would be that of the computation. With 64K points everything lies in the caches, and what a phase "
+    "reads was mostly written by the other processor in the phase before, so that its lines travel, which on one thread none do: that "
+    "holds for rows, too, which in float are so short that it is most of their time. From memory both processors share its bandwidth.",
 )
 
 KERNEL_RUNS = (
@@ -321,8 +323,7 @@ def kernels_shows(figures: Figures) -> str:
     )
     return (
         f"Tagged calls over one thread: {said}. SAXPY and SGEMV do one or two operations for each word that they load, "
-        f"so they can gain only what the "
-        "machine's memory gives to a second core; CONV2D is bound by what it computes."
+        "CONV2D many."
     )
 
 
@@ -343,8 +344,8 @@ KERNELS = Experiment(
     pictures=lambda figures: breakdown_pictures(figures, KERNEL_RUNS, "kernels", ("hand", "tagged")),
     shows=kernels_shows,
     cause="SAXPY's tasks of 32 x 64 elements take 0.4 us, so that issuing them is a good part of the initiator's time, and each begins "
-    "where the processor's own prefetcher has to begin anew. Its runs are so short that waking the targets, 60 to 80 us, took a third of "
-    "them until 2026-11-22; now targets are awake when a run begins, as the threads by hand and the paper's processors are (what waking takes "
+    "where the processor's own prefetcher has to begin anew. Its runs are so short that waking the targets, 60 to 80 us, took a seventh of "
+    "them until the program 142069e; now targets are awake when a run begins, as the threads by hand and the paper's processors are (what waking takes "
     "stands in tpc-null-task).",
 )
 

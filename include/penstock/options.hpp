@@ -47,8 +47,8 @@ struct MachineOptions {
     /// Number of targets; by default one for each processor that this process may use, but one for the initiator.
     /// 0: every task runs inside its call.
     int targets = one_per_processor;
-    /// Tasks that a lane holds at once, 1 to 1024. Used by named targets, round_robin and least_loaded. 64 measured
-    /// best: `./bench paper tpc-queue`.
+    /// Tasks that a lane holds at once, 1 to 1024. Used by named targets, round_robin and least_loaded. From 16 on little changes, but with
+    /// arguments of 64 KiB 4 to 8 were faster by a tenth and more: `./bench paper tpc-queue`.
     std::uint32_t depth = 64;
     Distribution distribution = Distribution::balanced;
     /// `./bench paper tpc-null-task` compares all four ways.
@@ -61,7 +61,8 @@ struct MachineOptions {
     Prefetch prefetch = Prefetch::measured;
     /// Tasks whose data are near a target or on the way there at once, 1 to 32: the one that runs and those behind it in its lane or claim
     /// whose arguments are prefetched, as far as they fit the local store (Cell-RTL's multi-buffering). 1: no prefetch.
-    /// `./bench paper cell-in-flight` compares 1 to 4.
+    /// 2 is what `./bench paper prefetch` measures with strided data. Data in one piece are not prefetched by `measured`: with `always`, 1 is
+    /// best for them (`./bench paper cell-in-flight` compares 1 to 4).
     std::uint32_t jobs_in_flight = 2;
     /// How initiators learn of completions, unless a call asks for more. Other than `polled`, every call takes the long way (CallOptions):
     /// `./bench paper cell-notification` compares them.

@@ -16,7 +16,8 @@ import paper.running  # noqa: E402
 from paper import EXPERIMENTS  # noqa: E402
 from paper.experiment import NOT_STATED, Experiment, Published, Run, Table  # noqa: E402
 from paper.figures import Figures, Missing, shown, with_interval  # noqa: E402
-from paper.running import Results, run_all  # noqa: E402
+from paper.running import Results, program, run_all  # noqa: E402
+from paper.told import READING, conditions  # noqa: E402
 
 STORED = ROOT / "tests" / "python" / "paper_figures.json"
 NOISE = {"value": 1.0, "low": 0.9, "high": 1.1, "floor_moved": 0.05, "runs_thrown_away": 0, "void": False}
@@ -82,6 +83,13 @@ def test_without_a_name_the_experiments_are_listed(capsys, never):
     assert all(each.name in said for each in EXPERIMENTS)
 
 
+@pytest.mark.parametrize("option", [["--quick"], ["--from", "x.json"], ["--json", "x.json"], ["--report", "x.html"], ["--machine", "M"]])
+def test_without_a_name_no_option_is_taken(option, capsys, never):
+    with pytest.raises(SystemExit) as ended:
+        main(*option)
+    assert ended.value.code == 2 and "say which experiment" in capsys.readouterr().err
+
+
 def test_an_unknown_experiment_is_refused_with_the_names_there_are(capsys, never):
     assert main("tpc-nul-task") == 2
     assert "tpc-nul-task" in (error := capsys.readouterr().err) and "tpc-null-task" in error
@@ -143,6 +151,40 @@ def test_full_runs_are_not_mixed_with_quick_ones(tmp_path, capsys, never):
     path.write_text(json.dumps({"machine": "M", "quick": True, "runs": {}}))
     assert main("tpc-null-task", "--json", path, "--resume") == 2
     assert "--quick" in capsys.readouterr().err
+
+
+def test_each_run_says_what_was_measured_when_and_how_noisily(bench, monkeypatch):
+    made = experiment(Run("good"), Run("broken"), Run("never"))
+    monkeypatch.setattr(paper.running, "program", lambda: "1a2b3c4")
+    document = run_quietly(made).document
+    del document["runs"]["never"]
+    today = document["runs"]["good"]["date"]
+    seconds = f"{document['runs']['good']['seconds']:.0f} s"
+    broken = f"./bench broken --quick, {today}: failed, it ended with 3: no such luck"
+    said = [
+        f"./bench good --quick, {today}, program 1a2b3c4, {seconds}: noise (A/A) 1 (0.9 to 1.1), the floor moved by 5 %",
+        broken,
+        "./bench never --quick: not run",
+    ]
+    assert list(conditions(made, Figures(document))) == said
+    del document["runs"]["good"]["program"]
+    document["runs"]["good"]["report"]["noise"] = None
+    said[0] = f"./bench good --quick, {today}, {seconds}: noise not measured"
+    assert list(conditions(made, Figures(document))) == said
+
+
+def test_a_program_is_known_by_its_commit_or_not_at_all(tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    monkeypatch.setattr(paper.running, "ROOT", tmp_path)
+    assert program() is None
+    git = ["git", "-c", "user.name=A", "-c", "user.email=a@b", "-C", str(tmp_path)]
+    (tmp_path / "file").write_text("old")
+    for words in (["init", "-q"], ["add", "file"], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *words], check=True, timeout=60)
+    clean = program()
+    assert re.fullmatch(r"[0-9a-f]{7,}", clean)
+    (tmp_path / "file").write_text("new")
+    assert program() == f"{clean}-dirty"
 
 
 def test_a_figure_that_was_not_measured_is_missing_by_name():
@@ -208,7 +250,10 @@ def test_the_page_holds_what_was_published_what_was_measured_and_what_failed(tmp
     source.write_text(json.dumps(document))
     assert main("all", "--from", source, "--report", page, "--machine", "A & B") == 1  # a run failed
     text = page.read_text()
-    assert text.count("<section") == len(EXPERIMENTS) and text.count("<svg") >= len(EXPERIMENTS)
+    sections = {section.split("'", 1)[0]: section for section in text.split("<section id='")[1:]}
+    assert list(sections) == [each.name for each in EXPERIMENTS]
+    assert [name for name, section in sections.items() if "<svg" not in section] == ["dcl-colour"]
+    assert READING[0][:40] in text
     assert "385 ns" in text and "A &amp; B" in text and NOT_STATED in text
     assert "it ended with 1: &lt;broken&gt;" in text
     assert all(
@@ -297,7 +342,8 @@ def store(source):
             for row in report["rows"]
         ]
         head = {"command": run["command"], "date": run["date"], "seconds": run["seconds"]}
-        noise = f'{json.dumps(head)[:-1]}, "report": {{"machine": {json.dumps(report["machine"])}, "noise": {json.dumps(report["noise"])}, "rows": [\n'
+        facts = {key: report["machine"][key] for key in ("processor", "processors")}
+        noise = f'{json.dumps(head)[:-1]}, "report": {{"machine": {json.dumps(facts)}, "noise": {json.dumps(report.get("noise"))}, "rows": [\n'
         runs.append(f"{json.dumps(name)}: {noise}" + ",\n".join(rows) + "\n]}}")
     STORED.write_text(
         f'{{"machine": {json.dumps(document["machine"])}, "quick": true, "runs": {{\n' + ",\n".join(runs) + "\n}}\n"
