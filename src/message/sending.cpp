@@ -11,10 +11,8 @@ namespace penstock::message {
 namespace {
 
 /// Up to here a message is copied into the receiver's ring whole, so that its sender goes on at once, whether somebody receives or
-/// not. Who waits for the receiver anyway gets it there sooner by pull, between threads from 4 KiB on: `./bench paper dcl-protocols`
-/// shows the two ways side by side.
-constexpr std::uint64_t longest_whole_between_threads = 8192;
-constexpr std::uint64_t longest_whole_between_processes = 4096;
+/// not. Streams of 1 KiB are faster so; from 4 KiB on pull is, between threads (`./bench paper dcl-protocols`), but makes the sender wait.
+constexpr std::uint64_t longest_whole = 4096;
 /// A long message goes through the ring in pieces of this size, so that both copies run at the same time in nearby
 /// caches.
 constexpr std::uint64_t piece_bytes = 8192;
@@ -24,9 +22,7 @@ constexpr std::uint64_t piece_bytes = 8192;
 Way Core::way_of(const Peer& peer, const Operation& operation) const {
     if (operation.parcel) return Way::parcel;
     if (operation.bytes <= bytes_inside) return Way::inside;
-    const auto longest_whole =
-        std::min(threads() ? longest_whole_between_threads : longest_whole_between_processes, peer.writer.capacity());
-    const auto through_ring = operation.bytes <= longest_whole ? Way::ring_whole : Way::ring_pieces;
+    const auto through_ring = operation.bytes <= std::min(longest_whole, peer.writer.capacity()) ? Way::ring_whole : Way::ring_pieces;
     switch (options_.protocol) {
         case Protocol::automatic:  // two copies that overlap are faster than one by the kernel, which looks up every page
             if (through_ring == Way::ring_whole) break;
