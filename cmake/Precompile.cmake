@@ -3,7 +3,8 @@
 # that it includes what it uses.
 #
 # penstock_precompile_tests(TARGET ...): the same for tests, with GoogleTest beside. Half of a build of everything is tests, and
-# most of that is the making of code that runs once: so they are optimised no further than -O1, the library being what it is.
+# most of that is the making of code that runs once: so in RelWithDebInfo they are optimised no further than -O1. What the public
+# headers hold is then tested as -O1 makes it; benchmarks and applications, which check their results too, have it at -O2.
 option(PENSTOCK_PRECOMPILE "Precompile the public headers" OFF)
 
 # NAME: an object library that precompiles these headers for others.

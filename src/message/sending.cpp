@@ -10,8 +10,9 @@
 namespace penstock::message {
 namespace {
 
-/// Up to here a message is copied into the receiver's ring whole, so that its sender goes on at once, whether somebody receives or
-/// not. Streams of 1 KiB are faster so; from 4 KiB on pull is, between threads (`./bench paper dcl-protocols`), but makes the sender wait.
+/// Up to here a message is copied into the receiver's ring whole, so that its sender goes on at once while there is room (63 messages,
+/// the bytes of the ring), whether somebody receives or not. Streams of 1 KiB are faster so; from 4 KiB on pull is, between threads
+/// (`./bench paper dcl-protocols`), but makes the sender wait.
 constexpr std::uint64_t longest_whole = 4096;
 /// A long message goes through the ring in pieces of this size, so that both copies run at the same time in nearby
 /// caches.

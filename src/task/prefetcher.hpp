@@ -32,8 +32,8 @@ class Prefetcher {
     std::size_t next(const TaskPayload& payload, std::byte* extension) noexcept {
         if (mode_ == Prefetch::never) return 0;
         const Entry& entry = entry_of(payload.entry);
-        // What lies in one piece the processor's own prefetcher brings as fast; asking for it again cost up to a sixth (64 KiB in one
-        // piece, `./bench paper prefetch`).
+        // What lies in one piece the processor's own prefetcher brings as fast; asking for it again cost up to a fifth (16 and 64 KiB in
+        // one piece, `./bench paper prefetch`).
         if (mode_ == Prefetch::measured ? !entry.has_rows : !entry.has_blocks) return 0;
         return consider(entry, payload, extension);
     }
