@@ -9,19 +9,16 @@
 namespace penstock::language {
 namespace {
 
-bool is_digit(char c) noexcept { return (c >= '0' && c <= '9') || c == '.'; }
-bool is_word(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-
 /// Calls `name` for each name of an expression and `other` for what is between them.
 void walk(std::string_view expression, const std::function<void(std::string_view)>& name, const std::function<void(std::string_view)>& other) {
     for (std::size_t at = 0; at < expression.size();) {
         const auto begin = at;
-        if (is_digit(expression[at])) {  // 1e5 has no name in it
-            while (at < expression.size() && is_digit(expression[at])) ++at;
+        if (is_of_number(expression[at])) {  // 1e5 has no name in it
+            while (at < expression.size() && is_of_number(expression[at])) ++at;
             if (at < expression.size() && (expression[at] == 'e' || expression[at] == 'E')) ++at;
             other(expression.substr(begin, at - begin));
-        } else if (is_word(expression[at])) {
-            while (at < expression.size() && (is_word(expression[at]) || (is_digit(expression[at]) && expression[at] != '.'))) ++at;
+        } else if (begins_word(expression[at])) {
+            while (at < expression.size() && (begins_word(expression[at]) || is_digit(expression[at]))) ++at;
             name(expression.substr(begin, at - begin));
         } else {
             ++at;

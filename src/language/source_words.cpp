@@ -20,9 +20,6 @@ constexpr std::string_view taken[] = {
     "volatile", "wchar_t",  "while",     "xor",      "xor_eq",  "main",      "app",      "parameters", "penstock", "std",     "joined",       "count",
     "arguments"};
 
-bool is_digit(char c) noexcept { return (c >= '0' && c <= '9') || c == '.'; }
-bool is_word(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-
 /// Does C++ calculate with the numbers of an expression, where two of them meet, as the language does? Not with large integers, nor `%` of fractions.
 bool means_the_same(std::string_view text) {
     std::size_t digits = 0;
@@ -39,18 +36,18 @@ std::string calculation(std::string_view text) {
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
         const auto begin = at;
-        if (is_digit(text[at])) {
-            while (at < text.size() && is_digit(text[at])) ++at;
+        if (is_of_number(text[at])) {
+            while (at < text.size() && is_of_number(text[at])) ++at;
             if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
                 ++at;
                 if (at < text.size() && (text[at] == '+' || text[at] == '-')) ++at;
-                while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
+                while (at < text.size() && is_digit(text[at])) ++at;
             }
             const auto word = std::string(text.substr(begin, at - begin));
             const auto number = integer_of(word) ? text_of(*integer_of(word)) : literal_of(word, 0.0);
             out += plain ? number : "ParameterValue(" + number + ")";
-        } else if (is_word(text[at])) {
-            while (at < text.size() && (is_word(text[at]) || (text[at] >= '0' && text[at] <= '9'))) ++at;
+        } else if (begins_word(text[at])) {
+            while (at < text.size() && (begins_word(text[at]) || is_digit(text[at]))) ++at;
             out += identifier(text.substr(begin, at - begin));
         } else {
             out += text[at++];

@@ -9,8 +9,6 @@
 namespace penstock::language {
 namespace {
 
-bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 bool continues_name(char c) noexcept { return is_letter(c) || is_digit(c) || c == '_' || c == '-'; }
 
 /// Insertions, deletions, replacements and exchanges of neighbours that make `a` of `b`.

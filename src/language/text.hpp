@@ -11,6 +11,13 @@
 
 namespace penstock::language {
 
+// Letters and digits are those of ASCII.
+constexpr bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+/// In an expression: of a number, but for its exponent; the first of a name, behind which digits may follow.
+constexpr bool is_of_number(char c) noexcept { return is_digit(c) || c == '.'; }
+constexpr bool begins_word(char c) noexcept { return is_letter(c) || c == '_'; }
+
 std::string in_quotes(std::string_view text);
 /// A letter, then letters, digits, '-' and '_'.
 bool is_name(std::string_view text) noexcept;

@@ -5,20 +5,20 @@
 namespace penstock {
 namespace {
 
-constexpr std::uint64_t kind = 0x52524142;  // "BARR"
+constexpr std::uint64_t barrier_kind = 0x52524142;  // "BARR"
 
 }  // namespace
 
 Barrier::Barrier(Rank me, std::string_view name) : me_(me) {
     const int rounds = Cells::rounds_of(me.size());
     const auto count = static_cast<std::size_t>(rounds > 0 ? rounds : 1);
-    own_ = me.make(name, count * sizeof(BarrierCell<>), kind);
+    own_ = me.make(name, count * sizeof(BarrierCell<>), barrier_kind);
     auto* own = reinterpret_cast<BarrierCell<>*>(own_.data());
     for (std::size_t round = 0; round < count; ++round) new (own + round) BarrierCell<>;
     for (int round = 0; round < rounds; ++round) me.grant(own_, Cells::before(me.index(), round, me.size()));
     std::array<BarrierCell<>*, Cells::most_rounds> told{};
     for (int round = 0; round < rounds; ++round) {
-        told_.push_back(me.accept(Cells::behind(me.index(), round, me.size()), name, kind));
+        told_.push_back(me.accept(Cells::behind(me.index(), round, me.size()), name, barrier_kind));
         told[static_cast<std::size_t>(round)] = reinterpret_cast<BarrierCell<>*>(told_.back().data()) + round;
     }
     barrier_ = Cells(own, told, rounds);

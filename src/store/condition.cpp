@@ -5,12 +5,12 @@
 namespace penstock {
 namespace {
 
-constexpr std::uint64_t kind = 0x444e4f43;  // "COND"
+constexpr std::uint64_t condition_kind = 0x444e4f43;  // "COND"
 
 }  // namespace
 
 Condition::Condition(Rank me, std::string_view name)
-    : me_(me), memory_(me.exchange(name, sizeof(Word), kind)), words_(parts_in<Word>(memory_)), turn_(me.index()) {}
+    : me_(me), memory_(me.exchange(name, sizeof(Word), condition_kind)), words_(parts_in<Word>(memory_)), turn_(me.index()) {}
 
 void Condition::wait(std::unique_lock<Mutex>& lock) {
     auto& own = words_[static_cast<std::size_t>(me_.index())]->waiting;

@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::uint64_t kind = 0x5854554d;  // "MUTX"
+constexpr std::uint64_t mutex_kind = 0x5854554d;  // "MUTX"
 
 /// How long the first waiter lets the owner come back. Long against handing over (some ways of a line, up to 2 us), short against
 /// sleeping. Each look takes the line away from the owner, so they become rare soon.
@@ -19,7 +19,7 @@ constexpr int longest_pause = 7;     // 2 to this power breaths between two look
 }  // namespace
 
 Mutex::Mutex(Rank me, std::string_view name)
-    : me_(me), memory_(me.exchange(name, sizeof(Part), kind)), parts_(parts_in<Part>(memory_)) {
+    : me_(me), memory_(me.exchange(name, sizeof(Part), mutex_kind)), parts_(parts_in<Part>(memory_)) {
     for (auto* part : parts_) nodes_.push_back(&part->node);
     queue_ = QueueLock<>(&parts_.front()->head, nodes_.data(), me.index(), me.size());
 }

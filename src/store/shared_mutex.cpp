@@ -7,14 +7,14 @@
 namespace penstock {
 namespace {
 
-constexpr std::uint64_t kind = 0x4b434c52;  // "RLCK"
+constexpr std::uint64_t shared_mutex_kind = 0x4b434c52;  // "RLCK"
 
 int rank_of(std::uint64_t ticket) { return static_cast<int>(ticket % team::most_ranks); }
 
 }  // namespace
 
 SharedMutex::SharedMutex(Rank me, std::string_view name)
-    : me_(me), writers_(me, std::string(name) + ".writers"), memory_(me.exchange(name, sizeof(Part), kind)),
+    : me_(me), writers_(me, std::string(name) + ".writers"), memory_(me.exchange(name, sizeof(Part), shared_mutex_kind)),
       parts_(parts_in<Part>(memory_)) {}
 
 void SharedMutex::refuse_unless(Held expected, const char* action) const {

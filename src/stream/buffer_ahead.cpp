@@ -8,13 +8,13 @@
 namespace penstock::streaming {
 namespace {
 
-constexpr std::size_t line = 64;  // a larger line only makes some of the requests redundant
+constexpr std::size_t line_bytes = 64;  // a larger line only makes some of the requests redundant
 
 void fetch(const Block& block) noexcept {
     prefetch_read(&block.tags);
     prefetch_read(&block.own);
     const auto bytes = std::min(block.bytes, BufferAhead::most_bytes);
-    for (std::size_t at = 0; at < bytes; at += line) prefetch_read(block.data + at);
+    for (std::size_t at = 0; at < bytes; at += line_bytes) prefetch_read(block.data + at);
 }
 
 }  // namespace

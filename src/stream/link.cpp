@@ -10,7 +10,7 @@ namespace penstock::streaming {
 namespace {
 
 constexpr std::uint32_t turns_to_grow = 8;
-constexpr std::uint32_t most_patience = 4096;
+constexpr std::uint32_t longest_patience = 4096;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ void Link::had_no_room() noexcept {
         if (sent - seen_taken < now || now >= most_capacity || bytes * 2 > many_bytes) return;
         if (++turns < turns_to_grow) return;
         turns = 0;
-        if (std::exchange(shrunk, false)) patience = std::min(patience * 2, most_patience);
+        if (std::exchange(shrunk, false)) patience = std::min(patience * 2, longest_patience);
         capacity.store(std::min(now * 2, most_capacity), std::memory_order_relaxed);
         return;
     }

@@ -11,15 +11,15 @@ namespace {
 
 using Words = std::array<std::uint64_t, sizeof(Event) / sizeof(std::uint64_t)>;
 
-struct alignas(64) Slot {
-    std::atomic<std::uint64_t> sequence{0};
-    std::array<std::atomic<std::uint64_t>, std::tuple_size_v<Words>> words{};
-};
-static_assert(sizeof(Slot) == 64);
-
 }  // namespace
 
 struct Timeline::Ring {
+    struct alignas(64) Slot {
+        std::atomic<std::uint64_t> sequence{0};
+        std::array<std::atomic<std::uint64_t>, std::tuple_size_v<Words>> words{};
+    };
+    static_assert(sizeof(Slot) == 64);
+
     explicit Ring(std::size_t capacity) : mask(capacity - 1), slots(std::make_unique<Slot[]>(capacity)) {}
 
     std::size_t capacity() const noexcept { return mask + 1; }
@@ -52,7 +52,7 @@ void Timeline::stop() noexcept { active_.store(nullptr, std::memory_order_releas
 
 void Timeline::write(Ring& ring, const Event& event) noexcept {
     const std::uint64_t number = ring.count.load(std::memory_order_relaxed);
-    Slot& slot = ring.slots[number & ring.mask];
+    auto& slot = ring.slots[number & ring.mask];
     slot.sequence.store(2 * number + 1, std::memory_order_relaxed);
     const Words words = std::bit_cast<Words>(event);
     for (std::size_t i = 0; i < words.size(); ++i) slot.words[i].store(words[i], std::memory_order_release);
@@ -69,7 +69,7 @@ Recording Timeline::snapshot() const {
     const std::uint64_t oldest = std::max(ring.first, last - std::min<std::uint64_t>(last, ring.capacity()));
     recording.events.reserve(last - oldest);
     for (std::uint64_t number = oldest; number < last; ++number) {
-        const Slot& slot = ring.slots[number & ring.mask];
+        const auto& slot = ring.slots[number & ring.mask];
         if (slot.sequence.load(std::memory_order_acquire) != 2 * number + 2) continue;
         Words words;
         for (std::size_t i = 0; i < words.size(); ++i) words[i] = slot.words[i].load(std::memory_order_acquire);
