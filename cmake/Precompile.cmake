@@ -7,6 +7,12 @@
 # headers hold is then tested as -O1 makes it; benchmarks and applications, which check their results too, have it at -O2.
 option(PENSTOCK_PRECOMPILE "Precompile the public headers" OFF)
 
+# One form for libraries and programs, or the compiler refuses the precompiled headers.
+function(penstock_one_form target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
+endfunction()
+
 # NAME: an object library that precompiles these headers for others.
 function(penstock_precompiled name)
   add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
@@ -14,16 +20,13 @@ function(penstock_precompiled name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include)
   target_precompile_headers(${name} PRIVATE ${ARGN})
   penstock_warnings(${name})
-  # One form for libraries and programs, or the compiler refuses the precompiled headers.
-  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(${name} PRIVATE -fPIC)
+  penstock_one_form(${name})
 endfunction()
 
 function(penstock_reuse_precompiled name)
   foreach(target ${ARGN})
     target_precompile_headers(${target} REUSE_FROM ${name})
-    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-    target_compile_options(${target} PRIVATE -fPIC)
+    penstock_one_form(${target})
   endforeach()
 endfunction()
 

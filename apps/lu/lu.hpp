@@ -107,8 +107,8 @@ template <class Real>
 double residual(const MatrixOf<Real>& original, const MatrixOf<Real>& factors);
 
 /// The largest |A v - L U v| over |L| |U| |v|, element by element, for one pseudo-random vector v. However far elements grow, rounding
-/// of the factors makes no more than n u / (1 - n u) of it, and that of comparing them in double some 2 n + 2 roundings more, u being the rounding of one operation (Higham, Accuracy and Stability of Numerical
-/// Algorithms, theorem 9.3).
+/// of the factors makes no more than n u / (1 - n u) of it, u being the rounding of one operation (Higham, Accuracy and Stability of
+/// Numerical Algorithms, theorem 9.3), and comparing them in double some 2 n + 2 roundings more.
 template <class Real>
 double backward_error(const MatrixOf<Real>& original, const MatrixOf<Real>& factors);
 

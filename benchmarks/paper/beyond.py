@@ -1,7 +1,7 @@
 """Beyond the papers: prefetching, isolation, reconfiguration, the smallest task that pays."""
 
 from paper.experiment import Bars, Experiment, Picture, Run, Table
-from paper.figures import Figures, shown, with_interval
+from paper.figures import Figures, cell, shown
 
 PREFETCH_RUN, ISOLATION_RUN, EDIT_RUN, GRAIN_RUN, PEERS_RUN = (
     Run("prefetch"),
@@ -10,13 +10,14 @@ PREFETCH_RUN, ISOLATION_RUN, EDIT_RUN, GRAIN_RUN, PEERS_RUN = (
     Run("granularity"),
     Run("peers"),
 )
+GAIN = "low..high|gain"
 CASE = r"((?!METG).*, (?:from memory|in cache), \d operations)"
 
 
 def prefetch_tables(figures: Figures) -> list[Table]:
     columns = {
         "without_ns": "ns without",
-        "low..high|gain": "times faster with",
+        GAIN: "times faster with",
         "always": "times faster if always",
         "always_four": "times faster if always, 4 in flight",
         "over_onetbb": "times faster than oneTBB",
@@ -41,14 +42,11 @@ def prefetch_shows(figures: Figures) -> str:
     whole = min((each for each in rows if " x " not in each[0][1]), key=lambda each: each[1]["always"])
     best, worst = (choose(strided, key=lambda each: each[1]["gain"]) for choose in (max, min))
 
-    def gain(row: dict[str, float]) -> str:
-        return with_interval(row["gain"], row["low"], row["high"]) or "?"
-
     four = [row["always_four"] / row["always"] for _, row in strided if row.get("always_four") is not None]
     more = f" Four jobs in flight instead of two are {shown(min(four))} to {shown(max(four))} times as fast there." if four else ""
     return (
-        f"Of tiles in rows that lie apart it gains most with {best[0][1]}: {gain(best[1])} times, and least with {worst[0][1]}: "
-        f"{gain(worst[1])}. Tiles in one piece are left to the processor by rule: to fetch them always would make {whole[0][1]}, "
+        f"Of tiles in rows that lie apart it gains most with {best[0][1]}: {cell(best[1], GAIN)} times, and least with {worst[0][1]}: "
+        f"{cell(worst[1], GAIN)}. Tiles in one piece are left to the processor by rule: to fetch them always would make {whole[0][1]}, "
         f"{shown(whole[1]['always'])} times as fast.{more}"
     )
 
@@ -65,8 +63,11 @@ PREFETCH = Experiment(
 )
 
 
+ROUND_TRIP = r"round trip: (.*)"
+
+
 def isolation_tables(figures: Figures) -> list[Table]:
-    trips = figures.select(ISOLATION_RUN, r"round trip: (.*)")
+    trips = figures.select(ISOLATION_RUN, ROUND_TRIP)
     rows = [[match[1], row["median_ns"], row.get("p99.9_ns")] for match, row in trips]
     crashes = figures.select(ISOLATION_RUN, r"throughput: (.*)")
     return [
@@ -76,7 +77,7 @@ def isolation_tables(figures: Figures) -> list[Table]:
 
 
 def isolation_pictures(figures: Figures) -> list[Picture]:
-    bars = [(match[1], row["median_ns"] / 1000, None, None) for match, row in figures.select(ISOLATION_RUN, r"round trip: (.*)")]
+    bars = [(match[1], row["median_ns"] / 1000, None, None) for match, row in figures.select(ISOLATION_RUN, ROUND_TRIP)]
     return [Bars("There and back", "us", bars)]
 
 
@@ -112,13 +113,16 @@ ISOLATION = Experiment(
 )
 
 
+EDIT = r"((?:request|longest).*)"
+
+
 def edit_tables(figures: Figures) -> list[Table]:
     columns = {"median_us": "median, us", "p99_us": "99th percentile, us", "most_us": "longest, us"}
-    return [figures.table(EDIT_RUN, "Edits of a running graph", r"((?:request|longest).*)", columns)]
+    return [figures.table(EDIT_RUN, "Edits of a running graph", EDIT, columns)]
 
 
 def edit_pictures(figures: Figures) -> list[Picture]:
-    rows = figures.select(EDIT_RUN, r"((?:request|longest).*)")
+    rows = figures.select(EDIT_RUN, EDIT)
     return [Bars("Edits of a running graph, 99th percentile", "us", [(match[1], row["p99_us"], None, None) for match, row in rows])]
 
 

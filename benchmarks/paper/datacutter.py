@@ -65,13 +65,12 @@ def message_shows(figures: Figures) -> str:
         row = figures.row(MESSAGES, f"half a round trip of 8 B, {substrate}, automatic")
         return f"{shown(row['median_ns'])} ns, {with_interval(row['over_F2'], row['low'], row['high'])} of two lines bounced"
 
-    one, two, back = (
-        shown(figures.value(MESSAGES, f"{who}, 64 KiB{crowded}, threads, automatic", "GB_a_second"))
-        + crowded.replace(", ", " (", 1)
-        + (")" if crowded else "")
-        for who in ("from one to 1", "from one to 2", "from 2 to one")
-        for crowded in (_crowded(figures, who),)
-    )
+    def rate(who: str) -> str:
+        crowded = _crowded(figures, who)
+        rate = shown(figures.value(MESSAGES, f"{who}, 64 KiB{crowded}, threads, automatic", "GB_a_second"))
+        return f"{rate} ({crowded.removeprefix(', ')})" if crowded else rate
+
+    one, two, back = (rate(who) for who in ("from one to 1", "from one to 2", "from 2 to one"))
     return (
         f"Eight bytes take {over('threads')}, between threads and {over('processes')}, between processes. In messages of 64 KiB, in GB/s, "
         f"a source sends {one} to one destination and {two} to two together, and takes from two {back}."

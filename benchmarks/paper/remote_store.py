@@ -1,7 +1,7 @@
 """Remote Store Programming: what it gains to store into the reader's memory."""
 
 from paper.experiment import Bars, Chart, Experiment, Line, Picture, Published, Run, Table
-from paper.figures import Figures, in_bytes, shown, with_interval
+from paper.figures import Figures, cell, in_bytes, shown, with_interval
 
 FFT, RADIX, JACOBI, PUSH = Run("fft2d"), Run("radix"), Run("jacobi"), Run("push")
 MOTION = Run("motion", ("--quick",), ())  # a full one takes a quarter of an hour
@@ -94,7 +94,7 @@ def one_rank(figures: Figures, run: Run, name: str) -> float:
 def rank_table(figures: Figures, run: Run, name: str, title: str, variants: str) -> Table:
     fastest = one_rank(figures, run, name)
     cells = [
-        [match[1], row["median_us"], fastest / row["median_us"], with_interval(row["over_shared"], row["low"], row["high"])]
+        [match[1], row["median_us"], fastest / row["median_us"], cell(row, "low..high|over_shared")]
         for match, row in figures.select(run, rf"{name}, (\d+ \w+, {variants})")
     ]
     return Table(title, ("ranks, variant", "us", "times the fastest on one rank", "times faster than shared memory"), cells)

@@ -2,7 +2,7 @@
 
 from paper.breakdown import breakdown_pictures, breakdown_tables, gallery, label, most_workers, speed_up
 from paper.experiment import Bars, Cell, Chart, Experiment, Line, Picture, Published, Run, Table
-from paper.figures import Figures, in_bytes, numbers, shown, with_interval
+from paper.figures import Figures, cell, in_bytes, numbers, shown
 
 NULL_TASK, QUEUE_RUN = Run("null-task"), Run("queue")
 
@@ -50,8 +50,7 @@ def null_task_shows(figures: Figures) -> str:
         return figures.value(NULL_TASK, f"round trip: {name}", "over_F1")
 
     def over_F1(mechanism: str) -> str:
-        row = figures.row(NULL_TASK, f"round trip: {mechanism}, 0 arguments")
-        return with_interval(row["over_F1"], row["low"], row["high"]) or "?"
+        return str(cell(figures.row(NULL_TASK, f"round trip: {mechanism}, 0 arguments"), "low..high|over_F1"))
 
     lone = figures.value(NULL_TASK, "round trip: 0 arguments", "median_ns")
     floor = figures.value(NULL_TASK, "round trip: F1", "median_ns")
