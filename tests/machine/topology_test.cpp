@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "child_process.hpp"
 #include "penstock/error.hpp"
 
 namespace {
@@ -53,6 +54,16 @@ TEST(Topology, a_pinned_first_caller_does_not_hide_the_other_processors) {
         seen = Topology::detect({.quiet = true}).processors().size();
     }).join();
     EXPECT_EQ(seen, all);
+}
+
+TEST(Topology, a_pinned_main_thread_that_is_alone_does_not_hide_the_other_processors) {
+    const auto all = Topology::here().processors().size();
+    // A forked child has one thread.
+    ChildProcess child([&](auto) {
+        if (!pin_this_thread(Topology::here().processors().front().index)) return 1;
+        return Topology::detect({.quiet = true}).processors().size() == all ? 0 : 2;
+    });
+    EXPECT_EQ(child.collect(), 0);
 }
 
 TEST(Topology, features_are_those_that_the_kernel_lists) {
