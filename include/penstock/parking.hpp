@@ -41,10 +41,12 @@ class Parking {
     /// The waker's half, after it has published. One load of a flag that stays in its cache.
     bool sleeper() const noexcept { return parked_.load(std::memory_order_relaxed) != 0; }
 
-    /// Cold: there seems to be a sleeper. Only one waker rouses it.
+    /// Cold: there seems to be a sleeper. Only one waker rouses it; false for the others.
     template <class Rouse>
-    void wake(Rouse&& rouse) {
-        if (parked_.exchange(0, std::memory_order_acq_rel) != 0) rouse();
+    bool wake(Rouse&& rouse) {
+        if (parked_.exchange(0, std::memory_order_acq_rel) == 0) return false;
+        rouse();
+        return true;
     }
 
   private:

@@ -32,8 +32,8 @@ bool barrier_over_processes() noexcept;
 bool accept_barriers() noexcept;
 /// Sleeps while `bell` is 1, at most `longest`.
 void sleep_on(Doorbell& bell, std::chrono::nanoseconds longest) noexcept;
-/// Cold half of ring().
-void wake(Doorbell& bell) noexcept;
+/// Cold half of ring(). False when somebody else has just woken the sleeper.
+bool wake(Doorbell& bell) noexcept;
 /// Has the processor an instruction that dozes until a line is written?
 bool can_doze() noexcept;
 /// Dozes in the processor until `line` is written or about `ticks` have passed. False where the processor cannot.

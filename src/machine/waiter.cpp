@@ -43,8 +43,8 @@ void sleep_on(Doorbell& bell, std::chrono::nanoseconds longest) noexcept {
     syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&bell.parked), FUTEX_WAIT, 1u, &limit, nullptr, 0);
 }
 
-void wake(Doorbell& bell) noexcept {
-    Parking(bell.parked).wake([&] {
+bool wake(Doorbell& bell) noexcept {
+    return Parking(bell.parked).wake([&] {
         syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&bell.parked), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
     });
 }

@@ -271,11 +271,23 @@ void Target::idle() {
     core_.board().idle_targets.fetch_sub(1, std::memory_order_relaxed);
     counters.parks.add(waiter_.parks() - parks);
     counters.idle_ticks.end(Clock::ticks());
+    woken_ = true;
 }
 
 void Target::mark_busy() noexcept {
     // Also while there is one initiator: a task may wait for another thread, whose first call must not go to this target.
-    if (busy_.load(std::memory_order_relaxed) == 0) busy_.store(1, std::memory_order_relaxed);
+    if (busy_.load(std::memory_order_relaxed) != 0) return;
+    busy_.store(1, std::memory_order_relaxed);
+    if (woken_) [[unlikely]] pass_on();
+}
+
+/// It may have been woken for something else than what it has taken, by somebody who woke no other.
+void Target::pass_on() noexcept {
+    woken_ = false;
+    if (core_.board().idle_targets.load(std::memory_order_relaxed) == 0) return;
+    const auto count = core_.initiator_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i)
+        if (inviting(*core_.initiators_[i]) != nullptr) return core_.wake_a_target();
 }
 
 }  // namespace penstock

@@ -81,6 +81,7 @@ class Target {
     void pause_work() noexcept;
     void idle();
     void mark_busy() noexcept;
+    void pass_on() noexcept;
 
     Core& core_;
     int index_;
@@ -95,6 +96,7 @@ class Target {
     std::uint32_t next_victim_ = 0;
     std::uint32_t claims_ = 0;
     std::uint32_t urgent_in_a_row_ = 0;
+    bool woken_ = false;  ///< and has not begun to work since
     Waiter waiter_;
     std::unique_ptr<Initiator> initiator_;
     Runner* runner_ = nullptr;
