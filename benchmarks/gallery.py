@@ -7,7 +7,6 @@
 import argparse
 import json
 import os
-import random
 import statistics
 import sys
 from pathlib import Path
@@ -47,7 +46,7 @@ def counterpart(way: str, timings: dict[str, list[float]]) -> list[float]:
 
 
 def measure(
-    name: str, settings: dict[str, int], workers: int, rng: random.Random
+    name: str, settings: dict[str, int], workers: int
 ) -> tuple[list[dict[str, Any]], tuple[float, float, float], float]:
     """The rows of so many workers, the noise, and by how much the serial way moved."""
     tagged = "tagged" if "tagged" in app_ways(name) else None
@@ -65,7 +64,7 @@ def measure(
     rows: list[dict[str, Any]] = []
     serial = result["timings"]["serial"]
     for way, seconds in result["timings"].items():
-        faster, low, high = ratio(counterpart(way, result["timings"]), seconds, rng)
+        faster, low, high = ratio(counterpart(way, result["timings"]), seconds)
         row = {
             "name": f"{workers} workers, {way}",
             "median_us": statistics.median(seconds) * 1e6,
@@ -80,7 +79,7 @@ def measure(
             if found := shares(breakdowns, role):
                 rows.append({"name": f"{workers} workers, {words}", **found})
     half = len(serial) // 2 * 2
-    return rows, ratio(serial[0:half:2], serial[1:half:2], rng), moved(serial)
+    return rows, ratio(serial[0:half:2], serial[1:half:2]), moved(serial)
 
 
 def settings_of(given: list[str], parser: argparse.ArgumentParser) -> dict[str, int]:
@@ -115,10 +114,9 @@ def main() -> int:
     if options.name not in names:
         parser.error(f"name an application: {', '.join(names)}")
     settings = {"repetitions": 6 if options.quick else 20} | settings_of(options.settings, parser)
-    rng = random.Random(1)
     rows, noises, moves = [], [], []
     for workers in widths():
-        measured, noise, move = measure(options.name, settings, workers, rng)
+        measured, noise, move = measure(options.name, settings, workers)
         rows += measured
         noises.append(noise)
         moves.append(move)

@@ -201,7 +201,7 @@ class Comparison {
     }
 
     /// TET / AEET - 1.
-    bench::Interval overhead(const std::string& name) const { return bench::bootstrap_median(overheads_.at(name)); }
+    bench::Interval overhead(const std::string& name) const { return bench::median_interval(overheads_.at(name)); }
     double cycles_a_job(const std::string& name) const { return bench::median(jobs_.at(name)); }
     const std::vector<Way>& ways() const { return ways_; }
 

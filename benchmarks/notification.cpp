@@ -100,7 +100,7 @@ void compare(Data& data, const std::vector<Way>& ways, int targets, const bench:
     const auto result = bench::measure(contestants, options.plan);
     report.conditions(result);
     for (const auto& name : result.names()) {
-        const auto overhead = bench::bootstrap_median(overheads[name]);
+        const auto overhead = bench::median_interval(overheads[name]);
         const auto faster = result.ratio("one thread", name);
         report.row(std::to_string(targets) + " targets, " + std::to_string(data.bytes) + " B, " + std::to_string(cycles) + " cycles a byte, " + name,
                    {{"TET_ns_a_job", result.median(name)},

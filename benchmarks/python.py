@@ -194,16 +194,15 @@ def main() -> int:
 
 
 def report(contestants: list[Contestant], again: Contestant, notes: list[str], options: argparse.Namespace) -> None:
-    rng = random.Random(2)
     times = {contestant.name: contestant.times for contestant in contestants}
     notes.append("times in ns; 10,000 outstanding: each; slower peers do fewer in a batch")
-    noise = ratio(again.times, times["null task: ThreadPoolExecutor"], rng)
+    noise = ratio(again.times, times["null task: ThreadPoolExecutor"])
     facts = machine_facts()
     print("python: null task, 64 KiB array and 10,000 outstanding from Python")
     print(", ".join(facts.values()), end="\n\n")
     rows = []
     for name in sorted(times, key=lambda name: (name.partition(":")[0], statistics.median(times[name]))):
-        over, low, high = ratio(times[name], times["null task: ThreadPoolExecutor"], rng)
+        over, low, high = ratio(times[name], times["null task: ThreadPoolExecutor"])
         rows.append({"name": name, "median_ns": statistics.median(times[name]), "over_threadpool_null": over, "low": low, "high": high})
         print(f"{name:48}{rows[-1]['median_ns'] / 1e3:12.2f} us{over:12.3g} [{low:.3g}, {high:.3g}] times the null task of ThreadPoolExecutor")
     floor_moved = moved(times["null task: ThreadPoolExecutor"])
@@ -216,7 +215,7 @@ def report(contestants: list[Contestant], again: Contestant, notes: list[str], o
         print(f"note: {note}")
     goals = []
     for name, ours, theirs, wanted in GOALS:
-        value, low, high = ratio(times[theirs], times[ours], rng)
+        value, low, high = ratio(times[theirs], times[ours])
         met = high >= wanted
         goals.append({"name": name, "value": value, "low": low, "high": high, "goal": wanted, "direction": ">=", "met": met})
         print(f"{'met   ' if met else 'MISSED'} {name}: {value:.3g} [{low:.3g}, {high:.3g}], goal >= {wanted:g}")

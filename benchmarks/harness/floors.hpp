@@ -8,6 +8,8 @@
 //           slot
 //   memcpy  copying between two buffers, a KiB
 //
+// Each is what the processors can do: the lower of polling bare and of polling with a pause, which some answer sooner.
+//
 // Every other figure is a ratio to one of these, measured interleaved in the same program.
 #pragma once
 
@@ -30,6 +32,8 @@ class Floors {
     Contestant one_line(int operations = 4000);   ///< "F1", ns a round trip
     Contestant two_lines(int operations = 4000);  ///< "F2", ns a round trip
     Contestant ring(int operations = 100000);     ///< "ring", ns a slot
+    /// F1 at this moment, in ns, from a few exchanges: about a tenth of a millisecond with the waking of the partner.
+    double look();
 
   private:
     struct Memory;

@@ -1,16 +1,31 @@
 #include "harness/measure.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <stdexcept>
 #include <thread>
 
+#include "harness/floors.hpp"
+
 namespace bench {
 
+const char* name(Standing standing) {
+    return standing == Standing::near ? "near" : standing == Standing::far ? "far" : "mixed";
+}
+
+const Ratio::Of& Ratio::least() const {
+    return *std::min_element(standings.begin(), standings.end(), [](const Of& a, const Of& b) { return a.interval.value < b.interval.value; });
+}
+const Ratio::Of& Ratio::most() const {
+    return *std::max_element(standings.begin(), standings.end(), [](const Of& a, const Of& b) { return a.interval.value < b.interval.value; });
+}
+
 Result::Result(std::vector<std::string> names, int rounds)
-    : names_(std::move(names)), figures_(names_.size()), singles_(names_.size()) {
+    : names_(std::move(names)), figures_(names_.size() + 1), looks_(names_.size() + 1), singles_(names_.size()) {
     for (auto& figures : figures_) figures.reserve(static_cast<std::size_t>(rounds));
 }
 
@@ -20,7 +35,64 @@ std::size_t Result::index(const std::string& name) const {
     return static_cast<std::size_t>(found - names_.begin());
 }
 
-const std::vector<double>& Result::of(const std::string& name) const { return figures_[index(name)]; }
+void Result::tell_standings() {
+    std::vector<double> all;
+    for (const auto& looks : looks_)
+        for (const Look& look : looks) all.insert(all.end(), {look.before, look.after});
+    const double low = percentile(all, 0.05), high = percentile(all, 0.95);
+    const double border = high > 2 * low ? std::sqrt(low * high) : std::numeric_limits<double>::infinity();
+    stood_.clear();
+    std::size_t near = 0, far = 0, batches = 0;
+    for (const auto& looks : looks_) {
+        auto& stood = stood_.emplace_back();
+        for (const Look& look : looks) {
+            const bool far_before = look.before > border, far_after = look.after > border;
+            stood.push_back(far_before != far_after ? Standing::mixed : far_after ? Standing::far : Standing::near);
+            near += stood.back() == Standing::near;
+            far += stood.back() == Standing::far;
+            ++batches;
+        }
+    }
+    // A standing that was seen in less than a tenth of the batches says too little.
+    standings_ = {near >= far ? Standing::near : Standing::far};
+    if (std::min(near, far) * 10 >= batches) standings_.push_back(near >= far ? Standing::far : Standing::near);
+}
+
+std::vector<double> Result::those(std::size_t place, Standing standing) const {
+    std::vector<double> chosen;
+    for (std::size_t i = 0; i < figures_[place].size(); ++i)
+        if (stood_[place][i] == standing) chosen.push_back(figures_[place][i]);
+    return chosen;
+}
+
+std::vector<double> Result::ratios(std::size_t a, std::size_t b, Standing standing) const {
+    std::vector<double> chosen;
+    for (std::size_t i = 0; i < figures_[a].size(); ++i)
+        if (stood_[a][i] == standing && stood_[b][i] == standing) chosen.push_back(figures_[a][i] / figures_[b][i]);
+    return chosen;
+}
+
+double Result::median(const std::string& name, Standing standing) const { return bench::median(those(index(name), standing)); }
+Interval Result::interval(const std::string& name) const { return median_interval(those(index(name), standings_.front())); }
+
+Ratio Result::ratio(const std::string& a, const std::string& b) const {
+    Ratio found;
+    for (const Standing standing : standings_) {
+        const auto chosen = ratios(index(a), index(b), standing);
+        // The first is given whatever it is worth: a run in which the standing changed all the time has nothing better.
+        if (found.standings.empty() || chosen.size() >= 3) found.standings.push_back({standing, median_interval(chosen), chosen.size()});
+    }
+    static_cast<Interval&>(found) = found.standings.front().interval;
+    return found;
+}
+
+Interval Result::noise() const { return median_interval(ratios(names_.size(), 0, standings_.front())); }
+
+double Result::floor_moved() const {
+    double most = 0;
+    for (const Standing standing : standings_) most = std::max(most, moved(those(0, standing)));
+    return most;
+}
 
 double Result::worst(const std::string& name) const { return percentile(singles_[index(name)], 0.999); }
 
@@ -45,7 +117,6 @@ Result run_once(const std::vector<Contestant>& contestants, const Plan& plan) {
     for (const auto& contestant : contestants) names.push_back(contestant.name);
     Result result{names, plan.rounds};
 
-    // One place more than there are contestants: the last one is the floor again, for the noise.
     std::vector<std::size_t> order(contestants.size() + 1);
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::mt19937 random{2024};
@@ -53,14 +124,14 @@ Result run_once(const std::vector<Contestant>& contestants, const Plan& plan) {
         std::shuffle(order.begin(), order.end(), random);
         for (const std::size_t place : order) {
             settle(plan);
-            if (place == contestants.size()) {
-                result.again_.push_back(contestants.front().batch());
-                continue;
-            }
-            result.figures_[place].push_back(contestants[place].batch());
-            if (contestants[place].singles) contestants[place].singles(result.singles_[place]);
+            const Contestant& contestant = contestants[place < contestants.size() ? place : 0];
+            const double before = nearest_floors().look();
+            result.figures_[place].push_back(contestant.batch());
+            result.looks_[place].push_back({before, nearest_floors().look()});
+            if (place < contestants.size() && contestant.singles) contestant.singles(result.singles_[place]);
         }
     }
+    result.tell_standings();
     return result;
 }
 

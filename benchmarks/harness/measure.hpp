@@ -55,21 +55,50 @@ struct Plan {
     double most_settle_ms = 30;  ///< so long at most, where threads still run: those of OpenMP and of OpenBLAS look for work for 25 ms on some processors
 };
 
-/// What was measured: for each contestant one figure a round. The first contestant is the floor.
+/// Where the processors stood to one another while a batch ran, by the floor F1 beside it. Virtual machines change between
+/// the two within seconds.
+enum class Standing {
+    near,   ///< or all that there was
+    far,    ///< F1 took more than twice as long
+    mixed,  ///< it changed during the batch, which counts for nothing
+};
+const char* name(Standing standing);
+
+/// How many times longer one thing took than another. The interval itself is that of the standing seen most often.
+struct Ratio : Interval {
+    struct Of {
+        Standing standing;
+        Interval interval;
+        std::size_t rounds;
+    };
+    std::vector<Of> standings;  ///< each that was seen often enough to be judged: one or two
+
+    /// Of the standings the one with the lowest value, and the one with the highest.
+    const Of& least() const;
+    const Of& most() const;
+};
+
+/// What was measured: for each contestant one figure a round. The first contestant is the floor. Only figures of the same round and of
+/// the same standing are compared.
 class Result {
   public:
     Result(std::vector<std::string> names, int rounds);
 
     /// All figures of a contestant, in ns, one a round. Throws std::out_of_range for a name that did not take part.
-    const std::vector<double>& of(const std::string& name) const;
+    const std::vector<double>& of(const std::string& name) const { return figures_[index(name)]; }
     const std::vector<std::string>& names() const { return names_; }
-    double median(const std::string& name) const { return bench::median(of(name)); }
-    Interval interval(const std::string& name) const { return bootstrap_median(of(name)); }
+    /// Those that were seen often enough to be judged, the one seen most often first. Never empty.
+    const std::vector<Standing>& standings() const { return standings_; }
+    /// In the standing seen most often, or in this one.
+    double median(const std::string& name) const { return median(name, standings_.front()); }
+    double median(const std::string& name, Standing standing) const;
+    Interval interval(const std::string& name) const;
     /// Time of `a` over time of `b`.
-    Interval ratio(const std::string& a, const std::string& b) const { return bootstrap_ratio(of(a), of(b)); }
+    Ratio ratio(const std::string& a, const std::string& b) const;
     /// The floor over itself, measured twice a round: whatever is closer to 1 than this is no difference.
-    Interval noise() const { return bootstrap_ratio(again_, figures_.front()); }
-    double floor_moved() const { return bench::moved(figures_.front()); }
+    Interval noise() const;
+    /// By how much the floor moved within a standing.
+    double floor_moved() const;
     bool is_void(const Plan& plan) const { return floor_moved() > plan.largest_move; }
     /// The 99.9th percentile of the operations that were timed one by one, in ns; not a number where none were.
     double worst(const std::string& name) const;
@@ -78,12 +107,23 @@ class Result {
 
   private:
     friend Result run_once(const std::vector<Contestant>& contestants, const Plan& plan);
+    /// F1 before and after a batch, in ns.
+    struct Look {
+        double before, after;
+    };
     std::size_t index(const std::string& name) const;
+    /// Says of each batch where the processors stood.
+    void tell_standings();
+    std::vector<double> ratios(std::size_t a, std::size_t b, Standing standing) const;
+    std::vector<double> those(std::size_t place, Standing standing) const;
 
+    // One place more than there are names: the last one is the floor again, for the noise.
     std::vector<std::string> names_;
     std::vector<std::vector<double>> figures_;
+    std::vector<std::vector<Look>> looks_;
+    std::vector<std::vector<Standing>> stood_;
     std::vector<std::vector<double>> singles_;
-    std::vector<double> again_;
+    std::vector<Standing> standings_{Standing::near};
 };
 
 /// Runs the contestants (the floor first) interleaved, again when the floor moved, and gives the first run that is not

@@ -38,12 +38,14 @@ void Report::row(std::string name, Figures figures) { rows_.push_back({std::move
 void Report::rows(const std::string& prefix, const Result& result) {
     const std::string& floor = result.names().front();
     for (const auto& name : result.names()) {
-        const Interval over = result.ratio(name, floor);
-        row(prefix + name, {{"median_ns", result.median(name)},
-                            {"over_" + floor, over.value},
-                            {"low", over.low},
-                            {"high", over.high},
-                            {"p99.9_ns", result.worst(name)}});
+        const auto standings = result.ratio(name, floor).standings;
+        for (const auto& [standing, over, rounds] : standings)
+            row(prefix + name + (standings.size() > 1 ? std::string(", ") + bench::name(standing) : ""),
+                {{"median_ns", result.median(name, standing)},
+                 {"over_" + floor, over.value},
+                 {"low", over.low},
+                 {"high", over.high},
+                 {"p99.9_ns", result.worst(name)}});
     }
     conditions(result);
 }
@@ -55,16 +57,34 @@ void Report::goal(std::string name, Interval measured, Direction direction, doub
     goals_.push_back({std::move(name), measured, direction, goal, met, ""});
 }
 
+void Report::goal(std::string name, const Ratio& measured, Direction direction, double goal, Judged judged) {
+    const auto& worse = direction == Direction::at_least ? measured.least() : measured.most();
+    this->goal(std::move(name), worse.interval, direction, goal, judged);
+    if (measured.standings.size() > 1) goals_.back().standings = measured.standings;
+}
+
 void Report::missing(std::string name, Direction direction, double goal, std::string why) {
     goals_.push_back({std::move(name), std::nullopt, direction, goal, false, std::move(why)});
 }
 
-void Report::conditions(const Conditions& found) {
+Report::Conditions Report::Conditions::of(const Result& result) {
+    Conditions found{result.noise(), result.floor_moved(), result.voided};
+    for (const Standing standing : result.standings()) (standing == Standing::near ? found.near : found.far) = true;
+    return found;
+}
+
+void Report::Conditions::add(const Conditions& other) {
     const auto width = [](const Interval& i) { return std::max(std::fabs(i.low - 1), std::fabs(i.high - 1)); };
+    if (width(other.noise) >= width(noise)) noise = other.noise;
+    moved = std::max(moved, other.moved);
+    voided += other.voided;
+    near |= other.near;
+    far |= other.far;
+}
+
+void Report::conditions(const Conditions& found) {
     if (!conditions_) conditions_.emplace();
-    if (width(found.noise) >= width(conditions_->noise)) conditions_->noise = found.noise;
-    conditions_->moved = std::max(conditions_->moved, found.moved);
-    conditions_->voided += found.voided;
+    conditions_->add(found);
 }
 
 int Report::finish() const {
@@ -98,9 +118,10 @@ void Report::print() const {
         std::printf("\n");
     }
     if (conditions_) {
-        const auto& [noise, moved, voided] = *conditions_;
-        std::printf("\nnoise (A/A) %s [%s, %s]; the floor moved by %.0f %%; runs thrown away: %d%s\n", shown(noise.value).c_str(),
+        const auto& [noise, moved, voided, near, far] = *conditions_;
+        std::printf("\nnoise (A/A) %s [%s, %s]; the floor moved by %.0f %%; runs thrown away: %d%s%s\n", shown(noise.value).c_str(),
                     shown(noise.low).c_str(), shown(noise.high).c_str(), 100 * moved, voided,
+                    near && far ? "; the processors were near and far in turn, each compared with its like" : "",
                     moved > options_.plan.largest_move ? "; VOID: no run was quiet enough, run it again" : "");
     } else {
         std::printf("\nnoise (A/A): not measured\n");
@@ -111,6 +132,9 @@ void Report::print() const {
             std::printf("%-6s %s: %s [%s, %s], goal %s %s\n", goal.met ? "met" : "MISSED", goal.name.c_str(),
                         shown(goal.measured->value).c_str(), shown(goal.measured->low).c_str(),
                         shown(goal.measured->high).c_str(), sign(goal.direction), shown(goal.goal).c_str());
+            for (const auto& [standing, interval, rounds] : goal.standings)
+                std::printf("         %s: %s [%s, %s] in %zu rounds\n", bench::name(standing), shown(interval.value).c_str(),
+                            shown(interval.low).c_str(), shown(interval.high).c_str(), rounds);
         } else {
             std::printf("%-6s %s: not measured (%s), goal %s %s\n", "MISSED", goal.name.c_str(), goal.why.c_str(),
                         sign(goal.direction), shown(goal.goal).c_str());
@@ -133,6 +157,7 @@ std::string Report::json() const {
         out.value("high", conditions_->noise.high);
         out.value("floor_moved", conditions_->moved);
         out.value("runs_thrown_away", static_cast<double>(conditions_->voided));
+        out.value("near_and_far", conditions_->near && conditions_->far);
         out.value("void", conditions_->moved > options_.plan.largest_move);
         out.close();
     }
@@ -157,6 +182,14 @@ std::string Report::json() const {
         out.value("direction", sign(goal.direction));
         out.value("met", goal.met);
         if (!goal.why.empty()) out.value("why", goal.why);
+        for (const auto& [standing, interval, rounds] : goal.standings) {
+            out.open(bench::name(standing), '{');
+            out.value("value", interval.value);
+            out.value("low", interval.low);
+            out.value("high", interval.high);
+            out.value("rounds", static_cast<double>(rounds));
+            out.close();
+        }
         out.close();
     }
     out.close();

@@ -31,6 +31,8 @@ class Report {
     void rows(const std::string& prefix, const Result& result);
     /// Judges a goal.
     void goal(std::string name, Interval measured, Direction direction, double goal, Judged judged = Judged::by_value);
+    /// Judges it by the worse of the standings that were seen, and shows both.
+    void goal(std::string name, const Ratio& measured, Direction direction, double goal, Judged judged = Judged::by_value);
     /// A goal that could not be measured here, and why: reported as not met.
     void missing(std::string name, Direction direction, double goal, std::string why);
     /// Under which conditions something was measured.
@@ -38,9 +40,14 @@ class Report {
         Interval noise{1, 1, 1};
         double moved = 0;
         int voided = 0;
+        bool near = false, far = false;  ///< standings of the processors that were seen
+
+        static Conditions of(const Result& result);
+        /// Keeps the worse of both.
+        void add(const Conditions& other);
     };
     /// Takes the noise and the drift of a run into the report; the widest noise is shown.
-    void conditions(const Result& result) { conditions({result.noise(), result.floor_moved(), result.voided}); }
+    void conditions(const Result& result) { conditions(Conditions::of(result)); }
     void conditions(const Conditions& conditions);
     /// A sentence that the reader of the figures needs.
     void note(std::string text) { notes_.push_back(std::move(text)); }
@@ -61,6 +68,7 @@ class Report {
         double goal;
         bool met;
         std::string why;
+        std::vector<Ratio::Of> standings = {};  ///< where there are two
     };
 
     void print() const;

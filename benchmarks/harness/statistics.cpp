@@ -39,19 +39,19 @@ Interval bootstrap(std::size_t rounds, const FigureOfRounds& figure, int resampl
     return {value, percentile(figures, 0.025), percentile(figures, 0.975)};
 }
 
-Interval bootstrap_median(const std::vector<double>& values) {
-    std::vector<double> sample;
-    return bootstrap(values.size(), [&](const std::vector<std::size_t>& rounds) {
-        sample.clear();
-        for (const std::size_t round : rounds) sample.push_back(values[round]);
-        return median(sample);
-    });
-}
-
-Interval bootstrap_ratio(const std::vector<double>& a, const std::vector<double>& b) {
-    std::vector<double> ratios;
-    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) ratios.push_back(a[i] / b[i]);
-    return bootstrap_median(ratios);
+Interval median_interval(std::vector<double> values) {
+    const double value = median(values);
+    if (values.empty()) return {value, value, value};
+    std::sort(values.begin(), values.end());
+    // How many values may be left out at each end: the most for which so few of n coins fall on one side in 2.5 % of all cases at most.
+    const auto n = values.size();
+    const auto chance_of = [n](std::size_t heads) {
+        const auto coins = static_cast<double>(n), those = static_cast<double>(heads);
+        return std::exp(std::lgamma(coins + 1) - std::lgamma(those + 1) - std::lgamma(coins - those + 1) - coins * std::log(2.0));
+    };
+    std::size_t outside = 0;
+    for (double sum = chance_of(0) + chance_of(1); sum <= 0.025; sum += chance_of(outside + 1)) ++outside;
+    return {value, values[outside], values[n - 1 - outside]};
 }
 
 double moved(const std::vector<double>& values) {

@@ -1,4 +1,4 @@
-// Medians, percentiles and the bootstrap: what every figure of the benchmarks goes through.
+// Medians, percentiles and their intervals: what every figure of the benchmarks goes through.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +25,9 @@ using FigureOfRounds = std::function<double(const std::vector<std::size_t>& roun
 /// A figure of all `rounds` rounds and its 95 % interval, from `resamplings` resamplings of the rounds.
 Interval bootstrap(std::size_t rounds, const FigureOfRounds& figure, int resamplings = 1000);
 
-/// The median of `values` and its 95 % interval, from 1,000 resamplings of them.
-Interval bootstrap_median(const std::vector<double>& values);
-
-/// The median over rounds of a[i] / b[i], with its interval: the rounds must have been measured interleaved.
-Interval bootstrap_ratio(const std::vector<double>& a, const std::vector<double>& b);
+/// The median of `values` and its 95 % interval by the sign test, which assumes nothing of how they are spread: the values between which
+/// the median lies unless 97.5 % of fair coins fell on one side. Below six values no interval is that sure; then it is all of them.
+Interval median_interval(std::vector<double> values);
 
 /// How far `values` moved while they were taken: the largest over the smallest median of five successive parts,
 /// minus 1.

@@ -99,11 +99,11 @@ void measure_loading(const Options& options, Report& report) {
                     {"us_a_component", 1e3 * median(times[i].all) / static_cast<double>(sizes[i])}});
     report.note("loading: from the file to Graph::start()'s return, on a machine with 2 targets; a chain, every component written out; check: expressions, "
                 "names, settings and everything that is wrong with a graph");
-    report.goal("language/load-1000", bootstrap_median(times[2].all), Direction::at_most, 20);
+    report.goal("language/load-1000", median_interval(times[2].all), Direction::at_most, 20);
     if (sizes.back() != 100'000) return report.missing("language/load-exponent", Direction::at_most, 1.1, "--quick loads 1,000 components at most");
     std::vector<double> exponents;
     for (std::size_t round = 0; round < times[2].all.size(); ++round) exponents.push_back(std::log(times[4].all[round] / times[2].all[round]) / std::log(100.0));
-    report.goal("language/load-exponent", bootstrap_median(exponents), Direction::at_most, 1.1);
+    report.goal("language/load-exponent", median_interval(exponents), Direction::at_most, 1.1);
 }
 
 }  // namespace bench

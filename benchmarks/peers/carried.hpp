@@ -37,19 +37,16 @@ class Carried {
         }
         conditions(result);
     }
-    void conditions(const Result& result) {
-        auto& kept = content_->conditions;
-        const auto noise = result.noise();
-        if (width(noise) >= width(kept.noise)) kept.noise = noise;
-        kept.moved = std::max(kept.moved, result.floor_moved());
-        kept.voided += result.voided;
-    }
+    void conditions(const Result& result) { content_->conditions.add(Report::Conditions::of(result)); }
     /// Keeps the worst of all intervals that were given under this number (0 to 7).
     void goal(std::size_t number, const Interval& found, Direction direction) {
         auto& kept = content_->goals.at(number);
         const double before = kept.interval.value;
         const bool worse = direction == Direction::at_least ? found.value < before : found.value > before;
         if (!kept.measured || worse) kept = {true, found};
+    }
+    void goal(std::size_t number, const Ratio& found, Direction direction) {
+        for (const auto& one : found.standings) goal(number, one.interval, direction);
     }
     std::optional<Interval> goal(std::size_t number) const {
         const auto& kept = content_->goals.at(number);
@@ -107,7 +104,6 @@ class Carried {
         std::array<Row, 1024> rows;
     };
 
-    static double width(const Interval& noise) { return std::max(noise.high - 1, 1 - noise.low); }
     template <std::size_t n>
     static void write(std::array<char, n>& into, const std::string& text) {
         if (text.size() >= n) throw std::length_error("'" + text + "' is too long for a report's row");
