@@ -82,7 +82,7 @@ class alignas(64) Dependent {
             return true;
         }
     }
-    /// One more that will arrive() by other means than the list of a predecessor.
+    /// One more that will arrive(), or has, by other means than the list of a predecessor.
     void expect_one() noexcept { ++edges_; }
     /// All predecessors have been named. True when there is nothing left to wait for: the caller runs it, or hands it on.
     bool commit() noexcept {

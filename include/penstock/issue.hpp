@@ -80,8 +80,9 @@ Handle Initiator::place_with_residents(std::uint32_t entry, int target, Bound&&.
     try {
         return std::apply(
             [&](auto&... each) {
-                return asked_ == nullptr ? place<Pack>(entry, target, std::move(each)...)
-                                         : place_elsewhere<Pack>(entry, target, std::move(each)...);
+                // A shared initiator's asked_ may be another thread's until its lock is held, which is later, and it always goes elsewhere.
+                return shared_ || asked_ == nullptr ? place<Pack>(entry, target, std::move(each)...)
+                                                    : place_elsewhere<Pack>(entry, target, std::move(each)...);
             },
             stored);
     } catch (...) {
@@ -185,7 +186,7 @@ Handle Initiator::place_dependent(std::uint32_t entry, DependentGroup* group, in
             note.complete = true;
         }
     }
-    if (!ring.clean()) [[unlikely]] look_for_failure(spot, ring, number);
+    if (ring.may_have_failed(number)) [[unlikely]] look_for_failure(spot, ring, number);
 }
 
 template <class Pack, class... Stored>

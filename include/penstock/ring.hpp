@@ -15,6 +15,7 @@
 #include "penstock/channel.hpp"
 #include "penstock/dependent.hpp"
 #include "penstock/descriptor.hpp"
+#include "penstock/failures.hpp"
 #include "penstock/memory.hpp"
 #include "penstock/pending.hpp"
 #include "penstock/waiter.hpp"
@@ -28,16 +29,6 @@ struct SharedRing;
 struct StagedTask;
 class WorkerHost;
 }  // namespace isolated
-
-/// A task that ended by an exception, or was cancelled, until somebody asks.
-struct Failure {
-    std::uint64_t number = 0;
-    std::string task;
-    int target = -1;
-    std::exception_ptr cause;
-    bool cancelled = false;
-    bool delivered = false;  ///< a wait has thrown it: the next barrier need not
-};
 
 /// What the owner of a ring of dependent tasks knows of each slot. Nobody else looks at it.
 struct DependentNote {
@@ -63,6 +54,8 @@ class Ring {
                          int only_target, isolated::WorkerHost* host = nullptr, Initiation initiation = Initiation::push);
     /// Gives the ring back. Its handles are stale from here on.
     void release() noexcept;
+    /// Throws MachineGone: for a handle whose ring has another generation by now.
+    [[noreturn]] static void throw_gone();
     /// The ring with this number, or null.
     static Ring* find(std::uint32_t index) noexcept;
     /// Around a fork: no other thread may be changing the directory at that moment. In the child no handle is good any more.
@@ -123,16 +116,20 @@ class Ring {
 
     // ---- what went wrong (cold; any thread) ----
 
-    /// True when no task of this ring failed since the last collection. One load of a line that rarely changes.
-    bool clean() const noexcept { return failures_.load(std::memory_order_relaxed) == 0; }
+    // Both of these cost one load of a line that rarely changes.
+    /// True when no task of this ring failed of which nobody was told.
+    bool clean() const noexcept { return untold_.load(std::memory_order_relaxed) == 0; }
+    /// False when this task cannot have failed or been cancelled: none with so high a number did.
+    bool may_have_failed(std::uint64_t number) const noexcept { return number <= newest_failed_.load(std::memory_order_relaxed); }
     /// Keeps a failure. Must be called before the task is completed, so that whoever sees the completion finds it.
-    void fail(Failure failure);
-    /// The failure of this task, if it has one, which counts as delivered from here on.
-    std::optional<Failure> failure_of(std::uint64_t number);
+    void fail(Failure failure) noexcept;
+    /// The failure of this task, if it has one, which counts as told from here on. `generation`: the ring's when the task was issued;
+    /// throws MachineGone when it is not the same any more.
+    std::optional<Failure> failure_of(std::uint64_t number, std::uint32_t generation);
     /// The same for a task that depends on it, which changes nothing.
     std::optional<Failure> look_at_failure_of(std::uint64_t number);
     static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
-    /// Takes the failures of all tasks with a number above `after` and up to `until`.
+    /// Takes the failures of which nobody was told, of all tasks with a number above `after` and up to `until`.
     std::vector<Failure> take_failures(std::uint64_t after = 0, std::uint64_t until = no_limit);
 
     // ---- cancellation (cold; any thread) ----
@@ -165,7 +162,8 @@ class Ring {
     void note_forwarded(std::uint64_t number) noexcept;
     bool worker_completed(std::uint64_t number) const noexcept;
     const TaskRecord* record_of(std::uint64_t number) const noexcept;
-    std::uint32_t failure_count() const noexcept;
+    std::size_t most_failures() const noexcept { return kind_ == Kind::dependent ? 16'384 : 1024; }
+    void note_failures() noexcept;
 
     // Read by all, written when the ring changes hands.
     std::uint32_t index_;
@@ -188,7 +186,8 @@ class Ring {
     std::uint32_t claimants_ = 0;
     bool in_use_ = false;  ///< under the directory's lock
     // Written now and then, read with every task.
-    std::atomic<std::uint32_t> failures_{0};
+    std::atomic<std::uint64_t> untold_{0};         ///< of failures_
+    std::atomic<std::uint64_t> newest_failed_{0};  ///< the same
     std::atomic<std::uint32_t> cancellations_{0};
     Credits<> own_credits_;
     Bell<> own_bell_;
@@ -196,7 +195,7 @@ class Ring {
     Bell<>* bell_ = &own_bell_;
     std::optional<PendingRing<TaskPayload>> pending_;
     std::mutex mutex_;
-    std::vector<Failure> failed_;
+    Failures failures_;  ///< under mutex_
     std::vector<std::uint64_t> cancelled_;
     // With worker processes.
     isolated::SharedRing* shared_ = nullptr;

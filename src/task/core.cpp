@@ -116,6 +116,12 @@ void Core::start() {
     }
 }
 
+static std::size_t count_of(const std::vector<Failure>& failures) {
+    std::size_t count = failures.size();
+    for (const Failure& failure : failures) count += failure.others;
+    return count;
+}
+
 void Core::shut_down() noexcept {
     if (process_ != getpid()) {
         // A forked child has the memory but not the threads: leave everything as it is.
@@ -134,7 +140,7 @@ void Core::shut_down() noexcept {
     try {
         const auto failures = take_all_failures();
         if (!failures.empty())
-            std::fprintf(stderr, "penstock: %zu task(s) failed and nobody asked; the first was %s\n", failures.size(),
+            std::fprintf(stderr, "penstock: %zu task(s) failed and nobody asked; the first was %s\n", count_of(failures),
                          failures.front().task.c_str());
     } catch (...) {
         // Out of memory while collecting messages: the machine still has to stop.
@@ -261,8 +267,7 @@ void Core::finish(Initiator& caller) {
                 caller.barrier();
                 done = true;
             } catch (const TaskFailed& failed) {
-                failures.push_back({0, failed.task(), failed.target(), failed.cause(), false, false});
-                for (std::size_t i = 0; i < failed.others(); ++i) failures.push_back(failures.back());
+                failures.push_back({0, failed.task(), failed.target(), failed.cause(), false, failed.others()});
             } catch (const CallbackFailed&) {
                 callback = std::current_exception();
             }
@@ -303,13 +308,12 @@ std::vector<Failure> Core::take_all_failures() {
         }
         take(*initiator.immediate_);
     });
-    std::erase_if(all, [](const Failure& failure) { return failure.cancelled || failure.delivered; });
     return all;
 }
 
 void Core::throw_first(std::vector<Failure> failures) {
     auto& first = failures.front();
-    throw TaskFailed(std::move(first.task), first.target, std::move(first.cause), failures.size() - 1);
+    throw TaskFailed(std::move(first.task), first.target, std::move(first.cause), count_of(failures) - 1);
 }
 
 // ---- who sleeps, who waits ----
@@ -323,11 +327,8 @@ void Core::wake_a_target(const Ring& ring) noexcept {
 }
 
 void Core::wake_a_target() noexcept {
-    for (auto& target : targets_) {
-        if (!target->waiter().parked()) continue;
-        penstock::ring(target->waiter().bell());
-        return;
-    }
+    for (auto& target : targets_)
+        if (target->waiter().parked() && waiting::wake(target->waiter().bell())) return;  // each waker its own sleeper
 }
 
 std::string Core::waiting_report() {

@@ -83,7 +83,7 @@ void Initiator::push_edges(DependentSpot& spot) {
         if (spot.node->needs_room()) [[unlikely]] make_room(*spot.node);
         if (spot.node->come_after(ring.nodes()[ring.pending().slot(number)])) continue;
         ring.note(number).complete = true;
-        if (!ring.clean()) [[unlikely]] look_for_failure(spot, ring, number);
+        if (ring.may_have_failed(number)) [[unlikely]] look_for_failure(spot, ring, number);
     }
 }
 
@@ -117,8 +117,8 @@ void Initiator::come_after(DependentSpot& spot, const Handle& handle) {
     if (!complete(handle, *ring)) {
         if (target_count_ != 0) {
             if (spot.node->needs_room()) [[unlikely]] make_room(*spot.node);
+            core_.watched().add(handle, *spot.node);  // may throw: then nothing is to be expected
             spot.node->expect_one();
-            core_.watched().add(handle, *spot.node);
             core_.wake_a_target();
             return;
         }
@@ -228,7 +228,6 @@ void Initiator::wait_for_dependents(const std::vector<Ring*>& rings) {
     wait_while_helping([&] { return dependents_drained(rings); });
     std::vector<Failure> failures;
     collect_dependent_failures(rings, failures);
-    std::erase_if(failures, [](const Failure& failure) { return failure.cancelled || failure.delivered; });
     if (!failures.empty()) Core::throw_first(std::move(failures));
 }
 

@@ -50,9 +50,7 @@ void Handle::wait(Help) const { wait(true); }
 void Handle::wait(bool helping) const {
     if (none()) return;
     Ring* const where = ring();
-    if (where == nullptr)
-        throw MachineGone("this handle's machine no longer exists here (it was destroyed after it had finished all its tasks, or it stayed "
-                          "behind in the parent of a fork); wait while it lives");
+    if (where == nullptr) Ring::throw_gone();
     // Threads that share an initiator wait like anybody else, but while they run a task of it.
     if (Initiator* const mine = my_initiator(*where); mine != nullptr && (!mine->shared_ || mine->in_task()))
         return mine->wait_for(*this, *where, helping);

@@ -108,7 +108,7 @@ bool History::complete(const TaskReference& reference) noexcept {
 void History::drop_completed_readers(Block& block) {
     if (recorded_ != nullptr) return;  // what has completed now will not have in the next replay
     // One that failed must still be found: what comes after it is not to run.
-    block.readers.erase_if([](const TaskReference& reader) { return reader.ring->clean() && complete(reader); });
+    block.readers.erase_if([](const TaskReference& reader) { return !reader.ring->may_have_failed(reader.number) && complete(reader); });
     block.next_look = std::max(first_look, 2 * block.readers.size());
     if (block.readers.size() >= most_readers) crowded_ = &block;
 }
@@ -256,7 +256,7 @@ void History::forget_completed() {
     clear_table(first_table);
     for (auto& same_size : by_size_) same_size.clear();
     for (auto& one : all) {
-        const auto failed = [](const TaskReference& reference) { return reference.ring != nullptr && !reference.ring->clean(); };
+        const auto failed = [](const TaskReference& reference) { return reference.ring != nullptr && reference.ring->may_have_failed(reference.number); };
         const auto done = [&](const TaskReference& reference) { return complete(reference) && !failed(reference); };
         one->readers.erase_if(done);
         if (one->readers.empty() && done(one->writer)) continue;

@@ -228,7 +228,7 @@ void Initiator::barrier() {
 void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
     const bool own = &ring.owner() == this && !shared_;
     if (own && ring.kind() == Ring::Kind::lane && back_soon(lanes_[static_cast<std::size_t>(ring.only_target())], handle.ticket())) {
-        if (ring.clean()) [[likely]] return;
+        if (!ring.may_have_failed(handle.ticket().number)) [[likely]] return;
         return throw_failure_of(handle, ring);
     }
     if (!complete(handle, ring)) {
@@ -293,8 +293,8 @@ void Initiator::wait_while_helping(const std::function<bool()>& ready) {
 }
 
 void Initiator::throw_failure_of(const Handle& handle, Ring& ring) {
-    if (ring.clean()) [[likely]] return;
-    const auto failure = ring.failure_of(handle.ticket().number);
+    if (!ring.may_have_failed(handle.ticket().number)) [[likely]] return;
+    const auto failure = ring.failure_of(handle.ticket().number, handle.generation_);
     if (!failure) return;
     if (failure->cancelled) std::rethrow_exception(failure->cause);
     throw TaskFailed(failure->task, failure->target, failure->cause);
@@ -324,7 +324,6 @@ void Initiator::collect_failures(Scope& scope, std::vector<Failure>& failures) {
     for (Ring* ring : scope.named) take(*ring, 0, Ring::no_limit);
     collect_dependent_failures(scope.dependents, failures);
     take(*immediate_, scope.immediate_before, scope.immediate_until);
-    std::erase_if(failures, [](const Failure& failure) { return failure.cancelled || failure.delivered; });
 }
 
 }  // namespace penstock

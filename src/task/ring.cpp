@@ -101,11 +101,11 @@ void Ring::release() noexcept {
     generation_.fetch_add(1, std::memory_order_acq_rel);
     {
         const std::lock_guard lock(mutex_);
-        failed_.clear();
+        failures_.clear();
         cancelled_.clear();
-        failures_.store(0, std::memory_order_relaxed);
         cancellations_.store(0, std::memory_order_relaxed);
         given_up_ = nullptr;
+        note_failures();
     }
     auto& all = directory();
     const std::lock_guard lock(all.mutex);
@@ -133,46 +133,42 @@ void Ring::after_fork_in_child(void (*visit)(Ring&)) noexcept {
     }
 }
 
-void Ring::fail(Failure failure) {
-    const std::lock_guard lock(mutex_);
-    // A program that only ever waits for handles, or cancels, must not keep all failures of its life.
-    // Those of dependent tasks are asked for by tasks that are issued later, so more of them are kept.
-    const std::size_t kept = kind_ == Kind::dependent ? 16'384 : 4096;
-    if (failed_.size() >= kept) {
-        const auto old = std::find_if(failed_.begin(), failed_.end(), [](const Failure& f) { return f.delivered || f.cancelled; });
-        if (old != failed_.end()) failed_.erase(old);
-    }
-    failed_.push_back(std::move(failure));
-    failures_.store(failure_count(), std::memory_order_relaxed);
+void Ring::note_failures() noexcept {
+    untold_.store(failures_.untold() + (given_up_ != nullptr ? 1 : 0), std::memory_order_relaxed);
+    newest_failed_.store(given_up_ != nullptr ? no_limit : failures_.newest(), std::memory_order_relaxed);
 }
 
-std::optional<Failure> Ring::failure_of(std::uint64_t number) {
+void Ring::throw_gone() {
+    throw MachineGone("this handle's machine no longer exists here (it was destroyed after it had finished all its tasks, or it stayed "
+                      "behind in the parent of a fork); wait while it lives");
+}
+
+void Ring::fail(Failure failure) noexcept {
     const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(failed_.begin(), failed_.end(), [&](const Failure& f) { return f.number == number; });
-    if (found == failed_.end() && given_up_ != nullptr) return Failure{number, task_name(number), only_target_, given_up_, false, true};
-    if (found == failed_.end()) return std::nullopt;
-    found->delivered = true;
-    const Failure failure = *found;
+    failures_.keep(std::move(failure), most_failures());
+    note_failures();
+}
+
+std::optional<Failure> Ring::failure_of(std::uint64_t number, std::uint32_t generation) {
+    const std::lock_guard lock(mutex_);
+    // The generation changes before the failures go: where it is the same, they are those of the task's machine.
+    if (generation_.load(std::memory_order_relaxed) != generation) throw_gone();
+    auto failure = failures_.tell(number, most_failures());
+    if (!failure && given_up_ != nullptr) return Failure{number, task_name(number), only_target_, given_up_, false};
+    note_failures();
     return failure;
 }
 
 std::optional<Failure> Ring::look_at_failure_of(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(failed_.begin(), failed_.end(), [&](const Failure& f) { return f.number == number; });
-    if (found == failed_.end()) return std::nullopt;
-    return *found;
+    return failures_.look(number);
 }
 
 std::vector<Failure> Ring::take_failures(std::uint64_t after, std::uint64_t until) {
     const std::lock_guard lock(mutex_);
-    // What a wait has delivered, and cancellations, stay: a handle that asks again gets the same answer.
-    const auto taken_from = std::stable_partition(failed_.begin(), failed_.end(), [&](const Failure& f) {
-        return f.number <= after || f.number > until || f.delivered || f.cancelled;
-    });
-    std::vector<Failure> taken(std::make_move_iterator(taken_from), std::make_move_iterator(failed_.end()));
-    failed_.erase(taken_from, failed_.end());
-    if (given_up_ != nullptr && taken.empty()) taken.push_back({after + 1, "unfinished", only_target_, given_up_, false, false});
-    failures_.store(failure_count(), std::memory_order_relaxed);
+    auto taken = failures_.take(after, until);
+    if (given_up_ != nullptr && taken.empty()) taken.push_back({after + 1, "unfinished", only_target_, given_up_, false});
+    note_failures();
     return taken;
 }
 

@@ -38,10 +38,6 @@ void Ring::show_cancellations() noexcept {
     shared_->cancels.store(static_cast<std::uint32_t>(cancelled_.size()), std::memory_order_relaxed);
 }
 
-std::uint32_t Ring::failure_count() const noexcept {
-    return static_cast<std::uint32_t>(failed_.size()) + (given_up_ != nullptr ? 1 : 0);
-}
-
 void Ring::stage(const TaskRecord& record, std::unique_ptr<isolated::StagedTask> staged) noexcept {
     staged_[static_cast<std::size_t>(&record - slots_)] = std::move(staged);
 }
@@ -145,7 +141,7 @@ void Ring::give_up(std::exception_ptr cause, Credits<>& credits, TaskRecord* slo
     {
         const std::lock_guard lock(mutex_);
         given_up_ = std::move(cause);
-        failures_.store(failure_count(), std::memory_order_relaxed);
+        note_failures();
     }
     constexpr auto all = ~std::uint64_t{0};
     if (kind_ == Kind::lane) {

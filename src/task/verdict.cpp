@@ -39,7 +39,7 @@ void Verdict::give(DependentNode& node, const Verdict& verdict) {
 Failure Verdict::failure_of(std::uint64_t number, const Entry& entry, int target) const {
     const std::string name(entry.name);
     auto error = std::make_exception_ptr(PredecessorFailed(name, task, cancelled ? "was cancelled" : "failed", cause));
-    return {number, name, target, std::move(error), true, false};
+    return {number, name, target, std::move(error), true};
 }
 
 }  // namespace penstock

@@ -19,9 +19,9 @@ struct Verdict {
 
     /// What those say that come after a task which ended in this way.
     static Verdict of(const Failure& failure);
-    /// The same for task `number` of `ring`; none when it ran as it should. Costs one load while no task of the ring failed.
+    /// The same for task `number` of `ring`; none when it ran as it should. Costs one load where none so young failed.
     static std::optional<Verdict> on(Ring& ring, std::uint64_t number) {
-        if (ring.clean()) [[likely]] return std::nullopt;
+        if (!ring.may_have_failed(number)) [[likely]] return std::nullopt;
         return look(ring, number);
     }
     /// `node` will not run. To be called before its count is lowered for the predecessor in question.

@@ -1,0 +1,123 @@
+// What a ring keeps of its tasks' failures: all that is needed to answer, in bounded memory.
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "penstock/failures.hpp"
+#include "task/support.hpp"
+
+using namespace penstock;
+using namespace task_tests;
+
+namespace {
+
+constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
+
+Failure failure(std::uint64_t number, bool cancelled = false) {
+    return {number, "task " + std::to_string(number), 0, std::make_exception_ptr(std::runtime_error("why")), cancelled};
+}
+
+TEST(KeptFailures, are_told_once_to_barriers_and_each_time_to_handles) {
+    Failures failures;
+    for (std::uint64_t number = 1; number <= 3; ++number) failures.keep(failure(number), 8);
+    EXPECT_EQ(failures.untold(), 3u);
+    EXPECT_EQ(failures.tell(2, 8)->task, "task 2");
+    EXPECT_EQ(failures.tell(2, 8)->task, "task 2");
+    EXPECT_EQ(failures.untold(), 2u);
+    const auto taken = failures.take(0, no_limit);
+    ASSERT_EQ(taken.size(), 2u);
+    EXPECT_EQ(taken[0].number, 1u);
+    EXPECT_EQ(taken[1].number, 3u);
+    EXPECT_EQ(failures.untold(), 0u);
+    EXPECT_EQ(failures.look(2)->task, "task 2");
+    EXPECT_FALSE(failures.look(3));
+}
+
+TEST(KeptFailures, of_cancelled_tasks_are_told_to_handles_alone) {
+    Failures failures;
+    failures.keep(failure(1, true), 8);
+    EXPECT_EQ(failures.untold(), 0u);
+    EXPECT_TRUE(failures.take(0, no_limit).empty());
+    EXPECT_TRUE(failures.look(1)->cancelled);
+    EXPECT_EQ(failures.newest(), 1u);
+}
+
+TEST(KeptFailures, that_do_not_fit_are_counted_and_not_taken_for_successes) {
+    constexpr std::size_t most = 8;
+    Failures failures;
+    for (std::uint64_t number = 10; number < 110; ++number) failures.keep(failure(number), most);
+    EXPECT_EQ(failures.untold(), 100u);
+    EXPECT_EQ(failures.look(10)->task, "task 10");
+    EXPECT_EQ(failures.look(109)->task, "task 109");
+    const auto lost = failures.look(50);
+    ASSERT_TRUE(lost);
+    EXPECT_NE(message_of<Error>([&] { std::rethrow_exception(lost->cause); }).find("more tasks failed than are kept"), std::string::npos);
+    EXPECT_FALSE(failures.look(9));
+    EXPECT_FALSE(failures.look(110));
+
+    // An inner scope's barrier takes what is its own; the count stays for the outer one.
+    EXPECT_EQ(failures.take(105, no_limit).size(), 4u);
+    const auto taken = failures.take(0, no_limit);
+    std::size_t count = taken.size();
+    for (const auto& one : taken) count += one.others;
+    EXPECT_EQ(count, 96u);
+    EXPECT_EQ(taken.front().number, 10u);
+    EXPECT_FALSE(failures.look(50));
+    EXPECT_EQ(failures.untold(), 0u);
+}
+
+TEST(KeptFailures, that_were_told_do_not_pile_up) {
+    Failures failures;
+    for (std::uint64_t number = 1; number <= 1000; ++number) {
+        failures.keep(failure(number), 8);
+        EXPECT_TRUE(failures.tell(number, 8));
+    }
+    EXPECT_FALSE(failures.look(992));
+    EXPECT_TRUE(failures.look(993));
+}
+
+void fail_always() { throw std::runtime_error("why"); }
+void nothing() {}
+
+/// Handles that nobody asks pin no more than a bounded number of exceptions.
+class Counted : public std::exception {
+  public:
+    Counted() { ++alive; }
+    Counted(const Counted&) { ++alive; }
+    ~Counted() override { --alive; }
+    static inline std::atomic<int> alive{0};
+};
+void throw_counted() { throw Counted{}; }
+
+TEST(KeptFailures, pin_a_bounded_number_of_exceptions) {
+    {
+        Machine machine{with_targets(1)};
+        for (int i = 0; i < 20000; ++i) machine.on(0).call<throw_counted>();
+        machine.on(0).call<nothing>().wait();  // a lane is served in order
+        EXPECT_LE(Counted::alive.load(), 8000);  // 1,024 for the lane and for each ring that takes what does not fit there
+        std::size_t others = 0;
+        try {
+            machine.barrier();
+            ADD_FAILURE() << "nothing was thrown";
+        } catch (const TaskFailed& failed) {
+            others = failed.others();
+        }
+        EXPECT_EQ(others, 19999u);
+    }
+    EXPECT_EQ(Counted::alive.load(), 0);
+}
+
+TEST(KeptFailures, that_were_told_leave_waits_and_barriers_their_short_way) {
+    Machine machine{with_targets(1)};
+    std::vector<Handle> failed;
+    for (int i = 0; i < 200; ++i) failed.push_back(machine.call<fail_always>());
+    for (const auto& handle : failed) EXPECT_THROW(handle.wait(), TaskFailed);
+    machine.barrier();
+    for (const auto& handle : failed) EXPECT_THROW(handle.wait(), TaskFailed);
+    machine.call<nothing>().wait();
+    machine.finish();
+    EXPECT_THROW(failed.back().wait(), TaskFailed);
+}
+
+}  // namespace
