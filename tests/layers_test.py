@@ -21,7 +21,7 @@ LAYERS = {
         clock memory parking processor_budget relax topology waiter
     """,
     "channel": """
-        channel peer pending shared_channel
+        channel peer pending push_list shared_channel
     """,
     "store": """
         barrier condition flag join mutex queue_lock rank reader_gate region remote shared_mutex spmd store_way transpose

@@ -6,10 +6,9 @@
 // number of its edge in one word.
 //
 // Happens-before. P is a predecessor of S; everybody who may name P as a predecessor is the owner.
-//   push      the owner writes S and the link's next word, then compare-and-swaps it into P's list (release). P's completing thread
-//             exchanges the list for `closed` (acquire), so it reads S's words as written.
-//   missed    the owner finds the list closed. The exchange was a release, the owner's look is an acquire: what P wrote happens before
-//             whatever the owner does next, publishing S included.
+//   push      the owner writes S and the link's next word, then pushes it to P's list (push_list.hpp). P's completing thread takes all
+//             and leaves `closed`, so it reads S's words as written.
+//   missed    the owner finds the list closed: what P wrote happens before whatever the owner does next, publishing S included.
 //   release   each completing thread lowers S's count (acq_rel). Read-modify-writes of one word form one release sequence, so who
 //             takes it to zero has acquired what every predecessor wrote, and S's arguments from the owner's own commit().
 //   guard     while S is being issued its count holds a large guard, which commit() takes away in the same step in which it adds the
@@ -23,7 +22,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "penstock/channel.hpp"
+#include "penstock/push_list.hpp"
 
 namespace penstock {
 
@@ -51,7 +50,7 @@ class alignas(64) Dependent {
 
     /// Nobody waits for it and it waits for nobody. Only when the slot's last task has completed.
     void begin(Ring* ring, int target) noexcept {
-        successors_.store(none, std::memory_order_relaxed);
+        successors_.newest().store(none, std::memory_order_relaxed);
         unfinished_.store(guard, std::memory_order_relaxed);
         verdict_.store(nullptr, std::memory_order_relaxed);
         edges_ = 0;
@@ -72,15 +71,13 @@ class alignas(64) Dependent {
     }
     /// Makes this wait for `predecessor`. False, and nothing to wait for, when that one has completed.
     bool come_after(Dependent& predecessor) noexcept {
-        for (;;) {
-            auto head = predecessor.successors_.load(std::memory_order_acquire);
-            if (head == closed) return false;
-            edge(edges_).store(head, std::memory_order_relaxed);
-            if (!predecessor.successors_.compare_exchange_strong(head, link(edges_), std::memory_order_release, std::memory_order_relaxed))
-                continue;  // it has been closed: nobody else pushes
-            ++edges_;
+        const bool waits = predecessor.successors_.push(link(edges_), [this](std::uint64_t newest) {
+            if (newest == closed) return false;
+            edge(edges_).store(newest, std::memory_order_relaxed);
             return true;
-        }
+        });
+        if (waits) ++edges_;
+        return waits;
     }
     /// One more that will arrive(), or has, by other means than the list of a predecessor.
     void expect_one() noexcept { ++edges_; }
@@ -99,7 +96,7 @@ class alignas(64) Dependent {
     // ---- whoever completes this task ----
 
     /// Takes the list of successors; later ones find that there is nothing to wait for.
-    std::uint64_t close() noexcept { return successors_.exchange(closed, std::memory_order_acq_rel); }
+    std::uint64_t close() noexcept { return successors_.take_all(closed); }
     /// Calls `visit` with each successor of a list that close() gave. `visit` lowers its count, once.
     template <class Visit>
     static void each_successor(std::uint64_t list, Visit&& visit) {
@@ -114,7 +111,7 @@ class alignas(64) Dependent {
 
     /// The same list without taking it. Stable but for what the owner pushes meanwhile.
     std::uint64_t look() const noexcept {
-        const auto list = successors_.load(std::memory_order_acquire);
+        const auto list = successors_.newest().load(std::memory_order_acquire);
         return list == closed ? none : list;
     }
 
@@ -150,9 +147,9 @@ class alignas(64) Dependent {
         return room->next[number];
     }
 
-    typename Policy::template Atomic<std::uint64_t> successors_{closed};  ///< owner pushes, whoever completes this task closes
-    typename Policy::template Atomic<std::uint32_t> unfinished_{0};       ///< owner, then those who complete the predecessors
-    std::int16_t target_ = -1;                                            ///< owner, before it is published; so are all that follow
+    PushList<std::uint64_t, Policy> successors_{closed};             ///< owner pushes, whoever completes this task closes
+    typename Policy::template Atomic<std::uint32_t> unfinished_{0};  ///< owner, then those who complete the predecessors
+    std::int16_t target_ = -1;                                       ///< owner, before it is published; so are all that follow
     std::uint16_t edges_ = 0;
     Ring* ring_ = nullptr;
     typename Policy::template Atomic<Verdict*> verdict_{nullptr};  ///< the first predecessor that failed

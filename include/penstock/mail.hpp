@@ -3,15 +3,15 @@
 // Any thread posts. Whoever posts into a box at rest is told so and must see to it that the filter is run; nobody else is told until it
 // has been. So a filter is run by one thread at a time, without a lock, and each post costs one compare-and-swap.
 //
-// Happens-before. post() publishes with a release; take_all() acquires everything that was posted. rest() publishes what the run before
-// it wrote (release), and the post or the claim that finds the box at rest acquires it: so each run of the filter sees what the run before it
-// wrote, also on another thread. tests/model/mail_model_test.cpp checks this code.
+// Happens-before. post() and take_all() are those of a push_list.hpp. rest() publishes what the run before it wrote (release), and the post
+// or the claim that finds the box at rest acquires it: so each run of the filter sees what the run before it wrote, also on another thread.
+// tests/model/mail_model_test.cpp checks this code.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
-#include "penstock/channel.hpp"
+#include "penstock/push_list.hpp"
 
 namespace penstock::streaming {
 
@@ -40,22 +40,25 @@ class MailBox {
   public:
     /// True when the box was at rest: the caller must have the filter run.
     bool post(Item* mail) noexcept {
-        Item* head = head_.load(std::memory_order_relaxed);
-        do mail->next = head == resting() ? nullptr : head;
-        while (!head_.compare_exchange_weak(head, mail, std::memory_order_acq_rel, std::memory_order_relaxed));
-        return head == resting();
+        bool rested = false;
+        posted_.push(mail, [&](Item* newest) {
+            rested = newest == resting();
+            mail->next = rested ? nullptr : newest;
+            return true;
+        });
+        return rested;
     }
 
     /// The caller runs the filter without any mail, if nobody else does. False when the box is not at rest.
     bool claim() noexcept {
         Item* rested = resting();
-        return at_rest() && head_.compare_exchange_strong(rested, nullptr, std::memory_order_acq_rel, std::memory_order_relaxed);
+        return at_rest() && posted_.newest().compare_exchange_strong(rested, nullptr, std::memory_order_acq_rel, std::memory_order_relaxed);
     }
 
     /// Everything that was posted since, oldest first, linked by `next`; null for nothing. Only for whoever runs the filter.
     Item* take_all() noexcept {
         if (!has_mail()) return nullptr;
-        Item* newest = head_.exchange(nullptr, std::memory_order_acq_rel);
+        Item* newest = posted_.take_all(nullptr);
         Item* oldest = nullptr;
         while (newest != nullptr) {
             Item* const older = newest->next;
@@ -69,22 +72,22 @@ class MailBox {
     /// Whoever runs the filter has nothing to do any more. False when something was posted meanwhile: then it must go on.
     bool rest() noexcept {
         Item* nothing = nullptr;
-        return head_.compare_exchange_strong(nothing, resting(), std::memory_order_acq_rel, std::memory_order_relaxed);
+        return posted_.newest().compare_exchange_strong(nothing, resting(), std::memory_order_acq_rel, std::memory_order_relaxed);
     }
 
     bool has_mail() const noexcept {
-        Item* const head = head_.load(std::memory_order_relaxed);
-        return head != nullptr && head != resting();
+        Item* const newest = posted_.newest().load(std::memory_order_relaxed);
+        return newest != nullptr && newest != resting();
     }
-    bool at_rest() const noexcept { return head_.load(std::memory_order_acquire) == resting(); }
+    bool at_rest() const noexcept { return posted_.newest().load(std::memory_order_acquire) == resting(); }
     /// Before anybody posts: the box begins as one whose filter is about to be run.
-    void begin_at_rest() noexcept { head_.store(resting(), std::memory_order_relaxed); }
+    void begin_at_rest() noexcept { posted_.newest().store(resting(), std::memory_order_relaxed); }
 
   private:
     /// An address that is no item's.
     Item* resting() const noexcept { return reinterpret_cast<Item*>(const_cast<MailBox*>(this)); }
 
-    typename Policy::template Atomic<Item*> head_{nullptr};
+    PushList<Item*, Policy> posted_{nullptr};
 };
 
 }  // namespace penstock::streaming

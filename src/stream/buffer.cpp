@@ -109,8 +109,7 @@ void throw_overrun(bool appending, std::size_t asked, std::size_t there) {
 
 Block* Pool::get(std::size_t bytes) {
     Block* block = local_;
-    if (block == nullptr && returned_.load(std::memory_order_relaxed) != 0)
-        block = reinterpret_cast<Block*>(returned_.exchange(0, std::memory_order_acquire));
+    if (block == nullptr && returned_.any_relaxed()) block = static_cast<Block*>(returned_.take_all());
     if (block != nullptr) {
         if (block->own.capacity < bytes) [[unlikely]] take_storage(*block, bytes);
         local_ = static_cast<Block*>(block->next);
@@ -129,54 +128,39 @@ Block* Pool::get(std::size_t bytes) {
 }
 
 void Pool::put(Block* block) noexcept {
-    if (Server* const home = home_.load(std::memory_order_relaxed); home != nullptr && home == Server::current) {
+    if (Server* const home = home_.load(std::memory_order_acquire); home != nullptr && home == Server::current) {
         block->next = local_;
         local_ = block;
         if (most_ != 0 && starvation_.must_tell()) [[unlikely]] station_.run().post(station_, &poke_);
         return;
     }
-    // As soon as the block lies in the list the pool may be closed and gone, unless it is kept.
+    // As soon as the block lies in the list the pool may be closed and gone, unless it stays for this thread.
     const bool bounded = most_ != 0;
-    if (bounded) abroad_.fetch_add(1, std::memory_order_relaxed);
-    const auto let_go = [this] {
-        if (abroad_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-    };
-    auto head = returned_.load(std::memory_order_relaxed);
-    do {
-        if (head == closed_mark) {
-            destroy(block);
-            if (bounded) let_go();
-            return let_go();
-        }
-        block->next = reinterpret_cast<Block*>(head);
-    } while (!returned_.compare_exchange_weak(head, reinterpret_cast<std::uintptr_t>(block), std::memory_order_seq_cst,
-                                              std::memory_order_relaxed));
+    if (bounded) returned_.stay();
+    const bool open = returned_.give_back(block);
+    if (!open) {
+        destroy(block);
+        if (returned_.leave()) return delete this;
+    }
     if (!bounded) return;
-    if (starvation_.must_tell()) station_.run().post(station_, &poke_);
-    let_go();
+    if (open && starvation_.must_tell()) station_.run().post(station_, &poke_);
+    if (returned_.leave()) delete this;
 }
 
 bool Pool::exhausted() noexcept {
     if (most_ == 0 || local_ != nullptr || made_ < static_cast<std::int64_t>(most_)) [[likely]] return false;
-    const auto room = [this] { return returned_.load(std::memory_order_seq_cst) != 0; };
+    const auto room = [this] { return returned_.any(); };
     return !room() && !starvation_.starve(room);
 }
 
 void Pool::close() noexcept {
     std::int64_t home = 0;
-    const auto end = [&](Block* block) {
-        while (block != nullptr) {
-            Block* const next = static_cast<Block*>(block->next);
-            destroy(block);
-            block = next;
-            ++home;
-        }
+    const auto end = [&](Mail* first) {
+        for (Mail* block = first; block != nullptr; ++home) destroy(static_cast<Block*>(std::exchange(block, block->next)));
     };
     end(std::exchange(local_, nullptr));
-    home_.store(nullptr, std::memory_order_relaxed);
-    end(reinterpret_cast<Block*>(returned_.exchange(closed_mark, std::memory_order_acq_rel)));
-    const auto abroad = made_ - home - 1;  // less the owner itself
-    if (abroad_.fetch_add(abroad, std::memory_order_acq_rel) + abroad == 0) delete this;
+    end(returned_.close());
+    if (returned_.expect(made_ - home)) delete this;
 }
 
 }  // namespace penstock::streaming

@@ -79,7 +79,7 @@ void Outlet::close_when_empty() {
 
 /// The firing wrote nothing here, but its turn in the order must not be waited for.
 void Outlet::skip() {
-    Block* const block = make_block(pool, 0);
+    Block* const block = make_block(station->spreading ? nullptr : pool, 0);  // a worker may be given blocks of the pool just now
     block->kind = MailKind::skip;
     station->label(*this, *block);
     if (station->spreading || !pending.empty() || !send(block)) {

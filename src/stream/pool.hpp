@@ -3,9 +3,8 @@
 // Whoever runs the filter takes from a list of its own; readers on other threads put blocks into a second list, which is taken over as
 // a whole when the first is empty. The pool ends with its output, and goes when the last block that is still abroad has come back.
 //
-// Happens-before. A reader's last use of a block comes before its push (release); the owner's exchange acquires it. close() exchanges
-// the list for `closed`, so each block is either found by close() or finds the pool closed; the count of those abroad reaches zero once,
-// for the last of them or for close() itself.
+// Happens-before. A reader's last use of a block comes before it gives the block back; the owner acquires it with the list
+// (return_list.hpp). The list that only one thread touches is published with `home_` (release, acquire) when the station moves.
 #pragma once
 
 #include <atomic>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "penstock/buffer.hpp"
+#include "stream/return_list.hpp"
 #include "stream/starvation.hpp"
 
 namespace penstock::streaming {
@@ -42,19 +42,18 @@ class Pool {
     Mail& poke() noexcept { return poke_; }
     /// A block that get() gives without making one, or one more of which exhausted() would not say that it is too many?
     bool has_one() const noexcept {
-        return most_ == 0 || local_ != nullptr || made_ < static_cast<std::int64_t>(most_) || returned_.load(std::memory_order_relaxed) != 0;
+        return most_ == 0 || local_ != nullptr || made_ < static_cast<std::int64_t>(most_) || returned_.any_relaxed();
     }
     /// The poke has arrived.
     void poked() noexcept { starvation_.arrived(); }
     Starvation<>& starvation() noexcept { return starvation_; }
     /// No more blocks will be asked for. The pool deletes itself, now or later.
     void close() noexcept;
-    /// The server whose thread alone runs the station, or null. Called by whoever runs the station.
-    void set_home(Server* home) noexcept { home_.store(home, std::memory_order_relaxed); }
+    /// The server whose thread alone runs the station, or null: another, or the station has ended. Called by whoever runs the station.
+    void set_home(Server* home) noexcept { home_.store(home, std::memory_order_release); }
 
   private:
     ~Pool() = default;
-    static constexpr std::uintptr_t closed_mark = 1;
 
     Block* local_ = nullptr;  ///< whoever runs the station
     std::atomic<Server*> home_{nullptr};  ///< only its own thread ever finds itself here, so it sees its own last change
@@ -62,8 +61,7 @@ class Pool {
     std::size_t most_;
     std::shared_ptr<BlockMemory> memory_;
     std::int64_t made_ = 0;
-    alignas(64) std::atomic<std::uintptr_t> returned_{0};  ///< readers elsewhere: the newest, linked by next; closed_mark at the end
-    std::atomic<std::int64_t> abroad_{1};                  ///< the owner, who puts into a bounded pool now, and once closed the blocks abroad
+    alignas(64) ReturnList<Mail> returned_;  ///< readers elsewhere
     Starvation<> starvation_;
     Mail poke_;
 };

@@ -332,6 +332,7 @@ void Station::end() {
         }
         outlet->held_back.store(0, std::memory_order_relaxed);
         outlet->close();
+        outlet->pool->set_home(nullptr);  // an edit may take the station apart while readers on this thread still have blocks of it
     }
     if (loop_tokens_ != 0) [[unlikely]] leave_loop();
     doing.store(Doing::ended, std::memory_order_release);  // who sees this sees the filter's last state

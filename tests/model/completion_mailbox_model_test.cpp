@@ -74,10 +74,10 @@ TEST(CompletionMailboxModel, a_sleeping_owner_is_signalled) {
     model::expect_holds<SleepModel<>>(Search::random_schedules, 30'000);
 }
 TEST(CompletionMailboxModel, posting_without_release_is_found) {
-    model::expect_finds<PostModel<2, model::Relaxing<"::post(">>>(rl::test_result_data_race);
+    model::expect_finds<PostModel<2, model::Relaxing<"::push(">>>(rl::test_result_data_race);
 }
 TEST(CompletionMailboxModel, taking_without_acquire_is_found) {
-    model::expect_finds<PostModel<2, model::Relaxing<"::take(">>>(rl::test_result_data_race);
+    model::expect_finds<PostModel<2, model::Relaxing<"::take_all(">>>(rl::test_result_data_race);
 }
 TEST(CompletionMailboxModel, falling_asleep_without_order_is_found) {
     model::expect_finds<SleepModel<model::Relaxing<"::arm(">>>(rl::test_result_livelock);

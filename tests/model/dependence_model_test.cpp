@@ -81,10 +81,10 @@ TEST(DependenceModel, both_successors_of_a_task_run_once) {
 }
 
 TEST(DependenceModel, pushing_without_release_or_acquire_is_found) {
-    model::expect_finds<ForkModel<model::Relaxing<"::come_after(">>>(rl::test_result_data_race);
+    model::expect_finds<ForkModel<model::Relaxing<"::push(">>>(rl::test_result_data_race);
 }
 TEST(DependenceModel, closing_without_release_is_found) {
-    model::expect_finds<ForkModel<model::Relaxing<"::close(">>>(rl::test_result_data_race);
+    model::expect_finds<ForkModel<model::Relaxing<"::take_all(">>>(rl::test_result_data_race);
 }
 TEST(DependenceModel, arriving_without_acquire_is_found) {
     model::expect_finds<JoinModel<model::Relaxing<"::arrive(">>>(rl::test_result_data_race);

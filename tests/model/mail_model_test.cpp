@@ -81,7 +81,7 @@ using Weakened = MailModel<2, false, model::Relaxing<function>>;
 template <model::Name function>
 using WeakenedClaims = MailModel<2, true, model::Relaxing<function>>;
 
-TEST(MailModel, posting_without_release_is_found) { model::expect_finds<Weakened<"::post(">>(rl::test_result_data_race); }
+TEST(MailModel, posting_without_release_is_found) { model::expect_finds<Weakened<"::push(">>(rl::test_result_data_race); }
 TEST(MailModel, taking_without_acquire_is_found) { model::expect_finds<Weakened<"::take_all(">>(rl::test_result_data_race); }
 TEST(MailModel, claiming_without_acquire_is_found) { model::expect_finds<WeakenedClaims<"::claim(">>(rl::test_result_data_race); }
 TEST(MailModel, resting_without_release_is_found) { model::expect_finds<Weakened<"::rest(">>(rl::test_result_data_race); }

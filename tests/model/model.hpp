@@ -105,6 +105,9 @@ class Atomic {
     T exchange(T value, std::memory_order order, std::source_location at = std::source_location::current()) {
         return value_.exchange(value, weakened(order, at), position(at));
     }
+    T fetch_add(T value, std::memory_order order, std::source_location at = std::source_location::current()) {
+        return value_.fetch_add(value, weakened(order, at), position(at));
+    }
     T fetch_sub(T value, std::memory_order order, std::source_location at = std::source_location::current()) {
         return value_.fetch_sub(value, weakened(order, at), position(at));
     }
