@@ -285,9 +285,7 @@ class Rank {
     /// As wait(), but gives up after `limit`. False when it gave up.
     template <class Poll>
     [[nodiscard]] bool wait_for(Poll&& poll, Awaited awaited, std::chrono::nanoseconds limit) const {
-        const auto now = std::chrono::steady_clock::now();
-        const auto forever = std::chrono::steady_clock::time_point::max();
-        return wait_until(poll, [this, awaited] { return lost(awaited); }, limit < forever - now ? now + limit : forever);
+        return wait_until(poll, [this, awaited] { return lost(awaited); }, deadline_after(limit));
     }
 
   private:

@@ -91,8 +91,7 @@ class Waiter {
     /// As wait(), but gives up after `limit`, late by no more than one poll and the scheduler. False when it gave up.
     template <class Poll>
     bool wait_for(Poll&& poll, std::chrono::nanoseconds limit, WaitReason reason = {}) {
-        const auto now = std::chrono::steady_clock::now();
-        deadline_ = limit < forever - now ? now + limit : forever;
+        deadline_ = deadline_after(limit);
         bool late = false;
         std::uint32_t looks = 0;
         wait(

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "penstock/clock.hpp"
 #include "store/quiet_thread.hpp"
 
 namespace penstock::team {
@@ -39,17 +40,12 @@ int checked_size(int size) {
     return size;
 }
 
-Guest::Time after(std::chrono::nanoseconds time) {
-    const auto now = std::chrono::steady_clock::now();
-    return time < Guest::Time::max() - now ? now + time : Guest::Time::max();
-}
-
 }  // namespace
 
 Gathering::Gathering(std::string_view name, int size, HostOptions options)
     : name_(name), size_(checked_size(size)), options_(std::move(options)), placement_(Placement::of(size, options_.pin)),
       hoard_(size), listening_(stand_at(name)), stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), spare_(a_spare_one()),
-      deadline_(after(options_.within)), known_(static_cast<std::size_t>(size)), process_(getpid()) {
+      deadline_(deadline_after(options_.within)), known_(static_cast<std::size_t>(size)), process_(getpid()) {
     if (options_.within.count() <= 0) throw UsageError("HostOptions::within must be more than 0");
     if (!stop_ || !spare_) throw SystemError("cannot stand host for team '" + name_ + "'", EMFILE);
     thread_ = quiet_thread("penstock host", [this] { serve(); });
@@ -127,8 +123,8 @@ void Gathering::step() {
 
 int Gathering::milliseconds_to_sleep() const {
     auto first = complete() ? Time::max() : deadline_;
-    if (!spare_) first = std::min(first, after(50ms));  // until there is one again nobody is let in
-    for (const auto& guest : guests_) first = std::min(first, guest.blocked() ? after(5ms) : guest.until());
+    if (!spare_) first = std::min(first, deadline_after(50ms));  // until there is one again nobody is let in
+    for (const auto& guest : guests_) first = std::min(first, guest.blocked() ? deadline_after(5ms) : guest.until());
     for (const auto& known : known_) first = std::min(first, known.let_go);
     if (first == Time::max()) return -1;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(first - std::chrono::steady_clock::now());
@@ -148,12 +144,12 @@ void Gathering::let_in() {
     if (!connection) return;  // it has gone again
     const auto peer = peer_of(connection.get());
     make_room();
-    auto& guest = guests_.emplace_back(std::move(connection), peer, size_, after(patience));
+    auto& guest = guests_.emplace_back(std::move(connection), peer, size_, deadline_after(patience));
     const bool admitted = peer.uid == geteuid() || std::ranges::find(options_.users, peer.uid) != options_.users.end();
     if (!admitted)
-        guest.refuse(Reason::user, after(patience));
+        guest.refuse(Reason::user, deadline_after(patience));
     else if (last)
-        guest.refuse(Reason::resources, after(patience));
+        guest.refuse(Reason::resources, deadline_after(patience));
 }
 
 void Gathering::make_room() {
@@ -176,7 +172,7 @@ void Gathering::attend(Guest& guest, bool said_something, bool closed) {
                 if (guest.hear_confirmation()) return;
                 if (guest.stage() == Stage::starting) return guest.forget();
                 take_leave(guest);
-                return guest.refuse(Reason::nonsense, after(patience));
+                return guest.refuse(Reason::nonsense, deadline_after(patience));
             default:
                 break;
         }
@@ -191,7 +187,7 @@ int Gathering::free_rank(int wanted) const {
 }
 
 void Gathering::judge(Guest& guest, const Hello& hello) {
-    const auto refuse = [&](Reason reason) { guest.refuse(reason, after(patience)); };
+    const auto refuse = [&](Reason reason) { guest.refuse(reason, deadline_after(patience)); };
     const Hello own;
     if (hello.magic != Hello::valid) return refuse(Reason::nonsense);
     if (hello.version != own.version || hello.seat_bytes != own.seat_bytes || hello.report_bytes != own.report_bytes)
@@ -224,7 +220,7 @@ void Gathering::take_leave(const Guest& guest) {
     if (guest.rank() < 0) return;
     const auto place = static_cast<std::size_t>(guest.rank());
     if (complete()) {
-        if (hoard_.control.state(guest.rank()) < State::finished) known_[place].let_go = after(time_to_die);
+        if (hoard_.control.state(guest.rank()) < State::finished) known_[place].let_go = deadline_after(time_to_die);
         return;
     }
     known_[place].taken = false;
@@ -243,7 +239,7 @@ void Gathering::begin() {
     }
     complete_ = true;
     for (auto& guest : guests_)
-        if (guest.stage() == Stage::admitted) guest.start(hoard_, after(time_to_sit_down));
+        if (guest.stage() == Stage::admitted) guest.start(hoard_, deadline_after(time_to_sit_down));
 }
 
 void Gathering::hand_over() {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "penstock/join.hpp"
+#include "penstock/clock.hpp"
 #include "penstock/topology.hpp"
 #include "store/gathering.hpp"
 #include "store/seated.hpp"
@@ -146,8 +147,7 @@ int TeamHost::present() const noexcept { return gathering_->present(); }
 bool TeamHost::complete() const noexcept { return gathering_->complete(); }
 void TeamHost::wait() { static_cast<void>(gathering_->wait_until(team::Gathering::Time::max())); }
 bool TeamHost::wait_for(std::chrono::nanoseconds limit) {
-    const auto now = std::chrono::steady_clock::now();
-    return gathering_->wait_until(limit < team::Gathering::Time::max() - now ? now + limit : team::Gathering::Time::max());
+    return gathering_->wait_until(deadline_after(limit));
 }
 
 }  // namespace penstock

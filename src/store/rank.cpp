@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "penstock/clock.hpp"
 #include "store/mail.hpp"
 
 namespace penstock {
@@ -136,7 +137,7 @@ void Rank::freeze(RankMemory& memory, std::chrono::nanoseconds within) const {
             }
             return true;
         },
-        [] { return -1; }, std::chrono::steady_clock::now() + within);
+        [] { return -1; }, deadline_after(within));
     if (!all) throw GrantMissing(index(), memory.name_, within);
     if (substrate() == Substrate::processes) memory.shared_.freeze();
     memory.frozen_ = true;

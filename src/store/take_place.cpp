@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "store/seated.hpp"
+#include "penstock/clock.hpp"
 
 namespace penstock::team {
 namespace {
@@ -20,11 +21,6 @@ using Reason = JoinRefused::Reason;
 constexpr auto slice = 50ms;
 /// What the host may need beyond the time that it announced.
 constexpr auto grace = 10s;
-
-Time after(std::chrono::nanoseconds time) {
-    const auto now = std::chrono::steady_clock::now();
-    return time < Time::max() - now ? now + time : Time::max();
-}
 
 std::string describe(Reason reason, const JoinOptions& options, int size) {
     switch (reason) {
@@ -53,7 +49,7 @@ std::string describe(Reason reason, const JoinOptions& options, int size) {
 class Newcomer {
   public:
     Newcomer(std::string_view name, const JoinOptions& options)
-        : name_(name), options_(options), owner_(options.owner.value_or(geteuid())), until_(after(options.within)) {}
+        : name_(name), options_(options), owner_(options.owner.value_or(geteuid())), until_(deadline_after(options.within)) {}
 
     Place come() {
         while (!be_admitted()) {
@@ -100,7 +96,7 @@ class Newcomer {
         place_.rank = notice->rank;
         place_.size = notice->size;
         place_.processor = notice->processor;
-        until_ = after(std::chrono::nanoseconds(std::clamp<std::int64_t>(notice->within, 0, INT64_MAX / 2)) + grace);
+        until_ = deadline_after(std::chrono::nanoseconds(std::clamp<std::int64_t>(notice->within, 0, INT64_MAX / 2)) + grace);
         return true;
     }
 
@@ -133,7 +129,7 @@ class Newcomer {
             default:
                 throw_nonsense();
         }
-        until_ = after(grace);
+        until_ = deadline_after(grace);
         const std::byte confirmation{1};
         send_with_descriptors(place_.connection.get(), {&confirmation, 1}, {}, MSG_DONTWAIT);
     }

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "penstock/clock.hpp"
 #include "penstock/machine.hpp"
 #include "stream/change.hpp"
 #include "stream/isolated_run.hpp"
@@ -103,7 +104,7 @@ void Run::listen(std::function<bool(const Event&)> take) {
 }
 
 void Run::send_after(std::chrono::nanoseconds delay, const Event& event, const std::string& to, std::chrono::nanoseconds period) {
-    state_->send_again(std::chrono::steady_clock::now() + delay, event, to, period);
+    state_->send_again(deadline_after(delay), event, to, period);
 }
 
 GraphDescription Run::description() const { return state_->description(true); }
@@ -221,7 +222,7 @@ void RunState::send_again(std::chrono::steady_clock::time_point when, Event even
     attendant.at(when, [this, when, event = std::move(event), to = std::move(to), period] {
         if (core.all_ended()) return;
         send(event, to);
-        if (period.count() > 0) send_again(when + period, event, to, period);
+        if (period.count() > 0) send_again(deadline_after(period, when), event, to, period);
     });
 }
 

@@ -44,8 +44,7 @@ std::uint32_t Notices::add(const CallOptions& options, std::uint32_t entry, bool
     notice.entry = entry;
     notice.deadline = 0;
     if (options.deadline.count() > 0)
-        notice.deadline =
-            Clock::ticks() + static_cast<std::uint64_t>(static_cast<double>(options.deadline.count()) / Clock::nanoseconds_per_tick());
+        notice.deadline = Clock::ticks() + Clock::ticks_of(options.deadline);
     notice.then = options.then;
     notice.handle = {};
     ++outstanding_;

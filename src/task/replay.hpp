@@ -64,8 +64,9 @@ struct Replay {
     std::vector<Failed> failures;
 
     void lay_out(std::size_t workers_now);
-    /// What a position is called in this replay.
-    std::uint64_t word_of(std::uint32_t position) const noexcept { return number << 32 | position; }
+    /// What a position is called in this replay. No list is longer than all tasks are, so this grows from replay to replay, and comes to an
+    /// end only after 2^64 tasks.
+    std::uint64_t word_of(std::uint32_t position) const noexcept { return number * (tasks.size() + 1) + position; }
     bool comes_after_lost(std::uint32_t task) const noexcept;
 };
 

@@ -64,6 +64,15 @@ TEST(Clock, ticks_of_a_time_last_that_time) {
     EXPECT_NE(Clock::source(), Clock::Source::unknown);
 }
 
+TEST(Deadlines, later_than_the_clock_can_say_are_the_end_of_time) {
+    EXPECT_EQ(penstock::deadline_after(std::chrono::nanoseconds::max()), steady_clock::time_point::max());
+    EXPECT_EQ(penstock::deadline_after(1h, steady_clock::time_point::max() - 1min), steady_clock::time_point::max());
+    const steady_clock::time_point moment(5s);
+    EXPECT_EQ(penstock::deadline_after(3s, moment), moment + 3s);
+    EXPECT_EQ(penstock::deadline_after(-3s, moment), moment - 3s);
+    EXPECT_GT(Clock::ticks() + Clock::ticks_of(std::chrono::nanoseconds::max()), Clock::ticks() + Clock::ticks_of(std::chrono::hours(24 * 365)));
+}
+
 TEST(Relax, and_prefetches_take_any_address) {
     int word = 7;
     penstock::relax();

@@ -7,6 +7,7 @@
 
 #include "penstock/dependences.hpp"
 #include "penstock/error.hpp"
+#include "task/replay.hpp"
 #include "tests/task/support.hpp"
 
 namespace {
@@ -156,6 +157,18 @@ TEST(Recording, threads_may_replay_different_recordings_of_one_machine_at_once) 
     }
     for (auto& thread : threads) thread.join();
     for (const auto count : counts) EXPECT_EQ(count, 210);
+}
+
+TEST(Recording, a_worker_waits_for_this_replay_however_many_there_were_before) {
+    Replay replay;
+    replay.tasks.resize(2);
+    for (const std::uint64_t number : {std::uint64_t{1}, std::uint64_t{1} << 32, (std::uint64_t{1} << 62) - 1}) {
+        replay.number = number;
+        const auto first = replay.word_of(1), last = replay.word_of(2);
+        EXPECT_LT(first, last);
+        replay.number = number + 1;
+        EXPECT_LT(last, replay.word_of(1)) << "after " << number << " replays";
+    }
 }
 
 }  // namespace
