@@ -15,9 +15,11 @@ namespace penstock {
 /// What becomes of the buffers that wait at a filter that is removed.
 enum class Removal {
     finish,     ///< it works them off first; what it writes still goes where it went
-    hand_over,  ///< they go back to who wrote them, to be sent to whichever sinks there are after the edit, in their old order. Several
-                ///< copies whose order is restored further down finish instead, and so do filters that share buffers with others
-    discard,    ///< they are dropped, and counted (statistics: dropped)
+    hand_over,  ///< they go back to who wrote them, to be sent to whichever sinks there are after the edit, in their old order. Where the
+                ///< writer has ended, or is the program itself, they go to a successor or another copy that still reads; where there is
+                ///< none, or more is to come from others that are taken out, the filter finishes instead. So do several copies whose order
+                ///< is restored further down, and filters that share buffers with others
+    discard,    ///< they are dropped, and counted (RunStatistics::lost)
 };
 
 /// What Run::edit() hands to its function. Names, add(), connect(), set() and so on are those of GraphBuilder.

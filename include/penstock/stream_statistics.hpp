@@ -13,7 +13,7 @@ struct FilterStatistics {
     int copies = 0;
     std::uint64_t firings = 0;
     std::uint64_t failures = 0;   ///< firings that threw
-    std::uint64_t dropped = 0;    ///< buffers that were sent to it and never read
+    std::uint64_t dropped = 0;    ///< buffers that were sent to it and never read, or that it wrote and nobody was there any more to read
     std::uint64_t lost = 0;       ///< buffers that went with a worker process
     std::uint64_t made_again = 0; ///< times that its object went with a worker process
     std::uint64_t waiting = 0;    ///< buffers at its inputs now
@@ -54,7 +54,7 @@ struct RunStatistics {
     std::vector<StreamStatistics> streams;
     /// The filter with the highest load for each copy: who wants the whole to go faster begins there. Empty when nothing was timed yet.
     std::string bottleneck;
-    std::uint64_t lost = 0;  ///< buffers that waited at filters which were taken out, and that nobody could take
+    std::uint64_t lost = 0;  ///< the same as `dropped`, of filters that edits have taken out
 
     /// A table for people.
     std::string text() const;

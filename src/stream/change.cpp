@@ -210,7 +210,13 @@ void Change::find_touched() {
 // ---- hold, join, empty ----
 
 void Change::hold() {
-    for (Station* const station : sources_) core_.do_at(*station, [](Station& each) { each.held = true; });
+    for (Station* const station : sources_)
+        core_.do_at(*station, [this](Station& each) {
+            each.held = true;  // so it closes nothing any more, unless the run is stopped
+            if (each.external) return;  // it sends within the program's calls, and nobody knows when the next one comes
+            for (const auto& outlet : each.outlets)
+                if (!outlet->closed) senders_.insert(outlet.get());
+        });
 }
 
 void Change::join() {
@@ -233,10 +239,12 @@ void Change::join() {
                 wiring_.set_capacity(wished_, *stream, *wiring_.links.at({stream->id, station.copy(), to}));
         for (std::size_t i = 0; i < station.outlets.size(); ++i) station.outlets[i]->order_matters = joints_.order_matters(filter.id, i);
         wiring_.set_branches(joints_, station.filter_id(), station);
-        for (auto& outlet : station.outlets)  // of one that has ended meanwhile, or closed this output: the new sinks must know
-            if (outlet->closed)
-                for (auto& branch : outlet->branches)
-                    for (Link* const link : branch.links) outlet->close_link(*link);
+        for (auto& outlet : station.outlets) {
+            if (!has_reader(outlet.get())) outlet->discard_pending();
+            if (!outlet->closed) continue;  // else it has ended meanwhile, or closed this output: the new sinks must know
+            for (auto& branch : outlet->branches)
+                for (Link* const link : branch.links) outlet->close_link(*link);
+        }
     };
     for (Station* const station : fresh_) rewire(*station);  // before the sources, whose ends already reach them
     for (Station* const station : sources_) core_.do_at(*station, rewire);
@@ -262,11 +270,11 @@ void Change::empty_old_links() {
 /// At its sink, which stays: what has come by the link waits on as if it had come by none.
 void Change::stop_using(Link& link) {
     Inlet& inlet = *link.to;
-    if (!link.closed) --inlet.open_links;
     for (std::size_t i = 0; i < inlet.queue.size(); ++i)
         if (inlet.queue[i].link == &link) inlet.queue[i].link = nullptr;
     for (auto& waiting : inlet.early)
         if (waiting.link == &link) waiting.link = nullptr;
+    if (!link.closed) inlet.station->close_input(inlet);
     inlet.connected = inlet.connected && inlet.open_links != 0;
 }
 

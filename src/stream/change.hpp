@@ -20,7 +20,8 @@ namespace penstock::streaming {
 ///   join      sinks learn of their new links, then sources write to the new links and not to the old ones
 ///   empty     what is on its way by old links arrives
 ///   move      stations go to their new targets, and settings change
-///   retire    stations that are taken out work off, hand over or discard what waits at them, and end
+///   retire    stations that are taken out work off, hand over or discard what waits at them, and end. What is handed over goes back to its
+///             writer, if that still sends; else to a successor or another copy that still reads; else it is worked off after all
 ///   go on     new stations take over state and begin, and those that were held go on, each as soon as those before it have ended
 class Change {
   public:
@@ -31,11 +32,15 @@ class Change {
     void make();
 
   private:
-    /// A buffer that waited at a filter which retires.
+    /// A buffer that waited at a filter which retires, and who sends it again.
     struct Returned {
-        Inlet* inlet;
-        Link* link;
+        Outlet* writer;
         Block* block;
+    };
+    /// One that nobody sends again.
+    struct Orphan {
+        Inlet* inlet;
+        Waiting waiting;
     };
 
     void check_order(std::vector<std::string>& problems) const;
@@ -50,15 +55,15 @@ class Change {
     void retire();
     void retire_one(Station& station, Removal removal);
     bool shares_buffers(const Station& station) const;
-    void take_waiting(Station& station);
+    void take_waiting(Station& station, std::vector<Orphan>& orphans);
     void give_back_to(Station& source);
-    void give_back_to_heirs();
+    void give_to_heirs(const Station& retired, std::vector<Orphan>& orphans);
     const RemovalModel* removal_before(const Station& fresh) const;
     void go_on();
     void begin(Station& fresh);
     void release(Station& source);
-    Outlet* writer_of(const Returned& returned) const;
-    Station* heir_of(const Station& retired) const;
+    Outlet* writer_of(const Inlet& inlet, const Waiting& waiting) const;
+    std::vector<Station*> heirs_of(const Station& retired) const;
     bool retires(const Station* station) const;
     bool is_fresh(const Station* station) const;
     void wait_for_mail_of(Link& link);
@@ -79,6 +84,7 @@ class Change {
     std::vector<std::pair<LinkName, Link*>> new_links_;
     std::vector<std::pair<LinkName, Link*>> old_links_;
     std::set<Station*> sources_;  ///< that stay, and whose streams change
+    std::set<const Outlet*> senders_;  ///< of sources that are held: those that send what they are given
     std::vector<std::pair<Station*, Server*>> moves_;
     std::vector<std::pair<Station*, int>> relocations_;  ///< to other worker processes
     std::vector<Returned> returned_;

@@ -11,16 +11,24 @@ void Change::retire() {
 }
 
 void Change::retire_one(Station& station, Removal removal) {
+    std::vector<Orphan> orphans;
     core_.do_at(station, [&](Station& old) {
-        // Where an order is restored, a buffer that was handed back could wait behind younger ones for ever.
-        const bool ordered = std::any_of(old.outlets.begin(), old.outlets.end(), [](const auto& outlet) { return outlet->order_matters; });
-        if (removal == Removal::hand_over && !ordered && !shares_buffers(old)) take_waiting(old);
-        if (removal == Removal::discard) old.discard_waiting();
         for (auto& inlet : old.inlets)
             for (const auto& [name, link] : old_links_)
-                if (link->to == inlet.get() && sources_.contains(link->from->station) && !link->closed) --inlet->open_links;
+                if (link->to == inlet.get() && sources_.contains(link->from->station) && !link->closed) old.close_input(*inlet);
+        // Where an order is restored, a buffer that was handed back could wait behind younger ones for ever.
+        const bool ordered = std::any_of(old.outlets.begin(), old.outlets.end(), [](const auto& outlet) { return outlet->order_matters; });
+        if (removal == Removal::hand_over && !ordered && !shares_buffers(old)) take_waiting(old, orphans);
+        if (removal == Removal::discard) old.discard_waiting();
         old.end_source();
         if (old.external && !old.outlets.empty()) old.outlets[0]->close_when_empty();
+        old.held = !orphans.empty();  // or it would end before it is known who reads them
+    });
+    if (orphans.empty()) return;
+    give_to_heirs(station, orphans);
+    core_.do_at(station, [&](Station& old) {
+        for (const auto& [inlet, waiting] : orphans) old.take_back(*inlet, waiting);
+        old.held = false;
     });
 }
 
@@ -42,63 +50,77 @@ bool Change::shares_buffers(const Station& station) const {
     });
 }
 
-void Change::take_waiting(Station& station) {
+/// What is still to come to it (from others that retire) may not overtake what waits, so then that stays.
+void Change::take_waiting(Station& station, std::vector<Orphan>& orphans) {
     for (auto& inlet : station.inlets) {
+        std::vector<Waiting> staying;
         while (!inlet->queue.empty()) {
             const Waiting waiting = inlet->queue.pop();
-            returned_.push_back({inlet.get(), waiting.link, waiting.block});
+            if (Outlet* const writer = writer_of(*inlet, waiting)) returned_.push_back({writer, waiting.block});
+            else if (inlet->open_links == 0) orphans.push_back({inlet.get(), waiting});
+            else staying.push_back(waiting);
         }
-        for (const auto& waiting : inlet->early) returned_.push_back({inlet.get(), waiting.link, waiting.block});
-        inlet->early.clear();
-        inlet->waiting.store(0, std::memory_order_relaxed);
+        for (const auto& waiting : staying) inlet->queue.push(waiting);
+        std::erase_if(inlet->early, [&](const Waiting& waiting) {
+            Outlet* const writer = writer_of(*inlet, waiting);
+            if (writer != nullptr) returned_.push_back({writer, waiting.block});
+            return writer != nullptr;
+        });
+        inlet->waiting.store(inlet->queue.size(), std::memory_order_relaxed);
     }
 }
 
-/// Who may send a buffer again: whoever wrote it, or else somebody who wrote to the same input.
-Outlet* Change::writer_of(const Returned& returned) const {
-    if (returned.link != nullptr && sources_.contains(returned.link->from->station)) return returned.link->from;
+/// Who sends a buffer again: whoever wrote it, or else somebody who writes to the same input. Null where all of them have ended.
+Outlet* Change::writer_of(const Inlet& inlet, const Waiting& waiting) const {
+    if (waiting.link != nullptr && senders_.contains(waiting.link->from)) return waiting.link->from;
     for (const auto& [name, link] : old_links_)
-        if (link->to == returned.inlet && sources_.contains(link->from->station)) return link->from;
+        if (link->to == &inlet && senders_.contains(link->from)) return link->from;
     return nullptr;
 }
 
-/// Another copy of a filter that retires, or its successor.
-Station* Change::heir_of(const Station& retired) const {
+/// Copies of its successor, which have not begun, or its own filter's other copies, which may end at any time. None where keys say who reads
+/// what and there are several.
+std::vector<Station*> Change::heirs_of(const Station& retired) const {
     auto filter = retired.filter_id();
     for (const auto& removal : wished_.removals)
         if (removal.filter == filter && removal.successor != 0) filter = removal.successor;
     const auto crew = wiring_.crews.find(filter);
-    return crew == wiring_.crews.end() || crew->second.empty() ? nullptr : crew->second.front();
+    if (crew == wiring_.crews.end()) return {};
+    const auto streams = old_joints_.into(retired.filter_id());
+    const bool by_key = std::any_of(streams.begin(), streams.end(), [](const StreamModel* stream) {
+        return stream->options.policy == Policy::by_key || stream->options.policy == Policy::chosen;
+    });
+    return by_key && crew->second.size() != 1 ? std::vector<Station*>{} : crew->second;
+}
+
+/// Each gets an equal part of them, or none when it reads no more.
+void Change::give_to_heirs(const Station& retired, std::vector<Orphan>& orphans) {
+    const auto heirs = heirs_of(retired);
+    auto left = heirs.size();
+    for (Station* const heir : heirs) {
+        const auto part = (orphans.size() + left - 1) / left;
+        --left;
+        core_.do_at(*heir, [&](Station& each) {
+            std::size_t given = 0;
+            std::erase_if(orphans, [&](const Orphan& orphan) {
+                if (given == part || !each.inherit(orphan.inlet->port->name(), orphan.waiting.block)) return false;
+                ++given;
+                return true;
+            });
+        });
+    }
 }
 
 void Change::give_back_to(Station& source) {
     std::map<Outlet*, std::vector<Block*>> by_outlet;
     std::erase_if(returned_, [&](const Returned& returned) {
-        Outlet* const writer = writer_of(returned);
-        if (writer == nullptr || writer->station != &source) return false;
-        by_outlet[writer].push_back(returned.block);
+        if (returned.writer->station != &source) return false;
+        by_outlet[returned.writer].push_back(returned.block);
         return true;
     });
     for (auto& [outlet, blocks] : by_outlet) {
         std::stable_sort(blocks.begin(), blocks.end(), [](const Block* a, const Block* b) { return a->written < b->written; });
         core_.do_at(source, [out = outlet, &list = blocks](Station&) { out->take_back(list); });
-    }
-}
-
-/// What no writer is there for any more.
-void Change::give_back_to_heirs() {
-    for (const auto& returned : returned_) {
-        Station* const heir = heir_of(*returned.inlet->station);
-        const auto same = [&](const auto& each) { return each->port->name() == returned.inlet->port->name(); };
-        Inlet* to = nullptr;
-        if (heir != nullptr)
-            if (const auto inlet = std::find_if(heir->inlets.begin(), heir->inlets.end(), same); inlet != heir->inlets.end()) to = inlet->get();
-        if (to != nullptr) {
-            core_.do_at(*heir, [&](Station& each) { each.inherit(*to, returned.block); });
-        } else {
-            core_.count_lost(1);
-            give_back(returned.block);
-        }
     }
 }
 
@@ -146,7 +168,6 @@ void Change::go_on() {
     }
     for (const auto& [name, link] : old_links_)
         if (!sources_.contains(link->from->station)) wait_for_mail_of(*link);
-    give_back_to_heirs();
 }
 
 const RemovalModel* Change::removal_before(const Station& fresh) const {

@@ -229,6 +229,16 @@ void Outlet::take_back(const std::vector<Block*>& blocks) {
     while (!pending.empty()) all.push(pending.pop());
     pending = std::move(all);
     held_back.store(pending.size(), std::memory_order_relaxed);
+    if (closed || !has_reader(this)) discard_pending();
+}
+
+void Outlet::discard_pending() {
+    while (!pending.empty()) {
+        Block* const block = pending.pop();
+        if (block->kind == MailKind::buffer) tally(station->dropped);
+        give_back(block);
+    }
+    held_back.store(0, std::memory_order_relaxed);
 }
 
 void Outlet::close() {

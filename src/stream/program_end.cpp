@@ -39,7 +39,7 @@ void attend_program_end(Station& station) {
     if (!lock.owns_lock()) return;
     if (station.box.has_mail()) take_in(station);
     if (station.ended() || station.inlets.empty()) return;
-    if (station.inlets[0]->open_links == 0 && !station.over()) station.end_reader();
+    if (station.inlets[0]->open_links == 0) station.end_reader();
 }
 
 void make_way_at(Station& station) {
@@ -82,7 +82,7 @@ Block* program_read(InputPort& port, bool wait) {
     for (;;) {
         take_in(station);
         if (Block* const block = station.take(inlet)) return block;
-        if (inlet.open_links == 0 && !station.over()) station.end_reader();
+        if (inlet.open_links == 0) station.end_reader();
         if (station.over() || station.ended() || !wait) return nullptr;
         RunCore& run = station.run();
         run.help_until([&] { return station.box.has_mail() || run.stopping(); }, "a buffer", !run.program_writes(), true);

@@ -315,7 +315,7 @@ void Station::end_of_inputs() {
 }
 
 void Station::end_reader() {
-    over_ = true;
+    if (ended_ || std::exchange(over_, true)) return;  // a stop may have come with the last of its links
     doing.store(Doing::ended, std::memory_order_release);  // who sees this sees the filter's last state
     run_.station_ended(*this);
 }
@@ -326,11 +326,7 @@ void Station::end() {
     if (proxy != nullptr) proxy->retire();
     discard_waiting();
     for (auto& outlet : outlets) {
-        while (!outlet->pending.empty()) {
-            give_back(outlet->pending.pop());
-            tally(dropped);
-        }
-        outlet->held_back.store(0, std::memory_order_relaxed);
+        outlet->discard_pending();
         outlet->close();
         outlet->pool->set_home(nullptr);  // an edit may take the station apart while readers on this thread still have blocks of it
     }

@@ -91,8 +91,10 @@ struct alignas(64) Outlet {
     void write(Block* block);
     /// True when nothing is held back any more.
     bool flush();
-    /// Buffers that were sent and come back: they are the first to be sent again.
+    /// Buffers that were sent and come back: they are the first to be sent again. Dropped where nobody reads any more, or the run was stopped.
     void take_back(const std::vector<Block*>& blocks);
+    /// What is held back is dropped, and counted.
+    void discard_pending();
     /// Sends the end of the stream. Nothing may be held back.
     void close();
     /// Takes no more from now on; the end follows when what is held back has gone.
@@ -211,15 +213,19 @@ class alignas(64) Station {
     void fail(std::exception_ptr cause, std::uint64_t firing);
     /// Drops what waits and closes its outputs.
     void end();
-    /// The program's own reading end: nothing more will come. What waits can still be read.
+    /// The program's own reading end: nothing more will come. What waits can still be read. Once; behind the first call, or end(), nothing.
     void end_reader();
     bool over() const noexcept { return over_; }
     bool is_source() const noexcept { return source_; }
     void discard_waiting();
     /// What waits at its inputs takes no room in the streams any more.
     void free_room();
-    /// Gets a buffer that waited at a filter whose place it takes.
-    void inherit(Inlet& inlet, Block* block);
+    /// Gets a buffer that waited at the port of this name of a filter whose place it takes. False when it reads no more there.
+    bool inherit(const std::string& port, Block* block);
+    /// Gets a buffer back that waited here.
+    void take_back(Inlet& inlet, Waiting waiting);
+    /// One link less leads here.
+    void close_input(Inlet& inlet);
     /// Ticks that were spent so, over all times that were measured.
     std::uint64_t ticks_spent(Doing what) const noexcept { return ticks_in_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed); }
     bool timed() const noexcept { return timed_; }
@@ -265,6 +271,8 @@ class alignas(64) Station {
     std::atomic<std::uint64_t> sampled{0};
     std::atomic<std::uint64_t> ran_dry{0};       ///< times that it could do nothing for want of input
     std::atomic<std::uint64_t> handled{0};       ///< mail
+    /// Behind all that was done because of it.
+    void count_handled() noexcept { handled.store(handled.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
     std::atomic<std::uint64_t> posted{0};        ///< errands and events that were sent to it
     std::recursive_mutex program;                ///< the program's own end: which of its threads acts as the station
 

@@ -18,7 +18,7 @@ bool Station::accept(Mail* mail) {
         case MailKind::poke: accept_poke(mail); break;
         case MailKind::event:
             events_.push_back(static_cast<EventMail*>(mail));
-            tally(handled);
+            count_handled();
             break;
         case MailKind::errand: {
             auto* const errand = static_cast<Errand*>(mail);
@@ -51,7 +51,7 @@ void Station::carry_out(Errand* errand) {
     RunCore& run = run_;
     const bool last = errand->last;
     errand->work(*this);
-    if (!last) tally(handled);
+    if (!last) count_handled();
     errand->done.store(true, std::memory_order_release);
     run.stir();
 }
@@ -99,8 +99,7 @@ void Station::arrive(Link& link, Mail* mail) {
     link.accepted.store(mail->number + 1, std::memory_order_release);
     Inlet& inlet = *link.to;
     if (mail->kind == MailKind::close) {
-        --inlet.open_links;
-        if (inlet.ordered && inlet.open_links == 0) [[unlikely]] stop_ordering(inlet);
+        close_input(inlet);
         if (link.loop != nullptr && !link.feedback && link.enters_loop) run_.leave_loop(*link.loop, 1);
         return;
     }
@@ -111,6 +110,10 @@ void Station::arrive(Link& link, Mail* mail) {
     if (inlet.ordered) [[unlikely]] return put_in_order(inlet, waiting);
     if (mail->kind == MailKind::skip) [[unlikely]] return pass_skip(inlet, waiting);
     enqueue(inlet, waiting);
+}
+
+void Station::close_input(Inlet& inlet) {
+    if (--inlet.open_links == 0 && inlet.ordered) [[unlikely]] stop_ordering(inlet);
 }
 
 void Station::enqueue(Inlet& inlet, Waiting waiting) {
@@ -205,9 +208,18 @@ void Station::free_room() {
             credit(*inlet, std::exchange(inlet->queue[i].link, nullptr), inlet->queue[i].block->bytes);
 }
 
-void Station::inherit(Inlet& inlet, Block* block) {
-    if (block->kind == MailKind::skip) return give_back(block);
-    inlet.queue.push({block, nullptr});
+bool Station::inherit(const std::string& port, Block* block) {
+    if (ended_ || finished_ || over_ || stopping) return false;
+    const auto inlet = std::find_if(inlets.begin(), inlets.end(), [&](const auto& each) { return each->port->name() == port; });
+    if (inlet == inlets.end()) return false;
+    if (block->kind == MailKind::skip) give_back(block);
+    else take_back(**inlet, {block, nullptr});
+    return true;
+}
+
+void Station::take_back(Inlet& inlet, Waiting waiting) {
+    if (ended_) return drop(inlet, waiting);  // the run was stopped meanwhile
+    inlet.queue.push(waiting);
     inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
 }
 

@@ -75,7 +75,8 @@ RunStatistics streaming::RunState::statistics() {
         each.bytes_rate = static_cast<double>(count.bytes) / std::max(all.seconds, 1e-9);
         all.streams.push_back(std::move(each));
     }
-    all.lost = core.lost();
+    for (const auto& [id, count] : counts)
+        if (!places.contains(id)) all.lost += count.dropped;
     return all;
 }
 
