@@ -165,6 +165,7 @@ void RunCore::put_ready(Station& station) {
     {
         const std::lock_guard lock(lock_);
         ready_.push(&station);
+        ++made_ready_;
         ready_count_.store(ready_.size(), std::memory_order_relaxed);
         if (serving_ < static_cast<int>(isolated_ == nullptr ? machine_.targets() : 0)) ++serving_, more_servers = true;
         for (Doorbell* bell : waiting_) ring(*bell);
@@ -185,6 +186,11 @@ Station* RunCore::take_ready() {
 int RunCore::threads() {
     const std::lock_guard lock(lock_);
     return machine_.targets() + static_cast<int>(waiting_.size());
+}
+
+bool RunCore::awaited() {
+    const std::lock_guard lock(lock_);
+    return !waiting_.empty();
 }
 
 void RunCore::serve(RunCore* run) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,14 +62,16 @@ class RunCore {
     std::size_t ready_stations() const noexcept { return ready_count_.load(std::memory_order_relaxed); }
     /// Threads that could run stations now: the targets', and those that wait for the run.
     int threads();
+    /// Some thread waits for something about this run.
+    bool awaited();
     /// More of this server's stations wait than one task may run.
     void resume(Server& server);
     bool something_ready() const noexcept { return ready_count_.load(std::memory_order_relaxed) != 0; }
     /// Wakes whoever waits for something about this run.
     void stir();
     /// A thread runs stations while it waits.
-    void begin_help() noexcept { helpers_.fetch_add(1, std::memory_order_relaxed); }
-    void end_help() noexcept { helpers_.fetch_sub(1, std::memory_order_release); }
+    void begin_help() noexcept { helpers_.fetch_add(Turns::begin, std::memory_order_relaxed); }
+    void end_help() noexcept { helpers_.fetch_sub(Turns::end, std::memory_order_release); }
 
     // ---- what stations say ----
     void station_ended(Station& station);
@@ -91,7 +94,7 @@ class RunCore {
     /// All sources end after the firing that they are in, and those that come later at once. Does not wait.
     void close();
     bool closing() const noexcept { return closing_.load(std::memory_order_acquire); }
-    /// No mail is on its way and no task of this run is at work.
+    /// No mail is on its way, nobody fires, and no thread is at work for this run.
     bool settled();
     /// Throws FilterFailed for the first that failed, once.
     void throw_failure();
@@ -101,9 +104,6 @@ class RunCore {
     /// What every filter does, a line each.
     std::string report();
 
-    /// Buffers that an edit could hand to nobody.
-    void count_lost(std::uint64_t buffers) noexcept { lost_.fetch_add(buffers, std::memory_order_relaxed); }
-    std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
     /// An edit that was made later, on behalf of a filter, failed.
     void failed_later(std::exception_ptr cause);
 
@@ -126,7 +126,8 @@ class RunCore {
 
   private:
     class Look;
-    bool nothing_moves();
+    bool nothing_on_its_way() const;
+    std::optional<std::uint64_t> turns_while_idle();
     std::uint64_t progress();
     void look_for_stall(Look& look);
 
@@ -144,8 +145,9 @@ class RunCore {
     RingQueue<Station*> ready_;
     std::atomic<std::size_t> ready_count_{0};
     int serving_ = 0;  ///< tasks of serve() that have been issued and have not ended
+    std::uint64_t made_ready_ = 0;  ///< stations so far
     std::vector<Doorbell*> waiting_;
-    std::atomic<int> helpers_{0};  ///< threads that run stations while they wait: the run must not end under them
+    std::atomic<std::uint64_t> helpers_{0};  ///< Turns of threads that run stations while they wait: the run must not end under them
 
     alignas(128) std::mutex failure_lock_;
     std::exception_ptr failure_;
@@ -155,7 +157,6 @@ class RunCore {
     std::uint64_t failures_ = 0;
     Loss loss_;
     std::exception_ptr later_failure_;
-    std::atomic<std::uint64_t> lost_{0};
 };
 
 }  // namespace penstock::streaming

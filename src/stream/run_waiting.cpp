@@ -105,16 +105,6 @@ std::uint64_t RunCore::progress() {
     return sum;
 }
 
-/// Nobody fires and nothing is on its way: what has not moved by now never will, unless the program itself writes or reads.
-bool RunCore::nothing_moves() {
-    for (const auto& station : stations) {
-        const auto doing = station->doing.load(std::memory_order_acquire);
-        if (doing == Doing::firing || doing == Doing::waits_for_tasks || doing == Doing::held) return false;
-    }
-    if (at_work.load(std::memory_order_acquire) != 0) return false;
-    return settled();
-}
-
 void RunCore::look_for_stall(Look& look) {
     const std::lock_guard lock(structure);
     const auto now = progress();
@@ -127,33 +117,62 @@ void RunCore::look_for_stall(Look& look) {
     }
     const auto longest = machine_.options().watchdog;
     const bool too_long = longest.count() != 0 && time - look.since > longest;
-    if (!nothing_moves()) look.quiet = 0;
+    // What has not moved by now never will, unless the program itself writes or reads.
+    if (at_work.load(std::memory_order_acquire) != 0 || !settled()) look.quiet = 0;
     else ++look.quiet;
     if (look.quiet < 3 && !too_long) return;
     throw StreamStalled(std::string(too_long ? "nothing has moved for as long as the machine's watchdog allows:\n" : "the graph cannot go on:\n") +
                         report());
 }
 
+// Mail may move behind the back of a scan: from a station that has not been looked at to one that has. So the scan counts only when no
+// thread was at work for the run during all of it: then it sees the state of one moment.
+//
+// Whoever moves anything of the run has a turn, which is counted when it begins and goes on until what was moved lies where the scan finds
+// it: a helper, a target's server, or a task that serves the queue of ready stations, which is counted when a station is put there. (The program's
+// own threads do not move mail of stations; what they send is counted as posted, or as told, before it is sent.) If the scan reads anything
+// that was written in a turn, it reads a release by an acquire, or a value that says by itself that something is on its way. In the first case
+// the beginning of that turn happens before the second look at the turns, which finds it counted. If it reads nothing of the kind, it is as if
+// that turn had not begun.
 bool RunCore::settled() {
     const std::lock_guard structure_lock(structure);
+    const auto turns = turns_while_idle();
+    return turns && nothing_on_its_way() && turns_while_idle() == turns;
+}
+
+/// Turns so far; nothing while somebody has one.
+std::optional<std::uint64_t> RunCore::turns_while_idle() {
+    std::uint64_t sum = 0;
     {
         const std::lock_guard lock(lock_);
-        if (!ready_.empty() || serving_ != 0) return false;
+        if (!ready_.empty() || serving_ != 0) return std::nullopt;
+        sum = made_ready_;
     }
+    bool idle = true;
+    const auto add = [&](std::uint64_t turns) {
+        idle = idle && Turns::idle(turns);
+        sum += turns >> 32;
+    };
+    for (const auto& server : servers_) add(server->turns());
+    add(helpers_.load(std::memory_order_acquire));
+    return idle ? std::optional(sum) : std::nullopt;
+}
+
+bool RunCore::nothing_on_its_way() const {
     for (const auto& link : links) {
         if (link->accepted.load(std::memory_order_acquire) != link->announced.load(std::memory_order_acquire)) return false;
         if (link->starvation.told_already()) return false;
     }
     for (const auto& station : stations) {
-        if (station->posted.load(std::memory_order_acquire) != station->handled.load(std::memory_order_acquire)) return false;
+        const auto doing = station->doing.load(std::memory_order_acquire);
+        if (doing == Doing::firing || doing == Doing::waits_for_tasks || doing == Doing::held) return false;
+        if (station->handled.load(std::memory_order_acquire) != station->posted.load(std::memory_order_acquire)) return false;
         if (!station->external && station->home() == nullptr && !station->box.at_rest()) return false;
         if (station->awaited()) return false;
         for (const auto& outlet : station->outlets)
             if (outlet->pool->starvation().told_already()) return false;
     }
-    for (const auto& server : servers_)
-        if (server->active()) return false;
-    return helpers_.load(std::memory_order_acquire) == 0;
+    return true;
 }
 
 void RunCore::stop() {

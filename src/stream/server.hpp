@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <vector>
 
 #include "stream/ring_queue.hpp"
@@ -14,6 +15,12 @@
 namespace penstock::streaming {
 
 class RunCore;
+
+/// In one word: how many are at work now, in the lower half, and how often anybody has begun, in the upper half.
+struct Turns {
+    static constexpr std::uint64_t begin = (std::uint64_t{1} << 32) + 1, end = 1;
+    static bool idle(std::uint64_t turns) noexcept { return static_cast<std::uint32_t>(turns) == 0; }
+};
 
 class Server {
   public:
@@ -56,12 +63,12 @@ class Server {
     void hand_back();
 
     /// A task of this server is at work, or on its way, so the run must not end. Called by the server's own thread.
-    void begin() noexcept { active_.store(active_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
-    void end() noexcept { active_.store(active_.load(std::memory_order_relaxed) - 1, std::memory_order_release); }
+    void begin() noexcept { active_.store(active_.load(std::memory_order_relaxed) + Turns::begin, std::memory_order_relaxed); }
+    void end() noexcept { active_.store(active_.load(std::memory_order_relaxed) - Turns::end, std::memory_order_release); }
     /// One task that goes on where the last one stopped is enough. False when there is one already.
     bool begin_resumption() noexcept { return !resuming_ && (begin(), resuming_ = true); }
     void end_resumption() noexcept { resuming_ = false, end(); }
-    bool active() const noexcept { return active_.load(std::memory_order_acquire) != 0; }
+    std::uint64_t turns() const noexcept { return active_.load(std::memory_order_acquire); }
 
     /// For the length of a task: the thread's server.
     class Here {
@@ -93,7 +100,7 @@ class Server {
     Link* handed_by_ = nullptr;
     Block* handed_ = nullptr;
     std::vector<Station*> fresh_;
-    alignas(64) std::atomic<int> active_{0};
+    alignas(64) std::atomic<std::uint64_t> active_{0};
 };
 
 }  // namespace penstock::streaming
