@@ -83,15 +83,15 @@ class AfterTasks {
 ///     machine.barrier();                                      // all that this thread issued
 ///
 /// The idea of turning a procedure call into a task by tagging its arguments is that of Tagged Procedure Calls (TPC, for the Cell
-/// processor). Copying is not possible; destruction finishes all tasks first.
+/// processor). Copying is not possible; destruction stops runs and finishes all tasks first.
 class Machine {
   public:
     /// A target for each processor that this process may use, but one for the caller.
     Machine() : Machine(MachineOptions{}) {}
     /// Throws UsageError for options out of range, SystemError when the system gives no more threads or memory.
     explicit Machine(const MachineOptions& options);
-    /// Finishes all tasks. Inside one of its own tasks it returns at once and the rest happens behind the task.
-    /// Failures that nobody collected are named on stderr.
+    /// Stops the runs that still go on (Run::stop), and finishes all tasks. Inside one of its own tasks it returns at once and the rest
+    /// happens behind the task; the machine's runs must have ended then. Failures that nobody collected are named on stderr.
     ~Machine();
     Machine(const Machine&) = delete;
     Machine& operator=(const Machine&) = delete;

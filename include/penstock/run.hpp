@@ -80,7 +80,7 @@ StreamReader<T>& GraphBuilder::add_reader(std::string name) {
     return add<StreamReader<T>>(std::move(name));
 }
 
-/// Destroyed before it has ended, it stops.
+/// Destroyed before it has ended, it stops; and it is stopped when its machine is destroyed before it.
 class Run {
   public:
     Run(Run&& other) noexcept;

@@ -1,6 +1,7 @@
 #include "penstock/run.hpp"
 
 #include <cstdio>
+#include <thread>
 #include <utility>
 
 #include "penstock/clock.hpp"
@@ -33,6 +34,7 @@ Run Graph::start(Machine& machine, const RunOptions& options) {
         state->door = Door::open(*state, options);
         state->wiring.build(state->model);
         if (auto* const isolated = state->core.isolated()) isolated->begin();
+        state->end_of_machine->enter(*state);
     } catch (...) {  // a copy could not be made, or the name is taken: nothing has begun, so there is nothing to be ended
         state->finished = true;
         throw;
@@ -83,17 +85,9 @@ void Run::edit(const std::function<void(Edit&)>& describe) {
 void Run::close() { state_->core.close(); }
 
 void Run::stop() {
-    auto& core = state_->core;
     if (state_->finished) return;
-    core.stop();
-    if (streaming::Server::current != nullptr) return;  // the filter that says it is in a firing itself
-    core.help_until(
-        [&] {
-            state_->attend_program_ends();
-            return core.all_ended();
-        },
-        "the end of a graph", false);
-    state_->settle();
+    if (streaming::Server::current != nullptr) return state_->core.stop();  // the filter that says it is in a firing itself
+    state_->stop();
 }
 
 void Run::send(const Event& event, const std::string& to) { state_->send_to_some(event, to); }
@@ -135,22 +129,36 @@ std::vector<LostBuffer> Run::lost() const {
 namespace streaming {
 
 RunState::~RunState() {
+    end_of_machine->leave(*this);
     if (!finished) {
         try {
-            core.stop();
-            core.help_until(
-                [&] {
-                    attend_program_ends();
-                    return core.all_ended();
-                },
-                "the end of a graph", false);
-            settle();
+            stop();
             core.throw_failure();
         } catch (const Error& error) {
             std::fprintf(stderr, "penstock: a run was destroyed before finish(): %s\n", error.what());
         }
     }
     *model.running = false;
+}
+
+void RunState::stop() {
+    core.stop();
+    core.help_until(
+        [&] {
+            attend_program_ends();
+            return core.all_ended();
+        },
+        "the end of a graph", false);
+    settle();
+}
+
+void RunState::stop_for_end() noexcept {
+    try {
+        if (!finished) stop();
+        while (core.awaited()) std::this_thread::yield();  // who waited for the run in other threads may still look at the machine
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "penstock: a run that its machine's end stops: %s\n", error.what());
+    }
 }
 
 void RunState::attend_program_ends() {

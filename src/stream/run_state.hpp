@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <mutex>
 
 #include "penstock/run.hpp"
@@ -14,16 +15,18 @@
 #include "stream/pressure.hpp"
 #include "stream/run_core.hpp"
 #include "stream/wiring.hpp"
+#include "task/machine_end.hpp"
 
 namespace penstock::streaming {
 
-struct RunState {
-    RunState(Machine& machine, const Model& described) : model(described), core(machine), wiring(core) {}
+struct RunState final : MachineEnd::Stoppable {
+    RunState(Machine& machine, const Model& described) : model(described), core(machine), wiring(core), end_of_machine(MachineEnd::of(machine)) {}
     ~RunState();
 
     Model model;  ///< as it runs now
     RunCore core;
     Wiring wiring;
+    const std::shared_ptr<MachineEnd> end_of_machine;
     std::atomic<bool> finished{false};
     std::mutex settling;
     const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
@@ -52,6 +55,9 @@ struct RunState {
     void edit_later(std::function<void(Edit&)> describe);
     /// All have ended: waits until nothing of the run is at work any more.
     void settle();
+    /// Ends all filters without firing them again, and waits for that. Not inside a filter.
+    void stop();
+    void stop_for_end() noexcept override;
     RunStatistics statistics();
     /// The graph as it is now; see description_of().
     GraphDescription description(bool settings);

@@ -122,6 +122,12 @@ static std::size_t count_of(const std::vector<Failure>& failures) {
     return count;
 }
 
+void Core::stop_what_runs() noexcept {
+    if (process_ == getpid()) end_->stop_all();  // else it runs in the parent
+}
+
+const std::shared_ptr<MachineEnd>& MachineEnd::of(Machine& machine) noexcept { return Core::of(machine).end(); }
+
 void Core::shut_down() noexcept {
     if (process_ != getpid()) {
         // A forked child has the memory but not the threads: leave everything as it is.

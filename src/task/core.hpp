@@ -13,6 +13,7 @@
 #include "penstock/machine.hpp"
 #include "penstock/options.hpp"
 #include "penstock/processor_budget.hpp"
+#include "task/machine_end.hpp"
 #include "task/target.hpp"
 #include "task/watched.hpp"
 #include "task/worker_host.hpp"
@@ -33,6 +34,8 @@ class Core : public std::enable_shared_from_this<Core> {
 
     /// Starts the targets. Throws SystemError; nothing is left behind.
     void start();
+    /// Stops what would give it tasks for ever. Not from one of its own tasks.
+    void stop_what_runs() noexcept;
     /// Finishes all tasks, stops the targets, names uncollected failures on stderr. Not from one of its own tasks.
     void shut_down() noexcept;
 
@@ -103,6 +106,7 @@ class Core : public std::enable_shared_from_this<Core> {
     const std::shared_ptr<std::atomic<std::size_t>>& resident_bytes() const noexcept { return resident_bytes_; }
     /// Made when it is first asked for. Throws SystemError.
     std::shared_ptr<SharedHeap> heap();
+    const std::shared_ptr<MachineEnd>& end() const noexcept { return end_; }
     /// Of worker processes; null where targets are threads.
     isolated::WorkerHost* host() noexcept { return host_.get(); }
 
@@ -123,6 +127,7 @@ class Core : public std::enable_shared_from_this<Core> {
     std::size_t local_store_ = 0;
     std::atomic<std::uint64_t> hand_off_ticks_;
     std::shared_ptr<std::atomic<std::size_t>> resident_bytes_ = std::make_shared<std::atomic<std::size_t>>(0);
+    std::shared_ptr<MachineEnd> end_ = std::make_shared<MachineEnd>();
     ProcessorClaim claim_;
     MachineBoard board_;
     Watched watched_;

@@ -62,6 +62,7 @@ Machine::~Machine() {
         }).detach();
         return;
     }
+    core_->stop_what_runs();
     core_->shut_down();
 }
 
