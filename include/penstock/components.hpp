@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -109,7 +108,6 @@ class Components {
     struct State;
     std::shared_ptr<const State> state() const;
 
-    mutable std::mutex lock_;
     std::shared_ptr<const State> state_;  ///< never changed: who adds makes another one
 };
 

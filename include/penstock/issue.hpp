@@ -131,6 +131,7 @@ Handle Initiator::place_isolated(std::uint32_t entry, int target, Stored&... sto
         spot.record->payload.flags = flags;
         if (spot.lane != nullptr) return publish_in_lane(*spot.lane);
         deque_idle_ = false;
+        spot.ring->note_append();
         return publish_in_deque(*spot.ring);
     }
 }

@@ -5,10 +5,11 @@
 // says where in the ring the message begins. Positions count bytes since the ring was made and never wrap in practice.
 //
 // Happens-before. Release stores read by acquire loads, no read-modify-writes, no fences.
-//   a short message    the sender writes all its bytes, then publishes the header: the header's sequence word carries
-//   them a long message     the header first, then piece by piece: bytes -> filled.store(release) ->
-//   filled.load(acquire) -> reads room               the receiver's reads -> freed.store(release) ->
-//   freed.load(acquire) -> the sender's next writes there
+//   a short message   the sender writes all its bytes -> the header's sequence.store(release) -> sequence.load(acquire) by the receiver
+//                     -> its reads of the bytes
+//   a long message    the header first, then piece by piece: bytes -> filled.store(release) -> filled.load(acquire) by the receiver
+//                     -> its reads of the piece
+//   room              the receiver's reads -> freed.store(release) -> freed.load(acquire) by the sender -> its next writes there
 //
 // Neither side believes the other: a counter that moved backwards or too far leaves the half `broken` (contract 20).
 //

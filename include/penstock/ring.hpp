@@ -101,7 +101,9 @@ class Ring {
     bool forward(std::uint64_t number) noexcept;
     /// The same for all that are complete, in order, up to `last` or the first that is not. Any thread.
     void forward_through(std::uint64_t last) noexcept;
-    /// The same up to the last that has been appended, as its record says.
+    /// The owner appends a task. Noted before a worker can see it, so that whoever sees it executed brings it back.
+    void note_append() noexcept { appended_.store(pending_->appended() + 1, std::memory_order_relaxed); }
+    /// The same up to the last that has been appended.
     void forward_all() noexcept;
     /// What the task's record says. Checked, because workers can write there.
     std::string task_name(std::uint64_t number) const;
@@ -203,7 +205,10 @@ class Ring {
     std::unique_ptr<std::unique_ptr<isolated::StagedTask>[]> staged_;  ///< by slot
     std::unique_ptr<std::atomic<std::uint64_t>[]> forwarding_;  ///< by slot: the last task that somebody has begun to forward
     std::atomic<std::uint64_t> forwarded_{0};                   ///< all up to here are forwarded
-    std::exception_ptr given_up_;                               ///< under mutex_
+    /// The last task that the owner appends. The records say it too, but workers can write there.
+    std::atomic<std::uint64_t> appended_{0};
+    std::exception_ptr given_up_;   ///< under mutex_
+    bool given_up_told_ = false;    ///< a barrier has had it; who asks for a task of its own still gets it. Under mutex_
 };
 
 }  // namespace penstock

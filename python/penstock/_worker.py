@@ -14,7 +14,7 @@ from typing import Any
 import cloudpickle
 
 from penstock import _core
-from penstock.errors import RankLost
+from penstock.errors import RankLost, text_of
 
 End = tuple[bool, bytes, str, str, bool, bool]  # the fields of workers.End
 
@@ -64,10 +64,7 @@ def become_like_parent(surroundings: dict[str, Any]) -> None:
 
 
 def failure(error: BaseException, *, joined: bool) -> End:
-    try:
-        what = str(error)
-    except Exception:  # noqa: BLE001 - its type must do
-        what = ""
+    what = text_of(error)
     text = printable(f"{type(error).__name__}: {what}" if what else type(error).__name__)
     try:
         value = cloudpickle.dumps(error)

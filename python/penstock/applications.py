@@ -12,6 +12,7 @@ from typing import Self
 
 from penstock import _core
 from penstock.builder import Value
+from penstock.errors import UsageError
 from penstock.filters import Event
 from penstock.runs import Run, event_of
 
@@ -21,7 +22,19 @@ Folders = Iterable[str | PathLike[str]]
 
 def settings_as_text(settings: Settings | None) -> list[tuple[str, str]]:
     """As files write them."""
-    return [(name, str(value).lower() if isinstance(value, bool) else str(value)) for name, value in (settings or {}).items()]
+    return [
+        (whole(name), whole(str(value).lower() if isinstance(value, bool) else str(value), f"the value of the setting '{name}'"))
+        for name, value in (settings or {}).items()
+    ]
+
+
+def whole(text: str, what: str = "the name of a setting") -> str:
+    """The same text. Refuses what has no encoding, as names of files may have it (surrogateescape)."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{what} has a lone surrogate ({text[error.start]!a}) at character {error.start}, which no encoding can write") from None
+    return text
 
 
 class Application:
@@ -44,6 +57,7 @@ class Application:
     @classmethod
     def parse(cls, text: str, file: str = "application.xml", *, settings: Settings | None = None, folders: Folders = ()) -> Self:
         """The same of a text. file: its name in messages, and its folder the one from which files may be included."""
+        text, file = whole(text, "the text of an application"), whole(file, "the name of an application's file")
         return cls(_core.Application.parse(text, file, settings_as_text(settings), [fspath(folder) for folder in folders]))
 
     @property

@@ -13,7 +13,7 @@ from typing import Any
 
 import cloudpickle
 
-from penstock.errors import UsageError
+from penstock.errors import UsageError, text_of
 
 MAIN = b"__main__"
 
@@ -85,7 +85,7 @@ def describe_failure(error: BaseException) -> bytes:
     except Exception:  # noqa: BLE001 - its text must do
         value = b""
     kind = type(error)
-    return pickle.dumps((value, f"{kind.__module__}.{kind.__qualname__}", str(error), lines))
+    return pickle.dumps((value, f"{kind.__module__}.{kind.__qualname__}", text_of(error), lines))
 
 
 def rebuilt_failure(description: bytes) -> BaseException:
@@ -96,7 +96,7 @@ def rebuilt_failure(description: bytes) -> BaseException:
     try:
         error = pickle.loads(value)  # noqa: S301 - from a process that was started here
     except Exception:  # noqa: BLE001 - a class of its own may raise anything
-        error = RuntimeError(f"{kind}: {text}")
+        error = RuntimeError(f"{kind}: {text}" if text else kind)
     if not isinstance(error, BaseException):
         error = RuntimeError(f"{kind}: {text}")
     error.__cause__ = RemoteTraceback(lines)

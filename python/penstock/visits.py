@@ -44,6 +44,11 @@ def ask(name: str, *words: str, patience: float = 10.0) -> dict[str, Any]:
             connection.sendall(line.encode())
             while part := connection.recv(1 << 16):
                 answer += part
+        except ConnectionRefusedError:
+            raise RunGone(
+                f"no graph runs under the name '{name}'{_others(name)}; start its program with PENSTOCK_NAME={name} in the environment, or look at those "
+                "that run with: penstock top"
+            ) from None
         except TimeoutError:
             raise Error(f"the run '{name}' does not answer") from None
         except OSError as error:

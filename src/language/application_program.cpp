@@ -17,6 +17,7 @@
 #include "language/option_words.hpp"
 #include "language/program_values.hpp"
 #include "language/text.hpp"
+#include "machine/said_by.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/spmd.hpp"
 
@@ -176,7 +177,7 @@ int run_program(int count, const char* const* arguments, const ApplicationProgra
         tell_help(program);
         return 0;
     } catch (const std::exception& wrong) {
-        std::fprintf(stderr, "%s: %s\n", program.name.c_str(), wrong.what());
+        std::fprintf(stderr, "%s: %s\n", program.name.c_str(), said_by(wrong));
         return told;
     }
 }

@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "machine/fork.hpp"
+
 namespace penstock {
 
 LibraryRefused::LibraryRefused(std::string path, Reason reason, const std::string& what)
@@ -20,15 +22,9 @@ using Reason = LibraryRefused::Reason;
 
 constexpr const char* give_a_path = "give the path of a library, as in ./libfilters.so";
 
-struct Loaded {
-    std::mutex mutex;
-    std::map<std::string, Library> by_path;
-};
-
-Loaded& loaded() {
-    static auto* const all = new Loaded;  // outlives every filter
-    return *all;
-}
+using Loaded = std::map<std::string, Library>;  // by path
+constinit ProcessMutex mutex;
+constinit Loaded* loaded = nullptr;  // outlives every filter; under the mutex
 
 /// Absolute, without links: one name for each file, in whichever folder a worker process is.
 std::string whole_path(const std::string& path) {
@@ -77,10 +73,15 @@ Library loaded_from(const std::string& path) {
 
 const Library& library_at(const std::string& path) {
     const auto whole = whole_path(path);
-    auto& all = loaded();
-    const std::lock_guard lock(all.mutex);
-    if (const auto found = all.by_path.find(whole); found != all.by_path.end()) return found->second;
-    return all.by_path.emplace(whole, loaded_from(whole)).first->second;
+    {
+        const std::lock_guard lock(mutex);
+        if (loaded == nullptr) loaded = new Loaded;
+        if (const auto found = loaded->find(whole); found != loaded->end()) return found->second;
+    }
+    // Not under the lock: a library may do anything when it is loaded. Who comes first is the one that stays.
+    auto library = loaded_from(whole);
+    const std::lock_guard lock(mutex);
+    return loaded->emplace(whole, std::move(library)).first->second;
 }
 
 }  // namespace language

@@ -1,16 +1,22 @@
 #include "penstock/components.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include "language/component_library.hpp"
 #include "language/generic_parts.hpp"
 #include "language/library_filter.hpp"
 #include "language/text.hpp"
+#include "machine/fork.hpp"
 
 namespace penstock {
 namespace {
+
+/// One for all: whoever adds or asks is through in no time. The classes that a process knows are looked up in a forked child too.
+constinit ProcessMutex lock;
 
 ComponentClass described(const std::string& name, std::string documentation, std::shared_ptr<const streaming::FilterKind> kind,
                          ComponentOrigin origin) {
@@ -44,7 +50,6 @@ struct Components::Late {
     }
 
     const std::shared_ptr<const ComponentSource> source;
-    std::mutex lock;
     std::map<std::string, ComponentClass> made;
 };
 
@@ -57,20 +62,24 @@ Components::Components() : state_(std::make_shared<State>()) {}
 Components::Components(const Components& other) : state_(other.state()) {}
 Components& Components::operator=(const Components& other) {
     auto state = other.state();
-    const std::lock_guard guard(lock_);
+    const std::lock_guard guard(lock);
     state_ = std::move(state);
     return *this;
 }
 Components::~Components() = default;
 
 std::shared_ptr<const Components::State> Components::state() const {
-    const std::lock_guard guard(lock_);
+    const std::lock_guard guard(lock);
     return state_;
 }
 
 Components& Components::known() {
-    static Components all = builtin();
-    return all;
+    static constinit std::atomic<Components*> all{nullptr};  // never destroyed
+    auto* known = all.load(std::memory_order_acquire);
+    if (known != nullptr) return *known;
+    auto fresh = std::make_unique<Components>(builtin());
+    if (all.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) known = fresh.release();
+    return *known;
 }
 
 Components Components::builtin() {
@@ -84,7 +93,7 @@ void Components::add_kind(const std::string& name, std::string documentation, st
     if (!language::is_class_name(name))
         throw UsageError("'" + name + "' cannot name a component class: a name is a letter, then letters, digits, '-', '_' and ':'");
     auto made = std::make_shared<ComponentClass>(described(name, std::move(documentation), std::move(kind), std::move(origin)));
-    const std::lock_guard guard(lock_);
+    const std::lock_guard guard(lock);
     auto next = std::make_shared<State>(*state_);
     if (!next->classes.emplace(name, std::move(made)).second)
         throw UsageError("there is a component class '" + name + "' already: give this one another name");
@@ -95,16 +104,20 @@ std::vector<std::string> Components::load(const std::string& path) {
     const auto& library = language::library_at(path);
     const ComponentOrigin origin{ComponentOrigin::Kind::library, library.path};
     std::vector<std::string> names;
-    const std::lock_guard guard(lock_);
-    auto next = std::make_shared<State>(*state_);
+    std::vector<std::shared_ptr<ComponentClass>> made;  // not under the lock: the library makes one of each
     for (const auto& each : library.classes) {
         names.push_back(each->name);
-        auto& at = next->classes[each->name];
+        made.push_back(std::make_shared<ComponentClass>(described(each->name, each->documentation, language::library_kind(each), origin)));
+    }
+    const std::lock_guard guard(lock);
+    auto next = std::make_shared<State>(*state_);
+    for (auto& fresh : made) {
+        auto& at = next->classes[fresh->name];
         if (at == nullptr)
-            at = std::make_shared<ComponentClass>(described(each->name, each->documentation, language::library_kind(each), origin));
+            at = std::move(fresh);
         else if (at->origin != origin)
             throw LibraryRefused(library.path, LibraryRefused::Reason::name_taken,
-                                 "it has a class " + language::in_quotes(each->name) + ", and there is one of that name already" +
+                                 "it has a class " + language::in_quotes(fresh->name) + ", and there is one of that name already" +
                                      (at->origin.kind == ComponentOrigin::Kind::library ? ", of the library " + at->origin.name : "") +
                                      ": give one of the two another name, or leave this library out");
     }
@@ -113,7 +126,7 @@ std::vector<std::string> Components::load(const std::string& path) {
 }
 
 void Components::add_source(std::shared_ptr<const ComponentSource> source) {
-    const std::lock_guard guard(lock_);
+    const std::lock_guard guard(lock);
     auto next = std::make_shared<State>(*state_);
     next->late.push_back(std::make_shared<Late>(std::move(source)));
     state_ = std::move(next);
@@ -134,7 +147,7 @@ const ComponentClass* Components::of_type(const std::string& type) const {
     for (const auto& [name, each] : state->classes)
         if (each->filter.type == type) return each.get();
     for (const auto& late : state->late) {
-        const std::lock_guard guard(late->lock);
+        const std::lock_guard guard(lock);
         for (const auto& [name, each] : late->made)
             if (each.filter.type == type) return &each;
     }

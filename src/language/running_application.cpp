@@ -145,7 +145,9 @@ namespace penstock {
 
 ApplicationRun::ApplicationRun(std::unique_ptr<language::RunningApplication> state) : state_(std::move(state)) {}
 ApplicationRun::ApplicationRun(ApplicationRun&&) noexcept = default;
-ApplicationRun::~ApplicationRun() = default;
+ApplicationRun::~ApplicationRun() {
+    if (state_ != nullptr && state_->origin.left_behind()) (void)state_.release();
+}
 
 Run& ApplicationRun::run() noexcept { return state_->run; }
 
@@ -163,11 +165,13 @@ void ApplicationRun::finish() {
 void ApplicationRun::send(const Event& event) { state_->run.send(event); }
 
 void ApplicationRun::settle() {
+    state_->origin.require("this application");
     std::unique_lock guard(state_->lock);
     state_->changed.wait(guard, [this] { return state_->ending || (state_->events.empty() && !state_->busy); });
 }
 
 bool ApplicationRun::is_on(const std::string& option) const {
+    state_->origin.require("this application");
     const auto& options = state_->plan->options;
     for (std::size_t i = 0; i < options.size(); ++i)
         if (options[i].name == option) {

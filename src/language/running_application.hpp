@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "language/plan.hpp"
+#include "machine/fork.hpp"
 #include "penstock/edit.hpp"
 
 namespace penstock::language {
@@ -29,6 +30,7 @@ struct RunningApplication {
     void change(const std::vector<const PlanRule*>& rules);
     void end() noexcept;
 
+    const Origin origin{};
     const std::shared_ptr<const Plan> plan;
     std::mutex lock;  ///< of what follows
     std::condition_variable changed;

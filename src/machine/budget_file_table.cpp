@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "machine/budget_table.hpp"
+#include "machine/file_size.hpp"
 #include "penstock/error.hpp"
 
 namespace penstock::budget {
@@ -87,6 +88,7 @@ class LockedFile {
     }
 
     void write_all(const std::string& text) const {
+        const WithinFileSize limited;
         for (std::size_t done = 0; done < text.size();) {
             const ssize_t put = pwrite(file_, text.data() + done, text.size() - done, static_cast<off_t>(done));
             if (put < 0 && errno == EINTR) continue;

@@ -3,21 +3,9 @@
 #include <cstring>
 #include <utility>
 
+#include "machine/said_by.hpp"
+
 namespace penstock {
-namespace {
-
-std::string describe(const std::exception_ptr& cause) {
-    try {
-        std::rethrow_exception(cause);
-    } catch (const std::exception& e) {
-        return e.what();
-    } catch (...) {
-        return "an exception that is not a std::exception";
-    }
-}
-
-}  // namespace
-
 ArgumentError::ArgumentError(std::string task, int argument, const std::string& what)
     : UsageError("call of " + task + ", argument " + std::to_string(argument) + ": " + what),
       task_(std::move(task)),
@@ -25,19 +13,19 @@ ArgumentError::ArgumentError(std::string task, int argument, const std::string& 
 
 TaskFailed::TaskFailed(std::string task, int target, std::exception_ptr cause, std::size_t others)
     : Error("task " + task + " failed on " + (target < 0 ? "its initiator" : "target " + std::to_string(target)) + ": " +
-            describe(cause) + (others == 0 ? "" : " (and " + std::to_string(others) + " more failed)")),
+            said_by(cause) + (others == 0 ? "" : " (and " + std::to_string(others) + " more failed)")),
       task_(std::move(task)),
       target_(target),
       cause_(std::move(cause)),
       others_(others) {}
 
 CallbackFailed::CallbackFailed(std::exception_ptr cause, std::size_t others)
-    : Error("a call-back threw: " + describe(cause) + (others == 0 ? "" : " (and " + std::to_string(others) + " more threw)")),
+    : Error("a call-back threw: " + said_by(cause) + (others == 0 ? "" : " (and " + std::to_string(others) + " more threw)")),
       cause_(std::move(cause)),
       others_(others) {}
 
 PredecessorFailed::PredecessorFailed(const std::string& task, std::string predecessor, const std::string& why, std::exception_ptr cause)
-    : TaskCancelled("task " + task + " was not run, because task " + predecessor + ", which it comes after, " + why + ": " + describe(cause)),
+    : TaskCancelled("task " + task + " was not run, because task " + predecessor + ", which it comes after, " + why + ": " + said_by(cause)),
       predecessor_(std::move(predecessor)),
       cause_(std::move(cause)) {}
 

@@ -1,14 +1,13 @@
 #include "machine/process_identity.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
-#include <iterator>
+#include <cstdio>
+#include <cstring>
 #include <optional>
-#include <sstream>
-#include <string>
 
 namespace penstock {
 namespace {
@@ -21,19 +20,29 @@ struct Status {
 
 // From the first thread's stat, which emulators pass through (they make up /proc/PID/stat of the process itself, and its
 // start would differ from what others see). The command's name stands in parentheses and may contain anything.
+// Without asking for memory: it is read where a thread or a process begins.
 std::optional<Status> status_of(long process) {
-    const std::string number = std::to_string(process);
-    std::ifstream in("/proc/" + number + "/task/" + number + "/stat");
-    const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    const auto end_of_name = text.rfind(')');
-    if (end_of_name == std::string::npos) return std::nullopt;
-    std::istringstream rest(text.substr(end_of_name + 1));
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/%ld/task/%ld/stat", process, process);
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return std::nullopt;
+    char text[1024];
+    ssize_t length = 0;
+    do {
+        length = read(file, text, sizeof text - 1);
+    } while (length < 0 && errno == EINTR);
+    close(file);
+    if (length <= 0) return std::nullopt;
+    text[length] = '\0';
+    const char* const end_of_name = std::strrchr(text, ')');
+    if (end_of_name == nullptr) return std::nullopt;
     Status status;
-    std::string skipped;
-    rest >> status.state;                               // field 3
-    for (int i = 4; i < 20; ++i) rest >> skipped;       // fields 4 to 19
-    rest >> status.threads >> skipped >> status.start;  // fields 20 to 22
-    return rest ? std::optional(status) : std::nullopt;
+    unsigned long long start = 0;
+    // Fields 3, 20 and 22.
+    const int found = std::sscanf(end_of_name + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld %*s %llu", &status.state,
+                                  &status.threads, &start);
+    status.start = start;
+    return found == 3 ? std::optional(status) : std::nullopt;
 }
 
 bool has_ended(const Status& status) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "machine/file_size.hpp"
 #include "machine/pages.hpp"
 #include "penstock/memory.hpp"
 
@@ -36,6 +37,7 @@ class Descriptor {
 
 // Signals interrupt this, and each time it starts anew.
 int allocate(int descriptor, std::size_t bytes) {
+    const WithinFileSize limited;
     int result;
     do {
         result = fallocate(descriptor, 0, 0, static_cast<off_t>(bytes));

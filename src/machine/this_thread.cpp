@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 #include "machine/affinity.hpp"
 #include "penstock/error.hpp"
@@ -14,13 +15,21 @@ bool pin_this_thread(int processor) {
     if (processor < 0)
         throw UsageError("pin_this_thread: there is no processor " + std::to_string(processor) +
                          "; give an index from Topology::here().processors()");
-    return affinity::set_for_this_thread({processor});
+    try {
+        return affinity::set_for_this_thread({processor});
+    } catch (const std::bad_alloc&) {  // a thread that begins runs anywhere
+        return false;
+    }
 }
 
 bool unpin_this_thread() {
-    std::vector<int> all;
-    for (const auto& processor : Topology::here().processors()) all.push_back(processor.index);
-    return affinity::set_for_this_thread(all);
+    try {
+        std::vector<int> all;
+        for (const auto& processor : Topology::here().processors()) all.push_back(processor.index);
+        return affinity::set_for_this_thread(all);
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
 }
 
 int current_processor() noexcept { return sched_getcpu(); }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 
 namespace penstock::message {
 namespace {
@@ -242,8 +243,14 @@ void Core::give_up(std::uint32_t index, std::exception_ptr error) {
 
 /// Ends and forgets an operation whose memory the user has back in a moment.
 void Core::abandon(std::uint32_t index) noexcept {
-    give_up(index, std::make_exception_ptr(MessengerClosed(operations_[index].peer)));
+    std::exception_ptr why;
     try {
+        why = std::make_exception_ptr(MessengerClosed(operations_[index].peer));
+    } catch (const std::bad_alloc&) {
+        why = std::current_exception();
+    }
+    try {
+        give_up(index, std::move(why));
         collect(index);
     } catch (...) {  // whoever abandons it has an error of its own to tell
     }

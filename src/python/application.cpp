@@ -44,7 +44,7 @@ bool wait_for(PythonApplicationRun& self, double seconds) {
     if (!(seconds >= 0)) throw UsageError("an application is waited for for at least 0 seconds");
     constexpr auto piece = std::chrono::milliseconds(50);
     auto& live = *self.run.live;
-    if (!live.ending) live.ending.emplace(self.application());
+    if (!live.ending) live.ending = std::make_unique<Ending>(self.application());
     const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(std::min(seconds, 1e9));
     for (;;) {
         const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(until - std::chrono::steady_clock::now());

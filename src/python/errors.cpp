@@ -5,10 +5,12 @@
 
 #include <exception>
 #include <new>
+#include <typeinfo>
 
 #include "apps/report.hpp"
 #include "body.hpp"
 #include "filter_spec.hpp"
+#include "machine/said_by.hpp"
 #include "penstock/buffer.hpp"
 #include "penstock/components.hpp"
 #include "penstock/error.hpp"
@@ -26,7 +28,7 @@ namespace penstock::python {
 namespace {
 
 nb::object make(const char* name, const std::exception& error) {
-    return nb::module_::import_("penstock.errors").attr(name)(std::string(error.what()));
+    return nb::module_::import_("penstock.errors").attr(name)(std::string(said_by(error)));
 }
 
 void raise(const nb::object& error) { PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr()); }
@@ -81,9 +83,9 @@ nb::object cause_of(const std::exception_ptr& exception) {
     } catch (const std::bad_alloc&) {
         return nb::borrow(PyExc_MemoryError)();
     } catch (const std::exception& cause) {
-        return nb::borrow(PyExc_RuntimeError)(std::string(cause.what()));
+        return nb::borrow(PyExc_RuntimeError)(std::string(said_by(cause)));
     } catch (...) {
-        return nb::borrow(PyExc_RuntimeError)("an exception that is not a std::exception");
+        return nb::borrow(PyExc_RuntimeError)(said_by(exception));
     }
 }
 
@@ -281,6 +283,9 @@ void translate(const std::exception_ptr& exception, void*) {
         raise(make("UsageError", error));
     } catch (const Error& error) {
         raise(make("Error", error));
+    } catch (const std::bad_cast&) {
+        raise(nb::module_::import_("penstock.errors").attr("UsageError")(
+            "a value has another type than it should have here, or is a number that does not fit, or a text that no encoding has (lone surrogates)"));
     }
 }
 

@@ -9,6 +9,7 @@
 #include "filter_spec.hpp"
 #include "penstock/error.hpp"
 #include "process_site.hpp"
+#include "raised_exception.hpp"
 #include "stream_names.hpp"
 #include "task_outcome.hpp"
 
@@ -137,8 +138,7 @@ class ProcessFilter final : public SpecFilter {
             if (task->outcome != Outcome::raised) known_there_ = false;  // its worker is gone, and all that was in it
             const nb::object error = exception_of(*task);
             if (nb::isinstance(error, stream_names().state_lost)) known_there_ = false;
-            const auto text = nb::cast<std::string>(nb::type_name(error.type())) + ": " + nb::cast<std::string>(nb::str(error));
-            throw BodyFailed(text, task);
+            throw BodyFailed(described_exception(error), task);
         }
         known_there_ = true;
         nb::object result = result_of(*task);

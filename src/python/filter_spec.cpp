@@ -21,11 +21,8 @@ void throw_raised(nb::python_error& error) {
     interrupted = interrupted || error.matches(PyExc_KeyboardInterrupt);
     error.restore();
     nb::object value = raised_exception();
-    const auto kind = nb::cast<std::string>(nb::type_name(value.type()));
-    std::string text;
-    if (const auto told = nb::steal(PyObject_Str(value.ptr())); told.is_valid()) nb::try_cast(told, text);
-    PyErr_Clear();  // an exception whose text raises, or has no encoding, has its type only
-    throw FilterRaised(text.empty() ? kind : kind + ": " + text, hold(std::move(value)));
+    auto text = described_exception(value);
+    throw FilterRaised(std::move(text), hold(std::move(value)));
 }
 
 SpecFilter::Firing SpecFilter::begin() {

@@ -355,8 +355,10 @@ nb::object PythonMachine::array(nb::handle shape, nb::handle dtype) {
     const nb::object sizes = PyLong_Check(shape.ptr()) ? nb::object(nb::make_tuple(shape)) : nb::object(nb::tuple(shape));
     std::size_t bytes = nb::cast<std::size_t>(type.attr("itemsize"));
     for (nb::handle extent : sizes) {
-        const auto n = nb::cast<std::int64_t>(nb::module_::import_("operator").attr("index")(extent));
-        if (n < 0) throw UsageError("the extents of an array are 0 or more");
+        const nb::object whole = nb::module_::import_("operator").attr("index")(extent);
+        std::int64_t n = 0;
+        if (!nb::try_cast(whole, n) || n < 0)
+            throw UsageError("an array cannot have an extent of " + nb::cast<std::string>(nb::str(whole)) + ": it is 0 or more, and as much as memory can hold");
         if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(n), &bytes)) throw SystemError("an array of that shape", ENOMEM);
     }
     if (bytes >= machine->heap()->size()) throw SystemError("an array of " + std::to_string(bytes) + " bytes", ENOMEM);

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <string>
 
 namespace penstock::python {
 
@@ -20,6 +23,23 @@ inline nb::object raised_exception() {
     Py_XDECREF(trace);
     return nb::steal(value);
 #endif
+}
+
+/// What an exception says of itself; nothing where its text raises something.
+inline std::string said_by(nb::handle error) {
+    std::string said;
+    const auto text = nb::steal(PyObject_Str(error.ptr()));
+    const auto bytes = nb::steal<nb::bytes>(text.is_valid() ? PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace") : nullptr);
+    if (bytes.is_valid()) said.assign(bytes.c_str(), bytes.size());
+    PyErr_Clear();
+    return said;
+}
+
+/// Its type, and that.
+inline std::string described_exception(nb::handle error) {
+    const auto kind = nb::cast<std::string>(nb::type_name(error.type()));
+    const auto said = said_by(error);
+    return said.empty() ? kind : kind + ": " + said;
 }
 
 }  // namespace penstock::python

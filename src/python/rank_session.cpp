@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "raised_exception.hpp"
+
 namespace penstock::python {
 namespace {
 
@@ -111,9 +113,9 @@ std::string description_of(nb::handle error) noexcept {
     std::string kind = "an exception";
     try {
         kind = text_of(error.type().attr("__name__"));
-        const auto what = text_of(nb::str(error));
+        const auto what = said_by(error);
         return what.empty() ? kind : kind + ": " + what;
-    } catch (const std::exception&) {  // its text raises something; its type says enough
+    } catch (const std::exception&) {
         return kind;
     }
 }

@@ -21,6 +21,7 @@ Ending::Ending(ApplicationRun& run)
 Ending::~Ending() { thread_.join(); }
 
 bool Ending::wait_for(std::chrono::nanoseconds patience) {
+    origin_.require("this application");
     std::unique_lock guard(lock_);
     if (!ended_.wait_for(guard, patience, [this] { return over_; })) return false;
     if (auto failure = std::exchange(failure_, nullptr)) std::rethrow_exception(failure);

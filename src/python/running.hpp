@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "machine/fork.hpp"
 #include "penstock/application.hpp"
 
 namespace penstock::python {
@@ -24,6 +25,7 @@ class Ending {
     bool wait_for(std::chrono::nanoseconds patience);
 
   private:
+    const Origin origin_{};
     std::mutex lock_;
     std::condition_variable ended_;
     bool over_ = false;

@@ -94,7 +94,9 @@ void look_for_signals() {
 
 LiveRun::~LiveRun() {
     const nb::gil_scoped_release release;
-    if (ending) {
+    if (origin.left_behind()) {
+        static_cast<void>(ending.release());  // its thread is not here
+    } else if (ending) {
         run().stop();
         ending.reset();
     }
@@ -103,7 +105,7 @@ LiveRun::~LiveRun() {
 }
 
 void LiveRun::stop() {
-    if (application || of_graph) run().stop();
+    if (!origin.left_behind() && (application || of_graph)) run().stop();
 }
 
 void bind_stream_run(nb::module_& module, nb::class_<PythonGraph>& graph) {

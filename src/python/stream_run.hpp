@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "machine/fork.hpp"
 #include "penstock/application.hpp"
 #include "penstock/run.hpp"
 #include "python_machine.hpp"
@@ -15,10 +16,11 @@ namespace penstock::python {
 
 /// Of a graph, or of an application. Ends before its machine does. Let go of with the interpreter's lock.
 struct LiveRun {
+    const Origin origin{};
     std::shared_ptr<Machine> machine;
     std::optional<Run> of_graph{};
     std::optional<ApplicationRun> application{};
-    std::optional<Ending> ending{};  ///< of the application, once somebody waits for it with a time limit
+    std::unique_ptr<Ending> ending{};  ///< of the application, once somebody waits for it with a time limit
 
     LiveRun() = default;
     ~LiveRun();

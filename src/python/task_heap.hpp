@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "fork_count.hpp"
+#include "machine/fork.hpp"
 #include "penstock/heap.hpp"
 #include "task_board.hpp"
 

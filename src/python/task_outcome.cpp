@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "raised_exception.hpp"
 #include "value_codec.hpp"
 
 namespace penstock::python {
@@ -105,9 +106,7 @@ namespace {
 TaskFailed failure_of(const TaskPointer& task, std::size_t others) {
     task->delivered = true;
     const nb::object error = exception_of(*task);
-    const std::string kind = nb::cast<std::string>(nb::type_name(error.type()));
-    const std::string text = nb::cast<std::string>(nb::str(error));
-    const BodyFailed cause(text.empty() ? kind : kind + ": " + text, task);
+    const BodyFailed cause(described_exception(error), task);
     return {task->function->name, task->worker, std::make_exception_ptr(cause), others};
 }
 

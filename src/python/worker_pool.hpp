@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "fork_count.hpp"
+#include "machine/fork.hpp"
 #include "penstock/options.hpp"
 #include "python_task.hpp"
 #include "task_board.hpp"

@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "machine/said_by.hpp"
 #include "penstock/error.hpp"
 #include "penstock/relax.hpp"
 #include "penstock/topology.hpp"
@@ -167,7 +168,7 @@ class WorkerProcess {
             error.restore();
             tell_failure(slot, raised_exception());
         } catch (const std::exception& error) {
-            tell_failure(slot, nb::borrow(PyExc_RuntimeError)(std::string(error.what())));
+            tell_failure(slot, nb::borrow(PyExc_RuntimeError)(std::string(said_by(error))));
         }
         if (limited) stop_clock(claim.number);
         complete(claim);

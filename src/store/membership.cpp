@@ -5,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "machine/said_by.hpp"
 #include "penstock/join.hpp"
 #include "penstock/clock.hpp"
 #include "penstock/topology.hpp"
@@ -118,7 +119,7 @@ void Membership::fail(const std::exception_ptr& cause) noexcept {
     } catch (const RankLost& lost) {
         fail(lost.what(), true);
     } catch (const std::exception& error) {
-        fail(error.what());
+        fail(said_by(error));
     } catch (...) {
         fail("an exception that is not a std::exception");
     }

@@ -22,6 +22,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "machine/said_by.hpp"
 #include "store/descriptor_message.hpp"
 #include "store/shared_range.hpp"
 #include "store/team.hpp"
@@ -98,10 +99,10 @@ void lead(const Request& request, int answer, pid_t group) noexcept {
     } catch (const SystemError& error) {
         end.rank = refusal;
         end.exit_code = error.number();
-        end.write(error.what());
+        end.write(said_by(error));
     } catch (const std::exception& error) {
         end.rank = refusal;
-        end.write(error.what());
+        end.write(said_by(error));
     }
     send_record(answer, end);
 }
@@ -111,7 +112,7 @@ void lead(const Request& request, int answer, pid_t group) noexcept {
     try {
         request.early(socket);
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "penstock: %s\n", error.what());
+        std::fprintf(stderr, "penstock: %s\n", said_by(error));
     }
     _exit(0);
 }
@@ -185,7 +186,8 @@ std::vector<EndRecord> run_launched(int size, const Program& program, const Spmd
 }  // namespace team
 
 void launch() {
-    static std::mutex mutex;
+    if (team::launched()) return;  // before the lock, which is held over the fork below
+    static constinit std::mutex mutex;
     const std::lock_guard lock(mutex);
     if (team::launched()) return;
     if (!team::has_one_thread())

@@ -1,4 +1,5 @@
 // A team of processes: forked by the caller, which watches them by pidfd and marks the seats of those that die.
+#include <dirent.h>
 #include <linux/membarrier.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -11,13 +12,14 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
-#include <iterator>
+#include <limits>
+#include <memory>
 #include <string>
 #include <thread>
 
 #include "machine/fork.hpp"
+#include "machine/said_by.hpp"
 #include "penstock/store_way.hpp"
 #include "penstock/topology.hpp"
 #include "store/control_block.hpp"
@@ -27,9 +29,14 @@
 namespace penstock::team {
 namespace {
 
+/// Many where nobody can tell.
 int threads_of_this_process() {
-    const std::filesystem::directory_iterator entries("/proc/self/task");
-    return static_cast<int>(std::distance(begin(entries), end(entries)));
+    const std::unique_ptr<DIR, int (*)(DIR*)> threads(opendir("/proc/self/task"), &closedir);
+    if (threads == nullptr) return std::numeric_limits<int>::max();
+    int count = 0;
+    while (const auto* const entry = readdir(threads.get()))
+        if (entry->d_name[0] != '.') ++count;
+    return count;
 }
 
 /// The child: runs the program as this rank. Returns the exit code.
@@ -48,7 +55,7 @@ int run_rank(const ControlBlock& control, Member& member, const Program& program
         failed = false;
     } catch (const std::exception& error) {
         report.consequence = dynamic_cast<const RankLost*>(&error) != nullptr;
-        report.write(error.what());
+        report.write(said_by(error));
     } catch (...) {
         report.write("an exception that is not a std::exception");
     }

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "machine/fork.hpp"
 #include "penstock/error.hpp"
 
 namespace penstock::shared_range {
@@ -15,10 +16,10 @@ constexpr std::size_t largest = std::size_t{1} << 40;
 constexpr std::size_t smallest = std::size_t{1} << 32;
 
 struct Range {
-    std::mutex mutex;
+    ProcessMutex mutex;
     std::byte* base = nullptr;
     std::size_t bytes = 0;
-    std::map<std::size_t, std::size_t> taken;  // offset to bytes
+    std::map<std::size_t, std::size_t>* taken = nullptr;  // offset to bytes; never destroyed
 
     void reserve() noexcept {
         // A limit of addresses (RLIMIT_AS) may allow less.
@@ -31,44 +32,38 @@ struct Range {
     }
 };
 
-Range& range() {
-    static auto* const all = new Range;  // outlives every thread
-    return *all;
-}
+constinit Range all;
 
 }  // namespace
 
 void reserve() noexcept {
-    auto& all = range();
     const std::lock_guard lock(all.mutex);
     all.reserve();
 }
 
 Window take(std::size_t bytes) {
-    auto& all = range();
     const std::lock_guard lock(all.mutex);
     all.reserve();
+    if (all.taken == nullptr) all.taken = new std::map<std::size_t, std::size_t>;
     std::size_t offset = 0;
-    for (const auto& [begin, length] : all.taken) {
+    for (const auto& [begin, length] : *all.taken) {
         if (begin >= offset && begin - offset >= bytes) break;
         offset = (begin + length + bytes - 1) & ~(bytes - 1);
     }
     if (offset > all.bytes || all.bytes - offset < bytes)
         throw SystemError("there are no addresses left for a shared heap; destroy machines and arrays that are not needed", ENOMEM);
-    all.taken.emplace(offset, bytes);
+    all.taken->emplace(offset, bytes);
     return {all.base + offset, bytes};
 }
 
 void give_back(Window window) noexcept {
-    auto& all = range();
     const std::lock_guard lock(all.mutex);
     static_cast<void>(
         mmap(window.base, window.bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
-    all.taken.erase(static_cast<std::size_t>(window.base - all.base));
+    all.taken->erase(static_cast<std::size_t>(window.base - all.base));
 }
 
 std::size_t size() noexcept {
-    auto& all = range();
     const std::lock_guard lock(all.mutex);
     all.reserve();
     return all.bytes;

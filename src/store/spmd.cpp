@@ -7,6 +7,7 @@
 #include <thread>
 #include <tuple>
 
+#include "machine/said_by.hpp"
 #include "penstock/memory.hpp"
 #include "penstock/topology.hpp"
 #include "store/mail.hpp"
@@ -16,14 +17,7 @@ namespace penstock {
 namespace {
 
 std::string describe(int rank, const std::exception_ptr& cause, int others) {
-    std::string text = "rank " + std::to_string(rank) + " failed: ";
-    try {
-        std::rethrow_exception(cause);
-    } catch (const std::exception& error) {
-        text += error.what();
-    } catch (...) {
-        text += "an exception that is not a std::exception";
-    }
+    const auto text = "rank " + std::to_string(rank) + " failed: " + said_by(cause);
     return others == 0 ? text : text + " (and " + std::to_string(others) + " more failed)";
 }
 
@@ -112,14 +106,17 @@ void run_threads(int size, const Program& program, const SpmdOptions& options) {
     try {
         threads.reserve(count);
         while (threads.size() < count) threads.emplace_back(body, static_cast<int>(threads.size()));
-    } catch (const std::system_error& error) {
-        not_started = std::make_exception_ptr(SystemError("cannot start a thread for rank " + std::to_string(threads.size()) +
-                                                              " of " + std::to_string(size),
-                                                          error.code().value()));
+    } catch (...) {
+        // The threads that have begun are waited for, whatever happened.
+        not_started = std::current_exception();
         for (std::size_t rank = threads.size(); rank < count; ++rank) leave(static_cast<int>(rank), State::failed);
     }
     for (auto& thread : threads) thread.join();
-    if (not_started) std::rethrow_exception(not_started);
+    if (not_started) try {
+            std::rethrow_exception(not_started);
+        } catch (const std::system_error& error) {
+            throw SystemError("cannot start a thread for rank " + std::to_string(threads.size()) + " of " + std::to_string(size), error.code().value());
+        }
     conclude(endings);
 }
 

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "machine/said_by.hpp"
 #include "store/seated.hpp"
 #include "penstock/clock.hpp"
 
@@ -62,7 +63,7 @@ class Newcomer {
         try {
             while (!whole()) take_part();
         } catch (const std::exception& error) {
-            tell(error.what());
+            tell(said_by(error));
             throw;
         }
         return std::move(place_);

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "machine/said_by.hpp"
 #include "penstock/error.hpp"
 #include "penstock/stream_statistics.hpp"
 #include "store/local_address.hpp"
@@ -217,7 +218,7 @@ std::string Door::answer_to(std::string_view line) {
         if (words.size() == 4 && words[0] == "send") return send(words[1], words[2], words[3]);
         return error("this run does not know what '" + words[0] + "' with " + std::to_string(words.size() - 1) + " words behind it is to be");
     } catch (const std::exception& failure) {
-        return error(failure.what());
+        return error(said_by(failure));
     }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "machine/said_by.hpp"
 #include "penstock/machine.hpp"
 #include "stream/model.hpp"
 
@@ -82,7 +83,7 @@ void GraphBuilder::set(const std::string& filter, const std::string& setting, Se
             try {
                 each->check(value);
             } catch (const UsageError& error) {
-                model_->problems.push_back("filter '" + found->name + "': " + error.what());
+                model_->problems.push_back("filter '" + found->name + "': " + said_by(error));
                 return;
             }
             found->changes.emplace_back(setting, std::move(value));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "penstock/graph.hpp"
+#include "machine/file_size.hpp"
 #include "penstock/stream_statistics.hpp"
 #include "stream/words.hpp"
 #include "trace/text.hpp"
@@ -86,6 +87,7 @@ std::string json_of(const GraphDescription& graph, const RunStatistics* figures)
 }
 
 void save_graph(const std::string& path, const GraphDescription& graph, const RunStatistics* figures) {
+    const WithinFileSize limited;
     errno = 0;
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     file << json_of(graph, figures) << '\n';

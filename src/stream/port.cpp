@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "machine/said_by.hpp"
 #include "penstock/filter.hpp"
 #include "penstock/spread.hpp"
 #include "penstock/stream_error.hpp"
@@ -98,16 +99,6 @@ std::string text_of(const std::vector<std::string>& problems) {
     return text;
 }
 
-std::string text_of(std::exception_ptr cause) {
-    try {
-        std::rethrow_exception(cause);
-    } catch (const std::exception& error) {
-        return error.what();
-    } catch (...) {
-        return "an exception of unknown type";
-    }
-}
-
 std::string text_of(const Loss& loss) {
     constexpr std::size_t most_named = 8;
     std::string text;
@@ -126,7 +117,7 @@ GraphError::GraphError(std::vector<std::string> problems) : UsageError(text_of(p
 
 FilterFailed::FilterFailed(std::string filter, int copy, std::uint64_t firing, std::exception_ptr cause, std::uint64_t others, Loss loss)
     : Error("filter '" + filter + "' (copy " + std::to_string(copy) + ") " + (loss.process ? "lost its process" : "threw") + " in its firing " +
-            std::to_string(firing) + ": " + text_of(cause) + text_of(loss) +
+            std::to_string(firing) + ": " + said_by(cause) + text_of(loss) +
             (others != 0 ? "; " + std::to_string(others) + " more firings failed" : "")),
       filter_(std::move(filter)), copy_(copy), firing_(firing), cause_(std::move(cause)), others_(others), loss_(std::move(loss)) {}
 

@@ -19,6 +19,7 @@ void take_in(Station& station) {
 template <class Side>
 Station& station_of(Side* side, const Part& port) {
     if (side == nullptr) throw RunEnded("the port '" + port.name() + "' of the program's own belongs to no graph that runs");
+    side->station->run().require_here();
     if (Server::current != nullptr) throw UsageError("the program's own end '" + side->station->name() + "' of a stream cannot be used inside a filter");
     return *side->station;
 }

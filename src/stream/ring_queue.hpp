@@ -33,6 +33,10 @@ class RingQueue {
         if (last_ - first_ == capacity_) [[unlikely]] grow();
         slots_[--first_ & mask_] = std::move(item);
     }
+    /// From here on `count` items find room without memory being asked for.
+    void reserve(std::size_t count) {
+        while (capacity_ < count) grow();
+    }
     T pop() noexcept { return std::move(slots_[first_++ & mask_]); }
 
   private:

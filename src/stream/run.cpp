@@ -1,9 +1,11 @@
 #include "penstock/run.hpp"
 
 #include <cstdio>
+#include <new>
 #include <thread>
 #include <utility>
 
+#include "machine/said_by.hpp"
 #include "penstock/clock.hpp"
 #include "penstock/machine.hpp"
 #include "stream/change.hpp"
@@ -17,8 +19,25 @@ namespace penstock {
 using streaming::Door;
 using streaming::RunState;
 
+namespace {
+
+/// In a forked child there is nobody who runs filters, and what other threads had locked stays so: nothing of the run is touched.
+RunState& here(const std::unique_ptr<RunState>& state) {
+    if (state == nullptr) throw UsageError("this Run holds nothing any more: it was moved to another one");
+    state->core.require_here();
+    return *state;
+}
+
+/// A run of a parent stays as it is.
+void leave_behind(std::unique_ptr<RunState>& state) noexcept {
+    if (state != nullptr && state->core.left_behind()) (void)state.release();
+}
+
+}  // namespace
+
 Run Graph::start(Machine& machine, const RunOptions& options) {
     auto& described = model();
+    (void)machine.initiator();  // not one that stayed behind in the parent of a fork
     if (*described.running) throw UsageError("this graph runs already; a second run needs a second graph");
     if (auto problems = problems_of(described, machine.targets()); !problems.empty()) throw GraphError(std::move(problems));
     for (auto& filter : described.filters)
@@ -52,77 +71,89 @@ Run Graph::start(Machine& machine, const RunOptions& options) {
 
 Run::Run(std::unique_ptr<RunState> state) : state_(std::move(state)) {}
 Run::Run(Run&& other) noexcept = default;
-Run& Run::operator=(Run&& other) noexcept = default;
-Run::~Run() = default;
+Run& Run::operator=(Run&& other) noexcept {
+    leave_behind(state_);
+    state_ = std::move(other.state_);
+    return *this;
+}
+Run::~Run() { leave_behind(state_); }
 
 void Run::finish() {
-    auto& core = state_->core;
+    auto& state = here(state_);
+    auto& core = state.core;
     if (streaming::Server::current != nullptr) throw UsageError("a filter cannot wait for the end of a graph: Run::finish() is the program's");
-    if (!state_->finished) {
+    if (!state.finished) {
         std::vector<streaming::Station*> writers;  // the program's own ends stay as long as the run
         {
             const std::lock_guard lock(core.structure);
-            for (auto* const station : state_->wiring.program_ends)
+            for (auto* const station : state.wiring.program_ends)
                 if (!station->outlets.empty()) writers.push_back(station);
         }
         for (auto* const writer : writers) streaming::close_program_end(*writer);
         core.help_until(
             [&] {
-                state_->attend_program_ends();
+                state.attend_program_ends();
                 return core.all_ended();
             },
             "the end of a graph", true, true);
-        state_->settle();
+        state.settle();
     }
     core.throw_failure();
 }
 
 void Run::edit(const std::function<void(Edit&)>& describe) {
-    if (streaming::Server::current != nullptr) return state_->edit_later(describe);
-    state_->edit(describe);
+    if (streaming::Server::current != nullptr) return here(state_).edit_later(describe);
+    here(state_).edit(describe);
 }
 
-void Run::close() { state_->core.close(); }
+void Run::close() { here(state_).core.close(); }
 
 void Run::stop() {
-    if (state_->finished) return;
-    if (streaming::Server::current != nullptr) return state_->core.stop();  // the filter that says it is in a firing itself
-    state_->stop();
+    auto& state = here(state_);
+    if (state.finished) return;
+    if (streaming::Server::current != nullptr) return state.core.stop();  // the filter that says it is in a firing itself
+    state.stop();
 }
 
-void Run::send(const Event& event, const std::string& to) { state_->send_to_some(event, to); }
+void Run::send(const Event& event, const std::string& to) { here(state_).send_to_some(event, to); }
 
 void Run::listen(std::function<bool(const Event&)> take) {
-    const std::lock_guard lock(state_->core.structure);
-    state_->listener = std::move(take);
+    auto& state = here(state_);
+    const std::lock_guard lock(state.core.structure);
+    state.listener = std::move(take);
 }
 
 void Run::send_after(std::chrono::nanoseconds delay, const Event& event, const std::string& to, std::chrono::nanoseconds period) {
-    state_->send_again(deadline_after(delay), event, to, period);
+    here(state_).send_again(deadline_after(delay), event, to, period);
 }
 
-GraphDescription Run::description() const { return state_->description(true); }
+RunStatistics Run::statistics() const { return here(state_).statistics(); }
 
-std::string Run::name() const { return state_->door == nullptr ? std::string() : state_->door->name(); }
+GraphDescription Run::description() const { return here(state_).description(true); }
+
+std::string Run::name() const {
+    const auto& door = here(state_).door;
+    return door == nullptr ? std::string() : door->name();
+}
 
 void Run::save(const std::string& path) const {
-    const auto seen = state_->seen();
+    const auto seen = here(state_).seen();
     save_graph(path, seen.graph, &seen.figures);
 }
 
 std::string Run::drawing() const {
-    const auto seen = state_->seen();
+    const auto seen = here(state_).seen();
     return drawing_of(seen.graph, &seen.figures);
 }
 
-void Run::look_while_waiting(std::function<void()> look) { state_->core.look_while_waiting = std::move(look); }
+void Run::look_while_waiting(std::function<void()> look) { here(state_).core.look_while_waiting = std::move(look); }
 
-bool Run::ended() const noexcept { return state_->core.all_ended(); }
+bool Run::ended() const noexcept { return state_ == nullptr || state_->core.left_behind() || state_->core.all_ended(); }
 
-std::string Run::report() const { return state_->core.report(); }
+std::string Run::report() const { return here(state_).core.report(); }
 
 std::vector<LostBuffer> Run::lost() const {
-    auto* const isolated = state_->core.isolated();
+    auto* const isolated = here(state_).core.isolated();
     return isolated == nullptr ? std::vector<LostBuffer>{} : isolated->lost();
 }
 
@@ -130,12 +161,14 @@ namespace streaming {
 
 RunState::~RunState() {
     end_of_machine->leave(*this);
-    if (!finished) {
+    while (!finished) {
         try {
             stop();
             core.throw_failure();
         } catch (const Error& error) {
-            std::fprintf(stderr, "penstock: a run was destroyed before finish(): %s\n", error.what());
+            std::fprintf(stderr, "penstock: a run was destroyed before finish(): %s\n", said_by(error));
+        } catch (const std::bad_alloc&) {  // stopping asks for memory only where filters are placed; until there is some, they cannot be left alone
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
     }
     *model.running = false;
@@ -198,7 +231,17 @@ void RunState::change_to(const Model& wished) {
     if (problems.empty()) problems = change.problems();
     if (problems.empty()) problems = isolation_problems(core, wished, &model);
     if (!problems.empty()) throw GraphError(std::move(problems));
-    change.make();
+    try {
+        change.make();
+    } catch (const std::bad_alloc&) {  // somewhere on the way: a graph that is half changed is stopped as a whole
+        {
+            const std::lock_guard lock(core.structure);
+            for (const auto& station : core.stations) station->unborn = false;
+        }
+        core.failed_later(std::current_exception());
+        core.stop();
+        throw;
+    }
 }
 
 int RunState::send(const Event& event, const std::string& to) {

@@ -1,5 +1,6 @@
 #include "stream/run_core.hpp"
 
+#include <new>
 #include <utility>
 
 #include "penstock/clock.hpp"
@@ -39,9 +40,13 @@ WaitPolicy RunCore::wait_policy() const noexcept {
 std::shared_ptr<BlockMemory> RunCore::block_memory() const noexcept { return isolated_ == nullptr ? nullptr : isolated_->memory(); }
 
 void RunCore::add_station(std::unique_ptr<Station> station) {
-    open_.fetch_add(1, std::memory_order_relaxed);
     const std::lock_guard lock(structure);
+    {
+        const std::lock_guard of_ready(lock_);
+        ready_.reserve(stations.size() + 1);
+    }
     stations.push_back(std::move(station));
+    open_.fetch_add(1, std::memory_order_relaxed);
 }
 
 // ---- mail ----
@@ -137,14 +142,14 @@ void RunCore::do_at(Station& station, std::function<void(Station&)> work, bool l
     errand.work = std::move(work);
     errand.last = last;
     if (!last) station.posted.fetch_add(1, std::memory_order_relaxed);
+    // Before anybody has the errand, which lies here: what asks for memory.
+    const std::function<bool()> done = [&, external = station.external] {
+        if (external && !errand.done.load(std::memory_order_acquire)) attend_program_end(station);
+        return errand.done.load(std::memory_order_acquire);
+    };
     post(station, &errand);
-    const bool external = station.external;
-    help_until(
-        [&] {
-            if (external && !errand.done.load(std::memory_order_acquire)) attend_program_end(station);
-            return errand.done.load(std::memory_order_acquire);
-        },
-        "an edit", false);
+    help_until(done, "an edit", false);
+    if (errand.failed != nullptr) std::rethrow_exception(errand.failed);
 }
 
 bool RunCore::keep_open() noexcept {
@@ -168,10 +173,20 @@ void RunCore::put_ready(Station& station) {
         ++made_ready_;
         ready_count_.store(ready_.size(), std::memory_order_relaxed);
         if (serving_ < static_cast<int>(isolated_ == nullptr ? machine_.targets() : 0)) ++serving_, more_servers = true;
-        for (Doorbell* bell : waiting_) ring(*bell);
-        if (waiting_.empty() && isolated_ != nullptr) [[unlikely]] isolated_->wake();
+        ring_waiting();
+        if (waiting_ == nullptr && isolated_ != nullptr) [[unlikely]] isolated_->wake();
     }
-    if (more_servers) machine_.call<&RunCore::serve>(this);
+    if (!more_servers) return;
+    try {
+        machine_.call<&RunCore::serve>(this);
+    } catch (...) {  // no memory for a task: a thread that waits for the run runs the station, or the next server
+        const std::lock_guard lock(lock_);
+        --serving_;
+    }
+}
+
+void RunCore::ring_waiting() noexcept {
+    for (const auto* each = waiting_; each != nullptr; each = each->next) ring(*each->bell);
 }
 
 Station* RunCore::take_ready() {
@@ -185,12 +200,14 @@ Station* RunCore::take_ready() {
 
 int RunCore::threads() {
     const std::lock_guard lock(lock_);
-    return machine_.targets() + static_cast<int>(waiting_.size());
+    int waiting = 0;
+    for (const auto* each = waiting_; each != nullptr; each = each->next) ++waiting;
+    return machine_.targets() + waiting;
 }
 
 bool RunCore::awaited() {
     const std::lock_guard lock(lock_);
-    return !waiting_.empty();
+    return waiting_ != nullptr;
 }
 
 void RunCore::serve(RunCore* run) {
@@ -200,8 +217,12 @@ void RunCore::serve(RunCore* run) {
     const Server::Here here(server);
     for (;;) {
         if (!server.serve()) {
-            run->machine_.call<&RunCore::serve>(run);  // in its turn among other tasks
-            return;
+            try {
+                run->machine_.call<&RunCore::serve>(run);  // in its turn among other tasks
+                return;
+            } catch (...) {  // no memory for that: on with it here
+                continue;
+            }
         }
         const std::lock_guard lock(run->lock_);
         if (!run->ready_.empty()) continue;
@@ -212,7 +233,7 @@ void RunCore::serve(RunCore* run) {
 
 void RunCore::stir() {
     const std::lock_guard lock(lock_);
-    for (Doorbell* bell : waiting_) ring(*bell);
+    ring_waiting();
 }
 
 // ---- what stations say ----
@@ -228,7 +249,10 @@ void RunCore::failed(Station& station, std::uint64_t firing, std::exception_ptr 
         if (++failures_ == 1) {
             failure_ = std::move(cause);
             loss_ = std::move(loss);
-            failed_filter_ = station.name();
+            try {
+                failed_filter_ = station.name();
+            } catch (const std::bad_alloc&) {  // then without
+            }
             failed_copy_ = station.copy();
             failed_firing_ = firing;
         }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "machine/fork.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/stream_error.hpp"
 #include "penstock/waiter.hpp"
@@ -124,8 +125,14 @@ class RunCore {
     static void serve(RunCore* run);
     static void go_on(Server* server);
 
+    /// Throws MachineGone in a forked child.
+    void require_here() const { origin_.require("this run"); }
+    bool left_behind() const noexcept { return origin_.left_behind(); }
+
   private:
     class Look;
+    void ring_waiting() noexcept;
+    void post_counted(Station& to, Mail& mail);
     bool nothing_on_its_way() const;
     std::optional<std::uint64_t> turns_while_idle();
     std::uint64_t progress();
@@ -134,6 +141,7 @@ class RunCore {
     static void deliver_posted(void* station, void* mail, int target) noexcept;
     void deliver_at(int target, Station& station, Mail* mail);
 
+    Origin origin_;
     Machine& machine_;
     Poster poster_;
     std::unique_ptr<IsolatedRun> isolated_;
@@ -146,7 +154,12 @@ class RunCore {
     std::atomic<std::size_t> ready_count_{0};
     int serving_ = 0;  ///< tasks of serve() that have been issued and have not ended
     std::uint64_t made_ready_ = 0;  ///< stations so far
-    std::vector<Doorbell*> waiting_;
+    /// Who waits for the run and helps. Lies where he waits, so that waiting needs no memory: what he waits for may lie there too.
+    struct WaitingThread {
+        Doorbell* bell;
+        WaitingThread* next;
+    };
+    WaitingThread* waiting_ = nullptr;
     std::atomic<std::uint64_t> helpers_{0};  ///< Turns of threads that run stations while they wait: the run must not end under them
 
     alignas(128) std::mutex failure_lock_;

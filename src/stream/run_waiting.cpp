@@ -47,18 +47,21 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
     const IsolatedRun::Helper helper(isolated);
     Doorbell own_bell;
     Waiter waiter(wait_policy(), helper.bell() == nullptr ? own_bell : *helper.bell());
-    {
-        const std::lock_guard lock(lock_);
-        waiting_.push_back(&waiter.bell());
-    }
-    struct Leaving {
+    struct Waits : WaitingThread {
         RunCore& run;
-        Doorbell* bell;
-        ~Leaving() {
+        Waits(RunCore& of, Doorbell& his) : WaitingThread{&his, nullptr}, run(of) {
             const std::lock_guard lock(run.lock_);
-            std::erase(run.waiting_, bell);
+            next = std::exchange(run.waiting_, this);
         }
-    } leaving{*this, &waiter.bell()};
+        ~Waits() {
+            const std::lock_guard lock(run.lock_);
+            WaitingThread** at = &run.waiting_;
+            while (*at != this) at = &(*at)->next;
+            *at = next;
+        }
+        Waits(const Waits&) = delete;
+        Waits& operator=(const Waits&) = delete;
+    } waits{*this, waiter.bell()};
     Look look;
     bool told_to_stop = false;
     auto interval = first_look;
@@ -175,13 +178,24 @@ bool RunCore::nothing_on_its_way() const {
     return true;
 }
 
+/// Where it cannot be sent it can be sent again.
+void RunCore::post_counted(Station& to, Mail& mail) {
+    to.posted.fetch_add(1, std::memory_order_relaxed);
+    try {
+        post(to, &mail);
+    } catch (...) {
+        to.posted.fetch_sub(1, std::memory_order_relaxed);
+        throw;
+    }
+}
+
 void RunCore::stop() {
     stopping_.store(true, std::memory_order_release);
     const std::lock_guard lock(structure);
     for (const auto& station : stations)
-        if (!station->unborn && !station->retired.load(std::memory_order_relaxed) && !station->stop_sent.exchange(true)) {
-            station->posted.fetch_add(1, std::memory_order_relaxed);
-            post(*station, &station->stop_mail);
+        if (!station->unborn && !station->retired.load(std::memory_order_relaxed) && !station->stop_sent.load()) {
+            post_counted(*station, station->stop_mail);
+            station->stop_sent.store(true);
         }
 }
 

@@ -1,5 +1,6 @@
 #include "stream/server.hpp"
 
+#include <new>
 #include <utility>
 
 #include "penstock/clock.hpp"
@@ -25,6 +26,14 @@ void Server::enqueue(Station& station) {
     if (station.queued) return;
     station.queued = true;
     local_.push(&station);
+}
+
+void Server::keep(Station& station) {
+    try {
+        fresh_.push_back(&station);
+    } catch (const std::bad_alloc&) {  // the run's queue has room for all
+        run_.put_ready(station);
+    }
 }
 
 /// Takes the turn of a sink without a place, if that waits for a buffer and for nothing else.

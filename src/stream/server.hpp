@@ -39,7 +39,7 @@ class Server {
     /// A placed station of this server may have something to do.
     void enqueue(Station& station);
     /// A station without a place has something to do: this thread's, for now.
-    void keep(Station& station) { fresh_.push_back(&station); }
+    void keep(Station& station);
     bool running() const noexcept { return running_; }
     /// The station will fire with this buffer when the firing under way has ended, before anything else: a fused stream. Not inside that
     /// firing: calls nested so deep outrun the processor's memory of return addresses (`./bench hop`: 50 ns a hop, not 15). False when

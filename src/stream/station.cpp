@@ -30,6 +30,22 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
     stop_mail.work = [](Station& station) { station.stopping = true; };
     close_mail.kind = MailKind::errand;
     close_mail.work = [](Station& station) { station.end_source(); };
+    try {
+        take_ports(options);
+    } catch (...) {
+        leave_ports();
+        throw;
+    }
+    for (Spread* const spread : filter_->spreads) {
+        spread->station_ = this;
+        // Worker processes do not have the filter, so its tasks run inside its call. Said each time: the run before may have been another machine's.
+        spread->keep_at_once(run.isolated() != nullptr ? &kept : nullptr);
+    }
+    tasks_done.kind = MailKind::tasks;
+    source_ = inlets.empty();
+}
+
+void Station::take_ports(const FilterOptions& options) {
     for (InputPort* port : filter_->inputs) {
         auto& inlet = *inlets.emplace_back(std::make_unique<Inlet>());
         inlet.station = this;
@@ -42,26 +58,25 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
         outlet.station = this;
         outlet.port = port;
         outlet.index = static_cast<std::uint32_t>(outlets.size() - 1);
-        outlet.pool = new Pool(*this, options.pool, run.block_memory());
+        outlet.pool = new Pool(*this, options.pool, run_.block_memory());
         port->outlet = &outlet;
     }
-    for (Spread* const spread : filter_->spreads) {
-        spread->station_ = this;
-        // Worker processes do not have the filter, so its tasks run inside its call. Said each time: the run before may have been another machine's.
-        spread->keep_at_once(run.isolated() != nullptr ? &kept : nullptr);
-    }
-    tasks_done.kind = MailKind::tasks;
-    source_ = inlets.empty();
+}
+
+void Station::leave_ports() noexcept {
+    for (auto& inlet : inlets)
+        if (inlet->port != nullptr) inlet->port->inlet = nullptr;
+    for (auto& outlet : outlets)
+        if (outlet->port != nullptr) outlet->port->outlet = nullptr;
 }
 
 Station::~Station() {
     proxy = nullptr;
+    leave_ports();
     for (auto& inlet : inlets) {
-        inlet->port->inlet = nullptr;
         while (!inlet->queue.empty()) give_back(inlet->queue.pop().block);
         for (auto& waiting : inlet->early) give_back(waiting.block);
     }
-    for (auto& outlet : outlets) outlet->port->outlet = nullptr;
     for (EventMail* event : events_) delete event;
 }
 
@@ -312,6 +327,15 @@ void Station::end_of_inputs() {
     } catch (...) {
         fail(std::current_exception());
     }
+}
+
+void Station::never_begin() {
+    nudged.store(false, std::memory_order_relaxed);
+    retired.store(true, std::memory_order_relaxed);
+    if (home() == nullptr) box.begin_at_rest();
+    ended_ = true;
+    doing.store(Doing::ended, std::memory_order_release);
+    run_.station_ended(*this);
 }
 
 void Station::end_reader() {

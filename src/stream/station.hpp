@@ -124,6 +124,7 @@ struct alignas(64) Outlet {
 struct Errand : Mail {
     std::function<void(Station&)> work;
     bool last = false;  ///< the station is not touched any more behind this
+    std::exception_ptr failed{};
     std::atomic<bool> done{false};
 };
 
@@ -213,6 +214,8 @@ class alignas(64) Station {
     void fail(std::exception_ptr cause, std::uint64_t firing);
     /// Drops what waits and closes its outputs.
     void end();
+    /// Counts as ended: the run could not be begun as a whole.
+    void never_begin();
     /// The program's own reading end: nothing more will come. What waits can still be read. Once; behind the first call, or end(), nothing.
     void end_reader();
     bool over() const noexcept { return over_; }
@@ -317,6 +320,8 @@ class alignas(64) Station {
   private:
     friend class FilterProxy;
     friend struct Outlet;
+    void take_ports(const FilterOptions& options);
+    void leave_ports() noexcept;
     enum class Next : std::uint8_t { nothing, start, event, fire, finish, close };
     Next next();
     bool inputs_ready() const noexcept;

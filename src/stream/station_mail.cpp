@@ -1,5 +1,6 @@
 // What comes to a station and waits at its inputs: taking mail in, queues and their order, credits, and what a firing reads.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "stream/filter_proxy.hpp"
@@ -17,7 +18,12 @@ bool Station::accept(Mail* mail) {
         case MailKind::close: accept_in_turn(*static_cast<Link*>(mail->from), mail); break;
         case MailKind::poke: accept_poke(mail); break;
         case MailKind::event:
-            events_.push_back(static_cast<EventMail*>(mail));
+            try {
+                events_.push_back(static_cast<EventMail*>(mail));
+            } catch (const std::bad_alloc&) {
+                delete static_cast<EventMail*>(mail);
+                fail(std::current_exception());
+            }
             count_handled();
             break;
         case MailKind::errand: {
@@ -50,7 +56,11 @@ bool Station::accept(Mail* mail) {
 void Station::carry_out(Errand* errand) {
     RunCore& run = run_;
     const bool last = errand->last;
-    errand->work(*this);
+    try {
+        errand->work(*this);
+    } catch (...) {
+        errand->failed = std::current_exception();
+    }
     if (!last) count_handled();
     errand->done.store(true, std::memory_order_release);
     run.stir();
@@ -117,7 +127,12 @@ void Station::close_input(Inlet& inlet) {
 }
 
 void Station::enqueue(Inlet& inlet, Waiting waiting) {
-    inlet.queue.push(waiting);
+    try {
+        inlet.queue.push(waiting);
+    } catch (const std::bad_alloc&) {  // no room and no memory: the run fails of it
+        drop(inlet, waiting);
+        return fail(std::current_exception());
+    }
     inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
     if (waiting.link != nullptr && waiting.link->when_full.load(std::memory_order_relaxed) == WhenStreamFull::drop_oldest && inlet.queue.size() > waiting.link->queue_limit.load(std::memory_order_relaxed)) [[unlikely]] {
         ++waiting.link->displaced;
@@ -133,7 +148,12 @@ void Station::put_in_order(Inlet& inlet, Waiting waiting) {
         credit(inlet, waiting.link, waiting.block->bytes);
         waiting.link = nullptr;
     }
-    inlet.early.push_back(waiting);
+    try {
+        inlet.early.push_back(waiting);
+    } catch (const std::bad_alloc&) {
+        release(inlet, waiting);
+        return fail(std::current_exception());
+    }
     for (;;) {
         const auto next = std::find_if(inlet.early.begin(), inlet.early.end(),
                                        [&](const Waiting& each) { return each.block->order == inlet.next_in_order; });

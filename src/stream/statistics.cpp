@@ -13,8 +13,6 @@ namespace penstock {
 
 using streaming::Doing;
 
-RunStatistics Run::statistics() const { return state_->statistics(); }
-
 RunStatistics streaming::RunState::statistics() {
     const std::lock_guard lock(core.structure);
     RunStatistics all;

@@ -1,6 +1,7 @@
 #include "stream/wiring.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "stream/cycles.hpp"
@@ -203,8 +204,16 @@ void Wiring::begin() {
         for (Station* const station : crew)
             if (station->external || station->home() != nullptr) station->box.begin_at_rest();
     // The last first: then each waits for its input when the one before it writes, and a chain fuses from its first buffer on.
+    std::exception_ptr why;
     for (auto crew = crews.rbegin(); crew != crews.rend(); ++crew)
-        for (Station* const station : crew->second) begin(*station);
+        for (Station* const station : crew->second) try {
+                if (why != nullptr) station->never_begin();
+                else begin(*station);
+            } catch (...) {  // a placed one, for lack of memory: none of the rest begins, and those that have are stopped with the run
+                why = std::current_exception();
+                station->never_begin();
+            }
+    if (why != nullptr) std::rethrow_exception(why);
 }
 
 }  // namespace penstock::streaming

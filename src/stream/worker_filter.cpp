@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "machine/said_by.hpp"
 #include "penstock/clock.hpp"
 #include "penstock/spread.hpp"
 #include "stream/setting_code.hpp"
@@ -124,7 +125,7 @@ void WorkerFilter::work() noexcept {
         clear_up();
         report();
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "penstock: a filter's firing cannot be reported: %s\n", error.what());
+        std::fprintf(stderr, "penstock: a filter's firing cannot be reported: %s\n", said_by(error));
         std::abort();
     }
     current_ = nullptr;
@@ -244,7 +245,7 @@ void WorkerFilter::say_what_was_thrown() noexcept {
     try {
         throw;
     } catch (const std::exception& error) {
-        text_ = error.what();
+        text_ = said_by(error);
     } catch (...) {
         text_ = "not a std::exception";
     }

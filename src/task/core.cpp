@@ -1,12 +1,15 @@
 #include "task/core.hpp"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
+#include <new>
 #include <string>
+#include <string_view>
 
+#include "machine/said_by.hpp"
 #include "penstock/clock.hpp"
 #include "penstock/error.hpp"
 #include "penstock/topology.hpp"
@@ -20,33 +23,61 @@ namespace {
 
 std::atomic<std::uint64_t> next_id{1};
 
-/// The calling thread's initiators, one for each machine that it has used. Gives them back when the thread ends.
+/// Of a target's own thread. Needs no memory when the thread begins, and nothing is done when it ends.
+thread_local constinit const Core* own_core = nullptr;
+thread_local constinit Initiator* own_initiator = nullptr;
+
+/// The calling thread's other initiators, one for each machine that it has used. Gives them back when the thread ends; the main thread's, which
+/// static objects may use until the very end, stay. Ended by a key of the system and not by the language, whose registration cannot fail.
 struct ThreadInitiators {
     struct One {
         std::weak_ptr<Core> core;
         const Core* address;
         Initiator* initiator;
-        bool owned_by_target;
     };
     std::vector<One> all;
-    /// Static objects are destroyed after the main thread's own: from then on this list is not looked at.
+
+    /// Null while the thread has none: a thread that only runs tasks needs no list.
+    static inline thread_local constinit ThreadInitiators* mine = nullptr;
+    /// They have been given back: from then on the thread has none.
     static inline thread_local constinit bool over = false;
+
+    /// Makes room for one more. Throws std::bad_alloc.
+    static void make_room() {
+        if (over) return;
+        if (mine == nullptr) {
+            auto fresh = std::make_unique<ThreadInitiators>();
+            if (pthread_setspecific(key(), fresh.get()) != 0) throw std::bad_alloc();
+            mine = fresh.release();
+        }
+        std::erase_if(mine->all, [](const auto& one) { return one.core.expired(); });
+        mine->all.reserve(mine->all.size() + 1);
+    }
 
     ~ThreadInitiators() {
         over = true;
+        mine = nullptr;
         Initiator::leave_thread();
         for (auto& one : all)
-            if (!one.owned_by_target)
-                if (const auto core = one.core.lock()) core->abandon(*one.initiator);
+            if (const auto core = one.core.lock()) core->abandon(*one.initiator);
+    }
+
+  private:
+    static pthread_key_t key() {
+        static const pthread_key_t made = [] {
+            pthread_key_t fresh{};
+            if (const int error = pthread_key_create(&fresh, [](void* list) { delete static_cast<ThreadInitiators*>(list); }); error != 0)
+                throw SystemError("cannot note what a thread has to give back when it ends", error);
+            return fresh;
+        }();
+        return made;
     }
 };
-
-thread_local ThreadInitiators thread_initiators;
 
 }  // namespace
 
 Core::Core(const MachineOptions& options)
-    : options_(options), id_(next_id.fetch_add(1)), process_(getpid()), started_(Clock::ticks()) {
+    : options_(options), id_(next_id.fetch_add(1)), started_(Clock::ticks()) {
     const Topology& topology = Topology::here();
     if (options_.targets == MachineOptions::one_per_processor) options_.targets = std::max(0, topology.usable() - 1);
     const bool isolated = options_.isolation == Isolation::process;
@@ -106,7 +137,7 @@ void Core::start() {
         initiators_[static_cast<std::size_t>(t)] = &targets_.back()->initiator();
     }
     initiator_count_.store(static_cast<std::uint32_t>(options_.targets), std::memory_order_release);
-    if (host_ != nullptr) return host_->start();
+    if (host_ != nullptr) return host_->start([this] { return progress(); });
     try {
         for (auto& target : targets_) target->start();
     } catch (...) {
@@ -123,13 +154,13 @@ static std::size_t count_of(const std::vector<Failure>& failures) {
 }
 
 void Core::stop_what_runs() noexcept {
-    if (process_ == getpid()) end_->stop_all();  // else it runs in the parent
+    if (!origin_.left_behind()) end_->stop_all();  // else it runs in the parent
 }
 
 const std::shared_ptr<MachineEnd>& MachineEnd::of(Machine& machine) noexcept { return Core::of(machine).end(); }
 
 void Core::shut_down() noexcept {
-    if (process_ != getpid()) {
+    if (origin_.left_behind()) {
         // A forked child has the memory but not the threads: leave everything as it is.
         for (auto& target : targets_) (void)target.release()->waiter();
         for (auto& initiator : owned_) (void)initiator.release();
@@ -146,8 +177,8 @@ void Core::shut_down() noexcept {
     try {
         const auto failures = take_all_failures();
         if (!failures.empty())
-            std::fprintf(stderr, "penstock: %zu task(s) failed and nobody asked; the first was %s\n", count_of(failures),
-                         failures.front().task.c_str());
+            std::fprintf(stderr, "penstock: %zu task(s) failed and nobody asked; the first was %s: %s\n", count_of(failures),
+                         failures.front().task.c_str(), said_by(failures.front().cause).c_str());
     } catch (...) {
         // Out of memory while collecting messages: the machine still has to stop.
     }
@@ -189,29 +220,42 @@ std::uint64_t Core::executed() const noexcept {
     return executed;
 }
 
+// Executions are read before calls. Both only grow and no task is executed before it was called, so when the sums agree there was a moment
+// at which everything called had been executed.
+isolated::Progress Core::progress() const noexcept {
+    isolated::Progress progress{executed(), 0, false};
+    each_initiator([&](const Initiator& initiator) {
+        progress.called += initiator.counters_.calls.value();
+        progress.waits = progress.waits || std::string_view(initiator.waiter_.reason().what) != "nothing";
+    });
+    return progress;
+}
+
 bool Core::all_executed() const noexcept {
-    // Executions are read before calls. Both only grow and no task is executed before it was called, so when the sums agree there
-    // was a moment at which everything called had been executed.
-    const std::uint64_t executed = this->executed();
-    std::uint64_t called = 0;
     if (host_ != nullptr && host_->given_up()) return true;
-    each_initiator([&](const Initiator& initiator) { called += initiator.counters_.calls.value(); });
-    return executed == called;
+    const auto progress = this->progress();
+    return progress.executed == progress.called;
 }
 
 // ---- threads ----
 
 Initiator* Initiator::of_this_thread(const Core& core) noexcept {
-    if (ThreadInitiators::over) return nullptr;
-    for (const auto& one : thread_initiators.all)
+    if (own_core == &core) return own_initiator;
+    if (ThreadInitiators::mine == nullptr) return nullptr;
+    for (const auto& one : ThreadInitiators::mine->all)
         if (one.address == &core && !one.core.expired()) return one.initiator;
     return nullptr;
 }
 
 void Initiator::bind_to_this_thread() {
-    if (ThreadInitiators::over) return;  // used once more by a static object's destructor, and found anew each time
-    if (of_this_thread(core_) == nullptr)
-        thread_initiators.all.push_back({core_.weak_from_this(), &core_, this, target_ != any_target});
+    if (ThreadInitiators::over) return;  // used once more by what ends behind it, and found anew each time
+    if (target_ != any_target) {
+        own_core = &core_;
+        own_initiator = this;
+    } else if (of_this_thread(core_) == nullptr) {
+        ThreadInitiators::make_room();
+        ThreadInitiators::mine->all.push_back({core_.weak_from_this(), &core_, this});
+    }
     thread_machine = core_.id();
     thread_initiator = this;
 }
@@ -222,7 +266,7 @@ void Initiator::leave_behind_in_parent() noexcept {
 }
 
 Initiator& Core::adopt_thread() {
-    if (!ThreadInitiators::over) std::erase_if(thread_initiators.all, [](const auto& one) { return one.core.expired(); });
+    ThreadInitiators::make_room();  // first: from where the initiator is this thread's nothing may fail
     const std::lock_guard lock(mutex_);
     for (auto& candidate : owned_) {
         // What an ended thread left behind is taken over when nothing of it is outstanding any more.

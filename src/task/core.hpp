@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "machine/fork.hpp"
 #include "penstock/heap.hpp"
 #include "penstock/initiator.hpp"
 #include "penstock/machine.hpp"
@@ -44,9 +45,14 @@ class Core : public std::enable_shared_from_this<Core> {
     /// The calling thread ends; its initiator waits for another thread.
     void abandon(Initiator& initiator) noexcept;
 
+    /// Keeps itself until let_go(), without needing memory.
+    void keep(std::shared_ptr<Core> self) noexcept { self_ = std::move(self); }
+    std::shared_ptr<Core> let_go() noexcept { return std::move(self_); }
+
     /// Waits for all tasks of all initiators, then throws the first failure that nobody has seen.
     void finish(Initiator& caller);
     bool all_executed() const noexcept;
+    isolated::Progress progress() const noexcept;
     /// Keeps what `collect` puts into a list for the next finish(), which sees all of it or (before) none.
     template <class Collect>
     void keep_unclaimed(Collect&& collect) {
@@ -88,7 +94,7 @@ class Core : public std::enable_shared_from_this<Core> {
     /// What a thread that waits for `reason` without any progress throws.
     [[noreturn]] void throw_stalled(WaitReason reason);
     std::uint64_t id() const noexcept { return id_; }
-    long process() const noexcept { return process_; }
+    const Origin& origin() const noexcept { return origin_; }
     MachineBoard& board() noexcept { return board_; }
     int target_count() const noexcept { return static_cast<int>(targets_.size()); }
     Target& target(int index) noexcept { return *targets_[static_cast<std::size_t>(index)]; }
@@ -118,10 +124,11 @@ class Core : public std::enable_shared_from_this<Core> {
     int follow_waits(int from, Circle& circle) noexcept;
     std::vector<int> choose_processors();
 
+    std::shared_ptr<Core> self_;
     MachineOptions options_;
     CallOptions standing_;
     std::uint64_t id_;
-    long process_;
+    Origin origin_;
     std::uint64_t started_;
     WaitPolicy policy_;
     std::size_t local_store_ = 0;

@@ -1,5 +1,6 @@
 // How dependent tasks are issued: where they are written, what they come after, and who gets them when they are ready.
 #include <algorithm>
+#include <new>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -65,7 +66,11 @@ Handle Initiator::commit_dependent(DependentSpot& spot) {
 }
 
 void Initiator::abandon_dependent(DependentSpot& spot) noexcept {
-    Verdict::give(*spot.node, {"(a call that threw)", std::current_exception(), false});
+    try {
+        Verdict::give(*spot.node, {"(a call that threw)", std::current_exception(), false});
+    } catch (const std::bad_alloc&) {
+        Verdict::give_without_memory(*spot.node);
+    }
     try {
         push_edges(spot);
     } catch (...) {  // it has as many as it may have
@@ -165,6 +170,8 @@ Ring& Initiator::add_dependent_ring(DependentGroup& group) {
     for (const Ring* ring : group.rings) capacity = std::min(std::max(capacity, ring->capacity() * growth), largest_ring);
     const auto used = std::find_if(free_dependents_.begin(), free_dependents_.end(),
                                    [&](const Ring* ring) { return ring->capacity() >= capacity; });
+    mine.dependents.reserve(mine.dependents.size() + 1);
+    group.rings.reserve(group.rings.size() + 1);
     Ring* ring = nullptr;
     if (used != free_dependents_.end()) {
         ring = *used;
@@ -174,6 +181,7 @@ Ring& Initiator::add_dependent_ring(DependentGroup& group) {
         while (place < max_rings && rings_[place].load(std::memory_order_relaxed) != nullptr) ++place;
         if (place == max_rings)
             throw QueueFull("this thread has too many dependent tasks outstanding at once; wait for some of them");
+        free_dependents_.reserve(place + 1);  // so that no end of a scope needs memory
         ring = &Ring::acquire(Ring::Kind::dependent, capacity, core_.workers(), *this, waiter_.bell(), any_target);
         ring->place = place;
         rings_[place].store(ring, std::memory_order_release);
@@ -206,7 +214,12 @@ void Initiator::hand_on(DependentNode& node) noexcept {
         penstock::ring(named.waiter().bell());
         return;
     }
-    runner_->ready().push(node);
+    try {
+        runner_->ready().push(node);
+    } catch (const std::bad_alloc&) {  // no room for it in the queue: at once
+        runner_->run_dependent(node);
+        return;
+    }
     tell_of_ready(ring);
 }
 

@@ -7,8 +7,11 @@
 #include <bit>
 #include <cerrno>
 #include <iterator>
+#include <new>
 #include <string>
+#include <utility>
 
+#include "machine/file_size.hpp"
 #include "machine/pages.hpp"
 #include "penstock/error.hpp"
 #include "store/owned_descriptor.hpp"
@@ -31,6 +34,7 @@ std::size_t addresses_of_a_heap() {
 
 std::shared_ptr<SharedHeap> SharedHeap::create(std::size_t addresses) {
     const auto bytes = addresses == 0 ? addresses_of_a_heap() : addresses;
+    const WithinFileSize limited;
     OwnedDescriptor descriptor(memfd_create("penstock heap", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (!descriptor) throw SystemError("cannot create a shared heap", errno);
     if (ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0 ||
@@ -56,6 +60,7 @@ void SharedHeap::give_memory(std::size_t offset, std::size_t bytes) const {
     const auto page = pages::small();
     const auto from = offset & ~(page - 1);
     const auto length = pages::rounded_up(offset + bytes, page) - from;
+    const WithinFileSize limited;
     int result = 0;
     do {
         result = fallocate(descriptor_, 0, static_cast<off_t>(from), static_cast<off_t>(length));
@@ -79,8 +84,12 @@ std::byte* SharedHeap::allocate(std::size_t bytes) {
     const auto [offset, length] = *hole;
     give_memory(offset, rounded);
     used_.emplace(offset, rounded);
-    free_.erase(hole);
-    if (length > rounded) free_.emplace(offset + rounded, length - rounded);
+    auto rest = free_.extract(hole);
+    if (length > rounded) {
+        rest.key() = offset + rounded;
+        rest.mapped() = length - rounded;
+        free_.insert(std::move(rest));
+    }
     used_bytes_ += rounded;
     return base_ + offset;
 }
@@ -91,7 +100,29 @@ void SharedHeap::release(void* block) noexcept {
     const std::lock_guard lock(mutex_);
     const auto found = used_.find(offset);
     if (found == used_.end()) return;
-    auto bytes = found->second;
+    const auto bytes = found->second;
+    auto after = free_.lower_bound(offset);
+    auto before = after == free_.begin() ? free_.end() : std::prev(after);
+    if (before != free_.end() && before->first + before->second != offset) before = free_.end();
+    if (after != free_.end() && after->first != offset + bytes) after = free_.end();
+    if (before != free_.end()) {
+        before->second += bytes;
+        if (after != free_.end()) {
+            before->second += after->second;
+            free_.erase(after);
+        }
+    } else if (after != free_.end()) {
+        auto hole = free_.extract(after);
+        hole.key() = offset;
+        hole.mapped() += bytes;
+        free_.insert(std::move(hole));
+    } else {
+        try {
+            free_.emplace(offset, bytes);
+        } catch (const std::bad_alloc&) {  // a hole of its own needs memory: without, the block is not used again
+            return;
+        }
+    }
     used_.erase(found);
     used_bytes_ -= bytes;
     const auto page = pages::small();
@@ -99,21 +130,6 @@ void SharedHeap::release(void* block) noexcept {
         bytes >= worth_returning && from < until)
         static_cast<void>(fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
                                     static_cast<off_t>(until - from)));
-    auto after = free_.lower_bound(offset);
-    auto begin = offset;
-    if (after != free_.end() && after->first == offset + bytes) {
-        bytes += after->second;
-        after = free_.erase(after);
-    }
-    if (after != free_.begin()) {
-        const auto before = std::prev(after);
-        if (before->first + before->second == offset) {
-            begin = before->first;
-            bytes += before->second;
-            free_.erase(before);
-        }
-    }
-    free_.emplace(begin, bytes);
 }
 
 SharedHeap::Place SharedHeap::place_of(const void* address) const {

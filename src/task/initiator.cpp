@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 #include <string>
 
 #include "penstock/clock.hpp"
@@ -234,6 +235,11 @@ Scope& Initiator::scope() {
         free_scopes_.back()->last.assign(static_cast<std::size_t>(target_count_), 0);
         free_scopes_.back()->before.assign(static_cast<std::size_t>(target_count_), 0);
     }
+    // Where each of the lists that a scope may come to has room for all, nothing need be asked for at the end of a task.
+    const auto scopes = free_scopes_.size() + scopes_in_use_.size();
+    scopes_in_use_.reserve(scopes);
+    free_scopes_.reserve(scopes);
+    orphans_.reserve(scopes);
     Scope& fresh = *free_scopes_.back();
     for (std::size_t t = 0; t < fresh.before.size(); ++t) fresh.before[t] = lanes_[t].producer.issued();
     fresh.immediate_before = immediate_runs_;
@@ -257,7 +263,10 @@ void Initiator::reap_orphans() noexcept {
 }
 
 void Initiator::recycle(Scope& scope) noexcept {
-    if (!clean(scope)) core_.keep_unclaimed([&](std::vector<Failure>& unclaimed) { collect_failures(scope, unclaimed); });
+    if (!clean(scope)) try {
+            core_.keep_unclaimed([&](std::vector<Failure>& unclaimed) { collect_failures(scope, unclaimed); });
+        } catch (const std::bad_alloc&) {  // they stay in the rings, where finish() finds them
+        }
     for (auto* list : {&scope.rings, &scope.named}) {
         for (Ring* ring : *list) {
             close_ring(*ring);
@@ -294,14 +303,16 @@ Ring* Initiator::add_ring(Scope& scope, int only_target, bool urgent) {
     });
     if (used != free_rings_.end()) {
         Ring* const ring = *used;
+        list.push_back(ring);
         free_rings_.erase(used);
         open(*ring);
-        list.push_back(ring);
         return ring;
     }
     std::uint32_t place = 0;
     while (place < max_rings && rings_[place].load(std::memory_order_relaxed) != nullptr) ++place;
     if (place == max_rings) return nullptr;
+    list.reserve(list.size() + 1);
+    free_rings_.reserve(place + 1);
     Ring& ring = Ring::acquire(Ring::Kind::pending, capacity, core_.workers(), *this, waiter_.bell(), only_target, host_);
     ring.place = place;
     ring.urgent = urgent;

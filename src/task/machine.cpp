@@ -1,15 +1,16 @@
 #include "penstock/machine.hpp"
 
 #include <pthread.h>
-#include <unistd.h>
 
+#include <array>
 #include <atomic>
-#include <deque>
+#include <cstdio>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "machine/fork.hpp"
+#include "machine/said_by.hpp"
 #include "penstock/clock.hpp"
 #include "penstock/error.hpp"
 #include "penstock/topology.hpp"
@@ -24,23 +25,28 @@ constinit std::atomic<bool> in_use{false};
 
 void before_fork() {
     if (in_use.load()) settle_before_fork();
-    Ring::before_fork();
 }
 
 // In a forked child there are no targets: every handle goes stale and every call is refused, instead of waiting for ever. Registered
 // when the program is loaded: at first use, another thread might fork meanwhile.
 [[maybe_unused]] const int watches_for_forks =
-    pthread_atfork(&before_fork, &Ring::after_fork_in_parent, &Initiator::leave_behind_in_parent);
+    pthread_atfork(&before_fork, nullptr, &Initiator::leave_behind_in_parent);
 
 /// Keeps the memory of a machine that ended behind one of its own tasks: the thread that issued that task may still be on its way out
 /// of the call. Goes when this many more have ended in the same way.
-void keep_for_a_while(std::shared_ptr<Core> core) {
-    constexpr std::size_t kept = 16;
-    static auto* const mutex = new std::mutex;  // outlives every thread
-    static auto* const ended = new std::deque<std::shared_ptr<Core>>;
-    const std::lock_guard lock(*mutex);
-    ended->push_back(std::move(core));
-    if (ended->size() > kept) ended->pop_front();
+constexpr std::size_t most_kept = 16;
+constinit ProcessMutex of_kept;
+constinit std::array<Core*, most_kept> kept{};
+constinit std::size_t next_kept = 0;
+
+void keep_for_a_while(std::shared_ptr<Core> core) noexcept {
+    std::shared_ptr<Core> goes;  // behind the lock
+    const std::lock_guard lock(of_kept);
+    Core*& place = kept[next_kept];
+    next_kept = (next_kept + 1) % most_kept;
+    if (place != nullptr) goes = place->let_go();
+    place = core.get();
+    place->keep(std::move(core));
 }
 
 }  // namespace
@@ -54,21 +60,38 @@ Machine::Machine(const MachineOptions& options) {
 
 Machine::~Machine() {
     if (core_ == nullptr) return;
-    if (in_task()) {
+    if (!core_->origin().left_behind() && in_task()) {
         // One of its own tasks destroys it. The task cannot wait for itself, so the end happens behind it.
-        std::thread([core = std::move(core_)]() mutable {
-            core->shut_down();
-            keep_for_a_while(std::move(core));
-        }).detach();
+        Core& core = *core_;
+        core.keep(std::move(core_));
+        try {
+            std::thread([&core] {
+                auto ended = core.let_go();
+                ended->shut_down();
+                keep_for_a_while(std::move(ended));
+            }).detach();
+        } catch (const std::exception& error) {
+            // It cannot end while its task runs, and nothing else could end it behind that.
+            std::fprintf(stderr, "penstock: a machine that one of its own tasks destroyed stays, because no thread can be had: %s\n", said_by(error));
+        }
         return;
     }
     core_->stop_what_runs();
     core_->shut_down();
 }
 
+namespace {
+
+/// What other threads may have locked at a fork is not touched in the child.
+Core& here(const std::shared_ptr<Core>& core) {
+    core->origin().require("this machine");
+    return *core;
+}
+
+}  // namespace
+
 Initiator& Machine::find_initiator() {
-    if (core_->process() != getpid())
-        throw MachineGone("this machine stayed behind in the parent of a fork; make a new one in the child");
+    core_->origin().require("this machine");
     if (Initiator* const mine = Initiator::of_this_thread(*core_)) {
         mine->bind_to_this_thread();
         return *mine;
@@ -90,12 +113,12 @@ CallsWith Machine::with(CallOptions options) {
 }
 
 void Machine::finish() { core_->finish(initiator()); }
-std::shared_ptr<SharedHeap> Machine::heap() { return core_->heap(); }
+std::shared_ptr<SharedHeap> Machine::heap() { return here(core_).heap(); }
 int Machine::targets() const noexcept { return core_->target_count(); }
 
 int Machine::processor(int target) const {
     if (target < 0 || target >= targets()) throw UsageError("there is no target " + std::to_string(target));
-    return core_->target(target).processor();
+    return here(core_).target(target).processor();
 }
 
 const MachineOptions& Machine::options() const noexcept { return core_->options(); }
@@ -111,21 +134,22 @@ int Machine::current_target() const noexcept {
 }
 
 std::string Machine::description() const {
+    Core& core = here(core_);
     std::string text = Topology::here().description() + "; " + std::to_string(targets()) + " target(s)";
     for (int t = 0; t < targets(); ++t) {
-        const int processor = core_->target(t).processor();
+        const int processor = core.target(t).processor();
         text += (t == 0 ? " on processors " : ", ") + (processor < 0 ? std::string("any") : std::to_string(processor));
     }
     return text;
 }
 
-std::string Machine::waiting_report() const { return core_->waiting_report(); }
+std::string Machine::waiting_report() const { return here(core_).waiting_report(); }
 
 // ---- the trace ----
 
 trace::Snapshot Machine::snapshot() const {
     trace::Snapshot snapshot(Clock::ticks(), Clock::nanoseconds_per_tick());
-    core_->each_initiator([&](Initiator& initiator) {
+    here(core_).each_initiator([&](Initiator& initiator) {
         trace::Track track;
         track.id = initiator.track_;
         track.started = initiator.started_;
@@ -143,16 +167,16 @@ trace::Snapshot Machine::snapshot() const {
 }
 
 void Machine::start_timeline(std::size_t events) {
-    core_->start_timeline(events);
+    here(core_).start_timeline(events);
 }
 
 void Machine::stop_timeline() {
-    core_->stop_timeline();
+    here(core_).stop_timeline();
 }
 
 std::string Machine::timeline_json() const {
     std::vector<trace::TimelineTrack> tracks;
-    core_->each_initiator([&](Initiator& initiator) {
+    here(core_).each_initiator([&](Initiator& initiator) {
         const bool thread = initiator.target_ == Initiator::any_target;
         trace::Track track;
         track.role = thread ? trace::Role::initiator : trace::Role::target;
@@ -166,7 +190,7 @@ std::string Machine::timeline_json() const {
 }
 
 bool Machine::timeline_recorded() const noexcept { return core_->board().timeline.load(std::memory_order_relaxed) != 0; }
-std::uint32_t Machine::timeline_id(const std::string& name) { return core_->timeline_id(name); }
+std::uint32_t Machine::timeline_id(const std::string& name) { return here(core_).timeline_id(name); }
 
 void Machine::record(trace::Event event) {
     Initiator& mine = find_initiator();

@@ -11,17 +11,20 @@
 #include <string>
 #include <unordered_map>
 
+#include "machine/fork.hpp"
+
 namespace penstock::plugins {
 namespace {
 
 struct Loaded {
-    std::mutex mutex;
     std::map<std::string, void*, std::less<>> symbols;  // by library, a zero byte, symbol
     std::unordered_map<std::uint64_t, void*> codes;
 };
+constinit ProcessMutex mutex;
+constinit Loaded* all = nullptr;  // outlives every thread; under the mutex
 
 Loaded& loaded() {
-    static auto* const all = new Loaded;  // outlives every thread
+    if (all == nullptr) all = new Loaded;
     return *all;
 }
 
@@ -40,14 +43,17 @@ void copy_name(std::string_view from, char* to, std::size_t room) {
 
 void* find(const char* library, const char* symbol) {
     const std::string key = std::string(library) + '\0' + symbol;
-    auto& all = loaded();
-    const std::lock_guard lock(all.mutex);
-    if (const auto found = all.symbols.find(key); found != all.symbols.end()) return found->second;
+    {
+        const std::lock_guard lock(mutex);
+        if (const auto found = loaded().symbols.find(key); found != loaded().symbols.end()) return found->second;
+    }
+    // Not under the lock: a library may do anything when it is loaded. Loaded twice it is the same.
     void* const handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) throw EntryNotFound("cannot load the library " + std::string(library) + ": " + reason());
     void* const address = dlsym(handle, symbol);
     if (address == nullptr) throw EntryNotFound("the library " + std::string(library) + " has no symbol " + symbol + ": " + reason());
-    all.symbols.emplace(key, address);
+    const std::lock_guard lock(mutex);
+    loaded().symbols.emplace(key, address);
     return address;
 }
 
@@ -57,8 +63,8 @@ std::uint64_t next_code() noexcept {
 }
 
 void* install(std::uint64_t code, const std::byte* bytes, std::size_t size) {
+    const std::lock_guard lock(mutex);
     auto& all = loaded();
-    const std::lock_guard lock(all.mutex);
     if (const auto found = all.codes.find(code); found != all.codes.end()) return found->second;
     void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw SystemError("cannot get memory for machine code", errno);

@@ -2,33 +2,37 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <iterator>
-#include <map>
 #include <new>
 #include <utility>
 
+#include "machine/fork.hpp"
 #include "penstock/carrier.hpp"
 #include "penstock/error.hpp"
 
 namespace penstock {
 namespace {
 
-/// All rings of the process, by number, in chunks that never move; and the free ones by capacity.
+/// All rings of the process, by number, in chunks that never move; and the free ones by kind and capacity. Links stand beside the rings, so that
+/// giving one back needs no memory.
 struct Directory {
     static constexpr std::uint32_t chunk = 1024;
-    std::array<std::atomic<std::atomic<Ring*>*>, 4096> chunks{};
-    std::mutex mutex;
+    struct Entry {
+        std::atomic<Ring*> ring{nullptr};
+        std::uint32_t next_free = 0;
+    };
+    std::array<std::atomic<Entry*>, 4096> chunks{};
+    ProcessMutex mutex;
     std::uint32_t count = 1;  // 0 is no ring
-    std::multimap<std::uint64_t, Ring*> free;
+    std::array<std::uint32_t, 2 * 33> free{};
+
+    Entry& entry(std::uint32_t index) noexcept { return chunks[index / chunk].load(std::memory_order_acquire)[index % chunk]; }
+    /// Rings whose records worker processes see are apart from the others.
+    std::uint32_t& first_free(std::uint32_t capacity, bool shared) noexcept { return free[2 * std::bit_width(capacity) + (shared ? 1 : 0)]; }
 };
 
-/// Rings whose records worker processes see are apart from the others.
-constexpr std::uint64_t free_key(std::uint32_t capacity, bool shared) noexcept { return std::uint64_t{shared} << 32 | capacity; }
-
-Directory& directory() {
-    static auto* const all = new Directory;  // outlives every thread
-    return *all;
-}
+constinit Directory directory;  // nothing of it is ever destroyed: it outlives every thread
 
 }  // namespace
 
@@ -42,27 +46,40 @@ Ring::Ring(std::uint32_t index, std::uint32_t capacity, bool shared) : index_(in
 
 Ring& Ring::acquire(Kind kind, std::uint32_t capacity, std::uint32_t claimants, Initiator& owner, Doorbell& owner_bell,
                     int only_target, isolated::WorkerHost* host, Initiation initiation) {
-    auto& all = directory();
-    const std::lock_guard lock(all.mutex);
-    Ring* ring = nullptr;
+    auto& all = directory;
     const bool shared = host != nullptr && capacity != 0;
-    if (const auto found = all.free.find(free_key(capacity, shared)); found != all.free.end()) {
-        ring = found->second;
-        all.free.erase(found);
-    } else {
+    Ring* ring = nullptr;
+    const std::lock_guard lock(all.mutex);
+    auto& first_free = all.first_free(capacity, shared);
+    if (first_free == 0) {
         const auto index = all.count;
         auto& chunk = all.chunks.at(index / Directory::chunk);
-        if (chunk.load(std::memory_order_relaxed) == nullptr)
-            chunk.store(new std::atomic<Ring*>[Directory::chunk] {}, std::memory_order_release);
+        if (chunk.load(std::memory_order_relaxed) == nullptr) chunk.store(new Directory::Entry[Directory::chunk], std::memory_order_release);
         ring = new Ring(index, capacity, shared);
-        chunk.load(std::memory_order_relaxed)[index % Directory::chunk].store(ring, std::memory_order_release);
+        all.entry(index).ring.store(ring, std::memory_order_release);
+        first_free = index;
         ++all.count;
     }
+    const auto index = first_free;
+    ring = all.entry(index).ring.load(std::memory_order_relaxed);
     ring->kind_ = kind;
     ring->only_target_ = only_target;
     ring->owner_bell_ = &owner_bell;
-    if (shared) ring->share(*host, initiation);  // may throw: then the ring is nobody's, and a little memory is lost
+    // All that may fail comes before the workers see the ring, so that a failure leaves it as free as it was.
+    if (kind == Kind::pending || kind == Kind::dependent) {
+        if (ring->claimants_ < claimants) {
+            ring->completed_ = std::make_unique<Completed<>[]>(claimants);
+            ring->claimants_ = claimants;
+        }
+        if (ring->done_ == nullptr) ring->done_ = std::make_unique<Done<>[]>(capacity);
+    }
+    if (kind == Kind::dependent) {
+        ring->nodes_ = std::make_unique<DependentNode[]>(capacity);
+        ring->notes_ = std::make_unique<DependentNote[]>(capacity);
+    }
+    if (shared) ring->share(*host, initiation);
     ring->reset(kind, claimants, owner, owner_bell, only_target);
+    first_free = all.entry(index).next_free;  // from here on it is taken
     ring->in_use_ = true;
     return *ring;
 }
@@ -79,18 +96,11 @@ void Ring::reset(Kind kind, std::uint32_t claimants, Initiator& owner, Doorbell&
         bell_->issued.store(0, std::memory_order_relaxed);
     }
     if (kind == Kind::pending || kind == Kind::dependent) {
-        if (claimants_ < claimants) {
-            completed_ = std::make_unique<Completed<>[]>(claimants);
-            claimants_ = claimants;
-        }
-        if (done_ == nullptr) done_ = std::make_unique<Done<>[]>(capacity_);
         for (std::uint32_t i = 0; i < capacity_; ++i) done_[i].number.store(0, std::memory_order_relaxed);
         for (std::uint32_t i = 0; i < claimants_; ++i) completed_[i].count.store(0, std::memory_order_relaxed);
         pending_.emplace(slots_, done_.get(), capacity_, completed_.get(), claimants);
     }
     if (kind == Kind::dependent) {
-        nodes_ = std::make_unique<DependentNode[]>(capacity_);
-        notes_ = std::make_unique<DependentNote[]>(capacity_);
         scope_ = nullptr;
         settled = 0;
         orphaned = false;
@@ -105,28 +115,24 @@ void Ring::release() noexcept {
         cancelled_.clear();
         cancellations_.store(0, std::memory_order_relaxed);
         given_up_ = nullptr;
+        given_up_told_ = false;
         note_failures();
     }
-    auto& all = directory();
+    auto& all = directory;
     const std::lock_guard lock(all.mutex);
     in_use_ = false;
     const bool shared = shared_ != nullptr;
     if (shared) unshare();
-    all.free.emplace(free_key(capacity_, shared), this);
+    all.entry(index_).next_free = std::exchange(all.first_free(capacity_, shared), index_);
 }
 
 Ring* Ring::find(std::uint32_t index) noexcept {
-    auto& all = directory();
-    if (index == 0 || index / Directory::chunk >= all.chunks.size()) return nullptr;
-    auto* const chunk = all.chunks[index / Directory::chunk].load(std::memory_order_acquire);
-    return chunk == nullptr ? nullptr : chunk[index % Directory::chunk].load(std::memory_order_acquire);
+    if (index == 0 || index / Directory::chunk >= directory.chunks.size()) return nullptr;
+    auto* const chunk = directory.chunks[index / Directory::chunk].load(std::memory_order_acquire);
+    return chunk == nullptr ? nullptr : chunk[index % Directory::chunk].ring.load(std::memory_order_acquire);
 }
 
-void Ring::before_fork() noexcept { directory().mutex.lock(); }
-void Ring::after_fork_in_parent() noexcept { directory().mutex.unlock(); }
-
 void Ring::after_fork_in_child(void (*visit)(Ring&)) noexcept {
-    directory().mutex.unlock();
     for (std::uint32_t index = 1; Ring* const ring = find(index); ++index) {
         ring->generation_.fetch_add(1, std::memory_order_relaxed);
         if (ring->in_use_) visit(*ring);
@@ -134,7 +140,7 @@ void Ring::after_fork_in_child(void (*visit)(Ring&)) noexcept {
 }
 
 void Ring::note_failures() noexcept {
-    untold_.store(failures_.untold() + (given_up_ != nullptr ? 1 : 0), std::memory_order_relaxed);
+    untold_.store(failures_.untold() + (given_up_ != nullptr && !given_up_told_ ? 1 : 0), std::memory_order_relaxed);
     newest_failed_.store(given_up_ != nullptr ? no_limit : failures_.newest(), std::memory_order_relaxed);
 }
 
@@ -167,7 +173,8 @@ std::optional<Failure> Ring::look_at_failure_of(std::uint64_t number) {
 std::vector<Failure> Ring::take_failures(std::uint64_t after, std::uint64_t until) {
     const std::lock_guard lock(mutex_);
     auto taken = failures_.take(after, until);
-    if (given_up_ != nullptr && taken.empty()) taken.push_back({after + 1, "unfinished", only_target_, given_up_, false});
+    // Once, or a barrier would never come to an end of the failures.
+    if (given_up_ != nullptr && !std::exchange(given_up_told_, true)) taken.push_back({after + 1, "unfinished", only_target_, given_up_, false});
     note_failures();
     return taken;
 }

@@ -18,6 +18,7 @@ void Ring::share(isolated::WorkerHost& host, Initiation initiation) {
         if (forwarding_ == nullptr) forwarding_ = std::make_unique<std::atomic<std::uint64_t>[]>(capacity_);
         for (std::uint32_t i = 0; i < capacity_; ++i) forwarding_[i].store(0, std::memory_order_relaxed);
         forwarded_.store(0, std::memory_order_relaxed);
+        appended_.store(0, std::memory_order_relaxed);
     }
     shared_ = &host.make_ring(*this, kind_ == Kind::lane, only_target_, *owner_bell_, initiation);
     slots_ = shared_->slots;
@@ -72,11 +73,7 @@ void Ring::forward_through(std::uint64_t last) noexcept {
 }
 
 void Ring::forward_all() noexcept {
-    // A slot that holds a task of a later lap held this one before. Anything else there is none of ours.
-    const auto appended = [&](std::uint64_t number) {
-        const auto there = pending_->record(number).sequence.load(std::memory_order_acquire) >> 1;
-        return there >= number && (there - number) % capacity_ == 0;
-    };
+    const auto appended = appended_.load(std::memory_order_acquire);
     // What a worker has completed and another thread is bringing back at this moment is waited for.
     const auto brought_back = [&](std::uint64_t number) {
         while (!forward(number)) {
@@ -86,7 +83,7 @@ void Ring::forward_all() noexcept {
         return true;
     };
     auto number = forwarded_.load(std::memory_order_relaxed);
-    while (appended(number + 1) && brought_back(number + 1)) ++number;
+    while (number < appended && brought_back(number + 1)) ++number;
     note_forwarded(number);
 }
 

@@ -252,7 +252,7 @@ void Runner::look_at_watched() noexcept {
 [[gnu::noinline, gnu::cold]] void Runner::pass_over(Ring& ring, DependentNode& node, const Entry& entry,
                                                     const PackedArguments& arguments, std::uint64_t number) noexcept {
     entry.discard(arguments);
-    const std::unique_ptr<Verdict> verdict(node.verdict());
+    const Verdict::Owned verdict(node.verdict());
     ring.fail(verdict->failure_of(number, entry, target_));
 }
 

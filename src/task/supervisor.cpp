@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <span>
 
+#include "machine/said_by.hpp"
 #include "penstock/clock.hpp"
 #include "penstock/entry.hpp"
 #include "penstock/error.hpp"
@@ -54,7 +55,7 @@ void WorkerHost::supervise() noexcept {
         try {
             look();
         } catch (const std::exception& error) {
-            give_up(error.what());
+            give_up(said_by(error));
         }
     }
     for (auto& [id, worker] : workers_) read_output(*worker);
@@ -64,8 +65,8 @@ void WorkerHost::supervise() noexcept {
 int WorkerHost::look_again_in() const noexcept {
     if (stopping_.load(std::memory_order_acquire)) return 10;
     const auto shortest = shortest_limit_.load(std::memory_order_relaxed);
-    const auto longest = missing_.empty() ? 1000 : between_hires.count();
-    if (shortest == 0) return missing_.empty() ? -1 : static_cast<int>(longest);
+    const auto longest = missing_.empty() ? patience.count() / 2 : between_hires.count();
+    if (shortest == 0) return static_cast<int>(longest);
     return static_cast<int>(std::clamp<std::int64_t>(shortest / 8 / 1'000'000, 1, longest));
 }
 
@@ -90,6 +91,7 @@ void WorkerHost::look() {
     }
     if (ends[1].revents != 0) read_news();
     watch_clock();
+    watch_progress();
     if (!missing_.empty() && !lost() && steady_clock::now() >= next_hire_) hire();
 }
 
@@ -179,8 +181,12 @@ void WorkerHost::read_news() {
 void WorkerHost::hear(Worker& worker) {
     std::uint32_t kind = 0;
     if (recv(worker.socket.get(), &kind, sizeof kind, MSG_DONTWAIT) != sizeof kind || worker.seat < 0) return;
+    if (kind == Report::nothing_to_do) {
+        worker.has_nothing = true;
+        return;
+    }
     Seat& seat = seats_[worker.seat];
-    Ring* const ring = ring_of(seat.running.ring.load(std::memory_order_acquire));
+    Ring* const ring = known(seat.running.ring.load(std::memory_order_acquire)).ring;
     const auto number = seat.running.number.load(std::memory_order_relaxed);
     Answer answer = Answer::go_on;
     if (ring == nullptr) throw Error("a worker speaks of a task that does not exist");
@@ -242,10 +248,52 @@ void WorkerHost::watch_clock() {
     }
 }
 
+/// Tasks wait, none ends, and every worker has looked at everything since it was asked and found nothing: somebody has written over the
+/// memory in which the tasks lie. A worker that is in a task, or has not begun, does not answer.
+void WorkerHost::watch_progress() {
+    if (lost() || stopping_.load(std::memory_order_relaxed)) return;
+    const auto now = steady_clock::now();
+    const auto [executed, called, waits] = progress_();
+    if (executed > called) throw Error("more tasks have ended than were called: a worker has written over the memory that it shares with the program");
+    const bool over = executed == called && executed == executed_;
+    if (!over || !waits) {
+        waits_in_vain_ = 0;
+        waits_since_ = now;
+    } else if (now - waits_since_ >= patience / 2) {  // by looks too, or a process that was stopped for long would seem to have waited
+        ++waits_in_vain_;
+        waits_since_ = now;
+    }
+    if (waits_in_vain_ == most_waits_in_vain)
+        throw Error("a thread waits although all tasks have ended: a worker has written over the memory that it shares with the program");
+    if (executed == called || executed != executed_ || !missing_.empty()) {
+        executed_ = executed;
+        executed_since_ = now;
+        asking_ = false;
+        return;
+    }
+    if (!asking_) {
+        if (now - executed_since_ < patience) return;
+        asking_ = true;
+        ++question_;
+        for (auto& [id, worker] : workers_) {
+            worker->has_nothing = false;
+            if (worker->seat < 0) continue;
+            seats_[worker->seat].question.store(question_, std::memory_order_release);
+            ring(seats_[worker->seat].bell);
+        }
+        return;
+    }
+    const auto knows_of_none = [](const auto& one) { return one.second->seat < 0 || one.second->has_nothing; };
+    if (std::all_of(workers_.begin(), workers_.end(), knows_of_none))
+        throw Error(std::to_string(called - executed) +
+                    " task(s) wait that no worker finds: a worker has written over the memory that it shares with the program");
+}
+
 // ---- the dead ----
 
 void WorkerHost::bury(Worker& worker, const News& news) {
     read_output(worker);
+    asking_ = false;
     if (lost()) return;
     // Workers that get something done may die as often as they like.
     if (const auto done = executed(); done != executed_at_death_) {
@@ -275,14 +323,13 @@ void WorkerHost::settle(Worker& worker, const News& news) {
         const auto number = seat.running.number.load(std::memory_order_relaxed);
         const auto ordinal = seat.running.ordinal.load(std::memory_order_relaxed);
         const auto executed = seat.counters.tasks.value_acquire();
-        Ring* const ring = ring_of(index);
-        if (ring == nullptr || number == 0 || (ordinal != executed && ordinal != executed + 1))
+        const auto ring = known(index);
+        if (ring.ring == nullptr || number == 0 || (ordinal != executed && ordinal != executed + 1))
             throw Error(
                 "what a dead worker was doing makes no sense: it has written over the memory that it shares with the program");
-        SharedRing& shared = *shared_[index];
-        if (!complete(shared, number)) {
-            fail_running(worker, *ring, number, news);
-            complete_for_the_dead(shared, number);
+        if (!ring.complete(number)) {
+            fail_running(worker, *ring.ring, number, news);
+            ring.complete_for_the_dead(number);
         }
         seat.running.step.store(0, std::memory_order_relaxed);
         seat.counters.tasks.add_release(ordinal - executed);
@@ -290,22 +337,19 @@ void WorkerHost::settle(Worker& worker, const News& news) {
     } else {
         ++idle_deaths_;
     }
-    std::uint32_t count = 0;
-    {
-        const std::lock_guard lock(mutex_);
-        count = static_cast<std::uint32_t>(rings_.size());
-    }
+    const auto count = ring_count();
     for (std::uint32_t i = 0; i < count; ++i)
-        if (!shared_[i]->lane) settle_claim_of_the_dead(shared_[i]->claims, seat.claim, me, i);
+        if (const auto ring = known(i); !ring.lane) settle_claim_of_the_dead(ring.shared->claims, seat.claim, me, i);
     if (seat.claim.state.load() == ClaimNote<>::intended) seat.claim.state.store(ClaimNote<>::none);
     if (seat.claim.state.load() == ClaimNote<>::owned) {
         const auto index = seat.claim.ring.load();
         auto first = seat.claim.first.load();
         const auto end = seat.claim.end.load();
-        if (ring_of(index) == nullptr || shared_[index]->lane || first == 0 || end < first || end - first > 64)
+        const auto ring = known(index);
+        if (ring.ring == nullptr || ring.lane || first == 0 || end < first || end - first > 64)
             throw Error(
                 "what a dead worker had claimed makes no sense: it has written over the memory that it shares with the program");
-        while (first < end && complete(*shared_[index], first)) ++first;
+        while (first < end && ring.complete(first)) ++first;
         seat.claim.first.store(first);
     }
     seat.running.timed.store(0);
@@ -314,7 +358,7 @@ void WorkerHost::settle(Worker& worker, const News& news) {
     seat.bell.parked.store(0);
     clocks_[static_cast<std::size_t>(worker.seat)] = {};
     // Whoever sleeps may have been about to be woken by the dead.
-    for (std::uint32_t i = 0; i < count; ++i) penstock::ring(*headers_[i].bell);
+    for (std::uint32_t i = 0; i < count; ++i) penstock::ring(*known(i).bell);
 }
 
 void WorkerHost::fail_running(Worker& worker, Ring& ring, std::uint64_t number, const News& news) {
@@ -335,28 +379,34 @@ void WorkerHost::fail_running(Worker& worker, Ring& ring, std::uint64_t number, 
     ring.fail({number, facts.task, worker.seat, std::make_exception_ptr(WorkerDied(facts)), false});
 }
 
-bool WorkerHost::complete(const SharedRing& shared, std::uint64_t number) noexcept {
-    if (!shared.lane) return shared.done_of(number).load(std::memory_order_acquire) >= number;
-    if (shared.credits.completed.load(std::memory_order_acquire) >= number) return true;
-    for (std::uint32_t slot = 0; slot < shared.capacity; ++slot)
-        if (shared.slots[slot].done.load(std::memory_order_acquire) >= number) return true;
+bool WorkerHost::KnownRing::complete(std::uint64_t number) const noexcept {
+    if (!lane) return done_of(number).load(std::memory_order_acquire) >= number;
+    if (shared->credits.completed.load(std::memory_order_acquire) >= number) return true;
+    for (std::uint32_t slot = 0; slot < capacity; ++slot)
+        if (slots[slot].done.load(std::memory_order_acquire) >= number) return true;
     return false;
 }
 
-void WorkerHost::complete_for_the_dead(SharedRing& shared, std::uint64_t number) noexcept {
-    if (!shared.lane) return shared.done_of(number).store(number, std::memory_order_release);
-    for (std::uint32_t slot = 0; slot < shared.capacity; ++slot) {
-        const auto sequence = shared.slots[slot].sequence.load(std::memory_order_acquire);
+void WorkerHost::KnownRing::complete_for_the_dead(std::uint64_t number) const noexcept {
+    if (!lane) return done_of(number).store(number, std::memory_order_release);
+    for (std::uint32_t slot = 0; slot < capacity; ++slot) {
+        const auto sequence = slots[slot].sequence.load(std::memory_order_acquire);
         if (sequence >> 1 != number) continue;
-        if ((sequence & 1) != 0) shared.slots[slot].done.store(number, std::memory_order_release);
-        else shared.credits.completed.store(number, std::memory_order_release);
+        if ((sequence & 1) != 0) slots[slot].done.store(number, std::memory_order_release);
+        else shared->credits.completed.store(number, std::memory_order_release);
         return;
     }
 }
 
-Ring* WorkerHost::ring_of(std::uint32_t index) {
+/// What has this index, or nothing where no ring has it.
+WorkerHost::KnownRing WorkerHost::known(std::uint32_t index) const {
     const std::lock_guard lock(mutex_);
-    return index < rings_.size() ? rings_[index] : nullptr;
+    return index < rings_.size() ? rings_[index] : KnownRing{};
+}
+
+std::uint32_t WorkerHost::ring_count() const {
+    const std::lock_guard lock(mutex_);
+    return static_cast<std::uint32_t>(rings_.size());
 }
 
 /// Does the shared memory still say what the program wrote there?
@@ -365,11 +415,11 @@ bool WorkerHost::sound() {
     if (board_->magic != Board::right_magic || board_->seats != clocks_.size() || board_->seat != seats_) return false;
     if (board_->ring_count.load() != rings_.size()) return false;
     for (std::size_t i = 0; i < rings_.size(); ++i) {
-        const auto* const shared = shared_[i];
-        if (board_->rings[i] != shared) return false;
-        const auto& header = headers_[i];
-        if (shared->index != i || shared->slots != header.slots || shared->done != header.done ||
-            shared->owner_bell != header.bell || shared->capacity != header.capacity || shared->lane != header.lane)
+        const auto& known = rings_[i];
+        const auto& shared = *known.shared;
+        if (board_->rings[i] != &shared || shared.index != i || shared.slots != known.slots || shared.done != known.done ||
+            shared.owner_bell != known.bell || shared.capacity != known.capacity || shared.lane != known.lane ||
+            shared.only_target != known.only_target)
             return false;
     }
     return true;
@@ -387,7 +437,7 @@ void WorkerHost::wait_for_ends() noexcept {
 }
 
 /// Ends all workers and fails everything that is unfinished, so that nobody waits for ever.
-void WorkerHost::give_up(const std::string& why) noexcept {
+void WorkerHost::give_up(std::string_view why) noexcept {
     if (lost()) return;
     try {
         side_.lost.store(true, std::memory_order_release);
@@ -398,14 +448,15 @@ void WorkerHost::give_up(const std::string& why) noexcept {
         wait_for_ends();
         workers_.clear();
         missing_.clear();
-        const auto cause =
-            std::make_exception_ptr(WorkersLost(why + "; all unfinished tasks of this machine have failed, make a new one"));
+        try {
+            lost_ = std::make_exception_ptr(WorkersLost(std::string(why) + "; all unfinished tasks of this machine have failed, make a new one"));
+        } catch (const std::bad_alloc&) {  // then with the one that was made beforehand
+        }
         const std::lock_guard lock(mutex_);
-        for (std::size_t i = 0; i < rings_.size(); ++i)
-            rings_[i]->give_up(cause, shared_[i]->credits, headers_[i].slots, headers_[i].done);
+        for (const auto& each : rings_) each.ring->give_up(lost_, each.shared->credits, each.slots, each.done);
         given_up_.store(true, std::memory_order_release);
     } catch (...) {
-        std::terminate();  // no memory even for an error: waits would never end
+        std::terminate();  // a mutex that cannot be had: waits would never end
     }
 }
 

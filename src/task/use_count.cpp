@@ -2,10 +2,12 @@
 
 #include <mutex>
 
+#include "machine/fork.hpp"
+
 namespace penstock {
 namespace {
 
-constinit std::mutex mutex;
+constinit ProcessMutex mutex;
 constinit Shared* let_go = nullptr;  // a list of those that tasks still use
 
 }  // namespace

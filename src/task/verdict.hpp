@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -24,13 +25,20 @@ struct Verdict {
         if (!ring.may_have_failed(number)) [[likely]] return std::nullopt;
         return look(ring, number);
     }
-    /// `node` will not run. To be called before its count is lowered for the predecessor in question.
-    static void give(DependentNode& node, const Verdict& verdict);
+    /// `node` will not run. To be called before its count is lowered for the predecessor in question. Where there is no memory for a verdict of
+    /// its own it gets the one that says so.
+    static void give(DependentNode& node, const Verdict& verdict) noexcept;
+    static void give_without_memory(DependentNode& node) noexcept;
+    /// Of whoever passes the task over. Leaves that one alone, which all share.
+    struct LetGo {
+        void operator()(Verdict* verdict) const noexcept;
+    };
+    using Owned = std::unique_ptr<Verdict, LetGo>;
     /// The failure of the task that was not run because of this.
     Failure failure_of(std::uint64_t number, const Entry& entry, int target) const;
 
   private:
-    static std::optional<Verdict> look(Ring& ring, std::uint64_t number);
+    static std::optional<Verdict> look(Ring& ring, std::uint64_t number) noexcept;
 };
 
 }  // namespace penstock

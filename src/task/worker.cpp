@@ -14,8 +14,10 @@
 #include <new>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "machine/said_by.hpp"
 #include "penstock/clock.hpp"
 #include "penstock/entry.hpp"
 #include "penstock/local_store.hpp"
@@ -51,7 +53,7 @@ void write_exception(Report& report) noexcept {
             write_exception(report);
         }
     } catch (const std::exception& error) {
-        say(type_name, error.what());
+        say(type_name, said_by(error));
     } catch (...) {
         say(type_name, "not a std::exception");
     }
@@ -68,6 +70,7 @@ class Worker {
           store_(board.local_store),
           waiter_(policy(board), seat_.bell) {
         store_.set_worker(seat);
+        heard_ = answered_ = seat_.question.load(std::memory_order_relaxed);
         store_.set_process(seat_.running.step, board.workers.fetch_add(1, std::memory_order_relaxed) + 1);
     }
 
@@ -87,14 +90,25 @@ class Worker {
                 continue;
             }
             if (++misses < Target::looks_before_idle) continue;
+            misses = 0;
             if (board_.stopping.load(std::memory_order_acquire) != 0) leave(0);
+            if (answer()) continue;
             seat_.busy.store(0, std::memory_order_relaxed);
             idle();
-            misses = 0;
         }
     }
 
   private:
+    /// The program asks, because tasks wait and none ends. Everything is looked at once more between the question and the answer.
+    bool answer() noexcept {
+        const auto question = seat_.question.load(std::memory_order_acquire);
+        if (question == answered_) return false;
+        if (std::exchange(heard_, question) != question) return true;
+        answered_ = question;
+        tell(Report::nothing_to_do);
+        return true;
+    }
+
     void idle() noexcept {
         auto& counters = seat_.counters;
         const auto parks = waiter_.parks();
@@ -219,6 +233,8 @@ class Worker {
         const auto end = seat_.claim.end.load(std::memory_order_relaxed);
         for (auto number = seat_.claim.first.load(std::memory_order_relaxed); number < end; ++number) {
             TaskRecord& record = ring.record(number);
+            // Somebody has written over the claim: not one old task after the other.
+            if (record.sequence.load(std::memory_order_acquire) >> 1 != number) leave(nobody_there);
             run(ring, record, ring.extensions[&record - ring.slots], number,
                 [&] { ring.done_of(number).store(number, std::memory_order_release); });
         }
@@ -227,6 +243,7 @@ class Worker {
 
     bool something_waits() noexcept {
         if (board_.stopping.load(std::memory_order_acquire) != 0) return true;
+        if (seat_.question.load(std::memory_order_acquire) != answered_) return true;
         if (board_.ring_count.load(std::memory_order_acquire) != rings_) return true;
         for (auto& lane : lanes_)
             if (lane.consumer.front() != nullptr) return true;
@@ -291,9 +308,8 @@ class Worker {
     /// Tells the program about the task that is running and waits for its answer.
     [[gnu::noinline, gnu::cold]] Answer ask(Report::Kind kind) noexcept {
         seat_.report.kind = kind;
-        const std::uint32_t word = kind;
         Answer answer{};
-        if (send(socket_, &word, sizeof word, MSG_NOSIGNAL) != sizeof word) leave(nobody_there);
+        tell(kind);
         ssize_t length = 0;
         do {
             length = recv(socket_, &answer, sizeof answer, 0);
@@ -302,10 +318,16 @@ class Worker {
         return answer;
     }
 
+    void tell(Report::Kind kind) noexcept {
+        const std::uint32_t word = kind;
+        if (send(socket_, &word, sizeof word, MSG_NOSIGNAL) != sizeof word) leave(nobody_there);
+    }
+
     int socket_;
     Board& board_;
     std::uint32_t index_;
     Seat& seat_;
+    std::uint32_t heard_ = 0, answered_ = 0;  ///< questions
     std::uint32_t rings_ = 0;
     std::uint32_t until_sample_ = 1;
     std::vector<Lane> lanes_;
@@ -346,7 +368,7 @@ void work(int socket, Board& board) noexcept {
         limit_memory(board.memory_limit);
         worker->live();
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "penstock: a worker cannot begin: %s\n", error.what());
+        std::fprintf(stderr, "penstock: a worker cannot begin: %s\n", said_by(error));
         _exit(nobody_there);
     }
 }

@@ -55,9 +55,13 @@ struct RunningNote {
     std::atomic<std::uint32_t> step{0};  ///< of the chain that runs, from 1; 0: none
 };
 
-/// What a worker has to tell or to ask about its task. It waits for the answer.
+/// What a worker has to tell or to ask about its task, for whose answer it waits; or that it has nothing to do.
 struct Report {
-    enum Kind : std::uint32_t { failed = 1, may_start = 2 };
+    enum Kind : std::uint32_t {
+        failed = 1,
+        may_start = 2,
+        nothing_to_do = 3,  ///< the answer to the seat's question; waits for none
+    };
     std::uint32_t kind = 0;
     std::array<char, 240> type{};
     std::array<char, 1784> text{};
@@ -75,6 +79,7 @@ struct Seat {
     Report report;
     // The program's.
     int processor = -1;
+    std::atomic<std::uint32_t> question{0};  ///< grows: have you really nothing to do?
 };
 
 /// Where a worker finds all of it.

@@ -90,7 +90,8 @@ WorkerHost::WorkerHost(const MachineOptions& options, std::shared_ptr<SharedHeap
 
 WorkerHost::~WorkerHost() { stop(); }
 
-void WorkerHost::start() {
+void WorkerHost::start(std::function<Progress()> progress) {
+    progress_ = std::move(progress);
     waiting::accept_barriers();
     kicked_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!kicked_) throw SystemError("cannot make a descriptor for the supervisor of worker processes", errno);
@@ -165,9 +166,7 @@ SharedRing& WorkerHost::make_ring(Ring& ring, bool lane, int only_target, Doorbe
         throw SystemError("this machine has as many lanes and deques as its workers can look at; let fewer threads issue tasks",
                           ENOSPC);
     shared->index = static_cast<std::uint32_t>(rings_.size());
-    rings_.push_back(&ring);
-    shared_.push_back(shared);
-    headers_.push_back({shared->slots, shared->done, &owner_bell, capacity, lane});
+    rings_.push_back({&ring, shared, shared->slots, shared->done, &owner_bell, capacity, only_target, lane});
     board_->rings[shared->index] = shared;
     board_->ring_count.store(shared->index + 1, std::memory_order_release);
     return *shared;
@@ -198,11 +197,12 @@ void WorkerHost::give_block(std::byte* block, std::size_t bytes) noexcept {
     constexpr std::size_t largest_kept = std::size_t{1} << 22;
     constexpr std::size_t most_kept = 256;
     const auto size = block_size(bytes);
-    if (size <= largest_kept) {
-        const std::lock_guard lock(blocks_mutex_);
-        auto& free = blocks_[static_cast<std::size_t>(std::countr_zero(size))];
-        if (free.size() < most_kept) return free.push_back(block);
-    }
+    if (size <= largest_kept) try {
+            const std::lock_guard lock(blocks_mutex_);
+            auto& free = blocks_[static_cast<std::size_t>(std::countr_zero(size))];
+            if (free.size() < most_kept) return free.push_back(block);
+        } catch (const std::bad_alloc&) {  // no room to note it
+        }
     heap_->release(block);
 }
 

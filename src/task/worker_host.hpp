@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,6 +26,13 @@
 
 namespace penstock::isolated {
 
+/// Of a whole machine, as sums over all who issue and run tasks.
+struct Progress {
+    std::uint64_t executed = 0;
+    std::uint64_t called = 0;
+    bool waits = false;  ///< a thread has been waiting for tasks for a while
+};
+
 class WorkerHost {
   public:
     /// `heap`: of arrays. `processors`: of each target, or -1. Throws SystemError.
@@ -34,8 +42,8 @@ class WorkerHost {
     WorkerHost(const WorkerHost&) = delete;
     WorkerHost& operator=(const WorkerHost&) = delete;
 
-    /// Starts the workers. Throws UsageError where launch() was not called, SystemError.
-    void start();
+    /// Starts the workers. Throws UsageError where launch() was not called, SystemError. `progress`: called by the supervisor.
+    void start(std::function<Progress()> progress);
     /// Lets the workers end and waits for them. When all tasks have been executed.
     void stop() noexcept;
 
@@ -69,7 +77,24 @@ class WorkerHost {
         OwnedDescriptor output;
         std::string last_lines;
         bool ended_for_time = false;
+        bool has_nothing = false;  ///< it has answered the question under way
         std::chrono::nanoseconds limit{0};
+    };
+    /// A ring, and what its shared part said when it was made: workers can write over that.
+    struct KnownRing {
+        Ring* ring;
+        SharedRing* shared;
+        TaskRecord* slots;
+        Done<>* done;
+        Doorbell* bell;
+        std::uint32_t capacity;
+        int only_target;
+        bool lane;
+        std::atomic<std::uint64_t>& done_of(std::uint64_t number) const noexcept {
+            return done[static_cast<std::uint32_t>(number - 1) & (capacity - 1)].number;
+        }
+        bool complete(std::uint64_t number) const noexcept;
+        void complete_for_the_dead(std::uint64_t number) const noexcept;
     };
     /// What the clock has seen of one seat's task.
     struct Clocked {
@@ -80,6 +105,9 @@ class WorkerHost {
     static constexpr int most_idle_deaths = 16;
     /// Until workers that could not be had are asked for again.
     static constexpr std::chrono::milliseconds between_hires{50};
+    /// In which no task ends although some have not, before the workers are asked whether they know of any.
+    static constexpr std::chrono::milliseconds patience{1000};
+    static constexpr int most_waits_in_vain = 8;
 
     // supervisor.cpp
     void supervise() noexcept;
@@ -89,6 +117,7 @@ class WorkerHost {
     void hear(Worker& worker);
     void read_output(Worker& worker) noexcept;
     void watch_clock();
+    void watch_progress();
     void ask_for_worker(int seat);
     void replace(int seat);
     void hire();
@@ -97,11 +126,10 @@ class WorkerHost {
     void bury(Worker& worker, const News& news);
     void settle(Worker& worker, const News& news);
     void fail_running(Worker& worker, Ring& ring, std::uint64_t number, const News& news);
-    Ring* ring_of(std::uint32_t index);
-    static bool complete(const SharedRing& shared, std::uint64_t number) noexcept;
-    void complete_for_the_dead(SharedRing& shared, std::uint64_t number) noexcept;
+    KnownRing known(std::uint32_t index) const;
+    std::uint32_t ring_count() const;
     bool sound();
-    void give_up(const std::string& why) noexcept;
+    void give_up(std::string_view why) noexcept;
     void kick() noexcept;
 
     MachineOptions options_;
@@ -117,17 +145,8 @@ class WorkerHost {
     std::atomic<bool> given_up_{false};
     std::atomic<std::int64_t> shortest_limit_{0};
 
-    mutable std::mutex mutex_;  ///< of the three lists of rings
-    std::vector<Ring*> rings_;
-    std::vector<SharedRing*> shared_;
-    struct Header {
-        TaskRecord* slots;
-        Done<>* done;
-        Doorbell* bell;
-        std::uint32_t capacity;
-        bool lane;
-    };
-    std::vector<Header> headers_;  ///< what a SharedRing said when it was made
+    mutable std::mutex mutex_;  ///< of the list of rings
+    std::vector<KnownRing> rings_;
 
     std::mutex blocks_mutex_;
     std::array<std::vector<std::byte*>, 48> blocks_;  ///< free ones, by the logarithm of their size
@@ -139,7 +158,17 @@ class WorkerHost {
     std::chrono::steady_clock::time_point next_hire_;
     std::vector<Clocked> clocks_;
     int idle_deaths_ = 0;
+    /// What unfinished tasks fail with. Made beforehand, because there may be no memory later.
+    std::exception_ptr lost_ = std::make_exception_ptr(
+        WorkersLost("the program has no memory left to look after its worker processes; all unfinished tasks of this machine have failed"));
     std::uint64_t executed_at_death_ = 0;
+    std::function<Progress()> progress_;
+    std::uint64_t executed_ = 0;  ///< when it was looked at last
+    std::chrono::steady_clock::time_point executed_since_;
+    int waits_in_vain_ = 0;  ///< looks in a row at which a thread waited although all tasks had ended
+    std::chrono::steady_clock::time_point waits_since_;  ///< the last of them
+    std::uint32_t question_ = 0;
+    bool asking_ = false;
     std::thread thread_;
 };
 

@@ -35,3 +35,14 @@ class Gated:
 
 def fails(what):
     raise ValueError(what)
+
+
+class Wordless(Exception):
+    """Has no text that could be told."""
+
+    def __str__(self):
+        raise ValueError("no text")
+
+
+def raise_wordless():
+    raise Wordless

@@ -175,10 +175,12 @@ TEST(SoakTest, leaves_nothing_behind) {
     std::printf("seed %lu, %lu rounds\nafter %lu: %s\nat the end: %s\n", seed, soak.rounds(), rounds, before.text().c_str(), after.text().c_str());
     // The failures that were told, 1,024 a ring and more for dependent tasks, are all there after some 5,000 rounds.
     const std::size_t most_heap = rounds < 10'000 ? 12 << 20 : 1 << 20;
-    EXPECT_LT(after.heap, before.heap + most_heap);
+    if (!task_tests::under_tsan && !task_tests::under_asan) {  // which keep what was freed
+        EXPECT_LT(after.heap, before.heap + most_heap);
+        EXPECT_LE(after.mappings, before.mappings + 64);
+    }
     EXPECT_LE(after.descriptors, before.descriptors + 4);
     EXPECT_LE(after.threads, before.threads + 1);
-    EXPECT_LE(after.mappings, before.mappings + 64);
 }
 
 }  // namespace

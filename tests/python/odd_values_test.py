@@ -1,0 +1,56 @@
+"""Numbers, texts and exceptions that are out of the ordinary are refused or told in words."""
+
+import pytest
+
+import penstock as ps
+from penstock import cli
+from worker_parts import Wordless, raise_wordless
+
+
+@pytest.mark.parametrize("shape", [2**64, 2**63, 10**30, -1, (2, 2**64), (2**40, 2**40)])
+def test_an_array_that_cannot_be_is_refused_with_its_size(shape):
+    with ps.Machine(targets=1) as machine, pytest.raises(ps.Error) as told:
+        machine.array(shape)
+    if not isinstance(shape, tuple):
+        assert str(shape) in str(told.value)
+
+
+def test_a_lone_surrogate_is_refused_where_it_stands():
+    for give in (
+        lambda: ps.Application.parse("<application \ud800/>"),
+        lambda: ps.Application.parse("<application/>", "\udcff.xml"),
+        lambda: ps.Application.parse("<application/>", settings={"x": "\ud800"}),
+        lambda: ps.Application.parse("<application/>", settings={"\ud800": 1}),
+    ):
+        with pytest.raises(ps.UsageError, match="surrogate"):
+            give()
+
+
+def test_a_lone_surrogate_in_a_setting_or_an_event_is_no_error_of_the_machinery():
+    with ps.Machine(targets=1) as machine:
+        writer, reader = ps.Writer("i4"), ps.Reader("i4")
+        graph = ps.Graph()
+        graph.add("writer", writer)
+        graph.add("reader", reader)
+        graph.connect("writer.output", "reader.input")
+        run = graph.start(machine)
+        with pytest.raises((ps.Error, TypeError, ValueError)):
+            run.send("x", "\ud800")
+        run.stop()
+
+
+def test_an_exception_whose_text_raises_is_told_by_its_type():
+    with ps.Machine(targets=1) as machine:
+        handle = machine.call(raise_wordless)
+        with pytest.raises(ps.TaskFailed, match="Wordless") as told:
+            handle.wait()
+        assert isinstance(told.value.__cause__, (Wordless, RuntimeError))
+        assert not isinstance(told.value.__cause__, MemoryError)
+
+
+def test_top_of_a_name_that_nobody_has_says_what_to_do(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["penstock", "top", "nosuch", "--once"])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    said = capsys.readouterr().out
+    assert caught.value.code == 2 and "PENSTOCK_NAME=nosuch" in said and "refused" not in said
