@@ -168,7 +168,7 @@ class WorkerProcess {
             error.restore();
             tell_failure(slot, raised_exception());
         } catch (const std::exception& error) {
-            tell_failure(slot, nb::borrow(PyExc_RuntimeError)(std::string(said_by(error))));
+            tell_failure(slot, nb::borrow(PyExc_RuntimeError)(std::string(penstock::said_by(error))));
         }
         if (limited) stop_clock(claim.number);
         complete(claim);
