@@ -54,11 +54,9 @@ def result_of(code):
 
 def test_every_use_of_a_run_in_a_child_is_refused():
     told = result_of("""
-        reader, writer = ps.Reader("i4"), ps.Writer("i4")
         graph = ps.Graph()
-        graph.add("writer", writer)
-        graph.add("reader", reader)
-        graph.connect("writer.output", "reader.input", capacity=64)
+        writer, reader = graph.add_writer("writer", "int32"), graph.add_reader("reader", "int32")
+        graph.connect(writer, reader, capacity=64)
         with ps.Machine(targets=1) as machine:
             run = graph.start(machine)
             for _ in range(20):
@@ -66,7 +64,7 @@ def test_every_use_of_a_run_in_a_child_is_refused():
             first = reader.read()
             uses = {
                 "finish": run.finish, "stop": run.stop, "close": run.close, "statistics": run.statistics, "report": run.report,
-                "send": lambda: run.send("x", True), "edit": lambda: run.edit(lambda edit: None),
+                "edit": lambda: run.edit(lambda edit: None),
                 "write": lambda: writer.write(np.arange(10, dtype=np.int32)), "make": lambda: writer.make(10), "end of writer": writer.close,
                 "read": reader.read, "start": lambda: graph.start(machine),
             }
@@ -102,14 +100,14 @@ def test_every_use_of_an_application_in_a_child_is_refused():
         <component name="s" class="sum"/><component name="p" class="print"/><stream from="n.out" to="s.in"/><stream from="s.out" to="p.in"/></application>'''
         with ps.Machine(targets=1) as machine:
             run = ps.Application.parse(text).start(machine)
-            uses = {"finish": run.finish, "stop": run.stop, "statistics": run.statistics}
+            uses = {"finish": run.finish, "settle": run.settle, "wait": lambda: run.wait(1)}
             wrong = {name: code for name, code in ((name, refused(use)) for name, use in uses.items()) if code != 0}
             def drop():
                 global run
                 del run
                 return True
             dropped = limited(drop)
-            run.stop()
+            run.run.stop()
         print(wrong, dropped)
     """)
     assert told == "{} 0"

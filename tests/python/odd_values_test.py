@@ -28,14 +28,12 @@ def test_a_lone_surrogate_is_refused_where_it_stands():
 
 def test_a_lone_surrogate_in_a_setting_or_an_event_is_no_error_of_the_machinery():
     with ps.Machine(targets=1) as machine:
-        writer, reader = ps.Writer("i4"), ps.Reader("i4")
         graph = ps.Graph()
-        graph.add("writer", writer)
-        graph.add("reader", reader)
-        graph.connect("writer.output", "reader.input")
+        writer, reader = graph.add_writer("writer", "int32"), graph.add_reader("reader", "int32")
+        graph.connect(writer, reader)
         run = graph.start(machine)
         with pytest.raises((ps.Error, TypeError, ValueError)):
-            run.send("x", "\ud800")
+            run.send("x", "\ud800", "reader")
         run.stop()
 
 
