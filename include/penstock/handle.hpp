@@ -29,9 +29,9 @@ class Handle {
         : ring_(ring), generation_(generation),
           word_(ticket.number << 11 | static_cast<std::uint64_t>(ticket.slot & 1023) << 1 | (ticket.in_slot ? 1 : 0)) {}
 
-    /// Returns when the task has completed. Runs nothing meanwhile, except inside a task, where it helps the task's own
-    /// descendants. Throws TaskFailed with the task's exception, TaskCancelled, MachineGone when the machine no longer
-    /// exists, WouldDeadlock when the wait could never end.
+    /// Returns when the task has completed. Runs nothing meanwhile, except inside a task: there it runs this task, when nobody has begun it,
+    /// what that one comes after, and the waiting task's own children. Throws TaskFailed with the task's exception, TaskCancelled,
+    /// MachineGone when the machine no longer exists, WouldDeadlock when the wait could never end, NestingTooDeep.
     void wait() const;
     /// The same, running tasks of this thread's own deque meanwhile.
     void wait(Help) const;
@@ -46,8 +46,13 @@ class Handle {
         : Handle(static_cast<std::uint32_t>(name), static_cast<std::uint32_t>(name >> 32), ticket) {}
 
     friend bool operator==(const Handle&, const Handle&) = default;
+    /// The same task, whether or not both know where its completion appears.
+    bool same_task(const Handle& other) const noexcept {
+        return ring_ == other.ring_ && generation_ == other.generation_ && number_of(word_) == number_of(other.word_);
+    }
 
   private:
+    friend class Circles;
     friend class Core;
     friend class Initiator;
     friend class Runner;

@@ -1,8 +1,8 @@
 // task layer: whoever issues tasks. One for each thread and machine, made at the thread's first call; each target has one too.
 //
 // The hot path is the story of one task: check the arguments, reserve a record, pack, publish. Where the record lies:
-//   in a lane     a lone task for a target that is idle: the line that the target polls (floor F1). Also every task for a named
-//                 target, and all tasks under TPC's distributions (round_robin, least_loaded)
+//   in a lane     every task for a named target, and all tasks under TPC's distributions (round_robin, least_loaded); a lone task, as
+//                 long as an empty lane says that its target is idle: the line that the target polls (floor F1)
 //   in the deque  everything else: idle targets claim it, and so does this thread while it helps at a barrier
 //   nowhere       a machine without targets, and a call inside a task that fits nowhere, run the task at once
 // `./bench null-task` prints what each way costs.
@@ -10,6 +10,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -31,6 +32,8 @@
 
 namespace penstock {
 
+struct AwaitedTasks;
+class Circles;
 class Core;
 class Notices;
 class Runner;
@@ -127,6 +130,7 @@ class alignas(128) Initiator {
     std::uint64_t machine_id() const noexcept { return machine_id_; }
 
   private:
+    friend class Circles;
     friend class Core;
     friend class Dependences;
     friend class Handle;
@@ -276,16 +280,15 @@ class alignas(128) Initiator {
         return Handle(part.name(), {number, 0, false});
     }
 
-    /// A lane whose target has nothing to do, or null.
+    /// A lane whose target has nothing to do, or null. Where that cannot be told from here, the deque takes the task: any target that is free
+    /// claims it there.
     LaneEnd* idle_lane() {
+        if (board_.mixed.load(std::memory_order_relaxed) != 0) return nullptr;
         for (int looked = 0; looked < target_count_; ++looked) {
             next_ = next_ + 1 == target_count_ ? 0 : next_ + 1;
             LaneEnd& lane = lanes_[static_cast<std::size_t>(next_)];
             if (lane.ring == nullptr) [[unlikely]] make_lane(next_);
-            if (!lane.producer.known_empty()) continue;
-            // With several initiators an empty lane does not say that its target is idle.
-            if (board_.threads.load(std::memory_order_relaxed) > 1 && lane.busy->load(std::memory_order_relaxed) != 0) continue;
-            return &lane;
+            if (lane.producer.known_empty()) return &lane;
         }
         return nullptr;
     }
@@ -310,8 +313,6 @@ class alignas(128) Initiator {
     void tell_of_ready(Ring& ring) noexcept;
     bool dependents_drained(const std::vector<Ring*>& rings) const noexcept;
     void wait_for_dependents(const std::vector<Ring*>& rings);
-    /// Throws WouldDeadlock when this wait is for a task (`handle`, or any of `scope`) that comes after one which runs on this thread.
-    void check_for_own_successor(const Handle& handle, const Scope* scope);
     void collect_dependent_failures(const std::vector<Ring*>& rings, std::vector<Failure>& failures);
 
     // ---- cold, in src/task ----
@@ -357,7 +358,7 @@ class alignas(128) Initiator {
     void collect_failures(Scope& scope, std::vector<Failure>& failures);
     bool clean(const Scope& scope) const noexcept;
     void wait_for(const Handle& handle, Ring& ring, bool helping);
-    void wait_while_helping(const std::function<bool()>& ready);
+    void wait_while_helping(const std::function<bool()>& ready, const AwaitedTasks& awaited);
     bool complete(const Handle& handle, Ring& ring) noexcept;
     bool back_soon(LaneEnd& lane, Ticket ticket) noexcept;
     static void throw_failure_of(const Handle& handle, Ring& ring);
@@ -371,28 +372,22 @@ class alignas(128) Initiator {
     void wait_watched(Waiter& waiter, Poll&& poll, WaitReason reason);
     template <class Poll>
     void wait_watched(Poll&& poll, WaitReason reason);
+    template <class Poll>
+    std::chrono::microseconds wait_a_while(Poll&& poll, std::chrono::microseconds limit, WaitReason reason);
     void wait_for_all(WaitReason reason);
     void wait_for_room(const std::function<bool()>& found, WaitReason reason);
-    void check_for_circle(int target);
-    [[noreturn]] void throw_would_deadlock(int target);
-    int in_a_circle(Scope& scope) noexcept;
-    /// For the length of a wait: what this target waits for, for others to see. Whatever ends the wait takes it back.
-    class Announced {
-      public:
-        Announced(Initiator& self, const Handle& awaited) noexcept : self_(self) {
-            if (!awaited.none()) self.announce(awaited);
-        }
-        ~Announced() {
-            if (self_.target_ != any_target) self_.announce({});
-        }
-        Announced(const Announced&) = delete;
-        Announced& operator=(const Announced&) = delete;
-
-      private:
-        Initiator& self_;
-    };
-    void announce(const Handle& awaited) noexcept;
-    Handle awaited() const noexcept;
+    enum class Look : std::uint8_t { everything, urgent, normal };
+    /// The first part of this deque that has something for this target (any_target: for a thread that helps), or null. Any thread.
+    Ring* inviting(int target, Look look) const noexcept;
+    // ---- what a task waits for, in src/task/awaited.cpp ----
+    bool includes(const AwaitedTasks& awaited, Ring& ring, std::uint64_t number) const;
+    bool awaits_dependents(const AwaitedTasks& awaited) const noexcept;
+    bool leads_to(const Handle& task, DependentNode* node, const AwaitedTasks& awaited) const;
+    bool run_exactly(const Handle& handle, const AwaitedTasks* leading_to = nullptr);
+    Ring* claimable_ring(const Handle& handle) const noexcept;
+    bool can_run(const AwaitedTasks& awaited) const noexcept;
+    bool run_awaited(const AwaitedTasks& awaited);
+    bool look_for_held_up(std::uint32_t looks) const noexcept;
 
     // The calling thread's initiator of the machine that it used last, by the machine's id. Ids are never used twice.
     static inline thread_local constinit std::uint64_t thread_machine = 0;
@@ -443,10 +438,6 @@ class alignas(128) Initiator {
     std::uint64_t dependent_serial_ = 0;
     std::vector<FarEdges<>*> free_rooms_;
     std::vector<std::unique_ptr<FarEdges<>>> rooms_;
-    std::uint32_t next_edge_ = 0;
-    // What this target waits for that only another target may run, so that the other can see a circle. Written by the owner.
-    std::atomic<std::uint64_t> awaited_ring_{0};  ///< ring and generation
-    std::atomic<std::uint64_t> awaited_word_{0};  ///< the handle's word; 0 for nothing
     Ring* immediate_ = nullptr;
     std::uint64_t immediate_runs_ = 0;
     bool sample_spoilt_ = false;

@@ -14,9 +14,13 @@
 //             the slot. The done words stand apart from the records, eight to a line, so that a claimant never writes a record's
 //             line (that cost a further transfer a task). Every claimant also counts what it completed in a line of its own
 //             (Completed), once for each claim: the owner's barrier sums these few lines instead of reading every done word.
+//   return    claimed tasks that have not begun can be given back: one bit a slot says so. Who clears a bit owns the task; it cannot be
+//             overwritten before it has run, so the slot says which one it is. Payload and number come through the claim of who gives back ->
+//             fetch_or(release) -> fetch_and(acquire) by who takes it.
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
 
 #include "penstock/channel.hpp"
@@ -52,9 +56,15 @@ class PendingRing {
         std::uint32_t count = 0;
     };
 
-    /// `slots` and `done`: `capacity` of each (a power of two). `completed`: one line for each of `claimants`.
-    PendingRing(RecordType* slots, DoneType* done, std::uint32_t capacity, CompletedType* completed, std::uint32_t claimants)
-        : slots_(slots), done_(done), completed_(completed), mask_(capacity - 1), claimants_(claimants),
+    /// Slots that given-back tasks lie in, a bit each.
+    using ReturnedType = typename Policy::template Atomic<std::uint64_t>;
+    static constexpr std::uint32_t words_for(std::uint32_t capacity) noexcept { return (capacity + 63) / 64; }
+
+    /// `slots` and `done`: `capacity` of each (a power of two). `completed`: one line for each of `claimants`, the last of which stands for
+    /// all who have none of their own. `returned`: words_for(capacity), all 0.
+    PendingRing(RecordType* slots, DoneType* done, std::uint32_t capacity, CompletedType* completed, std::uint32_t claimants,
+                ReturnedType* returned)
+        : slots_(slots), done_(done), completed_(completed), returned_slots_(returned), mask_(capacity - 1), claimants_(claimants),
           room_until_(capacity) {}
 
     std::uint32_t capacity() const noexcept { return mask_ + 1; }
@@ -91,8 +101,8 @@ class PendingRing {
         return true;
     }
 
-    /// Tasks appended that nobody has claimed.
-    std::uint64_t waiting() const noexcept { return tail_ - head_.load(std::memory_order_relaxed); }
+    /// Tasks appended that nobody has claimed, or that were given back.
+    std::uint64_t waiting() const noexcept { return tail_ - head_.load(std::memory_order_relaxed) + returned_.load(std::memory_order_relaxed); }
 
     /// True when the owner knows, without looking, that nothing is outstanding.
     bool known_empty() const noexcept { return free_from_ == tail_; }
@@ -101,12 +111,14 @@ class PendingRing {
 
     /// Is there something to claim? Two loads that hit the private cache while nothing changes.
     bool inviting() const noexcept {
-        return valid(head_.load(std::memory_order_relaxed) + 1);
+        return valid(head_.load(std::memory_order_relaxed) + 1) || returned_.load(std::memory_order_relaxed) != 0;
     }
 
     /// Claims at most `most` of the oldest tasks, and at most the `share`-th part of those seen waiting (so that the
     /// last ones are spread over all who are free: guided self-scheduling). Empty when there is none or another was faster.
     Claim claim(std::uint32_t most, std::uint32_t share) noexcept {
+        if (returned_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+            if (const Claim one = claim_returned(); one.count != 0) return one;
         auto head = head_.load(std::memory_order_relaxed);
         // Records become valid in order, so one look far ahead speaks for all before it, and acquires their payloads too.
         std::uint32_t count = most;
@@ -115,6 +127,42 @@ class PendingRing {
         // Relaxed is enough: the payloads are acquired through the sequences, and head_ hands over nothing else.
         if (!head_.compare_exchange_strong(head, head + count, std::memory_order_relaxed, std::memory_order_relaxed)) return {};
         return {head + 1, count};
+    }
+
+    /// Claims this task alone, wherever it waits; those before it are given back. Empty when somebody has it.
+    Claim claim_exactly(std::uint64_t number) noexcept {
+        auto head = head_.load(std::memory_order_relaxed);
+        while (head < number) {
+            if (!valid(number)) return {};
+            if (!head_.compare_exchange_strong(head, number, std::memory_order_relaxed, std::memory_order_relaxed)) continue;
+            give_back(head + 1, number);
+            return {number, 1};
+        }
+        const auto found = take_returned(slot(number));
+        if (found == number) return {number, 1};
+        if (found != 0) give_back(found, found + 1);  // a later one, in the same slot
+        return {};
+    }
+
+    /// Might claim_exactly() succeed?
+    bool claimable(std::uint64_t number) const noexcept {
+        const auto where = slot(number);
+        return head_.load(std::memory_order_relaxed) < number ||
+               (returned_slots_[where / 64].load(std::memory_order_relaxed) >> where % 64 & 1) != 0;
+    }
+
+    /// Whoever has claimed the tasks from `first` on, up to before `end`, and has not begun them, lets others have them.
+    void give_back(std::uint64_t first, std::uint64_t end) noexcept {
+        for (auto number = first; number < end;) {
+            const auto where = slot(number);
+            const auto left = end - number;
+            const auto in_word = std::uint64_t{64} - where % 64 < left ? 64 - where % 64 : static_cast<std::uint32_t>(left);
+            const auto count = in_word < capacity() - where ? in_word : capacity() - where;
+            const auto bits = (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << where % 64;
+            returned_slots_[where / 64].fetch_or(bits, std::memory_order_release);
+            number += count;
+        }
+        returned_.fetch_add(end - first, std::memory_order_relaxed);
     }
 
     /// Brings the lines of claimed records near, all at once: one after the other each would cost a transfer's whole latency.
@@ -127,7 +175,8 @@ class PendingRing {
     /// Completes a whole claim for the owner's barrier. `claimant` is the caller's own index.
     void complete_claim(Claim claim, std::uint32_t claimant) noexcept {
         auto& mine = completed_[claimant].count;
-        mine.store(mine.load(std::memory_order_relaxed) + claim.count, std::memory_order_release);
+        if (claimant + 1 == claimants_) mine.fetch_add(claim.count, std::memory_order_release);
+        else mine.store(mine.load(std::memory_order_relaxed) + claim.count, std::memory_order_release);
     }
 
     // ---- any thread ----
@@ -146,6 +195,30 @@ class PendingRing {
         return tail_ != room_until_;
     }
 
+    /// One that was given back, from the oldest on.
+    Claim claim_returned() noexcept {
+        const auto words = words_for(capacity());
+        const auto oldest = slot(head_.load(std::memory_order_relaxed) + 1);
+        for (std::uint32_t looked = 0; looked <= words; ++looked) {
+            const auto word = (oldest / 64 + looked) % words;
+            auto bits = returned_slots_[word].load(std::memory_order_relaxed);
+            if (looked == 0) bits &= ~std::uint64_t{0} << oldest % 64;
+            for (; bits != 0; bits &= bits - 1)
+                if (const auto number = take_returned(word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits))); number != 0)
+                    return {number, 1};
+        }
+        return {};
+    }
+
+    /// The number of the task in this slot, which is the caller's from here on, or 0.
+    std::uint64_t take_returned(std::uint32_t where) noexcept {
+        const auto bit = std::uint64_t{1} << where % 64;
+        auto& word = returned_slots_[where / 64];
+        if ((word.load(std::memory_order_relaxed) & bit) == 0 || (word.fetch_and(~bit, std::memory_order_acquire) & bit) == 0) return 0;
+        returned_.fetch_sub(1, std::memory_order_relaxed);
+        return slots_[where].sequence.load(std::memory_order_relaxed) >> 1;
+    }
+
     bool valid(std::uint64_t number) const noexcept {
         return record(number).sequence.load(std::memory_order_acquire) >> 1 == number;
     }
@@ -154,6 +227,7 @@ class PendingRing {
     RecordType* slots_;
     DoneType* done_;
     CompletedType* completed_;
+    ReturnedType* returned_slots_;
     std::uint32_t mask_;
     std::uint32_t claimants_;
     // The owner's.
@@ -162,6 +236,7 @@ class PendingRing {
     std::uint64_t free_from_ = 0;               ///< all tasks up to here are known to be complete
     // The claimants'.
     alignas(128) typename Policy::template Atomic<std::uint64_t> head_{0};  ///< tasks claimed
+    typename Policy::template Atomic<std::uint64_t> returned_{0};           ///< tasks given back, about
 };
 
 }  // namespace penstock

@@ -182,6 +182,7 @@ class Ring {
     std::unique_ptr<Extension[]> own_extensions_;
     std::unique_ptr<Done<>[]> done_;
     std::unique_ptr<Completed<>[]> completed_;
+    std::unique_ptr<PendingRing<TaskPayload>::ReturnedType[]> returned_;
     std::unique_ptr<DependentNode[]> nodes_;
     std::unique_ptr<DependentNote[]> notes_;
     Scope* scope_ = nullptr;

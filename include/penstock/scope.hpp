@@ -15,7 +15,9 @@ namespace penstock {
 /// What all threads of one machine look at with every task. Written rarely.
 struct alignas(128) MachineBoard {
     std::atomic<std::uint32_t> idle_targets{0};  ///< targets that found nothing for about a microsecond and may be asleep
-    std::atomic<std::uint32_t> threads{0};       ///< initiators that are not targets
+    /// 1 once targets got work by another way than from one thread's lanes and deque (a second thread, calls inside tasks, dependent tasks,
+    /// postings): from then on an empty lane does not say that its target is idle. Whoever completes such work wrote this before.
+    std::atomic<std::uint32_t> mixed{0};
     alignas(128) std::atomic<std::uint32_t> timeline{0};  ///< 1 while the full timeline is recorded
     std::atomic<std::uint32_t> urgent{0};        ///< parts of deques that take tasks of high priority
     std::atomic<std::uint32_t> dependents{0};    ///< 1 once a dependent task was issued: from then on targets look for ready ones
@@ -24,11 +26,10 @@ struct alignas(128) MachineBoard {
 /// An initiator's end of one lane. Used by its thread alone.
 struct alignas(128) LaneEnd {
     Producer<TaskPayload> producer;
-    Ring* ring = nullptr;                              ///< null until the lane is made, at its first use
-    Doorbell* bell = nullptr;                          ///< of the target
-    const std::atomic<std::uint32_t>* busy = nullptr;  ///< of the target: it runs a task that came by another way
-    std::uint32_t calls_past = 0;                      ///< calls that go to the deque before the full lane is looked at again
-    Ring* overflow = nullptr;                          ///< the part of the deque that takes them
+    Ring* ring = nullptr;          ///< null until the lane is made, at its first use
+    Doorbell* bell = nullptr;      ///< of the target
+    std::uint32_t calls_past = 0;  ///< calls that go to the deque before the full lane is looked at again
+    Ring* overflow = nullptr;      ///< the part of the deque that takes them
 };
 
 /// Tasks that one thread has issued and no target has begun yet.

@@ -1,90 +1,88 @@
-// Circles of targets that wait for one another's named tasks: what each announces while it waits, and how a circle is found.
+#include "task/circles.hpp"
+
 #include <algorithm>
+#include <string>
 
 #include "penstock/error.hpp"
 #include "penstock/initiator.hpp"
 #include "task/core.hpp"
+#include "task/runner.hpp"
 
 namespace penstock {
 
-/// Notes what each target on the way from `from` waits for. The length of the circle, or 0 where the way does not lead back.
-int Core::follow_waits(int from, Circle& circle) noexcept {
-    int at = from;
-    for (int length = 0; length < target_count(); ++length) {
-        const Handle awaited = target(at).initiator().awaited();
-        Ring* const ring = awaited.none() ? nullptr : awaited.ring();
-        if (ring == nullptr || awaited.complete(*ring)) return 0;
-        circle[static_cast<std::size_t>(length)] = awaited;
-        at = ring->only_target();
-        if (at == from) return length + 1;
-        if (at < 0) return 0;
+Circles::Wait::Wait(Initiator& who, const AwaitedTasks& awaited) : who_(who), awaited_(awaited) {
+    if (awaited.handles.size() > 1 || !who.in_task()) return;
+    Circles& all = who.core_.circles();
+    std::unique_lock lock(all.mutex_);
+    next_ = std::exchange(all.first_, this);
+    for (Wait* wait = all.first_; wait != nullptr; wait = wait->next_) wait->seen_ = false;
+    bool circle = false;
+    try {
+        circle = all.leads_back(*this, *this);
+    } catch (...) {
+        all.remove(*this);
+        throw;
     }
-    return 0;
+    listed_ = !circle;
+    if (!circle) return;
+    all.remove(*this);
+    lock.unlock();
+    throw WouldDeadlock("this wait can never end: it is for a task that cannot go on before the one that waits (it comes after that one, is for "
+                        "its target alone, or waits for it in its turn); wait outside the task, or come after another one\n" +
+                        who.core_.waiting_report());
 }
 
-bool Core::closes_a_circle(int from) noexcept {
-    // A target that waits for an unfinished task of the next stays where it is as long as the next does. Seen once, the links may be
-    // of different moments; seen twice with the same unfinished tasks, all of them held at the moment between. The caller's own link is
-    // one of them: its task may have completed, and the next target gone on to wait, since the caller looked last.
-    Circle first, again;
-    const int length = follow_waits(from, first);
-    return length != 0 && follow_waits(from, again) == length && std::equal(first.begin(), first.begin() + length, again.begin());
+Circles::Wait::~Wait() {
+    if (!listed_) return;
+    Circles& all = who_.core_.circles();
+    const std::lock_guard lock(all.mutex_);
+    all.remove(*this);
 }
 
-void Initiator::announce(const Handle& handle) noexcept {
-    awaited_word_.store(0, std::memory_order_seq_cst);
-    if (handle.none()) return;
-    awaited_ring_.store(std::uint64_t{handle.ring_} << 32 | handle.generation_, std::memory_order_seq_cst);
-    awaited_word_.store(handle.word_, std::memory_order_seq_cst);
+void Circles::remove(Wait& wait) noexcept {
+    Wait** place = &first_;
+    while (*place != &wait) place = &(*place)->next_;
+    *place = wait.next_;
 }
 
-Handle Initiator::awaited() const noexcept {
-    Handle handle;
-    const auto word = awaited_word_.load(std::memory_order_seq_cst);
-    const auto ring = awaited_ring_.load(std::memory_order_seq_cst);
-    if (word == 0 || awaited_word_.load(std::memory_order_seq_cst) != word) return handle;
-    handle.ring_ = static_cast<std::uint32_t>(ring >> 32);
-    handle.generation_ = static_cast<std::uint32_t>(ring);
-    handle.word_ = word;
-    return handle;
+bool Circles::leads_back(Wait& from, const Wait& to) {
+    from.seen_ = true;
+    for (Wait* next = first_; next != nullptr; next = next->next_) {
+        if ((next->seen_ && next != &to) || !stands_behind(from, *next)) continue;
+        if (next == &to || leads_back(*next, to)) return true;
+    }
+    return false;
 }
 
-/// Announces one of the unfinished tasks of the scope that only another target may run, another one at each look, and says whether
-/// that target waits for this one: then it is returned, else any_target.
-int Initiator::in_a_circle(Scope& scope) noexcept {
-    const auto lanes = static_cast<std::uint32_t>(target_count_);
-    const auto edges = lanes + static_cast<std::uint32_t>(scope.named.size());
-    for (std::uint32_t looked = 0; looked < edges; ++looked) {
-        next_edge_ = next_edge_ + 1 >= edges ? 0 : next_edge_ + 1;
-        Handle handle;
-        Ring* ring = nullptr;
-        if (next_edge_ < lanes) {
-            if (scope.last[next_edge_] == 0) continue;
-            ring = lanes_[next_edge_].ring;
-            handle.word_ = scope.last[next_edge_];
-        } else {
-            ring = scope.named[next_edge_ - lanes];
-            if (ring->only_target() == target_) continue;
-            handle = Handle(0, 0, {ring->pending().appended(), 0, false});
+/// Is what `wait` waits for, or a part of it, unfinished for as long as `other` lasts?
+bool Circles::stands_behind(const Wait& wait, const Wait& other) {
+    const AwaitedTasks& awaited = wait.awaited_;
+    const Initiator& who = wait.who_;
+    for (const auto* task = other.who_.runner_->innermost(); task != nullptr; task = task->outer)
+        if (task->ring != nullptr && who.includes(awaited, *task->ring, task->number)) return true;
+    // What only the other target may run, it does not run inside a task. Its own children, and what it waits for, it does.
+    const int target = other.who_.target();
+    const auto never_there = [&](const Handle& handle, Ring& ring) {
+        if (target < 0 || ring.only_target() != target || ring.kind() == Ring::Kind::dependent) return false;
+        return !(&wait == &other && ring.kind() == Ring::Kind::pending) && !handle.complete(ring);
+    };
+    for (const Handle& handle : awaited.handles)
+        if (Ring* const ring = handle.ring(); ring != nullptr && never_there(handle, *ring)) return true;
+    if (awaited.scope != nullptr) {
+        for (std::size_t t = 0; t < awaited.scope->last.size(); ++t) {
+            if (awaited.scope->last[t] == 0) continue;
+            Ring& lane = *who.lanes_[t].ring;
+            Handle last(lane.name(), {});
+            last.word_ = awaited.scope->last[t];
+            if (never_there(last, lane)) return true;
         }
-        handle.ring_ = ring->index();
-        handle.generation_ = ring->generation();
-        if (handle.complete(*ring)) continue;
-        announce(handle);
-        return core_.closes_a_circle(target_) ? ring->only_target() : any_target;
+        for (Ring* const ring : awaited.scope->named)
+            if (never_there({ring->name(), {ring->pending().appended(), 0, false}}, *ring)) return true;
     }
-    return any_target;
-}
-
-void Initiator::check_for_circle(int target) {
-    if (core_.closes_a_circle(target_)) throw_would_deadlock(target);
-}
-
-void Initiator::throw_would_deadlock(int target) {
-    announce({});
-    throw WouldDeadlock("this wait can never end: a task on target " + std::to_string(target_) + " waits for a task that only target " +
-                        std::to_string(target) + " may run, and that one waits for this one; wait outside the task\n" +
-                        core_.waiting_report());
+    if (!who.awaits_dependents(awaited)) return false;
+    for (const auto* task = other.who_.runner_->innermost(); task != nullptr; task = task->outer)
+        if (task->ring != nullptr && who.leads_to({task->ring->name(), {task->number, 0, false}}, task->node, awaited)) return true;
+    return false;
 }
 
 }  // namespace penstock

@@ -291,7 +291,7 @@ Initiator& Core::adopt_thread() {
         const auto count = initiator_count_.load(std::memory_order_relaxed);
         initiators_[count] = &initiator;
         initiator_count_.store(count + 1, std::memory_order_release);
-        board_.threads.store(static_cast<std::uint32_t>(owned_.size()), std::memory_order_relaxed);
+        if (owned_.size() > 1) mix();
         initiator.bind_to_this_thread();
         return initiator;
     }
@@ -377,8 +377,22 @@ void Core::wake_a_target(const Ring& ring) noexcept {
 }
 
 void Core::wake_a_target() noexcept {
+    // Each waker its own sleeper, and none that sleeps in a task, waiting for another: it would run nothing else.
     for (auto& target : targets_)
-        if (target->waiter().parked() && waiting::wake(target->waiter().bell())) return;  // each waker its own sleeper
+        if (target->waiter().parked() && target->runner().running() == 0 && waiting::wake(target->waiter().bell())) return;
+}
+
+void Core::tell_of_returned(Ring& ring, std::uint32_t count) noexcept {
+    if (board_.idle_targets.load(std::memory_order_relaxed) != 0)
+        for (auto left = std::min(count, static_cast<std::uint32_t>(target_count())); left != 0; --left) wake_a_target(ring);
+    penstock::ring(ring.owner_bell());
+}
+
+void Core::give_back_what_is_held_up(const Initiator& taker) noexcept {
+    if (host_ != nullptr) return;
+    each_initiator([&](Initiator& other) {
+        if (&other != &taker) other.runner_->give_back_if_held_up(taker);
+    });
 }
 
 std::string Core::waiting_report() {

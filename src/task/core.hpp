@@ -14,6 +14,7 @@
 #include "penstock/machine.hpp"
 #include "penstock/options.hpp"
 #include "penstock/processor_budget.hpp"
+#include "task/circles.hpp"
 #include "task/machine_end.hpp"
 #include "task/target.hpp"
 #include "task/watched.hpp"
@@ -66,9 +67,12 @@ class Core : public std::enable_shared_from_this<Core> {
     /// Wakes one sleeping target that may run tasks of `ring`.
     void wake_a_target(const Ring& ring) noexcept;
     void wake_a_target() noexcept;
-    /// Is `from`, by the wait that it has announced, part of a circle of targets that wait for one another's named tasks? Exact: true
-    /// only when none of them can go on.
-    bool closes_a_circle(int from) noexcept;
+    /// `count` tasks that somebody had claimed wait in `ring` again.
+    void tell_of_returned(Ring& ring, std::uint32_t count) noexcept;
+    /// What threads have claimed that do not come to it for a while waits in its rings again. For those who have nothing to do.
+    void give_back_what_is_held_up(const Initiator& taker) noexcept;
+    /// The waits inside tasks.
+    Circles& circles() noexcept { return circles_; }
     void judge_watched();
     std::string waiting_report();
 
@@ -96,6 +100,9 @@ class Core : public std::enable_shared_from_this<Core> {
     std::uint64_t id() const noexcept { return id_; }
     const Origin& origin() const noexcept { return origin_; }
     MachineBoard& board() noexcept { return board_; }
+    void mix() noexcept {
+        if (board_.mixed.load(std::memory_order_relaxed) == 0) board_.mixed.store(1, std::memory_order_relaxed);
+    }
     int target_count() const noexcept { return static_cast<int>(targets_.size()); }
     Target& target(int index) noexcept { return *targets_[static_cast<std::size_t>(index)]; }
     /// Workers among whom waiting tasks are shared: the targets and a helping initiator.
@@ -103,6 +110,8 @@ class Core : public std::enable_shared_from_this<Core> {
     /// Held during a replay, whose workers wait for one another: two at once could each hold a target that the other needs.
     std::mutex& replays() noexcept { return replays_; }
     std::uint32_t workers() const noexcept { return static_cast<std::uint32_t>(targets_.size()) + 1; }
+    /// Who counts completed tasks of a ring: these, its owner and, together, all other threads.
+    std::uint32_t claimants() const noexcept { return workers() + 1; }
     WaitPolicy wait_policy() const noexcept { return policy_; }
     std::size_t local_store_bytes() const noexcept { return local_store_; }
     std::uint64_t started() const noexcept { return started_; }
@@ -118,10 +127,8 @@ class Core : public std::enable_shared_from_this<Core> {
 
   private:
     friend class Target;
-    using Circle = std::array<Handle, MachineOptions::max_targets>;
     /// Brings back what process targets have written, in all deques.
     void forward_all() noexcept;
-    int follow_waits(int from, Circle& circle) noexcept;
     std::vector<int> choose_processors();
 
     std::shared_ptr<Core> self_;
@@ -138,6 +145,7 @@ class Core : public std::enable_shared_from_this<Core> {
     ProcessorClaim claim_;
     MachineBoard board_;
     Watched watched_;
+    Circles circles_;
     std::mutex replays_;
     std::unique_ptr<isolated::WorkerHost> host_;
     std::vector<std::unique_ptr<Target>> targets_;

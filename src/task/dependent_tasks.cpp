@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <new>
 #include <string>
-#include <unordered_set>
 #include <utility>
 
 #include "penstock/error.hpp"
@@ -152,7 +151,7 @@ Ring& Initiator::dependent_ring_with_room(DependentGroup& group) {
                             " dependent tasks outstanding; wait for some, or raise MachineOptions::pending_limit");
         }
         counters_.stalls.add();
-        wait_while_helping([&] { return find() != nullptr; });
+        wait_while_helping([&] { return find() != nullptr; }, {});
         return *group.current;
     }
     return add_dependent_ring(group);
@@ -182,13 +181,14 @@ Ring& Initiator::add_dependent_ring(DependentGroup& group) {
         if (place == max_rings)
             throw QueueFull("this thread has too many dependent tasks outstanding at once; wait for some of them");
         free_dependents_.reserve(place + 1);  // so that no end of a scope needs memory
-        ring = &Ring::acquire(Ring::Kind::dependent, capacity, core_.workers(), *this, waiter_.bell(), any_target);
+        ring = &Ring::acquire(Ring::Kind::dependent, capacity, core_.claimants(), *this, waiter_.bell(), any_target);
         ring->place = place;
         rings_[place].store(ring, std::memory_order_release);
     }
     ring->set_scope(&mine);
     mine.dependents.push_back(ring);
     group.rings.push_back(ring);
+    core_.mix();
     if (board_.dependents.load(std::memory_order_relaxed) == 0) board_.dependents.store(1, std::memory_order_relaxed);
     return *(group.current = ring);
 }
@@ -238,38 +238,10 @@ void Initiator::wait_for_dependents(const std::vector<Ring*>& rings) {
     require_here();
     std::unique_lock<std::recursive_mutex> sharing;
     if (shared_) sharing = std::unique_lock{sharing_};
-    wait_while_helping([&] { return dependents_drained(rings); });
+    wait_while_helping([&] { return dependents_drained(rings); }, {.dependents = &rings});
     std::vector<Failure> failures;
     collect_dependent_failures(rings, failures);
     if (!failures.empty()) Core::throw_first(std::move(failures));
-}
-
-void Initiator::check_for_own_successor(const Handle& handle, const Scope* scope) {
-    // A task that runs on this thread cannot end while the thread waits, so neither can those that come after it start: their lists stay
-    // as they are but for what is added, and can be followed.
-    std::unordered_set<DependentNode*> seen;
-    std::vector<DependentNode*> left;
-    const auto reach = [&](DependentNode& node) {
-        if (seen.insert(&node).second) left.push_back(&node);
-    };
-    const auto name_of = [](DependentNode& node) {
-        Ring& ring = *node.ring();
-        const TaskRecord& record = ring.slots()[&node - ring.nodes()];
-        return Handle(ring.name(), {record.sequence.load(std::memory_order_acquire) >> 1, 0, false});
-    };
-    const auto reach_successors = [&](DependentNode& node) {
-        DependentNode::each_successor(node.look(), reach);
-        core_.watched().each_successor(name_of(node), reach);
-    };
-    for (const auto* running = runner_->dependents_running(); running != nullptr; running = running->outer) reach_successors(*running->node);
-    while (!left.empty()) {
-        DependentNode& node = *left.back();
-        left.pop_back();
-        if (scope != nullptr ? node.ring()->scope() == scope : name_of(node) == handle)
-            throw WouldDeadlock("this wait can never end: it is for a task that comes after the one that waits; wait outside that task, or "
-                                "come after another one");
-        reach_successors(node);
-    }
 }
 
 void Initiator::collect_dependent_failures(const std::vector<Ring*>& rings, std::vector<Failure>& failures) {

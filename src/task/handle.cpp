@@ -101,7 +101,7 @@ std::size_t wait_any(std::span<const Handle> handles) {
         Initiator* mine = nullptr;
         for (const Handle& handle : handles)
             if (Ring* const where = handle.ring(); where != nullptr && mine == nullptr) mine = Handle::my_initiator(*where);
-        if (mine != nullptr && (!mine->shared_ || mine->in_task())) mine->wait_while_helping(look);
+        if (mine != nullptr && (!mine->shared_ || mine->in_task())) mine->wait_while_helping(look, {.handles = handles});
         else wait_as_outsider(look);
     }
     handles[done].wait();

@@ -186,7 +186,21 @@ void Initiator::make_lane(int target) {
     lane.producer = Producer<TaskPayload>(ring.parts(options.initiation), options.depth, options.completion);
     lane.ring = &ring;
     lane.bell = &receiver.waiter().bell();
-    lane.busy = &receiver.busy();
+}
+
+Ring* Initiator::inviting(int target, Look look) const noexcept {
+    const auto words = ring_words_.load(std::memory_order_acquire);
+    for (std::uint32_t w = 0; w < words; ++w) {
+        auto bits = open_[w].load(std::memory_order_relaxed);
+        if (look == Look::urgent) bits &= urgent_[w].load(std::memory_order_relaxed);
+        if (look == Look::normal) bits &= ~urgent_[w].load(std::memory_order_relaxed);
+        for (; bits != 0; bits &= bits - 1) {
+            const auto place = w * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+            Ring* const ring = rings_[place].load(std::memory_order_acquire);
+            if (ring != nullptr && (ring->only_target() < 0 || ring->only_target() == target) && ring->pending().inviting()) return ring;
+        }
+    }
+    return nullptr;
 }
 
 void Initiator::wake_a_target(const Ring& ring) noexcept { core_.wake_a_target(ring); }
@@ -229,6 +243,7 @@ Scope& Initiator::scope() {
     if (runner_->depth() >= core_.options().nesting_limit)
         throw NestingTooDeep("tasks wait inside tasks " + std::to_string(runner_->depth()) +
                              " deep; make fewer levels, or raise MachineOptions::nesting_limit");
+    core_.mix();
     reap_orphans();
     if (free_scopes_.empty()) {
         free_scopes_.push_back(std::make_unique<Scope>());
@@ -313,7 +328,7 @@ Ring* Initiator::add_ring(Scope& scope, int only_target, bool urgent) {
     if (place == max_rings) return nullptr;
     list.reserve(list.size() + 1);
     free_rings_.reserve(place + 1);
-    Ring& ring = Ring::acquire(Ring::Kind::pending, capacity, core_.workers(), *this, waiter_.bell(), only_target, host_);
+    Ring& ring = Ring::acquire(Ring::Kind::pending, capacity, core_.claimants(), *this, waiter_.bell(), only_target, host_);
     ring.place = place;
     ring.urgent = urgent;
     if (urgent) urgent_[place / 64].store(urgent_[place / 64].load(std::memory_order_relaxed) | std::uint64_t{1} << place % 64, std::memory_order_release);

@@ -27,6 +27,9 @@ class Waiting {
     bool outer_;
 };
 
+constexpr std::chrono::microseconds shortest_wait{200};
+constexpr std::chrono::microseconds longest_wait{2000};
+
 }  // namespace
 
 // ---- completion ----
@@ -86,12 +89,11 @@ bool Initiator::can_help(const Scope* scope) const noexcept {
 /// claimants write; a wait for one task takes one, because its task may complete meanwhile.
 bool Initiator::help(Scope* scope, std::uint32_t most) {
     if (scope == nullptr || host_ != nullptr) return false;
-    const auto claimant = target_ == any_target ? static_cast<std::uint32_t>(target_count_) : static_cast<std::uint32_t>(target_);
     const auto help_from = [&](Ring& ring) {
         const auto claim = ring.pending().claim(most, ring.only_target() >= 0 ? 1 : core_.workers());
         if (claim.count == 0) return false;
         counters_.helped.add(claim.count);
-        runner_->run_claimed(ring, claim, claimant);
+        runner_->run_claimed(ring, claim);
         return true;
     };
     const auto help_from_all = [&](bool urgent_only) {
@@ -158,6 +160,12 @@ void Initiator::wait_for_all(WaitReason reason) {
     wait_watched(waiter, done, reason);
 }
 
+/// Waits for what nobody rings for. Comes back with the length of the next such wait.
+template <class Poll>
+std::chrono::microseconds Initiator::wait_a_while(Poll&& poll, std::chrono::microseconds limit, WaitReason reason) {
+    return waiter_.wait_for(poll, limit, reason) ? shortest_wait : std::min(2 * limit, longest_wait);
+}
+
 /// Waits with nothing to do, and counts the time: each wait beyond a microsecond exactly, the shorter ones as nothing. May come back early:
 /// with mail, the caller looks for itself.
 template <class Poll>
@@ -185,29 +193,21 @@ void Initiator::barrier() {
     Scope* const mine = scope_;
     if (mine == nullptr) return;  // inside a task that issued nothing
     const Waiting inside(waiting_);
-    if (!mine->dependents.empty() && runner_->dependents_running() != nullptr) check_for_own_successor({}, mine);
+    const AwaitedTasks awaited{.scope = mine};
+    auto limit = shortest_wait;
     while (!drained(*mine) || notices_left(*mine)) {
         if (callbacks_due()) {
             run_callbacks();
             continue;
         }
-        if (help(mine, Target::most_claimed)) continue;
-        if (target_ == any_target) {
-            wait_until([&] { return callbacks_due() || can_help(mine) || (drained(*mine) && !notices_left(*mine)) || pace(); },
-                       {"its tasks", 0});
-            continue;
-        }
-        int circle = any_target;
+        if (help(mine, Target::most_claimed) || run_awaited(awaited)) continue;
+        const Circles::Wait wait(*this, awaited);
         std::uint32_t looks = 0;
-        const Announced announced(*this, {});
-        wait_until(
-            [&] {
-                if (drained(*mine) || can_help(mine)) return true;
-                if (++looks % 32 == 0 || waiter_.parked()) circle = in_a_circle(*mine);
-                return circle != any_target || pace();
-            },
-            {"its tasks", 0});
-        if (circle != any_target) throw_would_deadlock(circle);
+        const auto poll = [&] {
+            return callbacks_due() || can_help(mine) || (drained(*mine) && !notices_left(*mine)) || look_for_held_up(++looks) || pace();
+        };
+        if (mine->dependents.empty() || !in_task()) wait_until(poll, {"its tasks", 0});
+        else limit = wait_a_while(poll, limit, {"its tasks", 0});
     }
     if (mine == &base_) {
         deque_idle_ = true;
@@ -234,37 +234,40 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
     if (!complete(handle, ring)) {
         Scope* const mine = scope_;
         helping = (helping && own) || in_task();
-        if (ring.kind() == Ring::Kind::dependent && runner_->dependents_running() != nullptr) check_for_own_successor(handle, nullptr);
-        const bool named = ring.only_target() >= 0 && target_ != any_target;
+        const AwaitedTasks awaited{.handles = std::span(&handle, 1)};
+        const bool rung = own && !(in_task() && ring.kind() == Ring::Kind::dependent);  // when it might go on
         std::uint32_t looks = 0;
         const auto poll = [&] {
             if (complete(handle, ring) || callbacks_due()) return true;
-            if (named && ++looks % 32 == 0 && core_.closes_a_circle(target_)) return true;
-            return helping && can_help(mine);
+            return helping && (can_help(mine) || (in_task() && can_run(awaited)) || look_for_held_up(++looks));
         };
+        const WaitReason reason{Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)};
         const Waiting inside(waiting_);
         Vigil vigil(core_);
+        auto limit = shortest_wait;
         while (!complete(handle, ring)) {
             if (callbacks_due()) {
                 run_callbacks();
                 continue;
             }
-            if (helping && help(mine, 1)) continue;
-            const Announced announced(*this, named ? handle : Handle{});
-            if (named) check_for_circle(ring.only_target());
-            if (own) wait_until(poll, {Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)});
-            else {
-                const WaitReason reason{Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)};
-                if (!waiter_.wait_for(poll, std::chrono::microseconds(200), reason)) vigil.look(reason);
+            if (helping && (help(mine, 1) || run_awaited(awaited))) continue;
+            const Circles::Wait wait(*this, awaited);
+            if (rung) {
+                wait_until(poll, reason);
+                continue;
             }
+            limit = wait_a_while(poll, limit, reason);
+            vigil.look(reason);
         }
     }
     if (callbacks_due()) run_callbacks();
-    if (own && !deque_idle_ && scope_ == &base_ && ring.kind() == Ring::Kind::pending)
-        deque_idle_ = std::all_of(base_.rings.begin(), base_.rings.end(), [](Ring* part) {
+    if (own && !deque_idle_ && scope_ == &base_ && ring.kind() == Ring::Kind::pending && board_.mixed.load(std::memory_order_relaxed) == 0) {
+        const auto idle = [](Ring* part) {
             if (part->isolated()) part->forward_through(part->pending().appended());
             return part->pending().drained();
-        });
+        };
+        deque_idle_ = std::all_of(base_.rings.begin(), base_.rings.end(), idle) && std::all_of(base_.named.begin(), base_.named.end(), idle);
+    }
     if (deque_idle_ && stream_ != nullptr) stream_ = nullptr;
     throw_failure_of(handle, ring);
 }
@@ -281,14 +284,20 @@ bool Initiator::back_soon(LaneEnd& lane, Ticket ticket) noexcept {
     return false;
 }
 
-void Initiator::wait_while_helping(const std::function<bool()>& ready) {
+void Initiator::wait_while_helping(const std::function<bool()>& ready, const AwaitedTasks& awaited) {
     Scope* const mine = scope_;
     const Waiting inside(waiting_);
     const WaitReason reason{"one of several tasks", 0};
+    std::uint32_t looks = 0;
+    const auto poll = [&] { return ready() || callbacks_due() || can_help(mine) || look_for_held_up(++looks); };
+    auto limit = shortest_wait;
     for (Vigil vigil(core_); !ready(); vigil.look(reason)) {
-        if (callbacks_due()) run_callbacks();
-        else if (!help(mine, 1))
-            waiter_.wait_for([&] { return ready() || callbacks_due() || can_help(mine); }, std::chrono::microseconds(200), reason);
+        if (callbacks_due()) {
+            run_callbacks();
+        } else if (!help(mine, 1) && !run_awaited(awaited)) {
+            const Circles::Wait wait(*this, awaited);
+            limit = wait_a_while(poll, limit, reason);
+        }
     }
 }
 

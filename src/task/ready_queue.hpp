@@ -32,6 +32,8 @@ class ReadyQueue {
     /// One load of a line that rarely changes while there is nothing.
     bool inviting() const noexcept { return count_.load(std::memory_order_relaxed) != 0; }
 
+    std::uint32_t size() const noexcept { return count_.load(std::memory_order_relaxed); }
+
     /// Any thread.
     void push(DependentNode& node) {
         DependentNode* const one = &node;

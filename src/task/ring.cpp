@@ -72,6 +72,8 @@ Ring& Ring::acquire(Kind kind, std::uint32_t capacity, std::uint32_t claimants, 
             ring->claimants_ = claimants;
         }
         if (ring->done_ == nullptr) ring->done_ = std::make_unique<Done<>[]>(capacity);
+        if (ring->returned_ == nullptr)
+            ring->returned_ = std::make_unique<PendingRing<TaskPayload>::ReturnedType[]>(PendingRing<TaskPayload>::words_for(capacity));
     }
     if (kind == Kind::dependent) {
         ring->nodes_ = std::make_unique<DependentNode[]>(capacity);
@@ -96,9 +98,10 @@ void Ring::reset(Kind kind, std::uint32_t claimants, Initiator& owner, Doorbell&
         bell_->issued.store(0, std::memory_order_relaxed);
     }
     if (kind == Kind::pending || kind == Kind::dependent) {
+        for (std::uint32_t i = 0; i < PendingRing<TaskPayload>::words_for(capacity_); ++i) returned_[i].store(0, std::memory_order_relaxed);
         for (std::uint32_t i = 0; i < capacity_; ++i) done_[i].number.store(0, std::memory_order_relaxed);
         for (std::uint32_t i = 0; i < claimants_; ++i) completed_[i].count.store(0, std::memory_order_relaxed);
-        pending_.emplace(slots_, done_.get(), capacity_, completed_.get(), claimants);
+        pending_.emplace(slots_, done_.get(), capacity_, completed_.get(), claimants, returned_.get());
     }
     if (kind == Kind::dependent) {
         scope_ = nullptr;

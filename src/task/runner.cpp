@@ -20,16 +20,19 @@ namespace penstock {
 /// For as long as it lives this thread is inside tasks: what they issue goes into scopes of their own.
 class Runner::Inside {
   public:
-    explicit Inside(Runner& runner) noexcept
-        : runner_(runner),
+    explicit Inside(Runner& runner, Ring* ring = nullptr, std::uint64_t number = 0) noexcept
+        : task{ring, number, nullptr, runner.innermost_},
+          runner_(runner),
           scope_(std::exchange(runner.self_.scope_, nullptr)),
           stream_(runner.self_.stream_),
           asked_(std::exchange(runner.self_.asked_, runner.self_.core_.standing_options())) {
         if (stream_ != nullptr) runner.self_.stream_ = nullptr;  // always null where several threads share an initiator
         ++runner.depth_;
+        runner.innermost_ = &task;
         if (runner.self_.board_.timeline.load(std::memory_order_relaxed) != 0) runner.until_sample_ = 1;
     }
     ~Inside() {
+        runner_.innermost_ = task.outer;
         if (--runner_.depth_ == 0) runner_.running_.store(0, std::memory_order_relaxed);
         runner_.self_.scope_ = scope_;
         runner_.self_.asked_ = asked_;
@@ -37,6 +40,8 @@ class Runner::Inside {
     }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
+
+    Running task;  ///< the one that runs now
 
   private:
     Runner& runner_;
@@ -70,33 +75,109 @@ class Runner::Inside {
 }
 
 std::uint32_t Runner::run(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept {
-    const Inside inside(*this);
+    const Inside inside(*this, &ring, number);
     const auto notice = run_one(ring, payload, extension, number);
     if (ring.cancels()) [[unlikely]] ring.take_cancellation(number);  // asked for too late
     counters_.tasks.add_release();
     return notice;
 }
 
-void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std::uint32_t claimant) noexcept {
+std::uint32_t Runner::claimant_in(const Ring& ring) const noexcept {
+    const auto targets = static_cast<std::uint32_t>(self_.target_count_);
+    return target_ >= 0 ? static_cast<std::uint32_t>(target_) : targets + (&ring.owner() == &self_ ? 0 : 1);
+}
+
+void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim) noexcept {
     auto& pending = ring.pending();
-    if (claim.count > 1) pending.fetch(claim);
-    const std::uint64_t end = claim.first + claim.count;
+    OpenClaim<Ring>* open = nullptr;
+    if (claim.count > 1) {
+        open = open_claim(ring, claim);
+        pending.fetch(claim);
+    }
+    std::uint64_t end = claim.first + claim.count;
+    std::uint64_t number = claim.first;
     {
-        const Inside inside(*this);
-        std::uint64_t fetched = claim.first;
-        for (std::uint64_t number = claim.first; number < end; ++number) {
+        Inside inside(*this, &ring, number);
+        for (std::uint64_t fetched = number;;) {
             for (fetched = std::max(fetched, number); fetched + 1 < end && fetched < number + ahead(); ++fetched)
                 prefetch(pending.record(fetched + 1).payload, &ring.extensions()[pending.slot(fetched + 1)]);
             const auto notice = run_one(ring, pending.record(number).payload, &ring.extensions()[pending.slot(number)], number);
             pending.complete(number);
             if (notice != 0) [[unlikely]] notify(ring, notice);
             penstock::ring(ring.owner_bell());
+            if (++number == end) break;
+            if (self_.board_.urgent.load(std::memory_order_relaxed) != 0 && must_give_way(ring)) [[unlikely]] break;
+            open->announce(number);
+            if (!open->unchanged()) [[unlikely]] {
+                end = open->settle(std::this_thread::yield);
+                if (number >= end) break;
+            }
+            inside.task.number = number;
         }
     }
-    if (ring.cancels()) [[unlikely]] ring.forget_cancellations(claim.first - 1, end - 1);  // asked for too late
+    if (number != end) [[unlikely]] give_back(open->withdraw(std::this_thread::yield));
+    claim.count = static_cast<std::uint32_t>(number - claim.first);
+    if (open != nullptr) close_claim();
+    if (ring.cancels()) [[unlikely]] ring.forget_cancellations(claim.first - 1, number - 1);  // asked for too late
     counters_.tasks.add_release(claim.count);
-    pending.complete_claim(claim, claimant);
+    pending.complete_claim(claim, claimant_in(ring));
     penstock::ring(ring.owner_bell());
+}
+
+// ---- what is claimed and has not begun ----
+
+/// Where there is no room for one more that others can take from, only its first task is kept.
+OpenClaim<Ring>* Runner::open_claim(Ring& ring, PendingRing<TaskPayload>::Claim& claim) noexcept {
+    const auto level = open_claims_.load(std::memory_order_relaxed);
+    if (level == most_open_claims) [[unlikely]] {
+        ring.pending().give_back(claim.first + 1, claim.first + claim.count);
+        self_.core_.tell_of_returned(ring, std::exchange(claim.count, 1) - 1);
+        return nullptr;
+    }
+    open_[level].claim.open(ring, claim.first, claim.first + claim.count);
+    open_claims_.store(level + 1, std::memory_order_release);
+    return &open_[level].claim;
+}
+
+void Runner::close_claim() noexcept {
+    const auto level = open_claims_.load(std::memory_order_relaxed) - 1;
+    open_[level].claim.close();
+    open_claims_.store(level, std::memory_order_relaxed);
+}
+
+void Runner::give_back(const OpenClaim<Ring>::Rest& rest) noexcept {
+    if (rest.empty()) return;
+    rest.where->pending().give_back(rest.first, rest.end);
+    self_.core_.tell_of_returned(*rest.where, static_cast<std::uint32_t>(rest.end - rest.first));
+}
+
+void Runner::give_back_all() noexcept {
+    for (std::uint32_t level = open_claims_.load(std::memory_order_relaxed); level-- > 0;) give_back(open_[level].claim.withdraw(std::this_thread::yield));
+}
+
+void Runner::give_back_if_held_up(const Initiator& taker) noexcept {
+    const auto levels = open_claims_.load(std::memory_order_acquire);
+    for (std::uint32_t level = 0; level < levels; ++level) {
+        auto& [claim, seen, since] = open_[level];
+        const auto next = claim.next();
+        if (next == 0) continue;
+        const auto now = Clock::ticks();
+        if (seen.load(std::memory_order_relaxed) != next) {
+            since.store(now, std::memory_order_relaxed);
+            seen.store(next, std::memory_order_relaxed);
+        } else if (Clock::nanoseconds(now - since.load(std::memory_order_relaxed)) > held_up_after) {
+            give_back(claim.take(&taker, waiting::process_wide_barrier));
+        }
+    }
+}
+
+/// Between two tasks of a claim, outside of waits: is there a task of high priority that may run here?
+bool Runner::must_give_way(const Ring& ring) const noexcept {
+    if (ring.urgent || depth_ != 1) return false;
+    if (target_ < 0) return self_.inviting(target_, Initiator::Look::urgent) != nullptr;
+    bool waits = false;
+    self_.core_.each_initiator([&](const Initiator& other) { waits = waits || other.inviting(target_, Initiator::Look::urgent) != nullptr; });
+    return waits;
 }
 
 void Runner::run_posted(const Posting& posting) noexcept {
@@ -110,36 +191,33 @@ void Runner::run_posted(const Posting& posting) noexcept {
 
 // ---- dependent tasks ----
 
-std::uint64_t Runner::run_dependent(DependentNode& first) noexcept {
-    constexpr std::uint64_t most_in_a_row = 64;  // then this thread looks at its lanes and deques again
-    const Inside inside(*this);
+std::uint64_t Runner::run_dependent(DependentNode& first, std::uint64_t most) noexcept {
+    Inside inside(*this);
     std::uint64_t count = 0;
     for (DependentNode* node = &first; node != nullptr; ++count) {
-        if (count == most_in_a_row) {
+        if (count == most) {
             self_.hand_on(*node);
             break;
         }
-        node = run_and_release(*node);
+        node = run_and_release(*node, inside.task);
     }
     return count;
 }
 
-DependentNode* Runner::run_and_release(DependentNode& node) noexcept {
+DependentNode* Runner::run_and_release(DependentNode& node, Running& running) noexcept {
     Ring& ring = *node.ring();
     auto& pending = ring.pending();
     const auto slot = static_cast<std::uint32_t>(&node - ring.nodes());
     TaskRecord& record = ring.slots()[slot];
     Extension* const extension = &ring.extensions()[slot];
     const std::uint64_t number = record.sequence.load(std::memory_order_relaxed) >> 1;
-    {
-        const Running running{&node, dependents_running_};
-        dependents_running_ = &running;
-        if (node.verdict() != nullptr) [[unlikely]]
-            pass_over(ring, node, entry_of(record.payload.entry),
-                      {record.payload.line, extension->bytes, (record.payload.flags & TaskPayload::boxed) != 0}, number);
-        else run_one(ring, record.payload, extension, number);
-        dependents_running_ = running.outer;
-    }
+    running.ring = &ring;
+    running.number = number;
+    running.node = &node;
+    if (node.verdict() != nullptr) [[unlikely]]
+        pass_over(ring, node, entry_of(record.payload.entry),
+                  {record.payload.line, extension->bytes, (record.payload.flags & TaskPayload::boxed) != 0}, number);
+    else run_one(ring, record.payload, extension, number);
     if (ring.cancels()) [[unlikely]] ring.take_cancellation(number);  // asked for too late
     const auto verdict = Verdict::on(ring, number);
     const auto successors = node.close();
@@ -154,7 +232,7 @@ DependentNode* Runner::run_and_release(DependentNode& node) noexcept {
         prefetch_read(&its.slots()[&successor - its.nodes()]);
     });
     counters_.tasks.add_release();
-    pending.complete_claim({number, 1}, static_cast<std::uint32_t>(target_ >= 0 ? target_ : self_.target_count_));
+    pending.complete_claim({number, 1}, claimant_in(ring));
     penstock::ring(ring.owner_bell());
     return next;
 }
@@ -169,6 +247,12 @@ std::uint64_t Runner::run_ready(const Scope* only) noexcept {
         });
     }
     return node == nullptr ? 0 : run_dependent(*node);
+}
+
+void Runner::each_other_ready(const std::function<void(ReadyQueue&)>& visit) {
+    self_.core_.each_initiator([&](Initiator& other) {
+        if (&other != &self_) visit(other.runner_->ready_);
+    });
 }
 
 /// The oldest; those that come with it are ready here from now on, for anybody.

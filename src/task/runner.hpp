@@ -7,8 +7,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 
 #include "penstock/entry.hpp"
 #include "penstock/initiator.hpp"
@@ -16,6 +18,7 @@
 #include "penstock/options.hpp"
 #include "penstock/ring.hpp"
 #include "penstock/trace_counters.hpp"
+#include "task/open_claim.hpp"
 #include "task/posting.hpp"
 #include "task/prefetcher.hpp"
 #include "task/ready_queue.hpp"
@@ -35,8 +38,12 @@ class Runner {
     /// Runs one task. Whatever it throws is kept in `ring`. The caller completes the record afterwards, and then calls notify() with the
     /// notice that this returns, unless that is 0.
     std::uint32_t run(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
-    /// Runs claimed tasks and completes each, as claimant `claimant`.
-    void run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, std::uint32_t claimant) noexcept;
+    /// Runs claimed tasks and completes each, but for those that others take meanwhile, or that a task of high priority goes before.
+    void run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim) noexcept;
+    /// This thread is about to wait: what it has claimed and not begun, others may have.
+    void give_back_all() noexcept;
+    /// The same by another thread, `taker`'s, where this one has been in the same task for a while. Costs a process-wide barrier.
+    void give_back_if_held_up(const Initiator& taker) noexcept;
 
     /// Runs what another target has posted.
     void run_posted(const Posting& posting) noexcept;
@@ -51,7 +58,8 @@ class Runner {
 
     /// Runs a task that waits for nothing any more and, while completing it makes others ready, one of these after the other, whose data
     /// are warm; the rest is handed on. Returns how many it ran.
-    std::uint64_t run_dependent(DependentNode& first) noexcept;
+    /// `most`: then this thread looks at its lanes and deques again.
+    std::uint64_t run_dependent(DependentNode& first, std::uint64_t most = 64) noexcept;
     /// Runs one that is ready anywhere in the machine, of this scope unless it is null. Returns how many it ran.
     std::uint64_t run_ready(const Scope* only) noexcept;
     bool can_run_ready(const Scope* only) noexcept;
@@ -62,12 +70,25 @@ class Runner {
     /// Those that became ready here, for anybody, and those for this target alone. Any thread.
     ReadyQueue& ready() noexcept { return ready_; }
     ReadyQueue& named() noexcept { return named_; }
-    /// A dependent task that runs on this thread, innermost first.
+    /// A ready task that may run here and is `wanted(node)`, or null. It is nobody's else from here on.
+    template <class Wanted>
+    DependentNode* take_ready(Wanted&& wanted) {
+        DependentNode* found = take_wanted(named_, wanted);
+        if (found == nullptr) found = take_wanted(ready_, wanted);
+        each_other_ready([&](ReadyQueue& queue) {
+            if (found == nullptr) found = take_wanted(queue, wanted);
+        });
+        return found;
+    }
+
+    /// A task that runs on this thread, innermost first. Others read it while this thread waits (circles.hpp).
     struct Running {
-        DependentNode* node;
+        Ring* ring;           ///< null: nobody can wait for it
+        std::uint64_t number;
+        DependentNode* node;  ///< of a dependent task
         const Running* outer;
     };
-    const Running* dependents_running() const noexcept { return dependents_running_; }
+    const Running* innermost() const noexcept { return innermost_; }
 
     /// Fetches the arguments of the task that will run after the one that is about to.
     void prefetch(const TaskPayload& next, Extension* extension) noexcept {
@@ -92,10 +113,37 @@ class Runner {
   private:
     class Inside;
 
+    /// Claims whose rest others can take: more than one only where tasks wait inside tasks.
+    static constexpr std::uint32_t most_open_claims = 8;
+    /// Nanoseconds in the same task, after which others take what is behind it.
+    static constexpr double held_up_after = 50'000;
+    struct Open {
+        OpenClaim<Ring> claim;
+        // Of those who look whether it is held up.
+        std::atomic<std::uint64_t> seen{0};
+        std::atomic<std::uint64_t> since{0};
+    };
+    OpenClaim<Ring>* open_claim(Ring& ring, PendingRing<TaskPayload>::Claim& claim) noexcept;
+    void close_claim() noexcept;
+    void give_back(const OpenClaim<Ring>::Rest& rest) noexcept;
+    bool must_give_way(const Ring& ring) const noexcept;
+    /// Where this runner counts what it completes (pending.hpp).
+    std::uint32_t claimant_in(const Ring& ring) const noexcept;
+    template <class Wanted>
+    static DependentNode* take_wanted(ReadyQueue& queue, Wanted&& wanted) {
+        for (auto left = queue.size(); left != 0; --left) {
+            DependentNode* const node = queue.take_oldest(nullptr);
+            if (node == nullptr || wanted(*node)) return node;
+            queue.push(*node);
+        }
+        return nullptr;
+    }
+    void each_other_ready(const std::function<void(ReadyQueue&)>& visit);
+
     std::uint32_t run_one(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
 
     void run_step(Replay& replay, const ReplayStep& step, Extension& extension) noexcept;
-    DependentNode* run_and_release(DependentNode& node) noexcept;
+    DependentNode* run_and_release(DependentNode& node, Running& running) noexcept;
     DependentNode* take_several(ReadyQueue& queue) noexcept;
     void pass_over(Ring& ring, DependentNode& node, const Entry& entry, const PackedArguments& arguments, std::uint64_t number) noexcept;
     std::uint64_t start_sample() noexcept;
@@ -113,9 +161,11 @@ class Runner {
     LocalStore store_;
     Prefetcher prefetcher_;
     trace::TargetCounters counters_;
-    const Running* dependents_running_ = nullptr;
+    const Running* innermost_ = nullptr;
     ReadyQueue ready_;
     ReadyQueue named_;
+    std::atomic<std::uint32_t> open_claims_{0};
+    std::array<Open, most_open_claims> open_;
 };
 
 }  // namespace penstock

@@ -353,7 +353,6 @@ void WorkerHost::settle(Worker& worker, const News& news) {
         seat.claim.first.store(first);
     }
     seat.running.timed.store(0);
-    seat.busy.store(0);
     if (seat.counters.idle_ticks.running()) seat.counters.idle_ticks.end(Clock::ticks());
     seat.bell.parked.store(0);
     clocks_[static_cast<std::size_t>(worker.seat)] = {};

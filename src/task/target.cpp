@@ -25,9 +25,7 @@ Target::Target(Core& core, int index, int processor, std::uint32_t most_lanes)
       most_lanes_(most_lanes),
       waiter_(core.host() == nullptr ? Waiter(core.wait_policy()) : Waiter(core.wait_policy(), core.host()->seat(index).bell)),
       initiator_(new Initiator(core, index, &waiter_)),
-      runner_(initiator_->runner_.get()) {
-    if (core.host() != nullptr) worker_busy_ = &core.host()->seat(index).busy;
-}
+      runner_(initiator_->runner_.get()) {}
 
 Target::~Target() { stop(); }
 
@@ -77,7 +75,7 @@ void Target::serve() {
             misses = 0;
             continue;
         }
-        if (misses == 0) pause_work();
+        if (misses == 0) runner_->interrupted();
         if (++misses < looks_before_idle) continue;
         if (stopping_.load(std::memory_order_acquire)) break;
         idle();
@@ -94,7 +92,7 @@ bool Target::serve_lanes() noexcept {
             TaskRecord* const record = consumer.front();
             if (record == nullptr) break;
             while (core_.board().urgent.load(std::memory_order_relaxed) != 0 && claim_urgent()) [[unlikely]] {}
-            mark_busy();
+            begin_work();
             for (fetched = std::max(fetched, consumer.next()); fetched < consumer.next() + runner_->ahead(); ++fetched) {
                 const auto* const behind = consumer.behind(static_cast<std::uint32_t>(fetched + 1 - consumer.next()));
                 if (behind == nullptr) break;
@@ -131,7 +129,7 @@ bool Target::serve_postings() noexcept {
             fetch(posting);
             if (const auto* const behind = consumer.behind()) fetch(behind->payload);
             consumer.complete();
-            mark_busy();
+            begin_work();
             runner_->run_posted(posting);
             served = true;
         }
@@ -147,6 +145,7 @@ PostingLane* Target::make_posting_lane(int receiver) noexcept {
         auto& lane = outgoing_[static_cast<std::size_t>(receiver)];
         if (to.postings_ == nullptr) to.postings_ = std::make_unique<Consumer<Posting>[]>(static_cast<std::size_t>(core_.target_count()));
         lane = std::make_unique<PostingLane>(to.waiter_.bell());
+        core_.mix();
         const auto count = to.posting_count_.load(std::memory_order_relaxed);
         to.postings_[count] = Consumer<Posting>(lane->parts());
         to.posting_count_.store(count + 1, std::memory_order_release);
@@ -194,30 +193,15 @@ bool Target::claim_from_any(Look look) noexcept {
     return !own_first && claim_from(*initiator_, look);
 }
 
-Ring* Target::inviting(const Initiator& initiator, Look look) const noexcept {
-    const auto words = initiator.ring_words_.load(std::memory_order_acquire);
-    for (std::uint32_t w = 0; w < words; ++w) {
-        auto bits = initiator.open_[w].load(std::memory_order_relaxed);
-        if (look == Look::urgent) bits &= initiator.urgent_[w].load(std::memory_order_relaxed);
-        if (look == Look::normal) bits &= ~initiator.urgent_[w].load(std::memory_order_relaxed);
-        for (; bits != 0; bits &= bits - 1) {
-            const auto place = w * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
-            Ring* const ring = initiator.rings_[place].load(std::memory_order_acquire);
-            if (ring != nullptr && (ring->only_target() < 0 || ring->only_target() == index_) && ring->pending().inviting()) return ring;
-        }
-    }
-    return nullptr;
-}
-
 bool Target::claim_from(Initiator& initiator, Look look) noexcept {
-    Ring* const ring = inviting(initiator, look);
+    Ring* const ring = initiator.inviting(index_, look);
     if (ring == nullptr) return false;
     const auto share = ring->only_target() >= 0 ? 1 : core_.workers();
     const auto claim = ring->pending().claim(most_claimed, share);
     if (claim.count == 0) return false;
-    mark_busy();
+    begin_work();
     runner_->counters().pulled.add(claim.count);
-    runner_->run_claimed(*ring, claim, static_cast<std::uint32_t>(index_));
+    runner_->run_claimed(*ring, claim);
     return true;
 }
 
@@ -228,7 +212,7 @@ bool Target::run_ready() noexcept {
     while (count < most) {
         const auto more = runner_->run_ready(nullptr);
         if (more == 0) break;
-        mark_busy();
+        begin_work();
         count += more;
     }
     return count != 0;
@@ -248,13 +232,9 @@ bool Target::something_waits() noexcept {
         if (postings_[i].front() != nullptr) return true;
     const auto count = core_.initiator_count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < count; ++i)
-        if (inviting(*core_.initiators_[i]) != nullptr) return true;
+        if (core_.initiators_[i]->inviting(index_, Look::everything) != nullptr) return true;
+    if (++looks_ % 256 == 0 || waiter_.parked()) core_.give_back_what_is_held_up(*initiator_);
     return false;
-}
-
-void Target::pause_work() noexcept {
-    runner_->interrupted();
-    if (busy_.load(std::memory_order_relaxed) != 0) busy_.store(0, std::memory_order_relaxed);
 }
 
 void Target::idle() {
@@ -274,20 +254,13 @@ void Target::idle() {
     woken_ = true;
 }
 
-void Target::mark_busy() noexcept {
-    // Also while there is one initiator: a task may wait for another thread, whose first call must not go to this target.
-    if (busy_.load(std::memory_order_relaxed) != 0) return;
-    busy_.store(1, std::memory_order_relaxed);
-    if (woken_) [[unlikely]] pass_on();
-}
-
 /// It may have been woken for something else than what it has taken, by somebody who woke no other.
 void Target::pass_on() noexcept {
     woken_ = false;
     if (core_.board().idle_targets.load(std::memory_order_relaxed) == 0) return;
     const auto count = core_.initiator_count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < count; ++i)
-        if (inviting(*core_.initiators_[i]) != nullptr) return core_.wake_a_target();
+        if (core_.initiators_[i]->inviting(index_, Look::everything) != nullptr) return core_.wake_a_target();
 }
 
 }  // namespace penstock

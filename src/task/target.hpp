@@ -56,7 +56,6 @@ class Target {
     Waiter& waiter() noexcept { return waiter_; }
     Initiator& initiator() noexcept { return *initiator_; }
     Runner& runner() noexcept { return *runner_; }
-    const std::atomic<std::uint32_t>& busy() const noexcept { return worker_busy_ != nullptr ? *worker_busy_ : busy_; }
 
   private:
     struct LaneInbox {
@@ -71,16 +70,15 @@ class Target {
     PostingLane* make_posting_lane(int to) noexcept;
     bool claim_from_deques() noexcept;
     bool claim_urgent() noexcept;
-    enum class Look : std::uint8_t { everything, urgent, normal };
+    using Look = Initiator::Look;
     bool claim_from_any(Look look) noexcept;
-    /// The first part of this initiator's deque that has something for this target, or null.
-    Ring* inviting(const Initiator& initiator, Look look = Look::everything) const noexcept;
     bool claim_from(Initiator& initiator, Look look) noexcept;
     bool run_ready() noexcept;
     bool something_waits() noexcept;
-    void pause_work() noexcept;
     void idle();
-    void mark_busy() noexcept;
+    void begin_work() noexcept {
+        if (woken_) [[unlikely]] pass_on();
+    }
     void pass_on() noexcept;
 
     Core& core_;
@@ -97,15 +95,11 @@ class Target {
     std::uint32_t claims_ = 0;
     std::uint32_t urgent_in_a_row_ = 0;
     bool woken_ = false;  ///< and has not begun to work since
+    std::uint32_t looks_ = 0;  ///< for something to do
     Waiter waiter_;
     std::unique_ptr<Initiator> initiator_;
     Runner* runner_ = nullptr;
     std::thread thread_;
-    /// In a worker's seat; null where this is a thread. A target whose tasks run in a worker process has no thread here: it is the
-    /// place where its lanes and its bell are found.
-    const std::atomic<std::uint32_t>* worker_busy_ = nullptr;
-    /// Read by initiators when there are several: 1 from the first task after an idle period to the next one.
-    alignas(128) std::atomic<std::uint32_t> busy_{0};
 };
 
 }  // namespace penstock

@@ -48,12 +48,17 @@ class Watched {
         for (const One& one : all_)
             if (one.handle.ready()) visit(one.handle, *one.node);
     }
+    /// A task that others wait for, by its place in the list, which may change at any moment; none behind the last.
+    Handle at(std::size_t place) {
+        const std::lock_guard lock(mutex_);
+        return place < all_.size() ? all_[place].handle : Handle{};
+    }
     /// Calls `visit` with each task that waits for `handle`.
     template <class Visit>
     void each_successor(const Handle& handle, Visit&& visit) {
         const std::lock_guard lock(mutex_);
         for (const One& one : all_)
-            if (one.handle == handle) visit(*one.node);
+            if (one.handle.same_task(handle)) visit(*one.node);
     }
 
   private:

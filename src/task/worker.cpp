@@ -93,7 +93,6 @@ class Worker {
             misses = 0;
             if (board_.stopping.load(std::memory_order_acquire) != 0) leave(0);
             if (answer()) continue;
-            seat_.busy.store(0, std::memory_order_relaxed);
             idle();
         }
     }
@@ -268,7 +267,6 @@ class Worker {
         note.ordinal.store(ordinal, std::memory_order_relaxed);
         note.flags.store(record.payload.flags, std::memory_order_relaxed);
         note.on.store(1, std::memory_order_release);
-        if (seat_.busy.load(std::memory_order_relaxed) == 0) seat_.busy.store(1, std::memory_order_relaxed);
         const bool asks = ring.cancels.load(std::memory_order_relaxed) != 0;
         if (!asks || ask(Report::may_start) == Answer::go_on) [[likely]] {
             const bool timed = board_.all_timed || record.payload.flags >> limit_shift != 0;

@@ -75,7 +75,6 @@ struct Seat {
     trace::TargetCounters counters;
     // The worker's, now and then; read by those who issue.
     alignas(128) Doorbell bell;
-    alignas(128) std::atomic<std::uint32_t> busy{0};
     Report report;
     // The program's.
     int processor = -1;

@@ -105,11 +105,17 @@ class Atomic {
     T exchange(T value, std::memory_order order, std::source_location at = std::source_location::current()) {
         return value_.exchange(value, weakened(order, at), position(at));
     }
+    T fetch_sub(T value, std::memory_order order, std::source_location at = std::source_location::current()) {
+        return value_.fetch_sub(value, weakened(order, at), position(at));
+    }
     T fetch_add(T value, std::memory_order order, std::source_location at = std::source_location::current()) {
         return value_.fetch_add(value, weakened(order, at), position(at));
     }
-    T fetch_sub(T value, std::memory_order order, std::source_location at = std::source_location::current()) {
-        return value_.fetch_sub(value, weakened(order, at), position(at));
+    T fetch_or(T value, std::memory_order order, std::source_location at = std::source_location::current()) {
+        return value_.fetch_or(value, weakened(order, at), position(at));
+    }
+    T fetch_and(T value, std::memory_order order, std::source_location at = std::source_location::current()) {
+        return value_.fetch_and(value, weakened(order, at), position(at));
     }
     bool compare_exchange_strong(T& expected, T value, std::memory_order order, std::memory_order failure,
                                  std::source_location at = std::source_location::current()) {

@@ -1,0 +1,119 @@
+// The shipped OpenClaim: each task of a claim runs once, whoever takes what has not begun, and although its runner has no fence.
+//
+// The process-wide barrier is modelled as in parking_model_test.cpp: a fence of the runner between two of its instructions, wherever the
+// search puts it.
+#include "model.hpp"
+#include "task/open_claim.hpp"
+
+namespace {
+
+using model::Search;
+using Word = model::Atomic<std::uint32_t, model::AsShipped>;
+
+enum class Barrier { everywhere, taker_only };
+
+/// A runner with two claims of `tasks`, one after the other, in different places, and `takers` threads that take what they can.
+template <int takers, int tasks, Barrier kind = Barrier::everywhere, bool withdraws = false>
+struct OpenClaimModel : rl::test_suite<OpenClaimModel<takers, tasks, kind, withdraws>, takers + 1> {
+    struct Place {
+        int runs[tasks + 1] = {};
+    };
+    Place places[2];
+    penstock::OpenClaim<Place, model::Atomics<model::AsShipped>> claim;
+    Word asked[takers], served[takers], finished{0};
+    std::uint32_t known[takers] = {};
+    char marks[takers] = {};
+
+    void thread(unsigned index) {
+        if (index < takers) take(index);
+        else run();
+    }
+
+    static void fence() { rl::atomic_thread_fence(rl::mo_seq_cst, {"fence", __FILE__, __LINE__}); }
+
+    void may_fall() {
+        for (int taker = 0; taker < takers; ++taker) {
+            const auto number = asked[taker].load(std::memory_order_acquire);
+            if (number == known[taker]) continue;
+            known[taker] = number;
+            fence();
+            served[taker].store(number, std::memory_order_release);
+        }
+    }
+
+    static void run_one(Place& place, std::uint64_t number) { model::require(++place.runs[number] == 1, "a task runs once"); }
+
+    void run() {
+        const auto pause = [this] {
+            may_fall();
+            model::idle();
+        };
+        for (auto& place : places) {
+            std::uint64_t end = tasks + 1;
+            claim.open(place, 1, end);
+            may_fall();
+            for (std::uint64_t number = 1;;) {
+                run_one(place, number);
+                if (++number == end) break;
+                if (withdraws && number == tasks)  // a task that waits twice: what it gives back is run by whoever comes, here at once
+                    for (int waits = 0; waits < 2; ++waits) {
+                        const auto rest = claim.withdraw(pause);
+                        for (auto n = rest.first; n < rest.end; ++n) run_one(*rest.where, n);
+                    }
+                may_fall();
+                claim.announce(number);
+                may_fall();
+                const bool unchanged = claim.unchanged();
+                may_fall();
+                if (unchanged) continue;
+                end = claim.settle(pause);
+                if (number >= end) break;
+            }
+            may_fall();
+            claim.close();
+            may_fall();
+        }
+        // A thread that runs no more has passed the fence of its context switch.
+        while (finished.load(std::memory_order_relaxed) != takers) {
+            may_fall();
+            model::idle();
+        }
+    }
+
+    void take(unsigned taker) {
+        for (std::uint32_t turn = 1; turn <= 2; ++turn) {
+            const auto rest = claim.take(&marks[taker], [&] {
+                fence();
+                if (kind == Barrier::everywhere) {
+                    asked[taker].store(turn, std::memory_order_release);
+                    while (served[taker].load(std::memory_order_acquire) != turn) model::idle();
+                }
+                fence();
+                return true;
+            });
+            for (auto number = rest.first; number < rest.end; ++number) run_one(*rest.where, number);
+        }
+        for (auto done = finished.load(std::memory_order_relaxed); !finished.compare_exchange_strong(
+                 done, done + 1, std::memory_order_relaxed, std::memory_order_relaxed);) {
+        }
+    }
+
+    void after() {
+        for (const auto& place : places)
+            for (int number = 1; number <= tasks; ++number) model::require(place.runs[number] == 1, "no task is lost");
+    }
+};
+
+TEST(OpenClaimModel, each_task_runs_once_whoever_takes_the_rest) {
+    model::expect_holds<OpenClaimModel<1, 2>>(Search::few_switches, 2);
+    model::expect_holds<OpenClaimModel<1, 3>>(Search::random_schedules, 60'000);
+}
+TEST(OpenClaimModel, two_takers_share_nothing) { model::expect_holds<OpenClaimModel<2, 3>>(Search::random_schedules, 60'000); }
+TEST(OpenClaimModel, what_is_withdrawn_is_taken_by_nobody_else) {
+    model::expect_holds<OpenClaimModel<2, 3, Barrier::everywhere, true>>(Search::random_schedules, 60'000);
+}
+TEST(OpenClaimModel, a_taker_without_a_barrier_is_found) {
+    model::expect_finds<OpenClaimModel<1, 3, Barrier::taker_only>>(rl::test_result_user_assert_failed);
+}
+
+}  // namespace
