@@ -3,8 +3,8 @@
 #include <atomic>
 #include <mutex>
 #include <numeric>
-#include <stdexcept>
 #include <set>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
