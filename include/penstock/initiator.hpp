@@ -378,7 +378,8 @@ class alignas(128) Initiator {
     void wait_for_room(const std::function<bool()>& found, WaitReason reason);
     enum class Look : std::uint8_t { everything, urgent, normal };
     /// The first part of this deque that has something for this target (any_target: for a thread that helps), or null. Any thread.
-    Ring* inviting(int target, Look look) const noexcept;
+    /// `from`: the place where it begins to look; those before come last. `found`: where that part has its place.
+    Ring* inviting(int target, Look look, std::uint32_t from = 0, std::uint32_t* found = nullptr) const noexcept;
     // ---- what a task waits for, in src/task/awaited.cpp ----
     bool includes(const AwaitedTasks& awaited, Ring& ring, std::uint64_t number) const;
     bool awaits_dependents(const AwaitedTasks& awaited) const noexcept;

@@ -188,18 +188,27 @@ void Initiator::make_lane(int target) {
     lane.bell = &receiver.waiter().bell();
 }
 
-Ring* Initiator::inviting(int target, Look look) const noexcept {
+Ring* Initiator::inviting(int target, Look look, std::uint32_t from, std::uint32_t* found) const noexcept {
     const auto words = ring_words_.load(std::memory_order_acquire);
-    for (std::uint32_t w = 0; w < words; ++w) {
-        auto bits = open_[w].load(std::memory_order_relaxed);
+    const auto first_in = [&](std::uint32_t w, std::uint64_t among) -> Ring* {
+        auto bits = open_[w].load(std::memory_order_relaxed) & among;
         if (look == Look::urgent) bits &= urgent_[w].load(std::memory_order_relaxed);
         if (look == Look::normal) bits &= ~urgent_[w].load(std::memory_order_relaxed);
         for (; bits != 0; bits &= bits - 1) {
             const auto place = w * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
             Ring* const ring = rings_[place].load(std::memory_order_acquire);
-            if (ring != nullptr && (ring->only_target() < 0 || ring->only_target() == target) && ring->pending().inviting()) return ring;
+            if (ring == nullptr || (ring->only_target() >= 0 && ring->only_target() != target) || !ring->pending().inviting()) continue;
+            if (found != nullptr) *found = place;
+            return ring;
         }
-    }
+        return nullptr;
+    };
+    constexpr auto all = ~std::uint64_t{0};
+    if (from != 0) [[unlikely]]
+        for (auto w = from / 64; w < words; ++w)
+            if (Ring* const ring = first_in(w, w == from / 64 ? all << from % 64 : all)) return ring;
+    for (std::uint32_t w = 0; w < words; ++w)
+        if (Ring* const ring = first_in(w, all)) return ring;
     return nullptr;
 }
 

@@ -182,20 +182,23 @@ bool Target::claim_urgent() noexcept {
 }
 
 bool Target::claim_from_any(Look look) noexcept {
-    // Its own tasks first, but not always: a task that issues itself again and again must not keep the others out.
-    const bool own_first = ++claims_ % 16 != 0;
-    if (own_first && claim_from(*initiator_, look)) return true;
+    // Its own tasks first, and of each deque the part that stands first, but not always: tasks that issue themselves again and again must not
+    // keep the others out.
+    const bool in_turn = ++claims_ % 16 == 0;
+    if (!in_turn && claim_from(*initiator_, look, false)) return true;
     const auto count = core_.initiator_count_.load(std::memory_order_acquire);
     for (std::uint32_t looked = 0; looked < count; ++looked) {
         next_victim_ = next_victim_ + 1 >= count ? 0 : next_victim_ + 1;
-        if (claim_from(*core_.initiators_[next_victim_], look)) return true;
+        if (claim_from(*core_.initiators_[next_victim_], look, in_turn)) return true;
     }
-    return !own_first && claim_from(*initiator_, look);
+    return in_turn && claim_from(*initiator_, look, true);
 }
 
-bool Target::claim_from(Initiator& initiator, Look look) noexcept {
-    Ring* const ring = initiator.inviting(index_, look);
+bool Target::claim_from(Initiator& initiator, Look look, bool in_turn) noexcept {
+    std::uint32_t part = 0;
+    Ring* const ring = initiator.inviting(index_, look, in_turn ? next_part_ : 0, &part);
     if (ring == nullptr) return false;
+    if (in_turn) next_part_ = part + 1;
     const auto share = ring->only_target() >= 0 ? 1 : core_.workers();
     const auto claim = ring->pending().claim(most_claimed, share);
     if (claim.count == 0) return false;

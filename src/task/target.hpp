@@ -72,7 +72,7 @@ class Target {
     bool claim_urgent() noexcept;
     using Look = Initiator::Look;
     bool claim_from_any(Look look) noexcept;
-    bool claim_from(Initiator& initiator, Look look) noexcept;
+    bool claim_from(Initiator& initiator, Look look, bool in_turn) noexcept;
     bool run_ready() noexcept;
     bool something_waits() noexcept;
     void idle();
@@ -92,6 +92,7 @@ class Target {
     std::vector<std::unique_ptr<PostingLane>> outgoing_;  ///< by receiver; this thread's own
     std::atomic<bool> stopping_{false};
     std::uint32_t next_victim_ = 0;
+    std::uint32_t next_part_ = 0;  ///< of a deque
     std::uint32_t claims_ = 0;
     std::uint32_t urgent_in_a_row_ = 0;
     bool woken_ = false;  ///< and has not begun to work since

@@ -189,15 +189,19 @@ class Worker {
 
     /// One initiator after the other, and the deques of each in their order. `before_lanes`: there are tasks in lanes.
     bool claim(bool before_lanes) noexcept {
+        const bool in_turn = ++claims_ % 16 == 0;  // as in Target::claim_from_any
         for (std::size_t looked = 0; looked < deques_.size(); ++looked) {
             next_initiator_ = next_initiator_ + 1 >= deques_.size() ? 0 : next_initiator_ + 1;
-            if (claim_from(deques_[next_initiator_], before_lanes)) return true;
+            if (claim_from(deques_[next_initiator_], before_lanes, in_turn)) return true;
         }
         return false;
     }
 
-    bool claim_from(const Deques& deques, bool before_lanes) noexcept {
-        for (SharedRing* const ring : deques.rings) {
+    bool claim_from(const Deques& deques, bool before_lanes, bool in_turn) noexcept {
+        const auto parts = deques.rings.size();
+        const auto first = in_turn && parts != 0 ? ++next_part_ % parts : 0;
+        for (std::size_t looked = 0; looked < parts; ++looked) {
+            SharedRing* const ring = deques.rings[first + looked < parts ? first + looked : first + looked - parts];
             // What an initiator sent to this target alone keeps its order: first what is in its lane.
             if (before_lanes && ring->only_target >= 0 && in_lane_of(deques.owner_bell)) continue;
             const auto share = ring->only_target >= 0 ? 1 : board_.seats + 1;
@@ -331,6 +335,8 @@ class Worker {
     std::vector<Lane> lanes_;
     std::vector<Deques> deques_;
     std::size_t next_initiator_ = 0;  ///< where the last claim was looked for
+    std::size_t next_part_ = 0;       ///< of a deque
+    std::uint32_t claims_ = 0;
     LocalStore store_;
     Waiter waiter_;
 };

@@ -78,7 +78,6 @@ TEST(MachineEnd, stops_a_run_on_worker_processes) {
 }
 
 TEST(MachineEnd, stops_several_runs_and_one_that_another_thread_waits_for) {
-    if (task_tests::under_tsan) GTEST_SKIP() << "an endless run beside it may keep a stopped one from ending for minutes (docs/reliability.md)";
     for (const int targets : {1, 2}) {
         std::optional<EndlessGraph> first, second;
         std::optional<penstock::Run> other;

@@ -394,4 +394,36 @@ TEST(LoneCall, of_several_threads_does_not_lie_in_a_worker_process_that_is_held)
     }
 }
 
+/// Calls itself again until it is told to end. Each call lies in a part of the deque that belongs to the call before.
+struct Circling {
+    Machine& machine;
+    std::atomic<bool>& over;
+    std::atomic<int>& rounds;
+    std::atomic<int>& ended;
+    void operator()() const {
+        rounds.fetch_add(1);
+        if (over.load()) return void(ended.fetch_add(1));
+        machine.call(boxed(Circling{*this}));
+    }
+};
+
+TEST(Fairness, lets_tasks_that_issue_themselves_again_and_again_all_go_on) {
+    constexpr int circling = 3;
+    for (int targets = 1; targets <= 2; ++targets) {
+        Machine machine(with_targets(targets));
+        std::atomic<bool> over{false};
+        std::atomic<int> ended{0};
+        std::vector<std::atomic<int>> rounds(circling);
+        for (auto& of_one : rounds) machine.call(boxed(Circling{machine, over, of_one, ended}));
+        for (int look = 0; look < 5; ++look)
+            for (auto& of_one : rounds) {
+                const int before = of_one.load();
+                EXPECT_TRUE(eventually([&] { return of_one.load() > before + scaled(2000, 200); }, std::chrono::seconds(5))) << "after " << before << " rounds";
+            }
+        over.store(true);
+        EXPECT_TRUE(eventually([&] { return ended.load() == circling; }));
+        machine.barrier();
+    }
+}
+
 }  // namespace
