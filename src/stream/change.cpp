@@ -251,14 +251,18 @@ void Change::join() {
 }
 
 /// By a link that its source does not write to any more.
-void Change::wait_for_mail_of(Link& link) {
-    if (!arrived_.insert(&link).second) return;
+void Change::wait_for_arrivals(Link& link) {
     core_.help_until(
         [&] {
             state_.make_way();
             return link.accepted.load(std::memory_order_acquire) == link.announced.load(std::memory_order_acquire);
         },
         "an edit", false);
+}
+
+void Change::wait_for_mail_of(Link& link) {
+    if (!arrived_.insert(&link).second) return;
+    wait_for_arrivals(link);
     if (!retires(link.to->station)) core_.do_at(*link.to->station, [this, &link](Station&) { stop_using(link); });
 }
 

@@ -27,6 +27,11 @@ class Change {
   public:
     Change(RunState& state, Model wished) : state_(state), core_(state.core), wiring_(state.wiring), old_(state.model), wished_(std::move(wished)), old_joints_(old_), joints_(wished_) {}
 
+    /// What it still has in its hands is dropped: it could not be carried out.
+    ~Change();
+    Change(const Change&) = delete;
+    Change& operator=(const Change&) = delete;
+
     /// What cannot be done although the wished graph would be right.
     std::vector<std::string> problems();
     void make();
@@ -37,10 +42,10 @@ class Change {
         Outlet* writer;
         Block* block;
     };
-    /// One that nobody sends again.
-    struct Orphan {
+    /// Those that waited at one input of it, and that nobody sends again.
+    struct Orphans {
         Inlet* inlet;
-        Waiting waiting;
+        std::vector<Waiting> waiting;
     };
 
     void check_order(std::vector<std::string>& problems) const;
@@ -55,9 +60,10 @@ class Change {
     void retire();
     void retire_one(Station& station, Removal removal);
     bool shares_buffers(const Station& station) const;
-    void take_waiting(Station& station, std::vector<Orphan>& orphans);
+    void take_waiting(Station& station);
     void give_back_to(Station& source);
-    void give_to_heirs(const Station& retired, std::vector<Orphan>& orphans);
+    void give_to_heirs(const Station& retired);
+    void give_to(Station& heir, const std::vector<std::vector<Waiting*>>& parts);
     const RemovalModel* removal_before(const Station& fresh) const;
     void go_on();
     void begin(Station& fresh);
@@ -66,6 +72,7 @@ class Change {
     std::vector<Station*> heirs_of(const Station& retired) const;
     bool retires(const Station* station) const;
     bool is_fresh(const Station* station) const;
+    void wait_for_arrivals(Link& link);
     void wait_for_mail_of(Link& link);
     void move();
     void apply_settings();
@@ -88,6 +95,8 @@ class Change {
     std::vector<std::pair<Station*, Server*>> moves_;
     std::vector<std::pair<Station*, int>> relocations_;  ///< to other worker processes
     std::vector<Returned> returned_;
+    std::vector<Orphans> orphans_;  ///< of the one that retires just now
+    std::map<std::uint64_t, std::size_t> dealt_;  ///< orphans of each input of a filter, so far
     std::exception_ptr failure_;  ///< what a successor's take_over() threw
     std::set<Link*> arrived_;  ///< what was on its way by these links has come
 };

@@ -1,35 +1,55 @@
 // The second half of an edit: filters that are taken out end, what waited at them goes where it belongs, and the others go on.
 #include <algorithm>
+#include <new>
 
 #include "stream/change.hpp"
 #include "stream/filter_proxy.hpp"
 
 namespace penstock::streaming {
 
+Change::~Change() {
+    const auto drop = [this](const Station& at, Block* block) {
+        if (block == nullptr) return;
+        try {
+            const std::lock_guard lock(core_.structure);
+            if (block->kind == MailKind::buffer) ++state_.past.filters[at.filter_id()].dropped;
+        } catch (const std::bad_alloc&) {  // then it is not counted
+        }
+        give_back(block);
+    };
+    for (const auto& [writer, block] : returned_) drop(*writer->station, block);
+    for (const auto& [inlet, waiting] : orphans_)
+        for (const auto& each : waiting) drop(*inlet->station, each.block);
+}
+
 void Change::retire() {
     for (const auto& [station, removal] : retiring_) retire_one(*station, removal);
 }
 
 void Change::retire_one(Station& station, Removal removal) {
-    std::vector<Orphan> orphans;
     core_.do_at(station, [&](Station& old) {
         for (auto& inlet : old.inlets)
             for (const auto& [name, link] : old_links_)
                 if (link->to == inlet.get() && sources_.contains(link->from->station) && !link->closed) old.close_input(*inlet);
         // Where an order is restored, a buffer that was handed back could wait behind younger ones for ever.
         const bool ordered = std::any_of(old.outlets.begin(), old.outlets.end(), [](const auto& outlet) { return outlet->order_matters; });
-        if (removal == Removal::hand_over && !ordered && !shares_buffers(old)) take_waiting(old, orphans);
+        if (removal == Removal::hand_over && !ordered && !shares_buffers(old)) take_waiting(old);
         if (removal == Removal::discard) old.discard_waiting();
         old.end_source();
         if (old.external && !old.outlets.empty()) old.outlets[0]->close_when_empty();
-        old.held = !orphans.empty();  // or it would end before it is known who reads them
+        old.held = !orphans_.empty();  // or it would end before it is known who reads them
     });
-    if (orphans.empty()) return;
-    give_to_heirs(station, orphans);
+    if (orphans_.empty()) return;
+    give_to_heirs(station);
     core_.do_at(station, [&](Station& old) {
-        for (const auto& [inlet, waiting] : orphans) old.take_back(*inlet, waiting);
+        for (auto& [inlet, waiting] : orphans_)
+            for (auto& each : waiting) {
+                old.take_back(*inlet, each);
+                each.block = nullptr;
+            }
         old.held = false;
     });
+    orphans_.clear();
 }
 
 /// Do others get the same buffers as this one? Then a buffer that was handed back would reach them twice.
@@ -51,13 +71,18 @@ bool Change::shares_buffers(const Station& station) const {
 }
 
 /// What is still to come to it (from others that retire) may not overtake what waits, so then that stays.
-void Change::take_waiting(Station& station, std::vector<Orphan>& orphans) {
+void Change::take_waiting(Station& station) {
     for (auto& inlet : station.inlets) {
-        std::vector<Waiting> staying;
+        const auto most = inlet->queue.size();
+        std::vector<Waiting> staying, orphans;
+        staying.reserve(most);
+        orphans.reserve(most);
+        orphans_.reserve(station.inlets.size());
+        returned_.reserve(returned_.size() + most + inlet->early.size());  // from here on nothing asks for memory
         while (!inlet->queue.empty()) {
             const Waiting waiting = inlet->queue.pop();
             if (Outlet* const writer = writer_of(*inlet, waiting)) returned_.push_back({writer, waiting.block});
-            else if (inlet->open_links == 0) orphans.push_back({inlet.get(), waiting});
+            else if (inlet->open_links == 0) orphans.push_back(waiting);
             else staying.push_back(waiting);
         }
         for (const auto& waiting : staying) inlet->queue.push(waiting);
@@ -67,6 +92,7 @@ void Change::take_waiting(Station& station, std::vector<Orphan>& orphans) {
             return writer != nullptr;
         });
         inlet->waiting.store(inlet->queue.size(), std::memory_order_relaxed);
+        if (!orphans.empty()) orphans_.push_back({inlet.get(), std::move(orphans)});
     }
 }
 
@@ -93,34 +119,71 @@ std::vector<Station*> Change::heirs_of(const Station& retired) const {
     return by_key && crew->second.size() != 1 ? std::vector<Station*>{} : crew->second;
 }
 
-/// Each gets an equal part of them, or none when it reads no more.
-void Change::give_to_heirs(const Station& retired, std::vector<Orphan>& orphans) {
+/// Each gets an equal part of them, or none when it reads no more. Buffers of several inputs stay together: the n-th of each goes to the same
+/// heir. Before that an heir gets what it lacks itself: of an input at which it has fewer than at another.
+void Change::give_to_heirs(const Station& retired) {
     const auto heirs = heirs_of(retired);
-    auto left = heirs.size();
+    if (heirs.empty()) return;
+    const auto is_heir = [&](const Station* station) { return std::find(heirs.begin(), heirs.end(), station) != heirs.end(); };
+    for (const auto& [name, link] : wiring_.links)
+        if (is_heir(link->to->station) && link->from->station->ended()) wait_for_arrivals(*link);
+    using Parts = std::vector<std::vector<Waiting*>>;  // of each input
+    std::map<Station*, Parts> parts;
+    std::vector<std::size_t> at(orphans_.size(), 0);  // the next to be given away
     for (Station* const heir : heirs) {
-        const auto part = (orphans.size() + left - 1) / left;
-        --left;
+        auto& part = parts[heir];
+        part.resize(orphans_.size());
+        std::vector<std::size_t> there(orphans_.size(), 0);
         core_.do_at(*heir, [&](Station& each) {
-            std::size_t given = 0;
-            std::erase_if(orphans, [&](const Orphan& orphan) {
-                if (given == part || !each.inherit(orphan.inlet->port->name(), orphan.waiting.block)) return false;
-                ++given;
-                return true;
-            });
+            for (std::size_t i = 0; i < there.size(); ++i) there[i] = each.waiting_at(orphans_[i].inlet->port->name());
         });
+        const auto most = *std::max_element(there.begin(), there.end());
+        for (std::size_t i = 0; i < there.size(); ++i)
+            for (auto lacks = most - there[i]; lacks != 0 && at[i] != orphans_[i].waiting.size(); --lacks) part[i].push_back(&orphans_[i].waiting[at[i]++]);
     }
+    auto& dealt = dealt_[retired.filter_id()];
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < orphans_.size(); ++i) {
+        auto& waiting = orphans_[i].waiting;
+        const auto left = waiting.size() - at[i];
+        for (std::size_t n = 0; n < left; ++n) parts[heirs[(dealt + n) % heirs.size()]][i].push_back(&waiting[at[i] + n]);
+        most = std::max(most, left);
+    }
+    dealt += most;
+    for (Station* const heir : heirs) give_to(*heir, parts[heir]);
+    Parts rest(orphans_.size());  // of heirs that read no more
+    for (Station* const heir : heirs) {
+        for (std::size_t i = 0; i < rest.size(); ++i) {
+            std::erase_if(orphans_[i].waiting, [](const Waiting& each) { return each.block == nullptr; });
+            rest[i].clear();
+            for (auto& each : orphans_[i].waiting) rest[i].push_back(&each);
+        }
+        give_to(*heir, rest);
+    }
+    for (auto& [inlet, waiting] : orphans_) std::erase_if(waiting, [](const Waiting& each) { return each.block == nullptr; });
+}
+
+/// What it takes has no block any more in the list of the orphans.
+void Change::give_to(Station& heir, const std::vector<std::vector<Waiting*>>& parts) {
+    if (std::all_of(parts.begin(), parts.end(), [](const auto& part) { return part.empty(); })) return;
+    core_.do_at(heir, [&](Station& each) {
+        for (std::size_t i = 0; i < parts.size(); ++i)
+            for (Waiting* const waiting : parts[i])
+                if (each.inherit(orphans_[i].inlet->port->name(), waiting->block)) waiting->block = nullptr;
+    });
 }
 
 void Change::give_back_to(Station& source) {
-    std::map<Outlet*, std::vector<Block*>> by_outlet;
-    std::erase_if(returned_, [&](const Returned& returned) {
-        if (returned.writer->station != &source) return false;
-        by_outlet[returned.writer].push_back(returned.block);
-        return true;
-    });
-    for (auto& [outlet, blocks] : by_outlet) {
+    for (const auto& outlet : source.outlets) {
+        std::vector<Block*> blocks;
+        for (const auto& [writer, block] : returned_)
+            if (writer == outlet.get()) blocks.push_back(block);
+        if (blocks.empty()) continue;
         std::stable_sort(blocks.begin(), blocks.end(), [](const Block* a, const Block* b) { return a->written < b->written; });
-        core_.do_at(source, [out = outlet, &list = blocks](Station&) { out->take_back(list); });
+        core_.do_at(source, [&](Station&) {
+            outlet->take_back(blocks);
+            std::erase_if(returned_, [&](const Returned& returned) { return returned.writer == outlet.get(); });
+        });
     }
 }
 

@@ -225,6 +225,7 @@ void Outlet::send_by(Link& link, Block* block) {
 
 void Outlet::take_back(const std::vector<Block*>& blocks) {
     RingQueue<Block*> all;
+    all.reserve(blocks.size() + pending.size());
     for (Block* const block : blocks) all.push(block);
     while (!pending.empty()) all.push(pending.pop());
     pending = std::move(all);

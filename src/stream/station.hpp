@@ -223,6 +223,8 @@ class alignas(64) Station {
     void discard_waiting();
     /// What waits at its inputs takes no room in the streams any more.
     void free_room();
+    /// Number of buffers at the port of this name; 0 where there is none.
+    std::size_t waiting_at(const std::string& port) const noexcept;
     /// Gets a buffer that waited at the port of this name of a filter whose place it takes. False when it reads no more there.
     bool inherit(const std::string& port, Block* block);
     /// Gets a buffer back that waited here.

@@ -228,6 +228,11 @@ void Station::free_room() {
             credit(*inlet, std::exchange(inlet->queue[i].link, nullptr), inlet->queue[i].block->bytes);
 }
 
+std::size_t Station::waiting_at(const std::string& port) const noexcept {
+    const auto inlet = std::find_if(inlets.begin(), inlets.end(), [&](const auto& each) { return each->port->name() == port; });
+    return inlet == inlets.end() ? 0 : (*inlet)->queue.size();
+}
+
 bool Station::inherit(const std::string& port, Block* block) {
     if (ended_ || finished_ || over_ || stopping) return false;
     const auto inlet = std::find_if(inlets.begin(), inlets.end(), [&](const auto& each) { return each->port->name() == port; });

@@ -394,6 +394,63 @@ void count_buffers_of_circles(int runs) {
     }
 }
 
+/// Both buffers have the same number.
+struct Join {
+    static constexpr bool may_be_copied = true;
+    Input<Value> a{"a"}, b{"b"};
+    std::atomic<Value>* pairs;
+    std::atomic<Value>* torn;
+    Value pace;
+    Join(std::atomic<Value>* all, std::atomic<Value>* wrong, Value turns) : pairs(all), torn(wrong), pace(turns) {}
+    void operator()() {
+        spin(pace);
+        const auto x = a.read(), y = b.read();
+        if (x[0] != y[0]) torn->fetch_add(1);
+        pairs->fetch_add(1);
+    }
+};
+
+/// Copies of a filter with two inputs go, behind the end of both sources: what belongs together goes to the same copy.
+void count_pairs(int runs) {
+    const auto seed = number_in("PENSTOCK_SEED").value_or(static_cast<Value>(std::chrono::steady_clock::now().time_since_epoch().count() % 1'000'000'000));
+    constexpr int targets = 3;
+    Machine machine({.targets = targets});
+    for (int i = 0; i < runs; ++i) {
+        const auto number = number_in("PENSTOCK_RUN").value_or(static_cast<Value>(i));
+        std::mt19937_64 random(seed * 0x9E3779B97F4A7C15u + number);
+        const Value count = 1 + random() % 60;
+        std::atomic<bool> first_ended{false}, second_ended{false};
+        std::atomic<Value> pairs{0}, torn{0};
+        const auto pace = pick<Value>(random, {0, 3'000, 100'000, 100'000});
+        const auto placed = random() % 3 == 0 ? std::vector<int>{0, 1, 2} : std::vector<int>{};
+        Graph graph;
+        auto& first = graph.add<Source>("first", {}, count, pick<Value>(random, {0, 300}), nullptr, &first_ended);
+        auto& second = graph.add<Source>("second", {}, count, pick<Value>(random, {0, 300}), nullptr, &second_ended);
+        auto* join = &graph.add<Join>("join", {.copies = 2 + static_cast<int>(random() % 4), .targets = placed}, &pairs, &torn, pace);
+        const StreamOptions stream{.policy = Policy::round_robin, .capacity = 400};
+        graph.connect(first.out, join->a, stream);
+        graph.connect(second.out, join->b, stream);
+        auto run = graph.start(machine);
+        while (!first_ended || !second_ended) std::this_thread::yield();
+        try {
+            for (auto steps = 1 + random() % 2; steps != 0; --steps) {
+                spin(random() % 300'000);  // the sources' ends get about
+                const auto copies = 1 + static_cast<int>(random() % 4);
+                run.edit([&](Edit& edit) {
+                    if (random() % 3 == 0) join = &edit.replace<Join>(*join, Removal::hand_over, &pairs, &torn, pace);
+                    edit.copies("join", copies);
+                });
+            }
+        } catch (const RunEnded&) {
+        } catch (const GraphError&) {  // one of its copies has ended
+        }
+        run.finish();
+        const auto again = "again by PENSTOCK_SEED=" + std::to_string(seed) + " PENSTOCK_RUN=" + std::to_string(number);
+        ASSERT_EQ(pairs, count) << again << "\n" << run.statistics().text();
+        ASSERT_EQ(torn, 0u) << again;
+    }
+}
+
 int scaled_runs(int brief, int sanitized, int more) {
     return task_tests::long_run() ? more : number_in("PENSTOCK_RUN") ? 300 : task_tests::scaled(brief, sanitized);
 }
@@ -405,5 +462,6 @@ TEST(Accounting, no_buffer_is_lost_or_repeated_on_worker_processes) {
     count_buffers(scaled_runs(40, 15, 10'000), 2, true);
 }
 TEST(Accounting, no_buffer_is_lost_in_a_circle) { count_buffers_of_circles(scaled_runs(150, 40, 20'000)); }
+TEST(Accounting, no_pair_is_torn_when_copies_of_a_filter_with_two_inputs_go) { count_pairs(scaled_runs(150, 40, 20'000)); }
 
 }  // namespace accounting
