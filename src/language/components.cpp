@@ -15,7 +15,8 @@
 namespace penstock {
 namespace {
 
-/// One for all: whoever adds or asks is through in no time. The classes that a process knows are looked up in a forked child too.
+/// One for all: whoever adds or asks is through in no time. The classes that a process knows are looked up in a forked child too. Kinds of
+/// filters never die under it: their destructors are the user's, and may wait for another lock (Python's).
 constinit ProcessMutex lock;
 
 ComponentClass described(const std::string& name, std::string documentation, std::shared_ptr<const streaming::FilterKind> kind,
@@ -45,7 +46,7 @@ struct Components::Late {
         if (!given) return nullptr;
         auto fresh = described(name, std::move(given->documentation), std::move(given->kind), std::move(given->origin));
         const std::lock_guard guard(lock);
-        made.emplace(name, std::move(fresh));  // unless somebody else was first
+        made.try_emplace(name, std::move(fresh));  // unless somebody else was first
         return known();
     }
 
@@ -63,7 +64,7 @@ Components::Components(const Components& other) : state_(other.state()) {}
 Components& Components::operator=(const Components& other) {
     auto state = other.state();
     const std::lock_guard guard(lock);
-    state_ = std::move(state);
+    state_.swap(state);  // the old one dies behind the lock
     return *this;
 }
 Components::~Components() = default;
@@ -93,9 +94,10 @@ void Components::add_kind(const std::string& name, std::string documentation, st
     if (!language::is_class_name(name))
         throw UsageError("'" + name + "' cannot name a component class: a name is a letter, then letters, digits, '-', '_' and ':'");
     auto made = std::make_shared<ComponentClass>(described(name, std::move(documentation), std::move(kind), std::move(origin)));
+    std::shared_ptr<State> next;  // dies behind the lock where this throws
     const std::lock_guard guard(lock);
-    auto next = std::make_shared<State>(*state_);
-    if (!next->classes.emplace(name, std::move(made)).second)
+    next = std::make_shared<State>(*state_);
+    if (!next->classes.try_emplace(name, std::move(made)).second)
         throw UsageError("there is a component class '" + name + "' already: give this one another name");
     state_ = std::move(next);
 }
@@ -109,8 +111,9 @@ std::vector<std::string> Components::load(const std::string& path) {
         names.push_back(each->name);
         made.push_back(std::make_shared<ComponentClass>(described(each->name, each->documentation, language::library_kind(each), origin)));
     }
+    std::shared_ptr<State> next;  // dies behind the lock where this throws
     const std::lock_guard guard(lock);
-    auto next = std::make_shared<State>(*state_);
+    next = std::make_shared<State>(*state_);
     for (auto& fresh : made) {
         auto& at = next->classes[fresh->name];
         if (at == nullptr)

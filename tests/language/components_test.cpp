@@ -7,9 +7,12 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "language/support.hpp"
+#include "tests/bounded_child.hpp"
+#include "tests/sanitizers.hpp"
 
 using namespace penstock;
 
@@ -104,4 +107,39 @@ TEST(Components, are_added_while_others_ask_and_read_applications) {
     over = true;
     for (auto& reader : readers) reader.join();
     for (int i = 0; i < count; ++i) EXPECT_NE(components.find("pass" + std::to_string(i)), nullptr);
+}
+
+namespace {
+
+/// Its destructor asks for classes, as one may that waits for somebody who does.
+struct Asks {
+    ~Asks() {
+        if (asked != nullptr) (void)Components(*asked);
+    }
+    static inline const Components* asked = nullptr;
+};
+
+struct PassWithAsks : Pass {
+    explicit PassWithAsks(std::shared_ptr<const Asks> keeps) : asks(std::move(keeps)) {}
+    std::shared_ptr<const Asks> asks;
+};
+
+}  // namespace
+
+TEST(Components, that_are_replaced_die_where_no_lock_is_held) {
+    if (penstock_tests::thread_sanitizer) GTEST_SKIP() << "the thread sanitizer follows no fork of a program with several threads";
+    const auto ending = penstock_tests::ending_of([] {
+        Components components;
+        Asks::asked = &components;
+        components.add<PassWithAsks>("asking", "Asks.", std::make_shared<const Asks>());
+        components = Components::builtin();
+        components.add<Pass>("pass2", "Passes on.");
+        try {
+            components.add<PassWithAsks>("pass2", "Is refused.", std::make_shared<const Asks>());
+        } catch (const UsageError&) {
+            return 0;
+        }
+        return 1;
+    });
+    EXPECT_TRUE(ending.good()) << ending.text();
 }
