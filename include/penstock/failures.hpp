@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "penstock/forgotten_numbers.hpp"
+
 namespace penstock {
 
 /// A task that ended by an exception, or was cancelled, until somebody asks.
@@ -16,41 +18,40 @@ struct Failure {
     std::uint64_t number = 0;
     std::string task;
     int target = -1;
-    std::exception_ptr cause;
+    std::exception_ptr cause;  ///< null, of a cancelled task: it is made when somebody asks
     bool cancelled = false;
-    std::size_t others = 0;  ///< failures that are counted here because nothing more is known of them
+    std::size_t others = 0;  ///< failures that are counted here because only their numbers are left
 };
 
 /// Not synchronised. A barrier asks for what nobody was told; a handle may ask again for what it was told, so that is kept too, apart
-/// from the rest, and costs later barriers nothing. Of each kind `most` are kept. Of those that nobody was told the oldest stays, since a
-/// barrier throws that, and what does not fit is counted; a handle that asks for one of these is told that nothing is known of its task.
+/// from the rest, and costs later barriers nothing. Of each kind `most` are kept, of what nobody was told the oldest among them, since a
+/// barrier throws that. Of the others the number is left (forgotten_numbers.hpp): they go on being failures.
 class Failures {
+    using ByNumber = std::map<std::uint64_t, Failure>;
+
   public:
-    /// Where memory is refused the failure is counted, and nothing more is known of it.
-    void keep(Failure failure, std::size_t most) noexcept;
+    /// A failure that is no longer kept. Its exception is the user's: it should die where no lock is held.
+    using Dropped = ByNumber::node_type;
+
+    /// Where memory is refused only the number is kept. `failure` is left as it was then, and has the older one where there was one.
+    [[nodiscard]] Dropped keep(Failure&& failure, std::size_t most) noexcept;
     /// The failure of this task, which counts as told from here on.
-    std::optional<Failure> tell(std::uint64_t number, std::size_t most);
+    std::optional<Failure> tell(std::uint64_t number, std::size_t most, Dropped& dropped);
     /// The same, and changes nothing.
     std::optional<Failure> look(std::uint64_t number) const;
-    /// Takes those that nobody was told, of tasks above `after` and up to `until`, oldest first.
+    /// Takes those that nobody was told, of tasks above `after` and up to `until`, oldest first. There is room for one more behind them.
     std::vector<Failure> take(std::uint64_t after, std::uint64_t until);
     /// How many nobody was told. Cancelled tasks are not counted: no barrier throws for them.
-    std::size_t untold() const noexcept { return untold_.size() + forgotten_; }
+    std::size_t untold() const noexcept { return untold_.size() + forgotten_.untold(); }
     /// No task with a higher number failed.
     std::uint64_t newest() const noexcept;
-    void clear() noexcept { *this = {}; }
 
   private:
-    using ByNumber = std::map<std::uint64_t, Failure>;
-    bool forgot(std::uint64_t number) const noexcept { return number >= first_forgotten_ && number <= last_forgotten_; }
-    void forget(std::uint64_t number) noexcept;
+    Dropped drop(ByNumber& kept, ByNumber::iterator which) noexcept;
 
     ByNumber untold_;
     ByNumber told_;  ///< and cancellations
-    // Failures that nobody was told and that are not kept lie between these two.
-    std::uint64_t first_forgotten_ = ~std::uint64_t{0};
-    std::uint64_t last_forgotten_ = 0;
-    std::size_t forgotten_ = 0;
+    ForgottenNumbers forgotten_;
 };
 
 }  // namespace penstock

@@ -111,13 +111,16 @@ void Ring::reset(Kind kind, std::uint32_t claimants, Initiator& owner, Doorbell&
 }
 
 void Ring::release() noexcept {
+    // What users threw dies where no lock is held: a destructor may do anything.
+    Failures failures;
+    std::exception_ptr given_up;
     generation_.fetch_add(1, std::memory_order_acq_rel);
     {
         const std::lock_guard lock(mutex_);
-        failures_.clear();
+        failures = std::exchange(failures_, {});
         cancelled_.clear();
         cancellations_.store(0, std::memory_order_relaxed);
-        given_up_ = nullptr;
+        given_up = std::exchange(given_up_, nullptr);
         given_up_told_ = false;
         note_failures();
     }
@@ -144,7 +147,7 @@ void Ring::after_fork_in_child(void (*visit)(Ring&)) noexcept {
 
 void Ring::note_failures() noexcept {
     untold_.store(failures_.untold() + (given_up_ != nullptr && !given_up_told_ ? 1 : 0), std::memory_order_relaxed);
-    newest_failed_.store(given_up_ != nullptr ? no_limit : failures_.newest(), std::memory_order_relaxed);
+    newest_failed_.store(given_up_ != nullptr ? no_limit : failures_.newest(), std::memory_order_release);
 }
 
 void Ring::throw_gone() {
@@ -153,16 +156,18 @@ void Ring::throw_gone() {
 }
 
 void Ring::fail(Failure failure) noexcept {
+    Failures::Dropped dropped;  // dies behind the lock
     const std::lock_guard lock(mutex_);
-    failures_.keep(std::move(failure), most_failures());
+    dropped = failures_.keep(std::move(failure), most_failures());
     note_failures();
 }
 
 std::optional<Failure> Ring::failure_of(std::uint64_t number, std::uint32_t generation) {
+    Failures::Dropped dropped;  // dies behind the lock
     const std::lock_guard lock(mutex_);
     // The generation changes before the failures go: where it is the same, they are those of the task's machine.
     if (generation_.load(std::memory_order_relaxed) != generation) throw_gone();
-    auto failure = failures_.tell(number, most_failures());
+    auto failure = failures_.tell(number, most_failures(), dropped);
     if (!failure && given_up_ != nullptr) return Failure{number, task_name(number), only_target_, given_up_, false};
     note_failures();
     return failure;
