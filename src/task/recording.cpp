@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "penstock/error.hpp"
 #include "penstock/machine.hpp"
@@ -160,10 +161,10 @@ void Recording::replay() {
     }
     run_share(all, targets, machine);
     wait_for_all();
-    if (all.failures.empty()) return;
-    auto failures = std::move(all.failures);
-    all.failures.clear();
-    throw TaskFailed(std::move(failures.front().task), failures.front().target, std::move(failures.front().cause), failures.size() - 1);
+    if (all.failed == 0) return;
+    const auto first = std::exchange(all.first_failed, {});
+    const auto others = std::exchange(all.failed, 0) - 1;
+    throw TaskFailed(std::string(first.task), first.target, first.cause, others);
 }
 
 void Recording::run_share(Replay& replay, std::uint32_t worker, Machine& machine) { machine.initiator().runner_->replay(replay, worker); }

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "penstock/recording.hpp"
@@ -44,9 +44,10 @@ struct Replay {
         std::vector<Counter> counters;  ///< of each other worker, for this one to read
         std::vector<std::uint64_t> ticks;  ///< of each step, in the replay that measures
     };
+    /// Needs no memory: it may be for want of that that a task failed.
     struct Failed {
-        std::string task;
-        int target;
+        std::string_view task;
+        int target = -1;
         std::exception_ptr cause;
     };
 
@@ -61,7 +62,8 @@ struct Replay {
     std::atomic<bool> failing{false};              ///< a task of this replay has failed
     std::vector<std::atomic<std::uint64_t>> lost;  ///< for each task: the replay in which it failed or did not run
     std::mutex mutex;
-    std::vector<Failed> failures;
+    Failed first_failed;
+    std::size_t failed = 0;
 
     void lay_out(std::size_t workers_now);
     /// What a position is called in this replay. No list is longer than all tasks are, so this grows from replay to replay, and comes to an

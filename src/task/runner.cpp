@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
@@ -16,6 +17,19 @@
 #include "task/verdict.hpp"
 
 namespace penstock {
+
+namespace {
+
+/// Of a task that ended otherwise than it should, perhaps for want of memory.
+std::string name_of(const Entry& entry) noexcept {
+    try {
+        return std::string(entry.name);
+    } catch (const std::bad_alloc&) {
+        return "(unnamed)";  // short enough to need none
+    }
+}
+
+}  // namespace
 
 /// For as long as it lives this thread is inside tasks: what they issue goes into scopes of their own.
 class Runner::Inside {
@@ -291,7 +305,7 @@ bool Runner::can_run_ready(const Scope* only) noexcept {
         replay.lost[step.task].store(replay.number, std::memory_order_relaxed);
         replay.failing.store(true, std::memory_order_relaxed);
         const std::lock_guard lock(replay.mutex);
-        replay.failures.push_back({std::string(entry.name), target_, std::current_exception()});
+        if (replay.failed++ == 0) replay.first_failed = {entry.name, target_, std::current_exception()};
     }
     if (self_.scope_ != nullptr) [[unlikely]] {
         self_.leave_scope();
@@ -391,15 +405,14 @@ void Runner::look_at_watched() noexcept {
     } catch (chain::StepFailed& step) {
         ring.fail({number, std::move(step.task), target_, std::move(step.cause), false});
     } catch (...) {
-        ring.fail({number, std::string(entry.name), target_, std::current_exception(), false});
+        ring.fail({number, name_of(entry), target_, std::current_exception(), false});
     }
 }
 
 [[gnu::noinline, gnu::cold]] void Runner::skip(Ring& ring, const Entry& entry, const PackedArguments& arguments,
                                                std::uint64_t number) noexcept {
     entry.discard(arguments);
-    auto cause = std::make_exception_ptr(TaskCancelled("task " + std::string(entry.name) + " was cancelled before it started"));
-    ring.fail({number, std::string(entry.name), target_, std::move(cause), true});
+    ring.fail({number, name_of(entry), target_, nullptr, true});
 }
 
 }  // namespace penstock

@@ -1,0 +1,123 @@
+// Tasks that fail or are cancelled where there is no memory to say so.
+#include <atomic>
+#include <new>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "penstock/penstock.hpp"
+#include "tests/bounded_child.hpp"
+#include "tests/exhaustion/refusals.hpp"
+#include "tests/sanitizers.hpp"
+#include "gtest/gtest.h"
+
+namespace {
+
+using namespace penstock;
+
+void refuse_all() { exhaustion::refuse(exhaustion::Kind::memory, 0, exhaustion::never); }
+
+void short_() {
+    refuse_all();
+    throw std::bad_alloc();
+}
+void a_name_that_is_too_long_to_be_kept_without_memory() {
+    refuse_all();
+    throw std::bad_alloc();
+}
+void fill(std::span<int> block, bool* fails) {
+    block[0] = 1;
+    if (!*fails) return;
+    refuse_all();
+    throw std::bad_alloc();
+}
+std::atomic<bool> go{false};
+void wait_and_refuse() {
+    while (!go) std::this_thread::yield();
+    refuse_all();
+}
+void nothing() {}
+
+MachineOptions one_target() {
+    MachineOptions options;
+    options.targets = 1;
+    return options;
+}
+
+template <class Error, class Body>
+int throws(Body&& body) {
+    try {
+        body();
+    } catch (const Error&) {
+        return 0;
+    }
+    return 1;
+}
+
+/// 0 when the task's wait throws Error, once there is memory again.
+template <class Error>
+int told(const Handle& handle) {
+    while (!handle.ready()) std::this_thread::yield();
+    (void)exhaustion::allow();
+    return throws<Error>([&] { handle.wait(); }) + throws<Error>([&] { handle.wait(); });
+}
+
+template <class Body>
+void expect_good(Body&& body) {
+    const auto ending = penstock_tests::ending_of(body);
+    EXPECT_TRUE(ending.good()) << ending.text();
+}
+
+}  // namespace
+
+TEST(FailuresWithoutMemory, are_told) {
+    expect_good([] {
+        Machine machine(one_target());
+        return told<TaskFailed>(machine.call<short_>()) + told<TaskFailed>(machine.call<a_name_that_is_too_long_to_be_kept_without_memory>());
+    });
+}
+
+TEST(FailuresWithoutMemory, of_cancelled_tasks_are_told) {
+    expect_good([] {
+        Machine machine(one_target());
+        machine.on(0).call<wait_and_refuse>();
+        const auto handle = machine.on(0).call<a_name_that_is_too_long_to_be_kept_without_memory>();
+        (void)handle.cancel();
+        go = true;
+        return told<TaskCancelled>(handle);
+    });
+}
+
+TEST(FailuresWithoutMemory, in_a_replay_are_told) {
+    expect_good([] {
+        Machine machine(one_target());
+        Dependences order(machine);
+        std::vector<int> block(1);
+        bool fails = false;
+        auto recording = order.record([&] { order.call<fill>(out(block), &fails); });
+        fails = true;
+        int wrong = 0;
+        for (int i = 0; i < 2; ++i) {
+            try {
+                recording.replay();
+                ++wrong;
+            } catch (const TaskFailed&) {
+            } catch (const std::bad_alloc&) {  // to say so
+            }
+            (void)exhaustion::allow();
+        }
+        return wrong;
+    });
+}
+
+TEST(FailuresWithoutMemory, leave_the_successes_around_them_successes) {
+    expect_good([] {
+        Machine machine(one_target());
+        const auto before = machine.on(0).call<nothing>();
+        const int wrong = told<TaskFailed>(machine.on(0).call<short_>());
+        before.wait();
+        for (int i = 0; i < 100; ++i) machine.on(0).call<nothing>().wait();
+        machine.finish();  // it was told
+        return wrong;
+    });
+}
