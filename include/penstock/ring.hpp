@@ -118,11 +118,12 @@ class Ring {
 
     // ---- what went wrong (cold; any thread) ----
 
-    // Both of these cost one load of a line that rarely changes.
+    // Both of these cost one load of a line that rarely changes. A ring that is given back has none: who gets no for an answer and does not
+    // keep the ring from being given back looks at its generation after that (acquire).
     /// True when no task of this ring failed of which nobody was told.
     bool clean() const noexcept { return untold_.load(std::memory_order_relaxed) == 0; }
     /// False when this task cannot have failed or been cancelled: none with so high a number did.
-    bool may_have_failed(std::uint64_t number) const noexcept { return number <= newest_failed_.load(std::memory_order_relaxed); }
+    bool may_have_failed(std::uint64_t number) const noexcept { return number <= newest_failed_.load(std::memory_order_acquire); }
     /// Keeps a failure. Must be called before the task is completed, so that whoever sees the completion finds it.
     void fail(Failure failure) noexcept;
     /// The failure of this task, if it has one, which counts as told from here on. `generation`: the ring's when the task was issued;

@@ -56,6 +56,8 @@ void Handle::wait(bool helping) const {
         return mine->wait_for(*this, *where, helping);
     wait_as_outsider([&] { return complete(*where) || where->generation() != generation_; });
     Initiator::throw_failure_of(*this, *where);
+    // The machine went meanwhile, and what is known of its tasks with it.
+    if (where->generation() != generation_) Ring::throw_gone();
 }
 
 bool Handle::ready() const noexcept {

@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "task/support.hpp"
@@ -235,6 +238,36 @@ TEST(Fork, while_other_threads_call_leaves_the_child_able_to_make_a_machine) {
     stop.store(true);
     maker.join();
     EXPECT_EQ(good, scaled(100, 20));
+}
+
+/// Machines that go while another thread waits for a task that has failed, and was told.
+TEST(FailuresOfAMachineThatGoes, do_not_become_successes) {
+    int successes = 0;
+    for (int round = 0; round < scaled(200, 50); ++round) {
+        auto machine = std::make_unique<Machine>(with_targets(1));
+        Gate gate;
+        const auto failing = machine->call([](const Gate* until) {
+            until->wait();
+            throw std::runtime_error("why");
+        }, &gate);
+        std::atomic<bool> waits{false};
+        std::thread waiter([&] {
+            waits = true;
+            try {
+                failing.wait();
+                ++successes;
+            } catch (const TaskFailed&) {
+            } catch (const MachineGone&) {
+            }
+        });
+        ASSERT_TRUE(eventually([&] { return waits.load(); }));
+        std::this_thread::sleep_for(std::chrono::microseconds(300 + round % 10 * 20));  // it has begun to sleep between looks
+        gate.open();
+        EXPECT_THROW(failing.wait(), TaskFailed);
+        machine.reset();
+        waiter.join();
+    }
+    EXPECT_EQ(successes, 0);
 }
 
 }  // namespace
