@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr auto look_interval = std::chrono::milliseconds(5);
+constexpr auto between_counts = std::chrono::milliseconds(5);
 constexpr int share_of_looks = 100;  // of a processor, at most one part in so many goes to looking
 constexpr int looks_a_view = 4;      // so that a filter changes every 20 ms at most
 constexpr int least_patience = 2;
@@ -81,13 +81,13 @@ void Pressure::begin() {
     watched_ = std::move(watched);
     if (watched_.empty() || looking_) return;
     looking_ = true;
-    clock_.at(steady_clock::now() + look_interval, [this] { look(); });
+    clock_.at(steady_clock::now() + between_counts, [this] { look(); });
 }
 
 void Pressure::look() {
     const auto began = steady_clock::now();
     const auto spent = time_of_thread();
-    auto next = began + look_interval;
+    auto next = began + between_counts;
     if (const std::unique_lock editing(run_.editing, std::try_to_lock); editing.owns_lock()) {  // else the program changes the graph now
         std::vector<std::pair<std::uint64_t, int>> changes;
         for (auto& [id, watched] : watched_) {
