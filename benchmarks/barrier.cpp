@@ -101,7 +101,7 @@ void member(Rank me, std::barrier<>& standard, const bench::Options& options, be
     }
     const auto result = bench::measure(contestants, options.plan);
     carried.rows(std::to_string(me.size()) + " " + std::string(penstock::name(me.substrate())) + ", ", result);
-    if (threads) carried.goal(0, result.ratio("std::barrier", "ours"), bench::Direction::at_least);
+    if (threads) carried.goal(0, result.ratio("std::barrier", "ours"));
     crew.stop();
 }
 

@@ -101,7 +101,7 @@ bench::Filters filters(Bench& bench, std::size_t passes) {
 int main(int argc, char** argv) {
     const bench::About about{"colour",
                              "RGB to CIELAB over 32 tiles of a photograph, as filters: tiles a second on 1..N processors against one thread and oneTBB",
-                             {"colour/speedup-2"}};
+                             {"colour/speedup-2", "colour/over-onetbb"}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 31;
     bench::Report report{about, options};
@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
     Bench bench{picture};
     bench::measure_speed_up(filters(bench, 1), "one photograph: ", options, report);
     const auto faster = bench::measure_speed_up(filters(bench, 32), "32 in a row: ", options, report);
-    report.goal("colour/speedup-2", faster, bench::Direction::at_least, 1.9, bench::Judged::by_interval);
+    bench::judge_speed_up("colour", faster, 1.9, report);
     report.note("32 tiles of 128 x 128; the serial program reads, converts and places tile by tile as the filters do; every result is compared "
                 "with its bits");
     report.note("one photograph: the graph is made, started and ended for every 32 tiles; 32 in a row: for 1,024");

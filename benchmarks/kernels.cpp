@@ -193,13 +193,13 @@ void compare(const Kernel& kernel, int workers, const bench::Options& options, b
     const auto result = bench::measure(contestants, options.plan);
     report.conditions(result);
     for (const auto& name : result.names()) {
-        const auto over = result.ratio(name, "hand");
+        const auto over = result.ratio(name, "hand").usual;
         report.row(kernel.name + ", " + std::to_string(workers) + " workers, " + name,
                    {{"median_us", result.median(name) / 1000},
                     {"over_hand", over.value},
                     {"low", over.low},
                     {"high", over.high},
-                    {"speed_up", result.ratio("serial", name).value}});
+                    {"speed_up", result.ratio("serial", name).usual.value}});
     }
 }
 

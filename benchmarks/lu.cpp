@@ -109,7 +109,7 @@ void report_breakdown(const Problem& problem, penstock::Machine& machine, int wo
 }
 
 /// All ways with this many workers, the version by hand being the floor. Gives tagged over hand.
-bench::Interval compare(const Problem& problem, int workers, const bench::Options& options, bench::Report& report) {
+bench::Ratio compare(const Problem& problem, int workers, const bench::Options& options, bench::Report& report) {
     bench::Scipy scipy{workers};
     const auto machine = bench::make_machine({.targets = workers - 1});
     Team team{penstock::apps::processors_of(*machine)};
@@ -127,13 +127,13 @@ bench::Interval compare(const Problem& problem, int workers, const bench::Option
     if (scipy.available()) contestants.push_back(scipy.contestant("lu", problem.original.order()));
     const auto result = bench::measure(contestants, options.plan);
     for (const auto& name : result.names()) {
-        const auto over = result.ratio(name, "hand");
+        const auto over = result.ratio(name, "hand").usual;
         report.row(std::to_string(workers) + " workers, " + name, {{"median_us", result.median(name) / 1000},
                                                                    {"over_hand", over.value},
-                                                                   {"over_tagged", result.ratio(name, "tagged").value},
+                                                                   {"over_tagged", result.ratio(name, "tagged").usual.value},
                                                                    {"low", over.low},
                                                                    {"high", over.high},
-                                                                   {"speed_up", result.ratio("serial", name).value}});
+                                                                   {"speed_up", result.ratio("serial", name).usual.value}});
     }
     report.conditions(result);
     report_breakdown(problem, *machine, workers, report);
@@ -153,9 +153,8 @@ int main(int argc, char** argv) {
     const Problem problem{512, 16};
 
     const int most = std::max(2, static_cast<int>(bench::allowed_processors().size()));
-    bench::Interval over_hand;
     for (int workers = 1; workers < most; workers *= 2) compare(problem, workers, options, report);
-    over_hand = compare(problem, most, options, report);
+    const auto over_hand = compare(problem, most, options, report);
     report.goal("lu/over-hand", over_hand, Direction::at_most, 1.05, bench::Judged::by_interval);
     report.note("scipy: LAPACK with pivoting, in blocks of its own choice");
     report.note("every way's factors are compared with the serial ones bit for bit, in every batch");

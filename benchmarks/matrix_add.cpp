@@ -62,10 +62,10 @@ bench::Contestant many(std::string name, Problem& problem, Body body) {
 struct Ahead {
     int processors;
     std::size_t at_once;
-    bench::Interval gain{};
+    bench::Ratio gain = {};
 };
 
-bench::Interval compare_prefetch(Problem& problem, const Ahead& which, const bench::Options& options, bench::Report& report) {
+bench::Ratio compare_prefetch(Problem& problem, const Ahead& which, const bench::Options& options, bench::Report& report) {
     const auto machine_of = [&](penstock::Prefetch prefetch) { return bench::make_machine({.targets = which.processors - 1, .prefetch = prefetch}); };
     const auto never = machine_of(penstock::Prefetch::never), measured = machine_of(penstock::Prefetch::measured),
                always = machine_of(penstock::Prefetch::always);
@@ -75,8 +75,8 @@ bench::Interval compare_prefetch(Problem& problem, const Ahead& which, const ben
         });
     };
     const auto result = bench::measure({streamed("without", *never), streamed("with", *measured), streamed("always", *always)}, options.plan);
-    const auto gain = result.ratio("without", "with");
-    const auto at_all_times = result.ratio("without", "always");
+    const auto ratio = result.ratio("without", "with");
+    const auto gain = ratio.usual, at_all_times = result.ratio("without", "always").usual;
     report.row("prefetch, " + std::to_string(which.processors) + " processors, " + std::to_string(which.at_once * columns * sizeof(float) / 1024) + " KiB",
                {{"without_us", result.median("without") / 1000},
                 {"gain", gain.value},
@@ -85,14 +85,15 @@ bench::Interval compare_prefetch(Problem& problem, const Ahead& which, const ben
                 {"noise", result.noise().value},
                 {"always", at_all_times.value}});
     report.conditions(result);
-    return gain;
+    return ratio;
 }
 
 /// It must never lose. The worst of so many cases looks bad by chance alone, so that it is measured once more, and judged by that.
 void judge_prefetch(Problem& problem, std::vector<Ahead>& cases, bench::Options options, bench::Report& report) {
     options.plan.rounds = std::min(options.plan.rounds, 31);
     for (auto& each : cases) each.gain = compare_prefetch(problem, each, options, report);
-    const auto worst = std::ranges::min_element(cases, {}, [](const Ahead& each) { return each.gain.high; });
+    const auto worst = std::ranges::min_element(
+        cases, [](const Ahead& a, const Ahead& b) { return bench::worse(a.gain, b.gain, bench::Direction::at_least, bench::Judged::by_interval); });
     report.goal("matrix-add/prefetch", compare_prefetch(problem, *worst, options, report), bench::Direction::at_least, 1, bench::Judged::by_interval);
 }
 
@@ -115,11 +116,11 @@ void compare(Problem& problem, int processors, const bench::Options& options, be
             })};
         const auto result = bench::measure(contestants, options.plan);
         for (const auto& name : result.names()) {
-            const auto over = result.ratio(name, "copied");
+            const auto over = result.ratio(name, "copied").usual;
             report.row(std::to_string(processors) + " processors, " + std::to_string(at_once * columns * sizeof(float) / 1024) + " KiB, " + name,
                        {{"median_us", result.median(name) / 1000},
                         {"ns_a_buffer", result.median(name) / static_cast<double>(rows / at_once)},
-                        {"over_direct", result.ratio(name, "direct").value},
+                        {"over_direct", result.ratio(name, "direct").usual.value},
                         {"over_copied", over.value},
                         {"low", over.low},
                         {"high", over.high}});

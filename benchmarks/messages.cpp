@@ -18,7 +18,6 @@ namespace {
 using namespace messages;
 using bench::Contestant;
 using bench::Direction;
-using bench::Interval;
 using penstock::Rank;
 using penstock::Substrate;
 
@@ -81,7 +80,7 @@ void report_rows(bench::Report& report, const Stage& stage, const bench::Result&
     for (const auto& name : result.names()) {
         const double nanoseconds = result.median(name);
         const bool latency = stage.kind == Stage::latency;
-        const Interval over = latency ? result.ratio(name, first) : result.ratio(first, name);
+        const auto over = latency ? result.ratio(name, first).usual : result.ratio(first, name).usual;
         const auto order = std::find_if(stage.entries.begin(), stage.entries.end(),
                                         [&](const Entry& entry) { return entry.name == name; })->order;
         const double bytes = static_cast<double>(stage.bytes * order.width);
@@ -99,24 +98,11 @@ void report_rows(bench::Report& report, const Stage& stage, const bench::Result&
     }
 }
 
-/// The worse of threads and processes is what a user can rely on.
-class Worst {
-  public:
-    void add(const Interval& figure, bool larger_is_worse) {
-        if (!any_ || (figure.value > worst_.value) == larger_is_worse) worst_ = figure;
-        any_ = true;
-    }
-    void judge(bench::Report& report, const char* name, Direction direction, double goal, const std::string& why) const {
-        if (any_)
-            report.goal(name, worst_, direction, goal, bench::Judged::by_interval);
-        else
-            report.missing(name, direction, goal, why);
-    }
-
-  private:
-    Interval worst_;
-    bool any_ = false;
-};
+/// Threads and processes together: the worse of them is what a user can rely on.
+void judge(const bench::Ratio& both, bench::Report& report, const char* name, Direction direction, double goal, const std::string& why) {
+    if (both.standings.empty()) report.missing(name, direction, goal, why);
+    else report.goal(name, both, direction, goal, bench::Judged::by_interval);
+}
 
 }  // namespace
 
@@ -132,7 +118,7 @@ int main(int argc, char** argv) {
     bench::OpenMpi rival(std::max(rivals, 2));
     Tape tape(figures_on_tape);
 
-    Worst latency, bandwidth, latency_over_rival, bandwidth_over_rival;
+    bench::Ratio latency, bandwidth, latency_over_rival, bandwidth_over_rival;
     for (const Team& team : teams(options, processors, rival.available() ? rivals : 0)) {
         tape.rewind();
         penstock::spmd(
@@ -144,17 +130,17 @@ int main(int argc, char** argv) {
             if (!stage.judged) continue;
             const bool trips = stage.kind == Stage::latency;
             if (trips)
-                latency.add(result.ratio("automatic", "F2"), true);
+                latency.add(result.ratio("automatic", "F2"));
             else
-                bandwidth.add(result.ratio("memcpy", "automatic"), false);
+                bandwidth.add(result.ratio("memcpy", "automatic"));
             if (rival.available())
-                (trips ? latency_over_rival : bandwidth_over_rival).add(result.ratio("Open MPI", "automatic"), false);
+                (trips ? latency_over_rival : bandwidth_over_rival).add(result.ratio("Open MPI", "automatic"));
         }
     }
-    latency.judge(report, "messages/latency-8", Direction::at_most, 0.75, "");
-    latency_over_rival.judge(report, "messages/latency-over-openmpi", Direction::at_least, 1, rival.why());
-    bandwidth.judge(report, "messages/bandwidth", Direction::at_least, 0.9, "");
-    bandwidth_over_rival.judge(report, "messages/bandwidth-over-openmpi", Direction::at_least, 1, rival.why());
+    judge(latency, report, "messages/latency-8", Direction::at_most, 0.75, "");
+    judge(latency_over_rival, report, "messages/latency-over-openmpi", Direction::at_least, 1, rival.why());
+    judge(bandwidth, report, "messages/bandwidth", Direction::at_least, 0.9, "");
+    judge(bandwidth_over_rival, report, "messages/bandwidth-over-openmpi", Direction::at_least, 1, rival.why());
 
     report.note("each goal is judged by the worse of threads and processes; 99.9th percentiles are of single messages");
     report.note("memcpy: the receiver copies from memory of the sender, told by a flag and answering by one");

@@ -101,7 +101,7 @@ void compare(Data& data, const std::vector<Way>& ways, int targets, const bench:
     report.conditions(result);
     for (const auto& name : result.names()) {
         const auto overhead = bench::median_interval(overheads[name]);
-        const auto faster = result.ratio("one thread", name);
+        const auto faster = result.ratio("one thread", name).usual;
         report.row(std::to_string(targets) + " targets, " + std::to_string(data.bytes) + " B, " + std::to_string(cycles) + " cycles a byte, " + name,
                    {{"TET_ns_a_job", result.median(name)},
                     {"speed_up", faster.value},

@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
     row("by hand", ideal, result.noise());
     for (const auto& each : cases) {
         const bool broadcast = each->options.policy == Policy::broadcast;
-        row(each->name, each->outcome, result.ratio(each->name, broadcast ? "all by hand" : "by hand"));
+        row(each->name, each->outcome, result.ratio(each->name, broadcast ? "all by hand" : "by hand").usual);
     }
     report.goal("policies/demand-driven", result.ratio("demand-driven", "by hand"), Direction::at_most, 1.1, bench::Judged::by_interval);
     report.goal("policies/chosen", result.ratio("chosen, 4 : 2 : 1", "by hand"), Direction::at_most, 1.1, bench::Judged::by_interval);

@@ -151,8 +151,8 @@ struct Machines {
 struct Outcome {
     std::string name;
     bool central;  ///< 64 x 256 B over the large memory: the case of the goals
-    bench::Interval gain;
-    bench::Interval over_onetbb;
+    bench::Ratio gain;
+    bench::Ratio over_onetbb;
     int operations;
 };
 
@@ -171,15 +171,15 @@ Outcome compare(const Field& field, const std::string& name, Machines& machines,
     report.conditions(result);
     Outcome outcome{name, false, result.ratio("without", "with"), {}, operations};
     bench::Report::Figures figures{{"without_ns", result.median("without")},
-                                   {"gain", outcome.gain.value},
-                                   {"low", outcome.gain.low},
-                                   {"high", outcome.gain.high},
+                                   {"gain", outcome.gain.usual.value},
+                                   {"low", outcome.gain.usual.low},
+                                   {"high", outcome.gain.usual.high},
                                    {"noise", result.noise().value},
-                                   {"always", result.ratio("without", "always").value},
-                                   {"always_four", result.ratio("without", "always, 4 in flight").value}};
+                                   {"always", result.ratio("without", "always").usual.value},
+                                   {"always_four", result.ratio("without", "always, 4 in flight").usual.value}};
 #if defined(PENSTOCK_BENCH_TBB)
     outcome.over_onetbb = result.ratio("onetbb", "with");
-    figures.emplace_back("over_onetbb", outcome.over_onetbb.value);
+    figures.emplace_back("over_onetbb", outcome.over_onetbb.usual.value);
 #endif
     report.row(name, figures);
     return outcome;
@@ -216,9 +216,12 @@ void judge(const std::vector<Outcome>& outcomes, bench::Report& report) {
     report.missing("prefetch/strided-over-onetbb", Direction::at_least, 1.5,
                    "oneTBB was not found when this was built");
 #endif
-    const auto worst = std::min_element(outcomes.begin(), outcomes.end(),
-                                        [](const Outcome& a, const Outcome& b) { return a.gain.value < b.gain.value; });
-    report.goal("prefetch/worst", worst->gain, Direction::at_least, 0.97, bench::Judged::by_interval);
+    const auto worst = std::min_element(outcomes.begin(), outcomes.end(), [](const Outcome& a, const Outcome& b) {
+        return bench::worse(a.gain, b.gain, Direction::at_least, bench::Judged::by_interval);
+    });
+    bench::Ratio all;
+    for (const Outcome& outcome : outcomes) all.add(outcome.gain);
+    report.goal("prefetch/worst", all, Direction::at_least, 0.97, bench::Judged::by_interval);
     report.note("prefetch/strided is the case '" + central->name + "'; prefetch/worst is the case '" + worst->name +
                 "'");
 }

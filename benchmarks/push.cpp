@@ -189,11 +189,11 @@ void measure_one_way(Crew& crew, bench::Floors& floors, Substrate substrate, con
         const auto result = bench::measure(contestants, options.plan);
         carried.rows(row_name(substrate, sizes[s]), result);
         carried.mark(row_name(substrate, sizes[s]) + std::string(penstock::name(way)));
-        if (sizes[s] == 64) carried.goal(one_way_64, result.ratio("chosen", "F2"), bench::Direction::at_most);
+        if (sizes[s] == 64) carried.goal(one_way_64, result.ratio("chosen", "F2"));
         std::vector<std::string> ways;
         for (const Kind kind : all)
             if (way_of(kind)) ways.emplace_back(name(kind));
-        carried.goal(choice, result.ratio(best_of(result, ways), "chosen"), bench::Direction::at_least);
+        carried.goal(choice, result.ratio(best_of(result, ways), "chosen"));
     }
 }
 
@@ -210,7 +210,7 @@ void measure_streams(Crew& crew, bench::Floors& floors, Substrate substrate, con
         const auto result = bench::measure(contestants, options.plan);
         carried.rows(std::string(penstock::name(substrate)) + ", stream of blocks of " + words(bytes) + ", ", result);
         if (penstock::Topology::here().has_cldemote())
-            carried.goal(pipelined, result.ratio("plain", "demote"), bench::Direction::at_least);
+            carried.goal(pipelined, result.ratio("plain", "demote"));
     }
 }
 

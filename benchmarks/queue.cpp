@@ -119,7 +119,7 @@ void throughput(bench::Report& report, const bench::Options& options, int target
         report.conditions(result);
         for (const auto& name : result.names()) {
             if (name == "ring") continue;
-            const auto over = result.ratio(name, "ring");
+            const auto over = result.ratio(name, "ring").usual;
             report.row(std::to_string(targets) + " targets, " + words(bytes) + ", lanes of " + name,
                        {{"ns_a_task", result.median(name)},
                         {"GB_a_second", static_cast<double>(bytes) / result.median(name)},

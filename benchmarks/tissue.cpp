@@ -107,8 +107,8 @@ bench::Filters filters(Bench& bench, std::size_t passes) {
     return made;
 }
 
-/// From JPEG tiles, and from decoded ones. Gives the speed-up on two of the former.
-bench::Interval compare(Bench& bench, const bench::Options& options, bench::Report& report) {
+/// From JPEG tiles, and from decoded ones. Gives the speed-up of the former.
+bench::SpeedUp compare(Bench& bench, const bench::Options& options, bench::Report& report) {
     const std::string tiles = std::to_string(bench.slide.tiling().count()) + " tiles";
     const auto faster = bench::measure_speed_up(filters(bench, 1), tiles + ": ", options, report);
     bench.slide.decode();
@@ -121,7 +121,7 @@ bench::Interval compare(Bench& bench, const bench::Options& options, bench::Repo
 int main(int argc, char** argv) {
     const bench::About about{"tissue",
                              "tissue analysis from JPEG tiles, as filters: tiles a second on 1..N processors against one thread and oneTBB",
-                             {"tissue/speedup-2"}};
+                             {"tissue/speedup-2", "tissue/over-onetbb"}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 21;
     bench::Report report{about, options};
@@ -131,7 +131,7 @@ int main(int argc, char** argv) {
     Bench many{input(side, side, report), {side, side, 128, 128}};
     if (!options.quick) options.plan.rounds = 11;
     const auto faster = compare(many, options, report);
-    report.goal("tissue/speedup-2", faster, bench::Direction::at_least, 1.8, bench::Judged::by_interval);
+    bench::judge_speed_up("tissue", faster, 1.8, report);
     report.note("tiles of 128 x 128 pixels, each a JPEG picture, of a tissue mirrored to the size; decoding, making and ending the graph included; decoded: without decoding");
     report.note("every way's features, classes and overview are compared with the serial ones bit for bit, in every batch");
     return report.finish();

@@ -17,15 +17,15 @@ const char* name(Standing standing) {
     return standing == Standing::near ? "near" : standing == Standing::far ? "far" : "mixed";
 }
 
-const Ratio::Of& Ratio::least() const {
-    return *std::min_element(standings.begin(), standings.end(), [](const Of& a, const Of& b) { return a.interval.value < b.interval.value; });
-}
-const Ratio::Of& Ratio::most() const {
-    return *std::max_element(standings.begin(), standings.end(), [](const Of& a, const Of& b) { return a.interval.value < b.interval.value; });
+Ratio::Ratio(std::vector<Of> all) : usual(all.front().interval), standings(std::move(all)) {}
+
+void Ratio::add(const Ratio& other) {
+    if (standings.empty()) usual = other.usual;
+    standings.insert(standings.end(), other.standings.begin(), other.standings.end());
 }
 
 Result::Result(std::vector<std::string> names, int rounds)
-    : names_(std::move(names)), figures_(names_.size() + 1), looks_(names_.size() + 1), singles_(names_.size()) {
+    : names_(std::move(names)), figures_(names_.size() + 1), looks_(names_.size() + 1), singles_(names_.size()), beside_(names_.size() + 1) {
     for (auto& figures : figures_) figures.reserve(static_cast<std::size_t>(rounds));
 }
 
@@ -58,10 +58,10 @@ void Result::tell_standings() {
     if (std::min(near, far) * 10 >= batches) standings_.push_back(near >= far ? Standing::far : Standing::near);
 }
 
-std::vector<double> Result::those(std::size_t place, Standing standing) const {
+std::vector<double> Result::those(const std::vector<double>& figures, std::size_t place, Standing standing) const {
     std::vector<double> chosen;
-    for (std::size_t i = 0; i < figures_[place].size(); ++i)
-        if (stood_[place][i] == standing) chosen.push_back(figures_[place][i]);
+    for (std::size_t i = 0; i < figures.size(); ++i)
+        if (stood_[place][i] == standing) chosen.push_back(figures[i]);
     return chosen;
 }
 
@@ -76,14 +76,21 @@ double Result::median(const std::string& name, Standing standing) const { return
 Interval Result::interval(const std::string& name) const { return median_interval(those(index(name), standings_.front())); }
 
 Ratio Result::ratio(const std::string& a, const std::string& b) const {
-    Ratio found;
+    std::vector<Ratio::Of> found;
     for (const Standing standing : standings_) {
         const auto chosen = ratios(index(a), index(b), standing);
-        // The first is given whatever it is worth: a run in which the standing changed all the time has nothing better.
-        if (found.standings.empty() || chosen.size() >= 3) found.standings.push_back({standing, median_interval(chosen), chosen.size()});
+        found.push_back({standing, median_interval(chosen), chosen.size()});
     }
-    static_cast<Interval&>(found) = found.standings.front().interval;
-    return found;
+    return Ratio{std::move(found)};
+}
+
+Ratio Result::beside(const std::string& name) const {
+    std::vector<Ratio::Of> found;
+    for (const Standing standing : standings_) {
+        const auto chosen = those(beside_[index(name)], index(name), standing);
+        found.push_back({standing, median_interval(chosen), chosen.size()});
+    }
+    return Ratio{std::move(found)};
 }
 
 Interval Result::noise() const { return median_interval(ratios(names_.size(), 0, standings_.front())); }
@@ -125,9 +132,11 @@ Result run_once(const std::vector<Contestant>& contestants, const Plan& plan) {
         for (const std::size_t place : order) {
             settle(plan);
             const Contestant& contestant = contestants[place < contestants.size() ? place : 0];
-            const double before = nearest_floors().look();
+            const auto look = [&contestant] { return contestant.look ? contestant.look() : nearest_floors().look(); };
+            const double before = look();
             result.figures_[place].push_back(contestant.batch());
-            result.looks_[place].push_back({before, nearest_floors().look()});
+            if (contestant.beside) result.beside_[place].push_back(contestant.beside());
+            result.looks_[place].push_back({before, look()});
             if (place < contestants.size() && contestant.singles) contestant.singles(result.singles_[place]);
         }
     }

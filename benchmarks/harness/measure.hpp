@@ -19,11 +19,14 @@ inline double nanoseconds_since(Clock::time_point start) {
 }
 
 /// One of the things that are compared. `batch` does many operations and returns the nanoseconds of one; it warms up
-/// by itself, untimed. `singles`, where latency matters, appends the times of operations that were timed one by one.
+/// by itself, untimed. `singles`, where latency matters, appends the times of operations that were timed one by one. `beside`, called after
+/// each batch, gives a second figure of it. `look` gives F1 as it stands, in ns: that of nearest_floors() where it is empty.
 struct Contestant {
     std::string name;
     std::function<double()> batch;
     std::function<void(std::vector<double>&)> singles = {};
+    std::function<double()> beside = {};
+    std::function<double()> look = {};
 };
 
 /// Makes a contestant of one operation: `operations` a batch, after a quarter as many to warm up.
@@ -43,7 +46,7 @@ Contestant repeated(std::string name, int operations, Operation operation) {
             times.push_back(nanoseconds_since(start));
         }
     };
-    return {std::move(name), std::move(batch), std::move(singles)};
+    return {std::move(name), std::move(batch), std::move(singles), {}, {}};
 }
 
 /// How a comparison is run.
@@ -64,18 +67,23 @@ enum class Standing {
 };
 const char* name(Standing standing);
 
-/// How many times longer one thing took than another. The interval itself is that of the standing seen most often.
-struct Ratio : Interval {
+/// How many times longer one thing took than another, in each standing. No interval by itself: a goal is judged by all of them.
+struct Ratio {
     struct Of {
         Standing standing;
         Interval interval;
         std::size_t rounds;
+        /// Too few rounds make no interval: it is shown, and judges nothing.
+        bool judged() const { return rounds >= rounds_of_an_interval; }
     };
-    std::vector<Of> standings;  ///< each that was seen often enough to be judged: one or two
+    Ratio() = default;
+    explicit Ratio(std::vector<Of> all);
 
-    /// Of the standings the one with the lowest value, and the one with the highest.
-    const Of& least() const;
-    const Of& most() const;
+    /// The comparisons of another case: a goal that is judged by both must hold for each.
+    void add(const Ratio& other);
+
+    Interval usual;             ///< of the standing seen most often: for tables, never for goals
+    std::vector<Of> standings;  ///< of one case one or two
 };
 
 /// What was measured: for each contestant one figure a round. The first contestant is the floor. Only figures of the same round and of
@@ -95,6 +103,8 @@ class Result {
     Interval interval(const std::string& name) const;
     /// Time of `a` over time of `b`.
     Ratio ratio(const std::string& a, const std::string& b) const;
+    /// The second figure of its batches (Contestant::beside), which the contestant must have.
+    Ratio beside(const std::string& name) const;
     /// The floor over itself, measured twice a round: whatever is closer to 1 than this is no difference.
     Interval noise() const;
     /// By how much the floor moved within a standing.
@@ -115,7 +125,8 @@ class Result {
     /// Says of each batch where the processors stood.
     void tell_standings();
     std::vector<double> ratios(std::size_t a, std::size_t b, Standing standing) const;
-    std::vector<double> those(std::size_t place, Standing standing) const;
+    std::vector<double> those(std::size_t place, Standing standing) const { return those(figures_[place], place, standing); }
+    std::vector<double> those(const std::vector<double>& figures, std::size_t place, Standing standing) const;
 
     // One place more than there are names: the last one is the floor again, for the noise.
     std::vector<std::string> names_;
@@ -123,6 +134,7 @@ class Result {
     std::vector<std::vector<Look>> looks_;
     std::vector<std::vector<Standing>> stood_;
     std::vector<std::vector<double>> singles_;
+    std::vector<std::vector<double>> beside_;
     std::vector<Standing> standings_{Standing::near};
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 
 #include "harness/json.hpp"
 #include "harness/processors.hpp"
@@ -29,7 +30,50 @@ bool same_columns(const Report::Figures& a, const Report::Figures& b) {
                       [](const auto& x, const auto& y) { return x.first == y.first; });
 }
 
+/// The end of the interval that decides.
+double deciding(const Interval& measured, Direction direction, Judged judged) {
+    return judged == Judged::by_value ? measured.value : direction == Direction::at_least ? measured.high : measured.low;
+}
+
+/// The worst of the comparisons for which `chosen` holds; none: nullptr.
+template <class Chosen>
+const Ratio::Of* worst_of(const Ratio& measured, Direction direction, Judged judged, Chosen chosen) {
+    const Ratio::Of* worst = nullptr;
+    for (const auto& one : measured.standings)
+        if (chosen(one) && (worst == nullptr || worse(one.interval, worst->interval, direction, judged))) worst = &one;
+    return worst;
+}
+
+const Ratio::Of* worst_of(const Ratio& measured, Direction direction, Judged judged) {
+    return worst_of(measured, direction, judged, [](const Ratio::Of& one) { return one.judged(); });
+}
+
+/// What is shown of each standing beside the figure.
+std::vector<Ratio::Of> shown_standings(const Ratio& measured, Direction direction, Judged judged) {
+    std::vector<Ratio::Of> shown;
+    for (const bool enough : {true, false})
+        for (const Standing standing : {Standing::near, Standing::far})
+            if (const auto* one = worst_of(measured, direction, Judged{enough ? judged : Judged::by_value},
+                                           [&](const Ratio::Of& of) { return of.standing == standing && of.judged() == enough; }))
+                shown.push_back(*one);
+    if (shown.size() == 1 && shown.front().judged()) shown.clear();
+    return shown;
+}
+
+const std::string too_few = "fewer than " + std::to_string(rounds_of_an_interval) + " rounds";
+
 }  // namespace
+
+bool worse(const Interval& a, const Interval& b, Direction direction, Judged judged) {
+    const double first = deciding(a, direction, judged), second = deciding(b, direction, judged);
+    if (first == second) return direction == Direction::at_least ? a.value < b.value : a.value > b.value;
+    return direction == Direction::at_least ? first < second : first > second;
+}
+
+bool worse(const Ratio& a, const Ratio& b, Direction direction, Judged judged) {
+    const auto *first = worst_of(a, direction, judged), *second = worst_of(b, direction, judged);
+    return first != nullptr && (second == nullptr || worse(first->interval, second->interval, direction, judged));
+}
 
 Report::Report(const About& about, const Options& options) : about_(about), options_(options) {}
 
@@ -40,7 +84,8 @@ void Report::rows(const std::string& prefix, const Result& result) {
     for (const auto& name : result.names()) {
         const auto standings = result.ratio(name, floor).standings;
         for (const auto& [standing, over, rounds] : standings)
-            row(prefix + name + (standings.size() > 1 ? std::string(", ") + bench::name(standing) : ""),
+            row(prefix + name + (standings.size() > 1 ? std::string(", ") + bench::name(standing) : "") +
+                    (rounds < rounds_of_an_interval ? " (" + too_few + ")" : ""),
                 {{"median_ns", result.median(name, standing)},
                  {"over_" + floor, over.value},
                  {"low", over.low},
@@ -51,16 +96,16 @@ void Report::rows(const std::string& prefix, const Result& result) {
 }
 
 void Report::goal(std::string name, Interval measured, Direction direction, double goal, Judged judged) {
-    const bool upward = direction == Direction::at_least;
-    const double nearest = judged == Judged::by_value ? measured.value : upward ? measured.high : measured.low;
-    const bool met = upward ? nearest >= goal : nearest <= goal;
+    if (std::isnan(measured.low)) return goals_.push_back({std::move(name), measured, direction, goal, false, too_few});
+    const double nearest = deciding(measured, direction, judged);
+    const bool met = direction == Direction::at_least ? nearest >= goal : nearest <= goal;
     goals_.push_back({std::move(name), measured, direction, goal, met, ""});
 }
 
 void Report::goal(std::string name, const Ratio& measured, Direction direction, double goal, Judged judged) {
-    const auto& worse = direction == Direction::at_least ? measured.least() : measured.most();
-    this->goal(std::move(name), worse.interval, direction, goal, judged);
-    if (measured.standings.size() > 1) goals_.back().standings = measured.standings;
+    const auto* worst = worst_of(measured, direction, judged);
+    this->goal(std::move(name), worst ? worst->interval : measured.usual, direction, goal, judged);
+    goals_.back().standings = shown_standings(measured, direction, judged);
 }
 
 void Report::missing(std::string name, Direction direction, double goal, std::string why) {
@@ -74,7 +119,7 @@ Report::Conditions Report::Conditions::of(const Result& result) {
 }
 
 void Report::Conditions::add(const Conditions& other) {
-    const auto width = [](const Interval& i) { return std::max(std::fabs(i.low - 1), std::fabs(i.high - 1)); };
+    const auto width = [](const Interval& i) { return std::isnan(i.low) ? std::numeric_limits<double>::infinity() : std::max(std::fabs(i.low - 1), std::fabs(i.high - 1)); };
     if (width(other.noise) >= width(noise)) noise = other.noise;
     moved = std::max(moved, other.moved);
     voided += other.voided;
@@ -129,12 +174,14 @@ void Report::print() const {
     for (const auto& note : notes_) std::printf("note: %s\n", note.c_str());
     for (const auto& goal : goals_) {
         if (goal.measured) {
-            std::printf("%-6s %s: %s [%s, %s], goal %s %s\n", goal.met ? "met" : "MISSED", goal.name.c_str(),
-                        shown(goal.measured->value).c_str(), shown(goal.measured->low).c_str(),
-                        shown(goal.measured->high).c_str(), sign(goal.direction), shown(goal.goal).c_str());
-            for (const auto& [standing, interval, rounds] : goal.standings)
-                std::printf("         %s: %s [%s, %s] in %zu rounds\n", bench::name(standing), shown(interval.value).c_str(),
-                            shown(interval.low).c_str(), shown(interval.high).c_str(), rounds);
+            std::printf("%-6s %s: %s [%s, %s], goal %s %s%s\n", goal.met ? "met" : goal.why.empty() ? "MISSED" : "unsure", goal.name.c_str(),
+                        shown(goal.measured->value).c_str(), shown(goal.measured->low).c_str(), shown(goal.measured->high).c_str(),
+                        sign(goal.direction), shown(goal.goal).c_str(), goal.why.empty() ? "" : (": not judged, " + goal.why).c_str());
+            for (const auto& one : goal.standings) {
+                const auto& [standing, interval, rounds] = one;
+                std::printf("         %s: %s [%s, %s] in %zu rounds%s\n", bench::name(standing), shown(interval.value).c_str(),
+                            shown(interval.low).c_str(), shown(interval.high).c_str(), rounds, one.judged() ? "" : ", too few to judge");
+            }
         } else {
             std::printf("%-6s %s: not measured (%s), goal %s %s\n", "MISSED", goal.name.c_str(), goal.why.c_str(),
                         sign(goal.direction), shown(goal.goal).c_str());
@@ -182,8 +229,9 @@ std::string Report::json() const {
         out.value("direction", sign(goal.direction));
         out.value("met", goal.met);
         if (!goal.why.empty()) out.value("why", goal.why);
-        for (const auto& [standing, interval, rounds] : goal.standings) {
-            out.open(bench::name(standing), '{');
+        for (const auto& one : goal.standings) {
+            const auto& [standing, interval, rounds] = one;
+            out.open(bench::name(standing) + std::string(one.judged() ? "" : "_not_judged"), '{');
             out.value("value", interval.value);
             out.value("low", interval.low);
             out.value("high", interval.high);

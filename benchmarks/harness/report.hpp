@@ -16,6 +16,11 @@ enum class Direction { at_most, at_least };
 /// the goal.
 enum class Judged { by_value, by_interval };
 
+/// Whether `a` is farther than `b` from what is wanted, judged in this way.
+bool worse(const Interval& a, const Interval& b, Direction direction, Judged judged);
+/// The same of the worst comparison of each that has rounds enough; what has none is worse than nothing.
+bool worse(const Ratio& a, const Ratio& b, Direction direction, Judged judged);
+
 /// Collects rows and goals; finish() prints and writes them.
 class Report {
   public:
@@ -31,7 +36,8 @@ class Report {
     void rows(const std::string& prefix, const Result& result);
     /// Judges a goal.
     void goal(std::string name, Interval measured, Direction direction, double goal, Judged judged = Judged::by_value);
-    /// Judges it by the worse of the standings that were seen, and shows both.
+    /// Judges it by each standing that has rounds enough for an interval: all must meet it, and the worst is the figure. What has too
+    /// few is shown beside it; where nothing has enough, the goal is not judged and not met.
     void goal(std::string name, const Ratio& measured, Direction direction, double goal, Judged judged = Judged::by_value);
     /// A goal that could not be measured here, and why: reported as not met.
     void missing(std::string name, Direction direction, double goal, std::string why);
@@ -68,7 +74,7 @@ class Report {
         double goal;
         bool met;
         std::string why;
-        std::vector<Ratio::Of> standings = {};  ///< where there are two
+        std::vector<Ratio::Of> standings = {};  ///< the worst of each standing, and what was not judged; none where the figure says all
     };
 
     void print() const;

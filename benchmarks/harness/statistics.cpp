@@ -41,7 +41,7 @@ Interval bootstrap(std::size_t rounds, const FigureOfRounds& figure, int resampl
 
 Interval median_interval(std::vector<double> values) {
     const double value = median(values);
-    if (values.empty()) return {value, value, value};
+    if (values.size() < rounds_of_an_interval) return {value, std::nan(""), std::nan("")};
     std::sort(values.begin(), values.end());
     // How many values may be left out at each end: the most for which so few of n coins fall on one side in 2.5 % of all cases at most.
     const auto n = values.size();

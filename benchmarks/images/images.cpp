@@ -48,7 +48,7 @@ class Comparison {
     }
 
     /// Adds a row; gives the time of ours over that of the fastest library, where there is one.
-    std::optional<Interval> run(const Plan& plan, Report& report) {
+    std::optional<Ratio> run(const Plan& plan, Report& report) {
         std::vector<Contestant> contestants{ours(case_.make(size_.rows, size_.columns))};
         const auto best =
             std::min_element(once_.begin(), once_.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -58,12 +58,12 @@ class Comparison {
         report.conditions(result);
         const double pixels = static_cast<double>(size_.rows * size_.columns), nanoseconds = result.median("penstock");
         const double cycles = nanoseconds / penstock::Clock::nanoseconds(1) / pixels;
-        std::optional<Interval> over;
+        std::optional<Ratio> over;
         if (best != once_.end()) over = result.ratio("penstock", best->first);
         constexpr double none = std::numeric_limits<double>::quiet_NaN();
         Report::Figures figures{{"us", nanoseconds / 1000},       {"cycles_a_byte", cycles / case_.bytes_a_pixel},
-                                {"cycles_a_pixel", cycles},       {"over_best", over ? over->value : none},
-                                {"low", over ? over->low : none}, {"high", over ? over->high : none}};
+                                {"cycles_a_pixel", cycles},       {"over_best", over ? over->usual.value : none},
+                                {"low", over ? over->usual.low : none}, {"high", over ? over->usual.high : none}};
         for (const char* library : {"opencv", "scipy", "scikit-image", "numpy"})
             figures.emplace_back(std::string(library) + "_us", once_.contains(library) ? once_[library] / 1000 : none);
         report.row(name(), std::move(figures));
@@ -94,13 +94,16 @@ void measure_images(const Options& options, Report& report) {
     plan.settle_ms = 1;
     std::vector<Size> sizes{{1080, 1920, "from memory"}, {128, 256, "in cache"}};
     if (options.quick) sizes.erase(sizes.begin());
-    std::optional<Interval> worst;
+    Ratio all;
+    std::optional<Ratio> worst;
     std::string which;
     for (const Size size : sizes) {
         for (const ImageCase& image_case : image_cases()) {
             Comparison comparison{image_case, size, libraries};
             const auto over = comparison.run(plan, report);
-            if (!over || (worst && worst->value >= over->value)) continue;
+            if (!over) continue;
+            all.add(*over);
+            if (worst && !worse(*over, *worst, Direction::at_most, Judged::by_value)) continue;
             worst = over;
             which = comparison.name();
         }
@@ -116,7 +119,7 @@ void measure_images(const Options& options, Report& report) {
         "off; SciPy and scikit-image agree with them as the tests say");
     if (worst) {
         report.note(std::string(worst_kernel) + " is the case '" + which + "'");
-        report.goal(worst_kernel, *worst, Direction::at_most, goal);
+        report.goal(worst_kernel, all, Direction::at_most, goal);
     } else {
         report.missing(worst_kernel, Direction::at_most, goal, "no Python with OpenCV, SciPy, scikit-image or NumPy was found");
     }

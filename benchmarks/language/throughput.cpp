@@ -265,10 +265,11 @@ namespace {
 
 /// The worst of all applications so far.
 struct Worst {
-    Interval ratio{1e9, 1e9, 1e9};
+    Ratio all, ratio;
     std::string application;
-    void meet(const Interval& found, const std::string& name) {
-        if (found.value < ratio.value) ratio = found, application = name;
+    void meet(const Ratio& found, const std::string& name) {
+        all.add(found);
+        if (application.empty() || worse(found, ratio, Direction::at_least, Judged::by_interval)) ratio = found, application = name;
     }
 };
 
@@ -302,8 +303,8 @@ void measure_throughput(const Options& options, Report& report) {
                                     plan);
         const auto noise = result.noise();
         const auto over = [&](const char* way, Worst& worst) {
-            const auto ratio = result.ratio("graph", way);
-            worst.meet(ratio, each.name);
+            worst.meet(result.ratio("graph", way), each.name);
+            const auto ratio = result.ratio("graph", way).usual;
             report.row(each.name + (" from " + std::string(way)), {{"graph_ms", result.median("graph") / 1e6},
                                                                    {"over_graph", ratio.value},
                                                                    {"low", ratio.low},
@@ -319,8 +320,8 @@ void measure_throughput(const Options& options, Report& report) {
     report.note("throughput: graphs are described (C++) or built from what was read (XML) or compiled, started and ended in the time that is measured; " +
                 std::to_string(copies) + " copies on " + std::to_string(copies) + " processors; language/throughput is the worst, " + xml.application +
                 ", and so is language/compiled, " + program.application);
-    report.goal("language/throughput", xml.ratio, Direction::at_least, 0.97, Judged::by_interval);
-    report.goal("language/compiled", program.ratio, Direction::at_least, 0.97, Judged::by_interval);
+    report.goal("language/throughput", xml.all, Direction::at_least, 0.97, Judged::by_interval);
+    report.goal("language/compiled", program.all, Direction::at_least, 0.97, Judged::by_interval);
 }
 
 }  // namespace bench

@@ -1,12 +1,13 @@
 // Figures on their way from the rank that measured them to the program that reports them: with processes these are two.
 // The rank records what each batch gave, in the order of the calls; the program plays it back through the same
-// measure(), which shuffles in the same way, and so gets the same results.
+// measure(), which shuffles in the same way, and so gets the same results: where the processors stood is on the tape, too.
 #pragma once
 
 #include <cstddef>
 #include <cstring>
 #include <stdexcept>
 
+#include "harness/floors.hpp"
 #include "harness/measure.hpp"
 #include "penstock/memory.hpp"
 
@@ -19,6 +20,7 @@ class Tape {
 
     bench::Contestant recording(bench::Contestant live) {
         bench::Contestant recorded{live.name, [this, batch = live.batch] { return write(batch()); }};
+        recorded.look = [this] { return write(bench::nearest_floors().look()); };
         if (live.singles)
             recorded.singles = [this, singles = live.singles](std::vector<double>& times) {
                 std::vector<double> own;
@@ -30,6 +32,7 @@ class Tape {
     }
     bench::Contestant playing(std::string name, bool singles) {
         bench::Contestant played{std::move(name), [this] { return read(); }};
+        played.look = [this] { return read(); };
         if (singles)
             played.singles = [this](std::vector<double>& times) {
                 for (auto left = static_cast<std::size_t>(read()); left > 0; --left) times.push_back(read());

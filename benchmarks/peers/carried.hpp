@@ -6,6 +6,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "harness/report.hpp"
 #include "penstock/memory.hpp"
@@ -29,7 +30,7 @@ class Carried {
     /// The usual rows of a result, each over the first contestant.
     void rows(const std::string& prefix, const Result& result) {
         for (const auto& name : result.names()) {
-            const auto over = result.ratio(name, result.names().front());
+            const auto over = result.ratio(name, result.names().front()).usual;
             row(prefix + name, {{"median_ns", result.median(name)},
                                 {"over_" + result.names().front(), over.value},
                                 {"low", over.low},
@@ -38,19 +39,15 @@ class Carried {
         conditions(result);
     }
     void conditions(const Result& result) { content_->conditions.add(Report::Conditions::of(result)); }
-    /// Keeps the worst of all intervals that were given under this number (0 to 7).
-    void goal(std::size_t number, const Interval& found, Direction direction) {
+    /// Keeps all that is given under this number (0 to 7): the goal is judged by each.
+    void goal(std::size_t number, const Ratio& found) {
         auto& kept = content_->goals.at(number);
-        const double before = kept.interval.value;
-        const bool worse = direction == Direction::at_least ? found.value < before : found.value > before;
-        if (!kept.measured || worse) kept = {true, found};
+        for (const auto& one : found.standings) kept.all.at(kept.count++) = one;
     }
-    void goal(std::size_t number, const Ratio& found, Direction direction) {
-        for (const auto& one : found.standings) goal(number, one.interval, direction);
-    }
-    std::optional<Interval> goal(std::size_t number) const {
+    std::optional<Ratio> goal(std::size_t number) const {
         const auto& kept = content_->goals.at(number);
-        return kept.measured ? std::optional(kept.interval) : std::nullopt;
+        if (kept.count == 0) return std::nullopt;
+        return Ratio{std::vector<Ratio::Of>(kept.all.begin(), kept.all.begin() + static_cast<std::ptrdiff_t>(kept.count))};
     }
 
     /// The first figure of the row of this name.
@@ -94,8 +91,8 @@ class Carried {
         std::array<Figure, 6> figures;
     };
     struct Goal {
-        bool measured;
-        Interval interval;
+        std::size_t count;
+        std::array<Ratio::Of, 512> all;
     };
     struct Content {
         std::size_t row_count;

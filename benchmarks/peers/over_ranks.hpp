@@ -50,12 +50,12 @@ inline Result compare(const OverRanks& application, int ranks, penstock::Substra
         application.name + ", " + std::to_string(ranks) + " " + std::string(penstock::name(substrate)) + ", ";
     const auto& shared = application.variants.front().name;
     for (const auto& variant : application.variants) {
-        const Interval over = result.ratio(shared, variant.name);
+        const Interval over = result.ratio(shared, variant.name).usual;
         report.row(prefix + variant.name, {{"median_us", result.median(variant.name) / 1000},
                                            {"over_shared", over.value},
                                            {"low", over.low},
                                            {"high", over.high},
-                                           {"speed_up", result.ratio("serial", variant.name).value}});
+                                           {"speed_up", result.ratio("serial", variant.name).usual.value}});
     }
     return result;
 }

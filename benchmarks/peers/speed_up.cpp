@@ -24,27 +24,34 @@ Result compare(const Filters& filters, int processors, bool with_onetbb, const O
 
 }  // namespace
 
-Interval measure_speed_up(const Filters& filters, const std::string& prefix, const Options& options, Report& report) {
+SpeedUp measure_speed_up(const Filters& filters, const std::string& prefix, const Options& options, Report& report) {
     const int most = std::max(2, static_cast<int>(allowed_processors().size()));
-    Interval on_two;
+    SpeedUp found;
     const auto measure_on = [&](int processors) {
         const auto result = compare(filters, processors, processors == most && filters.onetbb, options);
         for (const auto& name : result.names()) {
             if (name == "serial" && processors != most) continue;
-            const auto faster = result.ratio("serial", name);
+            const auto faster = result.ratio("serial", name).usual;
             report.row(prefix + (name == "serial" ? "" : std::to_string(processors) + " processors, ") + name,
                        {{filters.unit + "_a_second", filters.units / result.median(name) * 1e9},
                         {"speed_up", faster.value},
                         {"low", faster.low},
                         {"high", faster.high},
-                        {"times_streamed", result.ratio(name, "streamed").value}});
+                        {"times_streamed", result.ratio(name, "streamed").usual.value}});
         }
         report.conditions(result);
-        if (processors == 2) on_two = result.ratio("serial", "streamed");
+        if (processors == 2) found.on_two = result.ratio("serial", "streamed");
+        if (processors == most && filters.onetbb) found.over_onetbb = result.ratio("onetbb", "streamed");
     };
     for (int processors = 1; processors < most; processors *= 2) measure_on(processors);
     measure_on(most);
-    return on_two;
+    return found;
+}
+
+void judge_speed_up(const std::string& name, const SpeedUp& measured, double wanted, Report& report) {
+    report.goal(name + "/speedup-2", measured.on_two, Direction::at_least, wanted, Judged::by_interval);
+    if (measured.over_onetbb) report.goal(name + "/over-onetbb", *measured.over_onetbb, Direction::at_least, 1, Judged::by_interval);
+    else report.missing(name + "/over-onetbb", Direction::at_least, 1, "oneTBB was not found when this was built");
 }
 
 }  // namespace bench

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "harness/report.hpp"
@@ -19,7 +20,15 @@ struct Filters {
     std::function<double()> onetbb = {};  ///< on all processors; empty where it is not installed
 };
 
-/// Rows for 1, 2, 4... and all processors, interleaved with the serial program, `prefix` before their names. Gives the speed-up on two.
-Interval measure_speed_up(const Filters& filters, const std::string& prefix, const Options& options, Report& report);
+struct SpeedUp {
+    Ratio on_two;                            ///< over one thread
+    std::optional<Ratio> over_onetbb = {};   ///< on all processors, where oneTBB is installed
+};
+
+/// Rows for 1, 2, 4... and all processors, interleaved with the serial program, `prefix` before their names.
+SpeedUp measure_speed_up(const Filters& filters, const std::string& prefix, const Options& options, Report& report);
+
+/// The goals NAME/speedup-2, at least `wanted`, and NAME/over-onetbb, not to be slower.
+void judge_speed_up(const std::string& name, const SpeedUp& measured, double wanted, Report& report);
 
 }  // namespace bench
