@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from harness.ratios import machine_facts, moved, ratio
+from harness.ratios import machine_facts, moved, ratio, without_nan
 
 import penstock as ps
 from penstock._core import app_ways
@@ -138,7 +138,7 @@ def main() -> int:
             },
             "rows": rows, "goals": [], "notes": [{"text": f"{options.name}, {settings}; every way's result was checked"}],
         }  # fmt: skip
-        Path(options.json).write_text(json.dumps(document, indent=2) + "\n")
+        Path(options.json).write_text(json.dumps(without_nan(document), indent=2) + "\n")
     return 0
 
 

@@ -10,6 +10,7 @@ import concurrent.futures
 import ctypes
 import importlib.util
 import json
+import math
 import multiprocessing
 import os
 import random
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness.ratios import machine_facts, moved, ratio
+from harness.ratios import ROUNDS_OF_AN_INTERVAL, machine_facts, moved, ratio, without_nan
 
 import penstock as ps
 
@@ -195,6 +196,7 @@ def main() -> int:
 
 def report(contestants: list[Contestant], again: Contestant, notes: list[str], options: argparse.Namespace) -> None:
     times = {contestant.name: contestant.times for contestant in contestants}
+    notes.append("near and far are not told apart")
     notes.append("times in ns; 10,000 outstanding: each; slower peers do fewer in a batch")
     noise = ratio(again.times, times["null task: ThreadPoolExecutor"])
     facts = machine_facts()
@@ -218,7 +220,12 @@ def report(contestants: list[Contestant], again: Contestant, notes: list[str], o
         value, low, high = ratio(times[theirs], times[ours])
         met = high >= wanted
         goals.append({"name": name, "value": value, "low": low, "high": high, "goal": wanted, "direction": ">=", "met": met})
-        print(f"{'met   ' if met else 'MISSED'} {name}: {value:.3g} [{low:.3g}, {high:.3g}], goal >= {wanted:g}")
+        if few := math.isnan(low):
+            goals[-1]["why"] = f"fewer than {ROUNDS_OF_AN_INTERVAL} rounds"
+        print(
+            f"{'unsure' if few else 'met   ' if met else 'MISSED'} {name}: {value:.3g} [{low:.3g}, {high:.3g}], goal >= {wanted:g}"
+            + (f": not judged, {goals[-1]['why']}" if few else "")
+        )
     if options.json:
         document = {
             "bench": "python", "machine": facts, "quick": options.quick, "noise": {
@@ -226,7 +233,7 @@ def report(contestants: list[Contestant], again: Contestant, notes: list[str], o
             },
             "rows": rows, "goals": goals, "notes": [{"text": note} for note in notes],
         }  # fmt: skip
-        Path(options.json).write_text(json.dumps(document, indent=2) + "\n")
+        Path(options.json).write_text(json.dumps(without_nan(document), indent=2) + "\n")
 
 
 if __name__ == "__main__":

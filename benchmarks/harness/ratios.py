@@ -5,17 +5,34 @@ import os
 import platform
 import statistics
 from pathlib import Path
+from typing import Any
+
+ROUNDS_OF_AN_INTERVAL = 6
 
 
 def ratio(a: list[float], b: list[float]) -> tuple[float, float, float]:
-    """Median of a/b round by round, with its 95 % interval by the sign test, which assumes nothing of how the ratios are spread."""
+    """Median of a/b round by round, with its 95 % interval by the sign test, which assumes nothing of how the ratios are spread.
+
+    Below ROUNDS_OF_AN_INTERVAL there is none: its ends are not numbers.
+    """
     ratios = sorted(x / y for x, y in zip(a, b, strict=True))
     n = len(ratios)
+    if n < ROUNDS_OF_AN_INTERVAL:
+        return statistics.median(ratios), math.nan, math.nan
     outside, below = 0, 1 + n
     while below / 2**n <= 0.025:
         outside += 1
         below += math.comb(n, outside + 1)
     return statistics.median(ratios), ratios[outside], ratios[n - 1 - outside]
+
+
+def without_nan(value: Any) -> Any:
+    """The same for JSON, which has no NaN: null."""
+    if isinstance(value, dict):
+        return {key: without_nan(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [without_nan(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def moved(times: list[float]) -> float:
