@@ -15,6 +15,7 @@ import math
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,7 +100,11 @@ def run_often(bench: str, quick: bool, reports: list[dict[str, Any]], runs: int)
     kept, last = [report for report in reports if usable(report)], None
     for _ in range(runs - len(kept)):
         for _ in range(ATTEMPTS):
+            start = time.monotonic()
             last = run(bench, quick)
+            last["seconds"] = round(time.monotonic() - start)
+            how = last.get("error") or ("void" if not usable(last) else "measured")
+            print(f"{bench}: {how}, after {last['seconds']} s", file=sys.stderr, flush=True)
             if usable(last):
                 kept.append(last)
                 break
