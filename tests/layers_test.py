@@ -31,7 +31,7 @@ LAYERS = {
     """,
     "task": """
         argument call_options carrier chain chain_argument chain_image chain_step completion_mailbox dependences dependent
-        descriptor entry failures footprint for_each grain handle heap history initiator isolation issue journalled_claim landing
+        descriptor entry failures footprint for_each forgotten_numbers grain handle heap history initiator isolation issue journalled_claim landing
         local_store machine options pack plugin procedure reader_list recording resident resident_argument ring scope use_count view
     """,
     "stream": """
