@@ -153,8 +153,9 @@ def table(document: dict[str, Any]) -> str:
     machines = sorted({f"{m['processor']}, {m['processors']} processors" for some in reports.values() for one in some if (m := one.get("machine"))})
     runs = sorted({sum(map(usable, some)) for some in reports.values()} - {0}) or [0]
     often = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+    kind = "quick" if document["quick"] else "full"
     lines = [
-        f"Commit {document['commit']}; {'; '.join(machines) or 'no machine'}; the worst of {often} full run{'' if runs == [1] else 's'} of each.", "",
+        f"Commit {document['commit']}; {'; '.join(machines) or 'no machine'}; the worst of {often} {kind} run{'' if runs == [1] else 's'} of each.", "",
         "| what | measured (95 % interval) | goal | command |", "|---|---|---|---|",
     ]  # fmt: skip
     for row in ROWS:
