@@ -132,7 +132,7 @@ def goal_in(report: dict[str, Any], goal: str) -> dict[str, Any] | None:
 def measured(goal: str, reports: list[dict[str, Any]], unit: str) -> str:
     good = [report for report in reports if usable(report)]
     if not good:
-        return "failed" if "error" in reports[-1] else "void"
+        return "not measured" if not reports else "failed" if "error" in reports[-1] else "void"
     found = [one for report in good if (one := goal_in(report, goal)) is not None]
     if not found or any(one["value"] is None for one in found):
         return "not measured"
@@ -159,10 +159,10 @@ def table(document: dict[str, Any]) -> str:
         "| what | measured (95 % interval) | goal | command |", "|---|---|---|---|",
     ]  # fmt: skip
     for row in ROWS:
-        if (some := reports.get(row.bench)) is not None:
-            figures = " / ".join(measured(goal, some, row.unit) for goal in row.goals)
-            goals = " / ".join(wanted(goal, some, row.unit) for goal in row.goals)
-            lines.append(f"| {row.what} | {figures} | {goals} | `./bench {row.bench}` |")
+        some = reports.get(row.bench, [])
+        figures = " / ".join(measured(goal, some, row.unit) for goal in row.goals)
+        goals = " / ".join(wanted(goal, some, row.unit) for goal in row.goals)
+        lines.append(f"| {row.what} | {figures} | {goals} | `./bench {row.bench}` |")
     return "\n".join(lines)
 
 

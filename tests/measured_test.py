@@ -83,6 +83,10 @@ def test_figures_of_another_commit_are_refused(measured, monkeypatch, tmp_path, 
     assert file.read_text() == kept and json.loads(kept)["commit"] == "one"
 
 
+def test_what_the_file_does_not_hold_stays_in_the_table(measured) -> None:
+    assert "| not measured |" in measured.table({"quick": False, "commit": "one", "reports": {}})
+
+
 def test_a_goal_of_too_few_rounds_is_no_figure(measured, monkeypatch, tmp_path, capsys) -> None:
     measured.outcomes[:] = [report(1, low=None)]
     call(measured, monkeypatch, "--json", tmp_path / "file.json")
