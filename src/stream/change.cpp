@@ -151,9 +151,9 @@ void Change::make_stations() {
         }
     }
     for (auto& station : made) {
-        wiring_.crews[station->filter_id()].push_back(station.get());
-        fresh_.push_back(station.get());
-        wiring_.keep(std::move(station));
+        Station& kept = wiring_.keep(std::move(station));  // first: nobody may know of one that is not kept
+        wiring_.crews[kept.filter_id()].push_back(&kept);
+        fresh_.push_back(&kept);
     }
     for (const auto& removal : wished_.removals) {
         const auto crew = wiring_.crews.find(removal.filter);
@@ -171,12 +171,10 @@ void Change::make_links() {
             for (int to = 0; to < static_cast<int>(wiring_.crews.at(stream.to).size()); ++to) {
                 const LinkName name{stream.id, from, to};
                 wanted.insert(name);
-                auto& link = wiring_.links[name];
-                if (link != nullptr) continue;
-                auto made = wiring_.make_link(wished_, stream, from, to);
-                link = made.get();
+                if (wiring_.links.contains(name)) continue;
+                Link* const link = core_.links.emplace_back(wiring_.make_link(wished_, stream, from, to)).get();
                 new_links_.emplace_back(name, link);
-                core_.links.push_back(std::move(made));
+                wiring_.links.emplace(name, link);
             }
     std::erase_if(wiring_.links, [&](const auto& entry) {
         if (wanted.contains(entry.first)) return false;

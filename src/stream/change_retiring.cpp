@@ -127,8 +127,8 @@ void Change::give_to_heirs(const Station& retired) {
     const auto is_heir = [&](const Station* station) { return std::find(heirs.begin(), heirs.end(), station) != heirs.end(); };
     for (const auto& [name, link] : wiring_.links)
         if (is_heir(link->to->station) && link->from->station->ended()) wait_for_arrivals(*link);
-    using Parts = std::vector<std::vector<Waiting*>>;  // of each input
-    std::map<Station*, Parts> parts;
+    using Lists = std::vector<std::vector<Waiting*>>;  // of each input
+    std::map<Station*, Lists> parts;
     std::vector<std::size_t> at(orphans_.size(), 0);  // the next to be given away
     for (Station* const heir : heirs) {
         auto& part = parts[heir];
@@ -151,7 +151,7 @@ void Change::give_to_heirs(const Station& retired) {
     }
     dealt += most;
     for (Station* const heir : heirs) give_to(*heir, parts[heir]);
-    Parts rest(orphans_.size());  // of heirs that read no more
+    Lists rest(orphans_.size());  // of heirs that read no more
     for (Station* const heir : heirs) {
         for (std::size_t i = 0; i < rest.size(); ++i) {
             std::erase_if(orphans_[i].waiting, [](const Waiting& each) { return each.block == nullptr; });
@@ -282,6 +282,7 @@ void Change::forget() {
     }
     {
         const std::lock_guard lock(core_.structure);
+        for (const Link* const link : links) state_.past.streams.try_emplace(link->stream);  // so that nothing throws while they are erased
         std::erase_if(core_.links, [&](const auto& link) {
             if (!links.contains(link.get())) return false;
             state_.past.streams[link->stream].add(*link);

@@ -253,8 +253,8 @@ int RunState::send(const Event& event, const std::string& to) {
         auto mail = std::make_unique<EventMail>();
         mail->kind = MailKind::event;
         mail->event = event;
-        station->posted.fetch_add(1, std::memory_order_relaxed);
-        core.post(*station, mail.release());
+        core.post_counted(*station, *mail);
+        (void)mail.release();
         ++reached;
     }
     return reached;

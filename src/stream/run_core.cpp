@@ -81,31 +81,29 @@ void RunCore::deliver_posted(void* to, void* mail, int target) noexcept {
     try {
         run.deliver_at(target, *station, static_cast<Mail*>(mail));
     } catch (...) {
-        run.failed_later(std::current_exception());
+        run.broken(std::current_exception());
     }
 }
 
-void RunCore::deliver(Station* station, Mail* mail) { station->run().deliver_at(station->run().machine_.current_target(), *station, mail); }
+void RunCore::deliver(Station* station, Mail* mail) { deliver_posted(station, mail, station->run().machine_.current_target()); }
 
 void RunCore::deliver_at(int target, Station& station, Mail* mail) {
     Server* const home = station.home();
     if (home == nullptr || home->target() != target)  // it has moved
         return mail->kind == MailKind::visit ? send_turn(station) : post(station, mail);
-    home->begin();
-    {
-        const Server::Here here(*home);
-        if (station.accept(mail)) {
-            if (station.moving) move_on(station, false);
-            else home->enqueue(station);
-        }
-        home->drain();
+    const Server::Turn turn(*home);
+    const Server::Here here(*home);
+    if (station.accept(mail)) {
+        if (station.moving) move_on(station, false);
+        else home->enqueue(station);
     }
-    home->end();
+    home->drain();
 }
 
 void RunCore::move_on(Station& station, bool has_turn) {
     station.nudged.store(true, std::memory_order_relaxed);
     station.moving = false;
+    if (Server* const old = station.home()) old->forget(station);
     station.set_home(station.next_home);  // from here on it is another thread's
     if (has_turn) send_turn(station);
     post(station, &station.nudge);
@@ -121,19 +119,22 @@ void RunCore::send_turn(Station& station) {
     send_to(*home, station, &station.visit);
 }
 
-void RunCore::resume(Server& server) {
-    if (!server.begin_resumption()) return;
-    machine_.on(server.target()).call<&RunCore::go_on>(&server);
+bool RunCore::resume(Server& server) noexcept {
+    if (!server.begin_resumption()) return true;
+    try {
+        machine_.on(server.target()).call<&RunCore::go_on>(&server);
+    } catch (...) {  // no memory for a task
+        server.end_resumption();
+        return false;
+    }
+    return true;
 }
 
 void RunCore::go_on(Server* server) {
-    {
-        const Server::Here here(*server);
-        server->begin();
-        server->end_resumption();
-        server->drain();
-    }
-    server->end();
+    const Server::Turn turn(*server);
+    const Server::Here here(*server);
+    server->end_resumption();
+    server->drain();
 }
 
 void RunCore::do_at(Station& station, std::function<void(Station&)> work, bool last) {
@@ -141,14 +142,20 @@ void RunCore::do_at(Station& station, std::function<void(Station&)> work, bool l
     errand.kind = MailKind::errand;
     errand.work = std::move(work);
     errand.last = last;
-    if (!last) station.posted.fetch_add(1, std::memory_order_relaxed);
-    // Before anybody has the errand, which lies here: what asks for memory.
+    // Before anybody has the errand, which lies here, or it is counted: what asks for memory.
     const std::function<bool()> done = [&, external = station.external] {
         if (external && !errand.done.load(std::memory_order_acquire)) attend_program_end(station);
         return errand.done.load(std::memory_order_acquire);
     };
-    post(station, &errand);
-    help_until(done, "an edit", false);
+    if (last) post(station, &errand);
+    else post_counted(station, errand);
+    std::exception_ptr thrown;
+    while (!errand.done.load(std::memory_order_acquire)) try {
+            help_until(done, "an edit", false);
+        } catch (...) {  // somebody still has the errand
+            thrown = std::current_exception();
+        }
+    if (thrown != nullptr) std::rethrow_exception(thrown);
     if (errand.failed != nullptr) std::rethrow_exception(errand.failed);
 }
 
@@ -278,13 +285,21 @@ void RunCore::failed_later(std::exception_ptr cause) {
     if (later_failure_ == nullptr) later_failure_ = std::move(cause);
 }
 
+void RunCore::broken(std::exception_ptr cause) {
+    failed_later(std::move(cause));
+    stopping_.store(true, std::memory_order_release);
+    stir();
+}
+
 void RunCore::leave_loop(Loop& loop, std::int64_t tokens) {
     if (loop.tokens.fetch_sub(tokens, std::memory_order_acq_rel) != tokens) return;
     if (!loop.used.load(std::memory_order_relaxed) || loop.ended.exchange(true)) return;
     for (auto& end : loop.ends) {
-        Station& source = *static_cast<Station*>(end->from);
-        source.posted.fetch_add(1, std::memory_order_relaxed);
-        post(source, end.get());
+        try {
+            post_counted(*static_cast<Station*>(end->from), *end);
+        } catch (...) {
+            broken(std::current_exception());
+        }
     }
 }
 

@@ -51,6 +51,8 @@ class RunCore {
     /// Has `work` done by the station, between its firings, and waits for that. Not inside a firing.
     /// `last`: the station has ended, nobody else sends to it, and it is not touched any more behind this.
     void do_at(Station& station, std::function<void(Station&)> work, bool last = false);
+    /// The same for mail that is counted. Throws with nothing counted where it cannot be sent.
+    void post_counted(Station& to, Mail& mail);
     /// Passes on the turn of a station whose box is not at rest: to its home, or to the queue.
     void send_turn(Station& station);
     /// Lets the station go to its next home. For whoever runs it. `has_turn`: because of its box.
@@ -65,8 +67,8 @@ class RunCore {
     int threads();
     /// Some thread waits for something about this run.
     bool awaited();
-    /// More of this server's stations wait than one task may run.
-    void resume(Server& server);
+    /// More of this server's stations wait than one task may run. False: another could not be had, and this one must go on.
+    bool resume(Server& server) noexcept;
     bool something_ready() const noexcept { return ready_count_.load(std::memory_order_relaxed) != 0; }
     /// Wakes whoever waits for something about this run.
     void stir();
@@ -88,6 +90,11 @@ class RunCore {
     /// Keeps the run from ending, until let_end(). False when it has ended.
     bool keep_open() noexcept;
     void let_end() noexcept;
+    /// Says let_end() when its scope ends.
+    struct LetEnd {
+        RunCore& run;
+        ~LetEnd() { run.let_end(); }
+    };
     /// An edit is being made, and is not waiting for filters.
     std::atomic<int> at_work{0};
     /// Everybody ends without firing again.
@@ -107,6 +114,8 @@ class RunCore {
 
     /// An edit that was made later, on behalf of a filter, failed.
     void failed_later(std::exception_ptr cause);
+    /// Something of the run could not be done: it is stopped as a whole by whoever waits for it.
+    void broken(std::exception_ptr cause);
 
     /// The stations; locked by `structure`.
     std::vector<std::unique_ptr<Station>> stations;
@@ -132,7 +141,6 @@ class RunCore {
   private:
     class Look;
     void ring_waiting() noexcept;
-    void post_counted(Station& to, Mail& mail);
     bool nothing_on_its_way() const;
     std::optional<std::uint64_t> turns_while_idle();
     std::uint64_t progress();

@@ -202,13 +202,13 @@ void RunCore::stop() {
 void RunCore::close() {
     const std::lock_guard lock(structure);
     if (!keep_open()) return;
+    const LetEnd behind{*this};
     closing_.store(true, std::memory_order_release);
     for (const auto& station : stations)
-        if (!station->external && !station->unborn && !station->retired.load(std::memory_order_relaxed) && !station->close_sent.exchange(true)) {
-            station->posted.fetch_add(1, std::memory_order_relaxed);
-            post(*station, &station->close_mail);
+        if (!station->external && !station->unborn && !station->retired.load(std::memory_order_relaxed) && !station->close_sent.load()) {
+            post_counted(*station, station->close_mail);
+            station->close_sent.store(true);
         }
-    let_end();
 }
 
 bool RunCore::program_writes() {

@@ -22,10 +22,22 @@ std::uint64_t end_of_task() noexcept {
 
 thread_local constinit Server* Server::current = nullptr;
 
-void Server::enqueue(Station& station) {
+void Server::enqueue(Station& station) noexcept {
     if (station.queued) return;
     station.queued = true;
-    local_.push(&station);
+    try {
+        local_.push(&station);
+    } catch (const std::bad_alloc&) {
+        station.next_unlisted = std::exchange(unlisted_, &station);
+    }
+}
+
+void Server::forget(Station& station) noexcept {
+    for (Station** at = &unlisted_; *at != nullptr; at = &(*at)->next_unlisted)
+        if (*at == &station) {
+            *at = station.next_unlisted;
+            return;
+        }
 }
 
 void Server::keep(Station& station) {
@@ -63,6 +75,7 @@ Station* Server::pick(Sources sources) {
         Station* const station = local_.pop();
         if (station->home() == this) return station;  // else it has moved since
     }
+    if (unlisted_ != nullptr) [[unlikely]] return std::exchange(unlisted_, unlisted_->next_unlisted);
     if (next_ != nullptr) return std::exchange(next_, nullptr);
     return sources == Sources::all && !others_first ? run_.take_ready() : nullptr;
 }
@@ -108,14 +121,15 @@ void Server::share_fresh(Station& ran) {
 
 void Server::drain() {
     if (running_) return;  // the loop below this call will come to it
-    const auto end = end_of_task();
     do {
-        Station* const station = pick(Sources::own);
-        if (station == nullptr) return;
-        run_one(*station);
-    } while (Clock::ticks() < end);
-    hand_back();
-    if (!local_.empty()) run_.resume(*this);
+        const auto end = end_of_task();
+        do {
+            Station* const station = pick(Sources::own);
+            if (station == nullptr) return;
+            run_one(*station);
+        } while (Clock::ticks() < end);
+        hand_back();
+    } while (has_own() && !run_.resume(*this));
 }
 
 bool Server::serve() {
@@ -126,7 +140,8 @@ bool Server::serve() {
         run_one(*station);
     } while (Clock::ticks() < end);
     hand_back();
-    if (!local_.empty()) run_.resume(*this);
+    while (has_own() && !run_.resume(*this))
+        if (Station* const station = pick(Sources::own)) run_one(*station);
     return false;
 }
 

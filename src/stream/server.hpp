@@ -37,7 +37,9 @@ class Server {
     int target() const noexcept { return target_; }
 
     /// A placed station of this server may have something to do.
-    void enqueue(Station& station);
+    void enqueue(Station& station) noexcept;
+    /// It goes to another server.
+    void forget(Station& station) noexcept;
     /// A station without a place has something to do: this thread's, for now.
     void keep(Station& station);
     bool running() const noexcept { return running_; }
@@ -70,6 +72,18 @@ class Server {
     void end_resumption() noexcept { resuming_ = false, end(); }
     std::uint64_t turns() const noexcept { return active_.load(std::memory_order_acquire); }
 
+    /// For the length of a task: it is at work.
+    class Turn {
+      public:
+        explicit Turn(Server& server) noexcept : server_(server) { server_.begin(); }
+        ~Turn() { server_.end(); }
+        Turn(const Turn&) = delete;
+        Turn& operator=(const Turn&) = delete;
+
+      private:
+        Server& server_;
+    };
+
     /// For the length of a task: the thread's server.
     class Here {
       public:
@@ -89,6 +103,7 @@ class Server {
     Station* pick(Sources sources);
     void run_one(Station& station);
     void share_fresh(Station& ran);
+    bool has_own() const noexcept { return !local_.empty() || unlisted_ != nullptr; }
 
     RunCore& run_;
     int target_;
@@ -97,6 +112,7 @@ class Server {
     unsigned picks_ = 0;
     RingQueue<Station*> local_;
     Station* next_ = nullptr;
+    Station* unlisted_ = nullptr;  ///< those for which local_ could not grow
     Link* handed_by_ = nullptr;
     Block* handed_ = nullptr;
     std::vector<Station*> fresh_;

@@ -148,6 +148,7 @@ void Wiring::build(const Model& model) {
 Station& Wiring::keep(std::unique_ptr<Station> station) {
     Station& kept = *station;
     const std::lock_guard lock(run_.structure);
+    if (kept.external) program_ends.reserve(program_ends.size() + 1);
     run_.add_station(std::move(station));
     if (kept.external) program_ends.push_back(&kept);
     return kept;

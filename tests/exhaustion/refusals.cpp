@@ -29,9 +29,12 @@ constinit std::atomic<int> refused_kind{-1};
 constinit std::atomic<long> asked{0};
 constinit std::atomic<long> first_refused{0};
 constinit std::atomic<long> refusals{0};
+constinit std::atomic<bool> of_one_thread{false};
+constinit thread_local bool of_this_thread = false;
 
 bool refused(Kind kind) noexcept {
     if (refused_kind.load(std::memory_order_relaxed) != static_cast<int>(kind)) return false;
+    if (of_one_thread.load(std::memory_order_relaxed) && !of_this_thread) return false;
     const long number = asked.fetch_add(1, std::memory_order_relaxed);
     const long first = first_refused.load(std::memory_order_relaxed);
     return number >= first && number - first < refusals.load(std::memory_order_relaxed);
@@ -56,8 +59,16 @@ void refuse(Kind kind, long first, long count) {
     refused_kind.store(static_cast<int>(kind));
 }
 
+void refuse_here(Kind kind, long which) {
+    of_this_thread = true;
+    of_one_thread.store(true);
+    refuse(kind, which, 1);
+}
+
 long allow() {
     refused_kind.store(-1);
+    of_one_thread.store(false);
+    of_this_thread = false;
     return asked.load();
 }
 
