@@ -108,8 +108,8 @@ void throw_overrun(bool appending, std::size_t asked, std::size_t there) {
 // ---- pool ----
 
 Block* Pool::get(std::size_t bytes) {
+    if (local_ == nullptr && returned_.any_relaxed()) local_ = static_cast<Block*>(returned_.take_all());  // there they stay should it not grow
     Block* block = local_;
-    if (block == nullptr && returned_.any_relaxed()) block = static_cast<Block*>(returned_.take_all());
     if (block != nullptr) {
         if (block->own.capacity < bytes) [[unlikely]] take_storage(*block, bytes);
         local_ = static_cast<Block*>(block->next);

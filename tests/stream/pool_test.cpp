@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "penstock/graph.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/run.hpp"
+#include "penstock/stream_error.hpp"
 #include "tests/stream/parts.hpp"
 
 namespace pool_test {
@@ -136,6 +138,37 @@ TEST(Pool, a_filter_is_replaced_while_its_reader_has_blocks_of_it) {
         run.finish();
         ASSERT_EQ(keeper.count, count) << "round " << round;
     }
+}
+
+/// Each third firing asks for more than there is, and fails.
+struct Greedy {
+    penstock::Output<int> out{"out"};
+    int firings = 0, written = 0, count;
+    explicit Greedy(int n) : count(n) {}
+    bool operator()() {
+        if (++firings % 3 == 0) (void)out.make(std::size_t{1} << 58);
+        auto buffer = out.make(16);
+        buffer.edit()[0] = written;
+        out.write(std::move(buffer));
+        return ++written < count;
+    }
+};
+
+TEST(Pool, blocks_that_have_come_back_stay_when_one_of_them_cannot_grow) {
+    Machine machine({.targets = 1});
+    constexpr int count = 100;
+    Graph graph;
+    auto& greedy = graph.add<Greedy>("greedy", {.on_failure = penstock::OnFailure::go_on, .pool = 2}, count);
+    auto& collect = graph.add<parts::Collect>("collect");
+    graph.connect(greedy.out, collect.in);
+    auto run = graph.start(machine);
+    try {
+        run.finish();
+        ADD_FAILURE();
+    } catch (const penstock::FilterFailed& failed) {
+        EXPECT_THROW(std::rethrow_exception(failed.cause()), std::bad_alloc);
+    }
+    EXPECT_EQ(collect.got, parts::numbers(count));
 }
 
 }  // namespace pool_test
