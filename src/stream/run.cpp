@@ -186,12 +186,15 @@ void RunState::stop() {
 }
 
 void RunState::stop_for_end() noexcept {
-    try {
-        if (!finished) stop();
-        while (core.awaited()) std::this_thread::yield();  // who waited for the run in other threads may still look at the machine
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "penstock: a run that its machine's end stops: %s\n", error.what());
-    }
+    while (!finished) try {
+            stop();
+        } catch (const std::bad_alloc&) {  // as in the destructor: tried until there is memory
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        } catch (const std::exception& error) {
+            std::fprintf(stderr, "penstock: a run that its machine's end stops: %s\n", said_by(error));
+            break;
+        }
+    while (core.awaited()) std::this_thread::yield();  // who waited for the run in other threads may still look at the machine
 }
 
 void RunState::attend_program_ends() {
@@ -210,12 +213,18 @@ void RunState::edit(const std::function<void(Edit&)>& describe) {
     const std::lock_guard lock(editing);
     Edit edit(std::make_unique<Model>(model));
     describe(edit);
+    keep_open();
+    const RunCore::LetEnd behind{core};  // behind the pressure, too: the machine may end as soon as the run has
     change_to(edit.model());
     pressure.begin();
 }
 
-void RunState::change_to(const Model& wished) {
+void RunState::keep_open() {
     if (!core.keep_open()) throw RunEnded("the graph has ended: there is nothing to edit any more");
+}
+
+void RunState::change_to(const Model& wished) {
+    keep_open();
     struct Open {
         RunCore& core;
         explicit Open(RunCore& of) : core(of) { core.at_work.fetch_add(1, std::memory_order_acq_rel); }

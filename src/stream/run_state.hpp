@@ -49,7 +49,9 @@ struct RunState final : MachineEnd::Stoppable {
     void make_way();
     /// Checks the edit, then makes it. Not inside a filter.
     void edit(const std::function<void(Edit&)>& describe);
-    /// The same for who has `editing`.
+    /// Until core.let_end(). Throws RunEnded.
+    void keep_open();
+    /// Makes the edit, for who has `editing`.
     void change_to(const Model& wished);
     /// Has it made by the run's own thread.
     void edit_later(std::function<void(Edit&)> describe);

@@ -80,7 +80,7 @@ const Operation operations[] = {
     {"send_placed_from_a_new_thread", true, true, 1, &send},
     {"close", false, true, 1, [](Run& run, Pass&) { run.close(); }},
     {"close_placed", true, true, 1, [](Run& run, Pass&) { run.close(); }},
-    {"end_of_the_machine", true, false, 1, [](Run&, Pass&) {}, true},
+    {"end_of_the_machine", true, true, 1, [](Run&, Pass&) {}, true},
 };
 
 /// True when the request number `place` was made, and so refused.
