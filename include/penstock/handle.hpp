@@ -51,6 +51,10 @@ class Handle {
         return ring_ == other.ring_ && generation_ == other.generation_ && number_of(word_) == number_of(other.word_);
     }
 
+    std::size_t hash_of_task() const noexcept {
+        return static_cast<std::size_t>((std::uint64_t{ring_} << 32 ^ generation_) * 0x9e3779b97f4a7c15 ^ number_of(word_));
+    }
+
   private:
     friend class Circles;
     friend class Core;

@@ -348,6 +348,7 @@ class alignas(128) Initiator {
     /// Throws MachineGone in the child after a fork.
     void require_here() const;
     Ring* add_ring(Scope& scope, int only_target, bool urgent);
+    void close_urgent_rings(Scope& scope) noexcept;
     void close_ring(Ring& ring) noexcept;
     bool drained(Scope& scope) noexcept;
     bool lane_complete(LaneEnd& lane, std::uint64_t number) noexcept;
@@ -384,7 +385,8 @@ class alignas(128) Initiator {
     bool includes(const AwaitedTasks& awaited, Ring& ring, std::uint64_t number) const;
     bool awaits_dependents(const AwaitedTasks& awaited) const noexcept;
     bool leads_to(const Handle& task, DependentNode* node, const AwaitedTasks& awaited) const;
-    bool run_exactly(const Handle& handle, const AwaitedTasks* leading_to = nullptr);
+    bool run_exactly(const Handle& handle);
+    class Leads;
     Ring* claimable_ring(const Handle& handle) const noexcept;
     bool can_run(const AwaitedTasks& awaited) const noexcept;
     bool run_awaited(const AwaitedTasks& awaited);

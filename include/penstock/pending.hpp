@@ -101,8 +101,11 @@ class PendingRing {
         return true;
     }
 
-    /// Tasks appended that nobody has claimed, or that were given back.
-    std::uint64_t waiting() const noexcept { return tail_ - head_.load(std::memory_order_relaxed) + returned_.load(std::memory_order_relaxed); }
+    /// Tasks appended that nobody has claimed, or that were given back, about.
+    std::uint64_t waiting() const noexcept {
+        const auto waiting = tail_ - head_.load(std::memory_order_relaxed) + returned_.load(std::memory_order_relaxed);
+        return waiting < tail_ - free_from_ ? waiting : tail_ - free_from_;
+    }
 
     /// True when the owner knows, without looking, that nothing is outstanding.
     bool known_empty() const noexcept { return free_from_ == tail_; }
@@ -111,7 +114,7 @@ class PendingRing {
 
     /// Is there something to claim? Two loads that hit the private cache while nothing changes.
     bool inviting() const noexcept {
-        return valid(head_.load(std::memory_order_relaxed) + 1) || returned_.load(std::memory_order_relaxed) != 0;
+        return valid(head_.load(std::memory_order_acquire) + 1) || returned_.load(std::memory_order_relaxed) != 0;
     }
 
     /// Claims at most `most` of the oldest tasks, and at most the `share`-th part of those seen waiting (so that the
@@ -134,8 +137,14 @@ class PendingRing {
         auto head = head_.load(std::memory_order_relaxed);
         while (head < number) {
             if (!valid(number)) return {};
-            if (!head_.compare_exchange_strong(head, number, std::memory_order_relaxed, std::memory_order_relaxed)) continue;
-            give_back(head + 1, number);
+            // Counted before they leave the head: nobody may find nothing here and go to sleep.
+            const auto before = number - head - 1;
+            const bool alone = returned_.fetch_add(before, std::memory_order_relaxed) == 0;
+            if (!head_.compare_exchange_strong(head, number, std::memory_order_release, std::memory_order_relaxed)) {
+                returned_.fetch_sub(before, std::memory_order_relaxed);
+                continue;
+            }
+            if (before != 0) mark_returned(number - before, number, alone);
             return {number, 1};
         }
         const auto found = take_returned(slot(number));
@@ -153,16 +162,7 @@ class PendingRing {
 
     /// Whoever has claimed the tasks from `first` on, up to before `end`, and has not begun them, lets others have them.
     void give_back(std::uint64_t first, std::uint64_t end) noexcept {
-        for (auto number = first; number < end;) {
-            const auto where = slot(number);
-            const auto left = end - number;
-            const auto in_word = std::uint64_t{64} - where % 64 < left ? 64 - where % 64 : static_cast<std::uint32_t>(left);
-            const auto count = in_word < capacity() - where ? in_word : capacity() - where;
-            const auto bits = (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << where % 64;
-            returned_slots_[where / 64].fetch_or(bits, std::memory_order_release);
-            number += count;
-        }
-        returned_.fetch_add(end - first, std::memory_order_relaxed);
+        mark_returned(first, end, returned_.fetch_add(end - first, std::memory_order_relaxed) == 0);
     }
 
     /// Brings the lines of claimed records near, all at once: one after the other each would cost a transfer's whole latency.
@@ -195,17 +195,36 @@ class PendingRing {
         return tail_ != room_until_;
     }
 
-    /// One that was given back, from the oldest on.
+    /// Counted before. `alone`: there were no others.
+    void mark_returned(std::uint64_t first, std::uint64_t end, bool alone) noexcept {
+        if (alone || first < oldest_returned_.load(std::memory_order_relaxed)) oldest_returned_.store(first, std::memory_order_relaxed);
+        for (auto number = first; number < end;) {
+            const auto where = slot(number);
+            const auto left = end - number;
+            const auto in_word = std::uint64_t{64} - where % 64 < left ? 64 - where % 64 : static_cast<std::uint32_t>(left);
+            const auto count = in_word < capacity() - where ? in_word : capacity() - where;
+            const auto bits = (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << where % 64;
+            returned_slots_[where / 64].fetch_or(bits, std::memory_order_release);
+            number += count;
+        }
+    }
+
+    /// One that was given back, the oldest first (about, where several threads give back and take).
     Claim claim_returned() noexcept {
         const auto words = words_for(capacity());
-        const auto oldest = slot(head_.load(std::memory_order_relaxed) + 1);
+        const auto oldest = slot(oldest_returned_.load(std::memory_order_relaxed));
+        const auto from_oldest = ~std::uint64_t{0} << oldest % 64;
         for (std::uint32_t looked = 0; looked <= words; ++looked) {
-            const auto word = (oldest / 64 + looked) % words;
+            const auto word = (oldest / 64 + looked) & (words - 1);
             auto bits = returned_slots_[word].load(std::memory_order_relaxed);
-            if (looked == 0) bits &= ~std::uint64_t{0} << oldest % 64;
-            for (; bits != 0; bits &= bits - 1)
-                if (const auto number = take_returned(word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits))); number != 0)
-                    return {number, 1};
+            if (looked == 0) bits &= from_oldest;
+            if (looked == words) bits &= ~from_oldest;
+            for (; bits != 0; bits &= bits - 1) {
+                const auto number = take_returned(word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits)));
+                if (number == 0) continue;
+                oldest_returned_.store(number, std::memory_order_relaxed);
+                return {number, 1};
+            }
         }
         return {};
     }
@@ -236,7 +255,8 @@ class PendingRing {
     std::uint64_t free_from_ = 0;               ///< all tasks up to here are known to be complete
     // The claimants'.
     alignas(128) typename Policy::template Atomic<std::uint64_t> head_{0};  ///< tasks claimed
-    typename Policy::template Atomic<std::uint64_t> returned_{0};           ///< tasks given back, about
+    typename Policy::template Atomic<std::uint64_t> returned_{0};           ///< tasks given back, or about to be
+    typename Policy::template Atomic<std::uint64_t> oldest_returned_{1};    ///< about
 };
 
 }  // namespace penstock

@@ -2,6 +2,7 @@
 // hangs because its task lies behind the one that waits. It runs nothing else there (but the task's children): what runs inside a wait for
 // something else could wait for the task that waits.
 #include <algorithm>
+#include <limits>
 #include <unordered_set>
 #include <vector>
 
@@ -43,50 +44,72 @@ bool Initiator::awaits_dependents(const AwaitedTasks& awaited) const noexcept {
            std::any_of(awaited.handles.begin(), awaited.handles.end(), dependent);
 }
 
-/// Does something that is waited for come after this task? The task must not be able to complete meanwhile: then what comes after it
+/// What comes after what, followed to what is awaited. Each task is gone through once, however often it is asked: once one leads to what is
+/// awaited, nothing more may be asked.
+class Initiator::Leads {
+  public:
+    Leads(const Initiator& who, const AwaitedTasks& awaited, const Watched::Picture& watched) : who_(who), awaited_(awaited), watched_(watched) {}
+
+    /// Is it awaited, or does something that is come after it?
+    bool to(DependentNode& node) {
+        reach(node);
+        return follow();
+    }
+    /// Does something that is awaited come after this task? `node`: null for a plain one.
+    bool behind(const Handle& task, DependentNode* node) {
+        reach_successors(task, node);
+        return follow();
+    }
+
+  private:
+    void reach(DependentNode& node) {
+        if (seen_.insert(&node).second) left_.push_back(&node);
+    }
+    void reach_successors(const Handle& name, DependentNode* from) {
+        const auto one = [this](DependentNode& next) { reach(next); };
+        if (from != nullptr) DependentNode::each_successor(from->look(), one);
+        watched_.each_successor(name, one);
+    }
+    bool follow() {
+        while (!left_.empty()) {
+            DependentNode& next = *left_.back();
+            left_.pop_back();
+            const Handle name = name_of(next);
+            if (who_.includes(awaited_, *next.ring(), Handle::number_of(name.word_))) return true;
+            reach_successors(name, &next);
+        }
+        return false;
+    }
+
+    const Initiator& who_;
+    const AwaitedTasks& awaited_;
+    const Watched::Picture& watched_;
+    std::unordered_set<DependentNode*> seen_;
+    std::vector<DependentNode*> left_;
+};
+
+/// Does something that is awaited come after this task? The task must not be able to complete meanwhile: then what comes after it
 /// cannot start, the lists stay as they are but for what is added, and can be followed. `node`: null for a plain task.
 bool Initiator::leads_to(const Handle& task, DependentNode* node, const AwaitedTasks& awaited) const {
-    std::unordered_set<DependentNode*> seen;
-    std::vector<DependentNode*> left;
-    const auto reach = [&](DependentNode& next) {
-        if (seen.insert(&next).second) left.push_back(&next);
-    };
-    const auto reach_successors = [&](const Handle& name, DependentNode* from) {
-        if (from != nullptr) DependentNode::each_successor(from->look(), reach);
-        core_.watched().each_successor(name, reach);
-    };
-    reach_successors(task, node);
-    while (!left.empty()) {
-        DependentNode& next = *left.back();
-        left.pop_back();
-        const Handle name = name_of(next);
-        if (includes(awaited, *next.ring(), Handle::number_of(name.word_))) return true;
-        reach_successors(name, &next);
-    }
-    return false;
+    return Leads(*this, awaited, core_.watched().picture()).behind(task, node);
 }
 
-/// Runs a plain task that waits in some deque, if it may run here. `leading_to`: and if that comes after it.
-bool Initiator::run_exactly(const Handle& handle, const AwaitedTasks* leading_to) {
+/// Runs a plain task that waits in some deque, if it may run here.
+bool Initiator::run_exactly(const Handle& handle) {
     Ring* const ring = claimable_ring(handle);
     if (ring == nullptr) return false;
     const auto claim = ring->pending().claim_exactly(handle.ticket().number);
     if (claim.count == 0) return false;
     try {
-        if (leading_to == nullptr || leads_to(handle, nullptr, *leading_to)) {
-            require_room_to_nest();
-            counters_.helped.add();
-            runner_->run_claimed(*ring, claim);
-            return true;
-        }
+        require_room_to_nest();
     } catch (...) {
         ring->pending().give_back(claim.first, claim.first + 1);
         core_.tell_of_returned(*ring, 1);
         throw;
     }
-    ring->pending().give_back(claim.first, claim.first + 1);
-    core_.tell_of_returned(*ring, 1);
-    return false;
+    counters_.helped.add();
+    runner_->run_claimed(*ring, claim);
+    return true;
 }
 
 /// Where this task lies, when nobody has begun it and it may run here; else null.
@@ -109,12 +132,10 @@ bool Initiator::run_awaited(const AwaitedTasks& awaited) {
     for (const Handle& handle : awaited.handles)
         if (run_exactly(handle)) return true;
     if (!awaits_dependents(awaited)) return false;
-    runner_->look_at_watched();
-    const auto wanted = [&](DependentNode& node) {
-        const Handle name = name_of(node);
-        return includes(awaited, *node.ring(), Handle::number_of(name.word_)) || leads_to(name, &node, awaited);
-    };
-    if (DependentNode* const node = runner_->take_ready(wanted)) {
+    runner_->look_at_watched(std::numeric_limits<std::size_t>::max());
+    const auto picture = core_.watched().picture();
+    Leads leads(*this, awaited, picture);
+    if (DependentNode* const node = runner_->take_ready([&](DependentNode& ready) { return leads.to(ready); })) {
         if (runner_->depth() >= core_.options().nesting_limit) {
             hand_on(*node);
             require_room_to_nest();
@@ -122,11 +143,14 @@ bool Initiator::run_awaited(const AwaitedTasks& awaited) {
         counters_.helped.add(runner_->run_dependent(*node, 1));
         return true;
     }
-    for (std::size_t place = 0;; ++place) {
-        const Handle handle = core_.watched().at(place);
-        if (handle.none()) return false;
-        if (run_exactly(handle, &awaited)) return true;
-    }
+    // What waits for a plain task, and all behind that, stays as it is as long as the list does.
+    const Handle handle = core_.watched().look_at_all([&](const Watched::Picture& now, const std::vector<Watched::One>& all) {
+        Leads from_plain(*this, awaited, now);
+        for (const auto& one : all)
+            if (claimable_ring(one.handle) != nullptr && from_plain.to(*one.node)) return one.handle;
+        return Handle{};
+    });
+    return !handle.none() && run_exactly(handle);
 }
 
 /// For polls of those who could run more. Always false.

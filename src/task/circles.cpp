@@ -62,9 +62,16 @@ bool Circles::stands_behind(const Wait& wait, const Wait& other) {
         if (task->ring != nullptr && who.includes(awaited, *task->ring, task->number)) return true;
     // What only the other target may run, it does not run inside a task. Its own children, and what it waits for, it does.
     const int target = other.who_.target();
+    const auto other_runs = [&](DependentNode& node, const Handle& name) {
+        return other.who_.includes(other.awaited_, *node.ring(), Handle::number_of(name.word_)) || other.who_.leads_to(name, &node, other.awaited_);
+    };
     const auto never_there = [&](const Handle& handle, Ring& ring) {
-        if (target < 0 || ring.only_target() != target || ring.kind() == Ring::Kind::dependent) return false;
-        return !(&wait == &other && ring.kind() == Ring::Kind::pending) && !handle.complete(ring);
+        if (target < 0) return false;
+        if (ring.kind() == Ring::Kind::dependent) {
+            DependentNode& node = ring.nodes()[ring.pending().slot(handle.ticket().number)];
+            return &wait != &other && node.target() == target && !handle.complete(ring) && !other_runs(node, handle);
+        }
+        return ring.only_target() == target && !(&wait == &other && ring.kind() == Ring::Kind::pending) && !handle.complete(ring);
     };
     for (const Handle& handle : awaited.handles)
         if (Ring* const ring = handle.ring(); ring != nullptr && never_there(handle, *ring)) return true;

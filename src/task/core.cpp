@@ -379,7 +379,7 @@ void Core::wake_a_target(const Ring& ring) noexcept {
 void Core::wake_a_target() noexcept {
     // Each waker its own sleeper, and none that sleeps in a task, waiting for another: it would run nothing else.
     for (auto& target : targets_)
-        if (target->waiter().parked() && target->runner().running() == 0 && waiting::wake(target->waiter().bell())) return;
+        if (target->sleeps_idle() && waiting::wake(target->waiter().bell())) return;
 }
 
 void Core::tell_of_returned(Ring& ring, std::uint32_t count) noexcept {

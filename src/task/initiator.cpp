@@ -190,14 +190,15 @@ void Initiator::make_lane(int target) {
 
 Ring* Initiator::inviting(int target, Look look, std::uint32_t from, std::uint32_t* found) const noexcept {
     const auto words = ring_words_.load(std::memory_order_acquire);
-    const auto first_in = [&](std::uint32_t w, std::uint64_t among) -> Ring* {
+    const auto first_in = [&](std::uint32_t w, std::uint64_t among, int least_target = any_target) -> Ring* {
         auto bits = open_[w].load(std::memory_order_relaxed) & among;
         if (look == Look::urgent) bits &= urgent_[w].load(std::memory_order_relaxed);
         if (look == Look::normal) bits &= ~urgent_[w].load(std::memory_order_relaxed);
         for (; bits != 0; bits &= bits - 1) {
             const auto place = w * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
             Ring* const ring = rings_[place].load(std::memory_order_acquire);
-            if (ring == nullptr || (ring->only_target() >= 0 && ring->only_target() != target) || !ring->pending().inviting()) continue;
+            if (ring == nullptr || (ring->only_target() >= 0 && ring->only_target() != target) || ring->only_target() < least_target) continue;
+            if (!ring->pending().inviting()) continue;
             if (found != nullptr) *found = place;
             return ring;
         }
@@ -205,8 +206,13 @@ Ring* Initiator::inviting(int target, Look look, std::uint32_t from, std::uint32
     };
     constexpr auto all = ~std::uint64_t{0};
     if (from != 0) [[unlikely]]
-        for (auto w = from / 64; w < words; ++w)
-            if (Ring* const ring = first_in(w, w == from / 64 ? all << from % 64 : all)) return ring;
+        for (auto w = from / 64; w < words; ++w) {
+            Ring* const ring = first_in(w, w == from / 64 ? all << from % 64 : all);
+            if (ring == nullptr) continue;
+            if (ring->only_target() < 0) return ring;
+            for (std::uint32_t v = 0; v <= w; ++v)  // what is for a named target keeps its order
+                if (Ring* const oldest = first_in(v, all, 0)) return oldest;
+        }
     for (std::uint32_t w = 0; w < words; ++w)
         if (Ring* const ring = first_in(w, all)) return ring;
     return nullptr;
@@ -352,6 +358,17 @@ void Initiator::close_ring(Ring& ring) noexcept {
     if (ring.urgent) board_.urgent.fetch_sub(1, std::memory_order_relaxed);
     auto& word = open_[ring.place / 64];
     word.store(word.load(std::memory_order_relaxed) & ~(std::uint64_t{1} << ring.place % 64), std::memory_order_release);
+}
+
+/// All is done and told: nobody need look for tasks of high priority until there are some again.
+void Initiator::close_urgent_rings(Scope& scope) noexcept {
+    for (auto* const list : {&scope.rings, &scope.named})
+        std::erase_if(*list, [this](Ring* ring) {
+            if (!ring->urgent) return false;
+            close_ring(*ring);
+            free_rings_.push_back(ring);
+            return true;
+        });
 }
 
 // ---- samples ----

@@ -178,8 +178,16 @@ void Initiator::wait_until(Poll&& poll, WaitReason reason) {
     sample_spoilt_ = true;
     if (!waits_for_mail()) wait_watched(poll, reason);
     else if (core_.options().notification == Notification::interrupt) {
-        for (Vigil vigil(core_); !notices_->mail(); vigil.look(reason)) notices_->sleep(std::chrono::milliseconds(20));
-    } else wait_watched([this] { return notices_->mail(); }, reason);
+        for (Vigil vigil(core_); !notices_->mail() && !poll(); vigil.look(reason)) {
+            notices_->sleep(std::chrono::milliseconds(20));
+            core_.give_back_what_is_held_up(*this);
+        }
+    } else {
+        // Mostly its own line alone, not those that the targets write with each task.
+        std::uint32_t looks = 0;
+        const auto mail = [&] { return notices_->mail() || ((++looks % 64 == 0 || waiter_.parked()) && poll()); };
+        wait_watched(mail, reason);
+    }
     const auto end = Clock::ticks();
     counters_.sampled_wait_ticks.add(end - begin);
     if (timeline_.enabled())
@@ -221,6 +229,7 @@ void Initiator::barrier() {
         for (int t = 0; t < target_count_; ++t) lanes_[static_cast<std::size_t>(t)].overflow = nullptr;
     std::vector<Failure> failures;
     collect_failures(*mine, failures);
+    if (mine == &base_ && board_.urgent.load(std::memory_order_relaxed) != 0) close_urgent_rings(*mine);
     if (!failures.empty()) Core::throw_first(std::move(failures));
     if (notices_ != nullptr && mine == &base_) notices_->throw_failures();
 }
@@ -250,7 +259,7 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
                 run_callbacks();
                 continue;
             }
-            if (helping && (help(mine, 1) || run_awaited(awaited))) continue;
+            if (helping && (run_awaited(awaited) || help(mine, 1))) continue;
             const Circles::Wait wait(*this, awaited);
             if (rung) {
                 wait_until(poll, reason);
@@ -294,7 +303,7 @@ void Initiator::wait_while_helping(const std::function<bool()>& ready, const Awa
     for (Vigil vigil(core_); !ready(); vigil.look(reason)) {
         if (callbacks_due()) {
             run_callbacks();
-        } else if (!help(mine, 1) && !run_awaited(awaited)) {
+        } else if (!run_awaited(awaited) && !help(mine, 1)) {
             const Circles::Wait wait(*this, awaited);
             limit = wait_a_while(poll, limit, reason);
         }

@@ -45,6 +45,9 @@ class alignas(128) OpenClaim {
         begun_.store(number, std::memory_order_relaxed);
         std::atomic_signal_fence(std::memory_order_seq_cst);
     }
+    /// It has announced later ones, to look at them while nobody else may have them, and goes back to this one, which it has announced before.
+    /// A taker that reads this comes behind those looks.
+    void announce_again(std::uint64_t number) noexcept { begun_.store(number, std::memory_order_release); }
     bool unchanged() const noexcept { return end_.load(std::memory_order_relaxed) == known_end_; }
     /// The end of the claim, once no taker is about to change it. `pause()` lets others run.
     template <class Pause>

@@ -28,14 +28,16 @@ class Prefetcher {
 
     explicit Prefetcher(Prefetch mode) noexcept : mode_(mode) {}
 
-    /// Called before the current task runs, with the task that will run next. Returns the bytes asked for.
-    std::size_t next(const TaskPayload& payload, std::byte* extension) noexcept {
-        if (mode_ == Prefetch::never) return 0;
-        const Entry& entry = entry_of(payload.entry);
+    /// Could tasks of this procedure have arguments that are worth a look?
+    bool may_pay(const Entry& entry) const noexcept {
         // What lies in one piece the processor's own prefetcher brings as fast; asking for it again cost up to a fifth (16 and 64 KiB in
         // one piece, `./bench paper prefetch`).
-        if (mode_ == Prefetch::measured ? !entry.has_rows : !entry.has_blocks) return 0;
-        return consider(entry, payload, extension);
+        return mode_ == Prefetch::measured ? entry.has_rows : mode_ == Prefetch::always && entry.has_blocks;
+    }
+    /// Called before the current task runs, with the task that will run next. Returns the bytes asked for.
+    std::size_t next(const TaskPayload& payload, std::byte* extension) noexcept {
+        const Entry& entry = entry_of(payload.entry);
+        return may_pay(entry) ? consider(entry, payload, extension) : 0;
     }
     /// The tasks that follow do not run back to back with those before: the window in progress says nothing.
     void interrupted() noexcept { ++breaks_; }

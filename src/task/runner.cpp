@@ -107,14 +107,14 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim) noex
     if (claim.count > 1) {
         open = open_claim(ring, claim);
         pending.fetch(claim);
+        if (!looks_ahead_) looks_ahead_ = prefetcher_.may_pay(entry_of(pending.record(claim.first).payload.entry));
     }
     std::uint64_t end = claim.first + claim.count;
     std::uint64_t number = claim.first;
     {
         Inside inside(*this, &ring, number);
         for (std::uint64_t fetched = number;;) {
-            for (fetched = std::max(fetched, number); fetched + 1 < end && fetched < number + ahead(); ++fetched)
-                prefetch(pending.record(fetched + 1).payload, &ring.extensions()[pending.slot(fetched + 1)]);
+            if (looks_ahead_ && open != nullptr) end = look_ahead(ring, *open, number, fetched, end);
             const auto notice = run_one(ring, pending.record(number).payload, &ring.extensions()[pending.slot(number)], number);
             pending.complete(number);
             if (notice != 0) [[unlikely]] notify(ring, notice);
@@ -153,6 +153,21 @@ OpenClaim<Ring>* Runner::open_claim(Ring& ring, PendingRing<TaskPayload>::Claim&
     return &open_[level].claim;
 }
 
+/// Fetches the arguments of those that come next. Nobody may take (and run, and end) a task whose record is looked at, so each is announced
+/// as if it began. Returns the end of the claim.
+std::uint64_t Runner::look_ahead(Ring& ring, OpenClaim<Ring>& open, std::uint64_t number, std::uint64_t& fetched, std::uint64_t end) noexcept {
+    for (fetched = std::max(fetched, number); fetched + 1 < end && fetched < number + ahead(); ++fetched) {
+        open.announce(fetched + 1);
+        if (!open.unchanged()) [[unlikely]] {
+            end = open.settle(std::this_thread::yield);
+            if (fetched + 1 >= end) break;
+        }
+        prefetch(ring.pending().record(fetched + 1).payload, &ring.extensions()[ring.pending().slot(fetched + 1)]);
+    }
+    open.announce_again(number);
+    return end;
+}
+
 void Runner::close_claim() noexcept {
     const auto level = open_claims_.load(std::memory_order_relaxed) - 1;
     open_[level].claim.close();
@@ -170,15 +185,18 @@ void Runner::give_back_all() noexcept {
 }
 
 void Runner::give_back_if_held_up(const Initiator& taker) noexcept {
+    static const bool can_take = waiting::process_wide_barrier();
+    if (!can_take) return;
     const auto levels = open_claims_.load(std::memory_order_acquire);
     for (std::uint32_t level = 0; level < levels; ++level) {
         auto& [claim, seen, since] = open_[level];
         const auto next = claim.next();
         if (next == 0) continue;
         const auto now = Clock::ticks();
-        if (seen.load(std::memory_order_relaxed) != next) {
+        const auto task = next ^ static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(claim.where())) << 16;
+        if (seen.load(std::memory_order_acquire) != task) {
             since.store(now, std::memory_order_relaxed);
-            seen.store(next, std::memory_order_relaxed);
+            seen.store(task, std::memory_order_release);
         } else if (Clock::nanoseconds(now - since.load(std::memory_order_relaxed)) > held_up_after) {
             give_back(claim.take(&taker, waiting::process_wide_barrier));
         }
@@ -263,6 +281,17 @@ std::uint64_t Runner::run_ready(const Scope* only) noexcept {
     return node == nullptr ? 0 : run_dependent(*node);
 }
 
+/// Whoever looked while it was away and is about to sleep is told.
+void Runner::put_back(ReadyQueue& queue, DependentNode& node) noexcept {
+    Ring& ring = *node.ring();
+    try {
+        queue.push(node);
+    } catch (const std::bad_alloc&) {
+        return self_.hand_on(node);
+    }
+    if (&queue != &named_) self_.tell_of_ready(ring);
+}
+
 void Runner::each_other_ready(const std::function<void(ReadyQueue&)>& visit) {
     self_.core_.each_initiator([&](Initiator& other) {
         if (&other != &self_) visit(other.runner_->ready_);
@@ -337,14 +366,14 @@ void Runner::replay(Replay& replay, std::uint32_t worker) noexcept {
     }
 }
 
-void Runner::look_at_watched() noexcept {
+void Runner::look_at_watched(std::size_t most) noexcept {
     auto& watched = self_.core_.watched();
     if (!watched.any()) return;
     watched.look([this](const Handle& handle, DependentNode& node) {
         if (Ring* const ring = handle.ring())
             if (const auto verdict = Verdict::on(*ring, handle.ticket().number)) Verdict::give(node, *verdict);
         if (node.arrive()) self_.hand_on(node);
-    });
+    }, most);
 }
 
 [[gnu::noinline, gnu::cold]] void Runner::pass_over(Ring& ring, DependentNode& node, const Entry& entry,

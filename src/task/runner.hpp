@@ -63,14 +63,15 @@ class Runner {
     /// Runs one that is ready anywhere in the machine, of this scope unless it is null. Returns how many it ran.
     std::uint64_t run_ready(const Scope* only) noexcept;
     bool can_run_ready(const Scope* only) noexcept;
-    /// Hands on what waited for tasks that could not tell, and no longer has to.
-    void look_at_watched() noexcept;
+    /// Hands on what waited for tasks that could not tell, and no longer has to. Looks at `most` of these.
+    void look_at_watched(std::size_t most = 64) noexcept;
     /// Runs the steps of one worker of a recording.
     void replay(Replay& replay, std::uint32_t worker) noexcept;
     /// Those that became ready here, for anybody, and those for this target alone. Any thread.
     ReadyQueue& ready() noexcept { return ready_; }
     ReadyQueue& named() noexcept { return named_; }
-    /// A ready task that may run here and is `wanted(node)`, or null. It is nobody's else from here on.
+    /// A ready task that may run here and is `wanted(node)`, or null. It is nobody's else from here on. Throws what `wanted` throws; nothing
+    /// is lost then.
     template <class Wanted>
     DependentNode* take_ready(Wanted&& wanted) {
         DependentNode* found = take_wanted(named_, wanted);
@@ -120,24 +121,32 @@ class Runner {
     struct Open {
         OpenClaim<Ring> claim;
         // Of those who look whether it is held up.
-        std::atomic<std::uint64_t> seen{0};
+        std::atomic<std::uint64_t> seen{0};  ///< a task, by its number and place
         std::atomic<std::uint64_t> since{0};
     };
     OpenClaim<Ring>* open_claim(Ring& ring, PendingRing<TaskPayload>::Claim& claim) noexcept;
     void close_claim() noexcept;
+    std::uint64_t look_ahead(Ring& ring, OpenClaim<Ring>& open, std::uint64_t number, std::uint64_t& fetched, std::uint64_t end) noexcept;
     void give_back(const OpenClaim<Ring>::Rest& rest) noexcept;
     bool must_give_way(const Ring& ring) const noexcept;
     /// Where this runner counts what it completes (pending.hpp).
     std::uint32_t claimant_in(const Ring& ring) const noexcept;
     template <class Wanted>
-    static DependentNode* take_wanted(ReadyQueue& queue, Wanted&& wanted) {
+    DependentNode* take_wanted(ReadyQueue& queue, Wanted&& wanted) {
         for (auto left = queue.size(); left != 0; --left) {
             DependentNode* const node = queue.take_oldest(nullptr);
-            if (node == nullptr || wanted(*node)) return node;
-            queue.push(*node);
+            if (node == nullptr) return nullptr;
+            try {
+                if (wanted(*node)) return node;
+            } catch (...) {
+                put_back(queue, *node);
+                throw;
+            }
+            put_back(queue, *node);
         }
         return nullptr;
     }
+    void put_back(ReadyQueue& queue, DependentNode& node) noexcept;
     void each_other_ready(const std::function<void(ReadyQueue&)>& visit);
 
     std::uint32_t run_one(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
@@ -162,6 +171,7 @@ class Runner {
     Prefetcher prefetcher_;
     trace::TargetCounters counters_;
     const Running* innermost_ = nullptr;
+    bool looks_ahead_ = false;  ///< in claims: a task whose arguments may be worth it has run here
     ReadyQueue ready_;
     ReadyQueue named_;
     std::atomic<std::uint32_t> open_claims_{0};

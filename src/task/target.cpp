@@ -246,11 +246,13 @@ void Target::idle() {
     auto& counters = runner_->counters();
     counters.idle_periods.add();
     counters.idle_ticks.begin(Clock::ticks());
+    idle_.store(true, std::memory_order_release);
     core_.board().idle_targets.fetch_add(1, std::memory_order_seq_cst);
     const auto parks = waiter_.parks();
     // Who waits for a task that cannot tell is let go by those who look: while there are such, no target sleeps for long.
     if (core_.watched().any()) waiter_.wait_for([this] { return something_waits(); }, std::chrono::microseconds(200), {"tasks", 0});
     else waiter_.wait([this] { return something_waits() || core_.watched().any(); }, {"tasks", 0});
+    idle_.store(false, std::memory_order_relaxed);
     core_.board().idle_targets.fetch_sub(1, std::memory_order_relaxed);
     counters.parks.add(waiter_.parks() - parks);
     counters.idle_ticks.end(Clock::ticks());

@@ -56,6 +56,8 @@ class Target {
     Waiter& waiter() noexcept { return waiter_; }
     Initiator& initiator() noexcept { return *initiator_; }
     Runner& runner() noexcept { return *runner_; }
+    /// It sleeps because it found nothing to do; not: inside a task, waiting for another, where it would run nothing else.
+    bool sleeps_idle() const noexcept { return idle_.load(std::memory_order_acquire) && waiter_.parked(); }
 
   private:
     struct LaneInbox {
@@ -97,6 +99,7 @@ class Target {
     std::uint32_t urgent_in_a_row_ = 0;
     bool woken_ = false;  ///< and has not begun to work since
     std::uint32_t looks_ = 0;  ///< for something to do
+    std::atomic<bool> idle_{false};
     Waiter waiter_;
     std::unique_ptr<Initiator> initiator_;
     Runner* runner_ = nullptr;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "penstock/dependent.hpp"
@@ -21,13 +22,12 @@ class Watched {
         all_.push_back({handle, &node});
         count_.store(all_.size(), std::memory_order_relaxed);
     }
-    /// Calls `arrived(handle, node)` for those whose predecessor has completed. Looks at a few, others each time.
+    /// Calls `arrived(handle, node)` for those whose predecessor has completed. Looks at `most`, others each time.
     template <class Arrived>
-    void look(Arrived&& arrived) {
+    void look(Arrived&& arrived, std::size_t most) {
         const std::unique_lock lock(mutex_, std::try_to_lock);
         if (!lock.owns_lock()) return;
-        constexpr std::size_t looks = 64;
-        for (std::size_t looked = 0; looked < looks && !all_.empty(); ++looked) {
+        for (std::size_t looked = 0; looked < most && !all_.empty(); ++looked) {
             if (next_ >= all_.size()) next_ = 0;
             const One one = all_[next_];
             if (!one.handle.ready()) {
@@ -48,24 +48,40 @@ class Watched {
         for (const One& one : all_)
             if (one.handle.ready()) visit(one.handle, *one.node);
     }
-    /// A task that others wait for, by its place in the list, which may change at any moment; none behind the last.
-    Handle at(std::size_t place) {
-        const std::lock_guard lock(mutex_);
-        return place < all_.size() ? all_[place].handle : Handle{};
-    }
-    /// Calls `visit` with each task that waits for `handle`.
-    template <class Visit>
-    void each_successor(const Handle& handle, Visit&& visit) {
-        const std::lock_guard lock(mutex_);
-        for (const One& one : all_)
-            if (one.handle.same_task(handle)) visit(*one.node);
-    }
 
-  private:
     struct One {
         Handle handle;
         DependentNode* node;
     };
+    /// Who waits for what, at one moment.
+    class Picture {
+      public:
+        explicit Picture(const std::vector<One>& all) {
+            for (const One& one : all) by_task_.emplace(one.handle.hash_of_task(), one);
+        }
+        /// Calls `visit` with each task that waits for `handle`.
+        template <class Visit>
+        void each_successor(const Handle& handle, Visit&& visit) const {
+            const auto [begin, end] = by_task_.equal_range(handle.hash_of_task());
+            for (auto one = begin; one != end; ++one)
+                if (one->second.handle.same_task(handle)) visit(*one->second.node);
+        }
+
+      private:
+        std::unordered_multimap<std::size_t, One> by_task_;
+    };
+    Picture picture() {
+        const std::lock_guard lock(mutex_);
+        return Picture(all_);
+    }
+    /// Calls `look(picture, all)`. Meanwhile none of those that wait here becomes ready. Must not come back here.
+    template <class Look>
+    auto look_at_all(Look&& look) {
+        const std::lock_guard lock(mutex_);
+        return look(Picture(all_), all_);
+    }
+
+  private:
     std::mutex mutex_;
     std::atomic<std::size_t> count_{0};  ///< written under the mutex
     std::size_t next_ = 0;

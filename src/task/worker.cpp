@@ -198,24 +198,30 @@ class Worker {
     }
 
     bool claim_from(const Deques& deques, bool before_lanes, bool in_turn) noexcept {
-        const auto parts = deques.rings.size();
-        const auto first = in_turn && parts != 0 ? ++next_part_ % parts : 0;
-        for (std::size_t looked = 0; looked < parts; ++looked) {
-            SharedRing* const ring = deques.rings[first + looked < parts ? first + looked : first + looked - parts];
-            // What an initiator sent to this target alone keeps its order: first what is in its lane.
-            if (before_lanes && ring->only_target >= 0 && in_lane_of(deques.owner_bell)) continue;
-            const auto share = ring->only_target >= 0 ? 1 : board_.seats + 1;
-            if (!claim_with_journal(ring->claims, seat_.claim, index_ + 1, ring->index, Target::most_claimed, share,
-                                    [&](std::uint64_t number) {
-                                        return ring->record(number).sequence.load(std::memory_order_acquire) >> 1 == number;
-                                    }))
-                continue;
-            seat_.counters.pulled.add(seat_.claim.end.load(std::memory_order_relaxed) -
-                                      seat_.claim.first.load(std::memory_order_relaxed));
-            finish_claim();
-            return true;
+        if (in_turn) {
+            // What is for this target alone, in its order; next time the rest, beginning at another part.
+            ++next_part_;
+            const bool named = next_part_ % 2 == 0;
+            const auto parts = deques.rings.size();
+            for (std::size_t looked = 0; looked < parts; ++looked) {
+                SharedRing& ring = *deques.rings[named ? looked : (next_part_ / 2 + looked) % parts];
+                if ((ring.only_target >= 0) == named && claim_from(ring, deques, before_lanes)) return true;
+            }
         }
-        return false;
+        return std::any_of(deques.rings.begin(), deques.rings.end(), [&](SharedRing* ring) { return claim_from(*ring, deques, before_lanes); });
+    }
+
+    bool claim_from(SharedRing& ring, const Deques& deques, bool before_lanes) noexcept {
+        // What an initiator sent to this target alone keeps its order: first what is in its lane.
+        if (before_lanes && ring.only_target >= 0 && in_lane_of(deques.owner_bell)) return false;
+        const auto share = ring.only_target >= 0 ? 1 : board_.seats + 1;
+        if (!claim_with_journal(ring.claims, seat_.claim, index_ + 1, ring.index, Target::most_claimed, share, [&](std::uint64_t number) {
+                return ring.record(number).sequence.load(std::memory_order_acquire) >> 1 == number;
+            }))
+            return false;
+        seat_.counters.pulled.add(seat_.claim.end.load(std::memory_order_relaxed) - seat_.claim.first.load(std::memory_order_relaxed));
+        finish_claim();
+        return true;
     }
 
     Deques& deques_of(const Doorbell* owner_bell) {

@@ -16,6 +16,7 @@
 #include <new>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "penstock/penstock.hpp"
@@ -44,7 +45,24 @@ MachineOptions targets(int count) {
     return options;
 }
 
+/// A task waits for one that comes after others: those that it looks at and does not run must not be lost.
+void wait_inside_a_task(Machine& machine, std::atomic<bool>& issued, Handle& awaited) {
+    const struct Opens {
+        std::atomic<bool>& gate;
+        ~Opens() { gate.store(true); }
+    } opens{issued};
+    machine.call(boxed([&] {
+        while (!issued.load()) std::this_thread::yield();
+        if (awaited != Handle{}) awaited.wait();
+    }));
+    machine.after(Handle{}).call([] {});
+    const auto before = machine.after(Handle{}).call([] {});
+    awaited = machine.after(before).call([] {});
+}
+
 bool task() {
+    std::atomic<bool> issued{false};
+    Handle awaited;
     Machine machine(targets(2));
     std::vector<int> a(100), b(100), c(100);
     for (int i = 0; i < 50; ++i) machine.call<add_one>(in(a), out(b)).wait();
@@ -57,6 +75,8 @@ bool task() {
     machine.barrier();
     int told = 0;
     machine.with({.priority = Priority::high, .then = [&told](Handle) { ++told; }}).call<add_one>(in(a), out(b));
+    machine.barrier();
+    wait_inside_a_task(machine, issued, awaited);
     machine.barrier();
     machine.call(boxed([held = std::vector<int>(100)] { (void)held; }));
     machine.for_each(1000, [&](std::size_t i) { a[i % 100] = 1; });

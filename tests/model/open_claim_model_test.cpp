@@ -13,10 +13,13 @@ using Word = model::Atomic<std::uint32_t, model::AsShipped>;
 enum class Barrier { everywhere, taker_only };
 
 /// A runner with two claims of `tasks`, one after the other, in different places, and `takers` threads that take what they can.
-template <int takers, int tasks, Barrier kind = Barrier::everywhere, bool withdraws = false>
-struct OpenClaimModel : rl::test_suite<OpenClaimModel<takers, tasks, kind, withdraws>, takers + 1> {
+enum class Looks { none, announced, unannounced };  ///< of the runner at the task behind the one that it is about to run
+
+template <int takers, int tasks, Barrier kind = Barrier::everywhere, bool withdraws = false, Looks looks = Looks::none>
+struct OpenClaimModel : rl::test_suite<OpenClaimModel<takers, tasks, kind, withdraws, looks>, takers + 1> {
     struct Place {
         int runs[tasks + 1] = {};
+        Word ran[tasks + 2];
     };
     Place places[2];
     penstock::OpenClaim<Place, model::Atomics<model::AsShipped>> claim;
@@ -41,7 +44,36 @@ struct OpenClaimModel : rl::test_suite<OpenClaimModel<takers, tasks, kind, withd
         }
     }
 
-    static void run_one(Place& place, std::uint64_t number) { model::require(++place.runs[number] == 1, "a task runs once"); }
+    static void run_one(Place& place, std::uint64_t number) {
+        model::require(++place.runs[number] == 1, "a task runs once");
+        place.ran[number].store(1, std::memory_order_relaxed);
+    }
+
+    void before() {
+        for (auto& place : places)
+            for (auto& ran : place.ran) ran.store(0, std::memory_order_relaxed);
+    }
+
+    /// At the record of the next task, which must not be run, and so perhaps overwritten, before the look has ended.
+    template <class Pause>
+    std::uint64_t look_ahead(Place& place, std::uint64_t number, std::uint64_t end, Pause&& pause) {
+        if (number + 1 >= end) return end;
+        if (looks == Looks::announced) {
+            claim.announce(number + 1);
+            may_fall();
+            if (!claim.unchanged()) {
+                may_fall();
+                end = claim.settle(pause);
+            }
+        }
+        if (number + 1 < end) {
+            may_fall();
+            model::require(place.ran[number + 1].load(std::memory_order_relaxed) == 0, "what is looked at has not run");
+        }
+        may_fall();
+        if (looks == Looks::announced) claim.announce_again(number);
+        return end;
+    }
 
     void run() {
         const auto pause = [this] {
@@ -53,6 +85,7 @@ struct OpenClaimModel : rl::test_suite<OpenClaimModel<takers, tasks, kind, withd
             claim.open(place, 1, end);
             may_fall();
             for (std::uint64_t number = 1;;) {
+                if (looks != Looks::none) end = look_ahead(place, number, end, pause);
                 run_one(place, number);
                 if (++number == end) break;
                 if (withdraws && number == tasks)  // a task that waits twice: what it gives back is run by whoever comes, here at once
@@ -111,6 +144,13 @@ TEST(OpenClaimModel, each_task_runs_once_whoever_takes_the_rest) {
 TEST(OpenClaimModel, two_takers_share_nothing) { model::expect_holds<OpenClaimModel<2, 3>>(Search::random_schedules, 60'000); }
 TEST(OpenClaimModel, what_is_withdrawn_is_taken_by_nobody_else) {
     model::expect_holds<OpenClaimModel<2, 3, Barrier::everywhere, true>>(Search::random_schedules, 60'000);
+}
+TEST(OpenClaimModel, what_the_runner_looks_at_ahead_of_time_nobody_has_run) {
+    model::expect_holds<OpenClaimModel<1, 3, Barrier::everywhere, false, Looks::announced>>(Search::random_schedules, 60'000);
+    model::expect_holds<OpenClaimModel<2, 4, Barrier::everywhere, false, Looks::announced>>(Search::random_schedules, 60'000);
+}
+TEST(OpenClaimModel, a_look_without_an_announcement_is_found) {
+    model::expect_finds<OpenClaimModel<1, 3, Barrier::everywhere, false, Looks::unannounced>>(rl::test_result_user_assert_failed);
 }
 TEST(OpenClaimModel, a_taker_without_a_barrier_is_found) {
     model::expect_finds<OpenClaimModel<1, 3, Barrier::taker_only>>(rl::test_result_user_assert_failed);

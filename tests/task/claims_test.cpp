@@ -1,6 +1,8 @@
 // What a target has claimed and not begun is no prisoner of the task that runs: tasks that wait for one behind them, tasks of high
 // priority, lone calls.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -391,6 +393,119 @@ TEST(LoneCall, of_several_threads_does_not_lie_in_a_worker_process_that_is_held)
             other.join();
             EXPECT_EQ(flag(given_up).load(), 0);
         }
+    }
+}
+
+/// Arguments that are fetched ahead belong to a task that somebody else may run and whose caller then lets them go.
+void count_all(pieces<const int> all) { static_cast<void>(all); }
+TEST(Claims, arguments_that_are_fetched_ahead_are_not_let_go_meanwhile) {
+    using Piece = std::span<const int>;
+    constexpr std::size_t pieces_of_one = 50'000;
+    constexpr int tasks = 32;
+    constexpr auto bytes = pieces_of_one * sizeof(Piece);
+    const int value = 7;
+    const int file = memfd_create("pieces", 0);
+    ASSERT_EQ(ftruncate(file, bytes), 0);
+    auto* const first = static_cast<Piece*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+    ASSERT_NE(first, MAP_FAILED);
+    for (std::size_t i = 0; i < pieces_of_one; ++i) new (first + i) Piece(&value, 1);
+    auto options = with_targets(1);
+    options.prefetch = Prefetch::always;
+    Machine machine(options);
+    for (int round = 0; round < scaled(8, 2); ++round) {
+        std::vector<void*> lists(tasks);
+        std::vector<Handle> handles(tasks);
+        Gate gate;
+        machine.call(boxed([&] { gate.wait(); }));
+        for (int i = 0; i < tasks; ++i) {
+            lists[i] = mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, file, 0);
+            ASSERT_NE(lists[i], MAP_FAILED);
+            handles[i] = machine.call<count_all>(in(pieces<const int>(std::span<const Piece>(static_cast<const Piece*>(lists[i]), pieces_of_one))));
+        }
+        gate.open();
+        for (int left = tasks; left != 0;) {
+            std::vector<Handle> open;
+            for (int i = 0; i < tasks; ++i) {
+                if (lists[i] == nullptr) continue;
+                if (!handles[i].ready()) {
+                    open.push_back(handles[i]);
+                    continue;
+                }
+                munmap(lists[i], bytes);
+                lists[i] = nullptr;
+                --left;
+            }
+            if (!open.empty()) wait_any(open);
+        }
+        machine.barrier();
+    }
+    munmap(first, bytes);
+    close(file);
+}
+
+TEST(Claims, circle_over_a_dependent_task_for_a_target_that_waits_is_told) {
+    for (const bool ready_first : {false, true}) {
+        Machine machine(with_targets(2));
+        Handle a, x;
+        std::atomic<int> refused{0};
+        Gate issued;
+        std::atomic<int> begun{0};
+        const auto wait_for = [&](const Handle& one) {
+            begun.fetch_add(1);
+            issued.wait();
+            try {
+                one.wait();
+            } catch (const WouldDeadlock&) {
+                refused.fetch_add(1);
+            }
+        };
+        a = machine.on(0).call(boxed([&] { wait_for(x); }));
+        const auto b = machine.on(1).call(boxed([&] { wait_for(a); }));
+        ASSERT_TRUE(eventually([&] { return begun.load() == 2; }));
+        const auto before = machine.call([] {});
+        if (ready_first) before.wait(Help{});
+        x = machine.after(before).on(1).call([] {});
+        issued.open();
+        EXPECT_TRUE(eventually([&] { return a.ready() && b.ready() && x.ready(); }));
+        EXPECT_EQ(refused.load(), 1);
+    }
+}
+
+TEST(Claims, are_looked_at_by_a_thread_that_waits_for_mail) {
+    for (const auto notification : {Notification::mailbox, Notification::interrupt}) {
+        auto options = with_targets(1);
+        options.notification = notification;
+        Machine machine(options);
+        Gate issued, last;
+        Rescue rescue(last);
+        std::atomic<int> ran{0};
+        for (int i = 0; i < 40; ++i)
+            machine.call(boxed([&, i] {
+                if (i == 0) issued.wait(), last.wait();
+                if (i == 3) last.open();
+                ran.fetch_add(1);
+            }));
+        issued.open();
+        machine.barrier();
+        EXPECT_EQ(ran.load(), 40);
+        EXPECT_FALSE(rescue.needed());
+    }
+}
+
+TEST(Claims, that_are_given_back_are_counted_as_waiting_once) {
+    Machine machine(with_targets(3));
+    constexpr std::size_t tasks = 200;
+    for (int round = 0; round < scaled(200, 10); ++round) {
+        std::vector<Handle> handles(tasks);
+        Gate issued;
+        for (std::size_t i = 0; i < tasks; ++i)
+            handles[i] = machine.call(boxed([&, i] {
+                issued.wait();
+                if (i + 1 < tasks && i % 2 == 0) handles[i + 1].wait();
+            }));
+        issued.open();
+        while (!handles.back().ready()) ASSERT_LE(machine.pending().tasks, tasks);
+        machine.barrier();
     }
 }
 
