@@ -100,8 +100,8 @@ class Machine {
     ///
     /// Arguments: in(x), out(x), inout(x) for memory that stays the caller's and must live until completion; own(std::move(x)) for
     /// what the task takes over; scalars by value. Throws ArgumentError (null, misaligned, overlapping, a stride that leaves the
-    /// address space, an integer that does not fit), QueueFull where the options say so. Costs about the move of one cache line;
-    /// beyond about four arguments two, and an allocation for what is owned.
+    /// address space, an integer that does not fit), QueueFull where the options say so. Costs the move of one cache line (beyond
+    /// about four arguments two, and an allocation for what is owned) and some tens of nanoseconds (`./bench null-task`).
     template <auto function, class... Args>
     Handle call(Args&&... arguments) {
         return initiator().template call<function>(std::forward<Args>(arguments)...);
