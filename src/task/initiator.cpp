@@ -261,9 +261,10 @@ Scope& Initiator::scope() {
     core_.mix();
     reap_orphans();
     if (free_scopes_.empty()) {
-        free_scopes_.push_back(std::make_unique<Scope>());
-        free_scopes_.back()->last.assign(static_cast<std::size_t>(target_count_), 0);
-        free_scopes_.back()->before.assign(static_cast<std::size_t>(target_count_), 0);
+        auto whole = std::make_unique<Scope>();
+        whole->last.assign(static_cast<std::size_t>(target_count_), 0);
+        whole->before.assign(static_cast<std::size_t>(target_count_), 0);
+        free_scopes_.push_back(std::move(whole));
     }
     // Where each of the lists that a scope may come to has room for all, nothing need be asked for at the end of a task.
     const auto scopes = free_scopes_.size() + scopes_in_use_.size();

@@ -1,6 +1,7 @@
 // Whatever the system refuses (memory, mappings, threads, descriptors, space in shared memory, processes), once or from some moment on: each
 // thing that a program does with Penstock ends, in a typed error or well. Each attempt is a process of its own with a deadline. The short form
-// refuses at moments that are spread over all; the long one (PENSTOCK_LONG=1) at each.
+// refuses at moments that are spread over all; the long one (PENSTOCK_LONG=1) at each. EXHAUSTION_KIND (memory, mapping ...) and EXHAUSTION_PLACE
+// (a number) choose.
 #include <sys/resource.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -129,6 +130,25 @@ bool stream() {
     return !run.statistics().text().empty() && sink.count == source.n;
 }
 
+/// Every buffer goes to a station of another target, most by a task.
+bool placed() {
+    constexpr int branches = 12;
+    Source::edited.store(true);
+    Machine machine(targets(2));
+    Graph graph;
+    auto& source = graph.add<Source>("source", {.targets = {0}});
+    std::vector<Sink*> sinks;
+    for (int i = 0; i < branches; ++i) {
+        auto& pass = graph.add<Pass>("pass" + std::to_string(i), {.targets = {i % 2}});
+        auto& sink = graph.add<Sink>("sink" + std::to_string(i), {.targets = {1 - i % 2}});
+        graph.connect(source.out, pass.in, {.policy = Policy::broadcast, .name = "to all"});
+        graph.connect(pass.out, sink.in, {.capacity = 4});
+        sinks.push_back(&sink);
+    }
+    graph.start(machine).finish();
+    return std::all_of(sinks.begin(), sinks.end(), [&](const Sink* sink) { return sink->count == source.n; });
+}
+
 void exchange(Rank me) {
     Messenger post(me);
     std::vector<double> values(10'000, 1.0);
@@ -193,7 +213,7 @@ struct Scenario {
     const char* name;
     bool (*run)();
 };
-constexpr Scenario scenarios[] = {{"task", &task},   {"stream", &stream},       {"message", &message},
+constexpr Scenario scenarios[] = {{"task", &task},   {"stream", &stream},       {"placed", &placed},    {"message", &message},
                                   {"store", &store}, {"isolation", &isolation}, {"language", &language}};
 
 /// In a process of its own. `asked`: where it says how often it asked.
@@ -238,7 +258,10 @@ TEST_P(Exhaustion, ends_in_a_typed_error_or_well) {
     const long count = std::get<1>(GetParam()) ? exhaustion::never : 1;
     if (std::string(scenario.name) == "isolation" && count == exhaustion::never)
         GTEST_SKIP() << "a supervisor of workers that never again gets memory ends the program (docs/reliability.md: not promised)";
+    if (std::string(scenario.name) == "placed" && count == exhaustion::never)
+        GTEST_SKIP() << "filters with a place wait until there is memory (docs/reliability.md: not promised)";
     const bool longer = std::getenv("PENSTOCK_LONG") != nullptr;
+    const char* const one_place = std::getenv("EXHAUSTION_PLACE");
     const char* const only = std::getenv("EXHAUSTION_KIND");
     constexpr long most_places = 14;
     auto* const asked = static_cast<long*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
@@ -256,6 +279,7 @@ TEST_P(Exhaustion, ends_in_a_typed_error_or_well) {
         std::set<long> chosen;
         const long sample = longer ? places : std::min(places, most_places);
         for (long i = 0; i < sample; ++i) chosen.insert(longer || places <= most_places ? i : places * i * i / (sample * sample));
+        if (one_place != nullptr) chosen = {std::atol(one_place)};
         for (const long place : chosen) {
             const auto ending = attempt(scenario, kind, place, count, asked);
             if (auto text = judged(ending); !text.empty()) wrong[text].push_back(place);

@@ -121,3 +121,25 @@ TEST(FailuresWithoutMemory, leave_the_successes_around_them_successes) {
         return wrong;
     });
 }
+
+/// A task that was refused memory for its first call calls again.
+TEST(CallsWithoutMemory, inside_a_task_can_be_made_again) {
+    expect_good([] {
+        for (long place = 0; place < 40; ++place) {
+            Machine machine(one_target());
+            machine.call(boxed([&machine, place] {
+                exhaustion::refuse_here(exhaustion::Kind::memory, place);
+                for (int tries = 0; tries < 3; ++tries) {
+                    try {
+                        machine.on(0).call<nothing>();
+                        machine.call<nothing>();
+                    } catch (const std::bad_alloc&) {
+                    }
+                }
+                (void)exhaustion::allow();
+            })).wait();
+            machine.finish();
+        }
+        return 0;
+    });
+}
