@@ -69,7 +69,7 @@ void give_back(Block* block) noexcept {
 }
 
 Block* share(Block* block) {
-    auto other = std::make_unique<Block>();
+    auto other = patiently([] { return std::make_unique<Block>(); });
     other->kind = block->kind;
     other->order = block->order;
     other->data = block->data;

@@ -79,7 +79,7 @@ void Outlet::close_when_empty() {
 
 /// The firing wrote nothing here, but its turn in the order must not be waited for.
 void Outlet::skip() {
-    Block* const block = make_block(station->spreading ? nullptr : pool, 0);  // a worker may be given blocks of the pool just now
+    Block* const block = patiently([&] { return make_block(station->spreading ? nullptr : pool, 0); });  // a worker may be given blocks of the pool just now
     block->kind = MailKind::skip;
     station->label(*this, *block);
     if (station->spreading || !pending.empty() || !send(block)) {
@@ -97,6 +97,7 @@ bool Outlet::send(Block* block) {
     }
     // Several streams begin here: all of them get the buffer, or none yet.
     std::vector<Choice> choices;
+    patiently([&] { choices.reserve(branches.size()); });
     for (auto& branch : branches) {
         choices.push_back(choose(branch, *block));
         if (choices.back().fate == Choice::Fate::wait) return false;

@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "stream/patiently.hpp"
+
 namespace penstock::streaming {
 
 template <class T>
@@ -42,7 +44,7 @@ class RingQueue {
   private:
     [[gnu::noinline]] void grow() {
         const auto capacity = capacity_ == 0 ? std::size_t{8} : capacity_ * 2;
-        auto slots = std::make_unique<T[]>(capacity);
+        auto slots = patiently([&] { return std::make_unique<T[]>(capacity); });
         const auto count = size();
         for (std::size_t i = 0; i < count; ++i) slots[i] = std::move((*this)[i]);
         slots_ = std::move(slots);

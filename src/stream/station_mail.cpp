@@ -70,7 +70,7 @@ void Station::carry_out(Errand* errand) {
 void Station::accept_in_turn(Link& link, Mail* mail) {
     auto& strays = link.to->strays;
     if (mail->number != link.accepted.load(std::memory_order_relaxed)) [[unlikely]] {
-        strays.push_back(mail);
+        patiently([&] { strays.push_back(mail); });
         return;
     }
     arrive(link, mail);
