@@ -25,7 +25,9 @@ Target::Target(Core& core, int index, int processor, std::uint32_t most_lanes)
       most_lanes_(most_lanes),
       waiter_(core.host() == nullptr ? Waiter(core.wait_policy()) : Waiter(core.wait_policy(), core.host()->seat(index).bell)),
       initiator_(new Initiator(core, index, &waiter_)),
-      runner_(initiator_->runner_.get()) {}
+      runner_(initiator_->runner_.get()) {
+    if (core.host() != nullptr) idle_.store(true, std::memory_order_relaxed);  // its tasks, in a worker process, wait for none
+}
 
 Target::~Target() { stop(); }
 
