@@ -168,6 +168,7 @@ TEST(ForkedChildren, every_use_of_a_machine_is_refused_in_a_forked_child) {
 /// Threads are in and out of the locks that all of the process shares, while others fork: no child finds one of them closed.
 TEST(ForkedChildren, what_the_whole_process_shares_is_free_in_every_child) {
     SKIP_UNDER_THREAD_SANITIZER();
+    if (penstock_tests::address_sanitizer) GTEST_SKIP() << "the address sanitizer's allocator is not free in such a child";
     const auto use = [] {
         Machine machine({.targets = 1});
         auto array = machine.array<int>(10);

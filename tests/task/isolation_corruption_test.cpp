@@ -128,7 +128,8 @@ void rounds(unsigned count) {
     std::mutex mutex;
     std::string wrong;
     std::vector<std::thread> threads;
-    for (int i = 0; i < 6; ++i)
+    // The address sanitizer's allocator is not free in the child of a process whose other threads use it.
+    for (int i = 0; i < (under_asan ? 1 : 6); ++i)
         threads.emplace_back([&] {
             for (unsigned seed; (seed = next.fetch_add(1)) <= count;) {
                 const auto ending = penstock_tests::ending_of([seed] { return live_beside(seed); }, std::chrono::seconds(under_asan ? 60 : 30));
@@ -143,7 +144,7 @@ void rounds(unsigned count) {
 
 TEST(IsolationCorruption, whatever_a_worker_writes_over_the_program_is_told_and_goes_on) {
     SKIP_WITHOUT_PROCESSES();
-    rounds(long_run() ? 10'000 : 20);
+    rounds(long_run() ? 10'000 : under_asan ? 5 : 20);
 }
 
 /// A failure that was given again at every barrier kept finish() from ever coming to its end.
