@@ -104,6 +104,12 @@ void die_of(int number) {
     raise(number);
 }
 
+void write_nowhere() {
+    static volatile std::uintptr_t nowhere = 16;
+    signal(SIGSEGV, SIG_DFL);
+    *reinterpret_cast<volatile int*>(nowhere) = 1;
+}
+
 TEST(Isolation, a_crash_fails_its_own_task_with_all_that_is_known_and_every_other_completes) {
     SKIP_WITHOUT_PROCESSES();
     Machine machine(isolated(2));
@@ -142,7 +148,7 @@ TEST(Isolation, whatever_ends_a_worker_is_reported_by_name_and_the_machine_goes_
         machine.call<tell_process>(penstock::out(process)).wait();
         EXPECT_NE(process[0], 0);
     };
-    EXPECT_EQ(death_of([&] { machine.call([] { signal(SIGSEGV, SIG_DFL), *static_cast<volatile int*>(nullptr) = 1; }).wait(); }).signal(), SIGSEGV);
+    EXPECT_EQ(death_of([&] { machine.call([] { write_nowhere(); }).wait(); }).signal(), SIGSEGV);
     after();
     EXPECT_EQ(death_of([&] { machine.call([] { die_of(SIGFPE); }).wait(); }).signal(), SIGFPE);
     after();
