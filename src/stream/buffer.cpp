@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "stream/block_cache.hpp"
+#include "stream/patiently.hpp"
 #include "stream/pool.hpp"
 #include "stream/run_core.hpp"
 #include "stream/server.hpp"

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "penstock/stream_error.hpp"
+#include "stream/patiently.hpp"
 #include "stream/run_core.hpp"
 #include "stream/server.hpp"
 #include "stream/station.hpp"
@@ -79,7 +80,8 @@ void Outlet::close_when_empty() {
 
 /// The firing wrote nothing here, but its turn in the order must not be waited for.
 void Outlet::skip() {
-    Block* const block = patiently([&] { return make_block(station->spreading ? nullptr : pool, 0); });  // a worker may be given blocks of the pool just now
+    Pool* const from = station->spreading ? nullptr : pool;  // a worker may be given blocks of the pool just now
+    Block* const block = patiently([&] { return make_block(from, 0); });
     block->kind = MailKind::skip;
     station->label(*this, *block);
     if (station->spreading || !pending.empty() || !send(block)) {

@@ -1,23 +1,28 @@
-// Memory for the books of a run. What is on its way when a request is refused cannot be given back to anybody, so the request is made again
-// a moment later; only where there is none for long is it refused for good.
+// Requests of a run for memory that nobody could be told of: what is on its way then cannot be given back to anybody. So they are made again a
+// moment later.
 #pragma once
 
 #include <chrono>
+#include <limits>
 #include <new>
 #include <thread>
 
+#include "penstock/error.hpp"
+
 namespace penstock::streaming {
 
-/// What `ask()` gives. Throws std::bad_alloc after about 50 ms.
+inline constexpr int for_ever = std::numeric_limits<int>::max();  // weeks
+
+/// What `ask()` gives. Throws the last std::bad_alloc or SystemError (of a mapping) after `most_tries`, a millisecond each.
 template <class Ask>
-auto patiently(Ask&& ask) {
-    constexpr int most_tries = 50;
+auto patiently(Ask&& ask, int most_tries = 50) {
     for (int tries = 1; tries < most_tries; ++tries) {
         try {
             return ask();
         } catch (const std::bad_alloc&) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        } catch (const SystemError&) {
         }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return ask();
 }

@@ -1,16 +1,14 @@
 #include "stream/run_core.hpp"
 
-#include <chrono>
 #include <new>
-#include <thread>
 #include <utility>
 
 #include "penstock/clock.hpp"
-#include "penstock/error.hpp"
 #include "penstock/stream_error.hpp"
 #include "penstock/topology.hpp"
 #include "stream/isolated_run.hpp"
 #include "stream/model.hpp"
+#include "stream/patiently.hpp"
 #include "stream/program_end.hpp"
 
 namespace penstock::streaming {
@@ -75,18 +73,8 @@ void RunCore::send_to(Server& home, Station& to, Mail* mail) {
     if (here != nullptr && &here->run() == this && here->target() != Server::helper &&
         poster_.post(here->target(), home.target(), {&RunCore::deliver_posted, &to, mail}))
         return;
-    for (;;) {
-        try {
-            machine_.on(home.target()).call<&RunCore::deliver>(&to, mail);
-            return;
-        } catch (const std::bad_alloc&) {
-            if (here == nullptr) throw;
-        } catch (const SystemError&) {
-            if (here == nullptr) throw;
-        }
-        // Whoever sends inside a firing has counted the mail, and nobody could be told: there may be memory a moment later.
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    // Whoever sends inside a firing has counted the mail; others are told.
+    patiently([&] { machine_.on(home.target()).call<&RunCore::deliver>(&to, mail); }, here == nullptr ? 1 : for_ever);
 }
 
 void RunCore::deliver_posted(void* to, void* mail, int target) noexcept {

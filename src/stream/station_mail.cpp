@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "stream/filter_proxy.hpp"
+#include "stream/patiently.hpp"
 #include "stream/run_core.hpp"
 #include "stream/station.hpp"
 #include "stream/tally.hpp"

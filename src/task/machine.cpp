@@ -91,7 +91,7 @@ Core& here(const std::shared_ptr<Core>& core) {
 }  // namespace
 
 Initiator& Machine::find_initiator() {
-    core_->origin().require("this machine");
+    (void)here(core_);
     if (Initiator* const mine = Initiator::of_this_thread(*core_)) {
         mine->bind_to_this_thread();
         return *mine;

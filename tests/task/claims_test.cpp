@@ -22,6 +22,8 @@ using task_tests::Gate;
 using task_tests::scaled;
 using task_tests::with_targets;
 
+enum class Initiators { help, wait, poll };
+
 /// Handles that tasks wait for. Those that run before all are issued wait until they are.
 struct Siblings {
     explicit Siblings(std::size_t n) : handles(n), ended(n) {}
@@ -46,15 +48,15 @@ struct Siblings {
     void expect_all_ended_once() const {
         for (const auto& count : ended) EXPECT_EQ(count.load(), 1);
     }
+    /// All are issued: they end, each once.
+    void end_well(Machine& machine, Initiators how) {
+        issued.open();
+        if (how == Initiators::help) machine.barrier();
+        if (how == Initiators::wait) handles.back().wait();
+        for (const auto& handle : handles) EXPECT_TRUE(eventually([&] { return handle.ready(); }));
+        expect_all_ended_once();
+    }
 };
-
-enum class Initiators { help, wait, poll };
-
-void wait_for_all(Machine& machine, const std::vector<Handle>& handles, Initiators how) {
-    if (how == Initiators::help) machine.barrier();
-    if (how == Initiators::wait) handles.back().wait();
-    for (const auto& handle : handles) EXPECT_TRUE(eventually([&] { return handle.ready(); }));
-}
 
 /// Runs `body(machine, how)` for 1 to 4 targets and each way in which the initiator waits.
 template <class Body>
@@ -72,9 +74,7 @@ TEST(Claims, a_task_may_wait_for_a_sibling_behind_it) {
         for_each_machine([behind](Machine& machine, Initiators how) {
             Siblings all(behind + 20);
             for (std::size_t i = 0; i < all.handles.size(); ++i) all.issue(machine, i, i == 0 ? &all.handles[behind] : nullptr);
-            all.issued.open();
-            wait_for_all(machine, all.handles, how);
-            all.expect_all_ended_once();
+            all.end_well(machine, how);
             EXPECT_EQ(all.refused.load(), 0);
         });
 }
@@ -84,9 +84,7 @@ TEST(Claims, tasks_may_wait_for_one_another_in_a_chain) {
         Siblings all(100);
         for (std::size_t i = 0; i < all.handles.size(); ++i)
             all.issue(machine, i, i + 1 < all.handles.size() ? &all.handles[i + 1] : nullptr);
-        all.issued.open();
-        wait_for_all(machine, all.handles, how);
-        all.expect_all_ended_once();
+        all.end_well(machine, how);
         EXPECT_EQ(all.refused.load(), 0);
     });
 }
@@ -102,9 +100,7 @@ TEST(Claims, a_task_may_wait_for_a_dependent_task_that_comes_after_siblings_behi
         after(40, all.handles[7]);
         after(41, all.handles[40], all.handles[20]);
         after(42, all.handles[41]);
-        all.issued.open();
-        wait_for_all(machine, all.handles, how);
-        all.expect_all_ended_once();
+        all.end_well(machine, how);
         EXPECT_EQ(all.refused.load(), 0);
     });
 }
@@ -119,9 +115,7 @@ TEST(Claims, a_task_may_wait_for_any_of_several_behind_it) {
             all.run(0, nullptr);
         }));
         for (std::size_t i = 1; i < all.handles.size(); ++i) all.issue(machine, i, nullptr);
-        all.issued.open();
-        wait_for_all(machine, all.handles, how);
-        all.expect_all_ended_once();
+        all.end_well(machine, how);
     });
 }
 
@@ -136,9 +130,7 @@ TEST(Claims, a_barrier_in_a_task_does_not_keep_its_siblings) {
             all.run(0, nullptr);
         }));
         for (std::size_t i = 1; i < all.handles.size(); ++i) all.issue(machine, i, nullptr);
-        all.issued.open();
-        wait_for_all(machine, all.handles, how);
-        all.expect_all_ended_once();
+        all.end_well(machine, how);
     });
 }
 
@@ -148,9 +140,7 @@ TEST(Claims, a_circle_of_waits_is_refused) {
             Siblings all(30);
             for (std::size_t i = 0; i < all.handles.size(); ++i)
                 all.issue(machine, i, i < length ? &all.handles[(i + 1) % length] : nullptr);
-            all.issued.open();
-            wait_for_all(machine, all.handles, how);
-            all.expect_all_ended_once();
+            all.end_well(machine, how);
             EXPECT_GE(all.refused.load(), 1);
         });
 }
@@ -162,9 +152,7 @@ TEST(Claims, a_circle_through_a_dependent_task_is_refused) {
         all.issue(machine, 0, &all.handles[2]);
         all.issue(machine, 1, &all.handles[0]);
         all.handles[2] = machine.after(all.handles[1]).call(boxed([&all] { all.run(2, nullptr); }));
-        all.issued.open();
-        wait_for_all(machine, all.handles, how);
-        all.expect_all_ended_once();
+        all.end_well(machine, how);
         EXPECT_GE(all.refused.load(), 1);
     });
 }
