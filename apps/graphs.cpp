@@ -29,4 +29,10 @@ void note_graph(const Run& run) {
     if (wanted) noted = Noted{run.description(), run.statistics()};
 }
 
+void run_noted(Graph& graph, Machine& machine) {
+    auto run = graph.start(machine);
+    run.finish();
+    note_graph(run);
+}
+
 }  // namespace penstock::apps

@@ -4,6 +4,8 @@
 #include <string>
 
 namespace penstock {
+class Graph;
+class Machine;
 class Run;
 }
 
@@ -22,5 +24,7 @@ class NotedGraph {
 
 /// Some tens of microseconds where a NotedGraph waits for it, else nothing: a benchmark that makes a graph for every picture would see it.
 void note_graph(const Run& run);
+/// Runs a graph to its end, and notes it.
+void run_noted(Graph& graph, Machine& machine);
 
 }  // namespace penstock::apps

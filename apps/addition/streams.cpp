@@ -38,9 +38,7 @@ void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copi
     graph.connect(first.rows, add.a, {.policy = Policy::round_robin});
     graph.connect(second.rows, add.b, {.policy = Policy::round_robin});
     graph.connect(add.sum, place.rows);
-    auto run = graph.start(machine);
-    run.finish();
-    note_graph(run);
+    run_noted(graph, machine);
 }
 
 void copied(Source a, Source b, view<float, 2> sum, std::size_t rows) {

@@ -18,6 +18,12 @@ void place_tile(const Tile& tile, view<const float, 2> of_tile, view<float, 2> l
     for (std::size_t i = 0; i < to.extent(0); ++i) std::copy_n(of_tile.row(i).data(), to.extent(1), to.row(i).data());
 }
 
+void convert_tile(const Work& work, std::size_t number, ChannelStatistics& statistics) {
+    const Tile tile = work.tiling[number];
+    kernels::rgb_to_lab_with_statistics(work.picture.part(tile), work.lab.part({tile.row, 3 * tile.column}, {tile.rows, 3 * tile.columns}),
+                                        {&statistics, 1});
+}
+
 ChannelStatistics merged(std::span<const ChannelStatistics> tiles) {
     ChannelStatistics all;
     for (const ChannelStatistics& tile : tiles) all.merge(tile);
@@ -41,11 +47,7 @@ ChannelStatistics serial(const Work& work) {
 
 ChannelStatistics direct(const Work& work) {
     std::vector<ChannelStatistics> tiles(work.tiling.count());
-    for (std::size_t t = 0; t < tiles.size(); ++t) {
-        const Tile tile = work.tiling[t];
-        kernels::rgb_to_lab_with_statistics(work.picture.part(tile), work.lab.part({tile.row, 3 * tile.column}, {tile.rows, 3 * tile.columns}),
-                                            {&tiles[t], 1});
-    }
+    for (std::size_t t = 0; t < tiles.size(); ++t) convert_tile(work, t, tiles[t]);
     return merged(tiles);
 }
 

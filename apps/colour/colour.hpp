@@ -39,6 +39,9 @@ ChannelStatistics tagged(const Work& work, Machine& machine);
 /// The graph above with so many copies of `convert`, which reads the photograph `passes` times, as if it were so many frames.
 ChannelStatistics streamed(const Work& work, Machine& machine, int copies, std::size_t passes = 1);
 
+/// The same where nothing is copied: what travels are the numbers of tiles. For machines of threads, which all see the program's memory.
+ChannelStatistics streamed_in_place(const Work& work, Machine& machine, int copies, std::size_t passes = 1);
+
 /// The filters by name, for the graph above written down (colour.xml): with files at its ends, or with the program's memory.
 void add_components(Components& components);
 void add_components(Components& components, const Work& work, ChannelStatistics& statistics);
@@ -48,6 +51,7 @@ void read_tile(const Picture& picture, const Tile& tile, view<std::uint8_t, 2> r
 void place_tile(const Tile& tile, view<const float, 2> of_tile, view<float, 2> lab);
 inline void read_tile(const Work& work, std::size_t number, view<std::uint8_t, 2> rgb) { read_tile(work.picture, work.tiling[number], rgb); }
 inline void place_tile(const Work& work, std::size_t number, view<const float, 2> lab) { place_tile(work.tiling[number], lab, work.lab); }
+void convert_tile(const Work& work, std::size_t number, ChannelStatistics& statistics);  ///< from the photograph into the result
 ChannelStatistics merged(std::span<const ChannelStatistics> tiles);
 
 /// L*, a*, b* of one pixel by the definition, in float64.

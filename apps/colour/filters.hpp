@@ -60,10 +60,46 @@ struct Convert {
     }
 };
 
+/// The numbers of the tiles, for `ConvertInPlace`.
+struct Numbers {
+    Output<std::uint64_t> tile{"tile"};
+
+    Numbers(const Work* work, std::size_t passes) : count_{work->tiling.count()}, end_{passes * count_} {}
+    bool operator()() {
+        if (next_ == end_) return false;
+        auto number = tile.make(1);
+        number.edit()[0] = next_ % count_;
+        number.edit_tags() = {.sequence = next_++, .time = 0, .user = {number[0], 0}};
+        tile.write(std::move(number));
+        return true;
+    }
+
+  private:
+    std::size_t count_, end_, next_ = 0;
+};
+
+/// From the photograph into the result, in the program's own memory.
+struct ConvertInPlace {
+    static constexpr bool may_be_copied = true;
+    Input<std::uint64_t> tile{"tile"};
+    Output<ChannelStatistics> statistics{"statistics"};
+
+    explicit ConvertInPlace(const Work* work) : work_{work} {}
+    void operator()() {
+        const auto number = tile.read();
+        auto of_tile = statistics.make(1);
+        convert_tile(*work_, number[0], of_tile.edit()[0]);
+        statistics.write(std::move(of_tile));
+    }
+
+  private:
+    const Work* work_;
+};
+
 /// Tiles come in any order, and so do their statistics. `moments`, written at the end: the means of L*, a* and b*, then their variances.
 struct Collect {
     static constexpr bool on_any_input = true;
-    Input<float> lab{"lab"};
+    Input<float> lab{"lab", {.required = false}};  ///< open where they lie in their places already
     Input<ChannelStatistics> statistics{"statistics"};
     Output<double> moments{"moments"};
     TileSettings size;

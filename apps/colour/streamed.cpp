@@ -23,9 +23,19 @@ ChannelStatistics streamed(const Work& work, Machine& machine, int copies, std::
     graph.connect(read.rgb, convert.rgb);
     graph.connect(convert.lab, collect.lab);
     graph.connect(convert.statistics, collect.statistics);
-    auto run = graph.start(machine);
-    run.finish();
-    note_graph(run);
+    run_noted(graph, machine);
+    return statistics;
+}
+
+ChannelStatistics streamed_in_place(const Work& work, Machine& machine, int copies, std::size_t passes) {
+    ChannelStatistics statistics;
+    Graph graph;
+    auto& numbers = graph.add<Numbers>("numbers", {}, &work, passes);
+    auto& convert = graph.add<ConvertInPlace>("convert", {.copies = copies}, &work);
+    auto& collect = graph.add<Collect>("collect", {}, &work, &statistics);
+    graph.connect(numbers.tile, convert.tile);
+    graph.connect(convert.statistics, collect.statistics);
+    run_noted(graph, machine);
     return statistics;
 }
 

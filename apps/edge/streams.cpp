@@ -41,16 +41,16 @@ void Pictures::start() {
     if (given_) return;
     std::array<std::size_t, 3> shape{static_cast<std::size_t>(count.get()), static_cast<std::size_t>(rows.get()), static_cast<std::size_t>(columns.get())};
     if (file.get().empty()) {
-        own_.resize(shape[0] * shape[1] * shape[2]);
+        own_ = std::make_shared<std::vector<float>>(shape[0] * shape[1] * shape[2]);
         Random random{static_cast<std::uint32_t>(seed.get())};
-        fill(own_, nullptr, random, 0.0f, 1.0f);
+        fill(*own_, nullptr, random, 0.0f, 1.0f);
     } else {
         auto array = read_array<float>(file);
         if (array.shape.size() != 3 || array.values.empty()) throw UsageError("the file '" + file.get() + "' holds no pictures: pictures x rows x columns");
         std::ranges::copy(array.shape, shape.begin());
-        own_ = std::move(array.values);
+        own_ = std::make_shared<std::vector<float>>(std::move(array.values));
     }
-    pictures_ = view<const float, 3>{own_.data(), shape};
+    pictures_ = view<const float, 3>{own_->data(), shape};
 }
 
 bool Pictures::operator()() {
@@ -58,10 +58,7 @@ bool Pictures::operator()() {
     if (next_ == times.count() * pictures_.extent(0) * angles) return false;
     const std::size_t times_seen = next_ / angles, number = times_seen % pictures_.extent(0), angle = next_ % angles;
     ++next_;
-    const auto from = picture_of(pictures_, number);
-    auto buffer = picture.make(from.extent(0), from.extent(1));
-    const auto to = buffer.edit_image();
-    for (std::size_t i = 0; i < from.extent(0); ++i) std::copy_n(from.row(i).data(), from.extent(1), to.row(i).data());
+    auto buffer = picture.wrap(picture_of(pictures_, number), own_);
     buffer.edit_tags().user = {times_seen, angle};  // those of two passes must not be taken for one another
     buffer.edit_tags().time = number;
     picture.write(std::move(buffer));
@@ -176,11 +173,7 @@ double streams(Algorithm algorithm, view<const float, 3> pictures, view<float, 3
     if (algorithm == Algorithm::dense) join(graph.add_group<ByTurnedKernels>("by-turned-kernels", angles, placement));
     else join(graph.add_group<ByTurnedPictures>("by-turned-pictures", rows, columns, angles, placement));
     graph.connect(strongest.edges, store.edges);
-    return seconds_of([&] {
-        auto run = graph.start(machine);
-        run.finish();
-        note_graph(run);
-    });
+    return seconds_of([&] { run_noted(graph, machine); });
 }
 
 static void add_stages(Components& components) {

@@ -50,7 +50,7 @@ struct Pictures {
   private:
     view<const float, 3> pictures_{};
     bool given_ = false;
-    std::vector<float> own_;
+    std::shared_ptr<std::vector<float>> own_;
     std::size_t next_ = 0;
 };
 

@@ -71,8 +71,7 @@ bool Camera::operator()() {
     if (next_ == times.count() * films_->frames) return false;
     const auto number = static_cast<std::size_t>(film.get());
     const auto file = films_->file(number, next_ % films_->frames);
-    auto buffer = jpeg.make(file.size());
-    std::copy_n(file.data(), file.size(), buffer.edit().data());
+    auto buffer = jpeg.wrap(file, own_);
     buffer.edit_tags().time = next_ % films_->frames;
     buffer.edit_tags().user = {number, next_++};
     jpeg.write(std::move(buffer));
@@ -149,11 +148,7 @@ double streams(const Films& films, int divisor, view<std::uint8_t, 3> result, Ma
     graph.connect(decode.rgb, shrink.rgb, {.capacity = 2});
     graph.connect(shrink.small, mosaic.tile);
     graph.connect(mosaic.mosaic, store.frame);
-    return seconds_of([&] {
-        auto run = graph.start(machine);
-        run.finish();
-        note_graph(run);
-    });
+    return seconds_of([&] { run_noted(graph, machine); });
 }
 
 static void add_stages(Components& components) {

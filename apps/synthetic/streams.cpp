@@ -143,9 +143,7 @@ void streamed(const Work& work, ConstWords blocks, Words results, Machine& machi
     }
     auto& collect = graph.add<Collect>("collect", {}, results);
     graph.connect(*from, collect.block);
-    auto run = graph.start(machine);
-    run.finish();
-    note_graph(run);
+    run_noted(graph, machine);
 }
 
 void add_components(Components& components) {

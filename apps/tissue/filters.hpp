@@ -19,16 +19,6 @@ class Components;
 
 namespace penstock::apps::tissue {
 
-/// Writes tile number `next` of a slide that is read again and again.
-inline void write_tile(const Slide& slide, std::size_t next, Output<std::uint8_t>& jpeg) {
-    const std::size_t tile = next % slide.tiling().count();
-    const auto bytes = slide.jpeg(tile);
-    auto buffer = jpeg.reserve(bytes.size());
-    buffer.append(bytes);
-    buffer.edit_tags() = {.sequence = next, .time = 0, .user = {tile, 0}};
-    jpeg.write(std::move(buffer));
-}
-
 /// The JPEG tiles of a slide, one a firing, as often as it is to be read.
 struct Read {
     Output<std::uint8_t> jpeg{"jpeg"};
@@ -42,7 +32,7 @@ struct Read {
     Read(const Slide* of, const std::atomic<bool>* enough) : slide_{of}, enough_{enough} {}
     void start() {
         if (slide_ != nullptr) return;
-        own_ = std::make_unique<Slide>(input.picture(), input.tiling(), quality);
+        own_ = std::make_shared<Slide>(input.picture(), input.tiling(), quality);
         slide_ = own_.get();
     }
     bool operator()() {
@@ -50,14 +40,17 @@ struct Read {
         if (enough_ == nullptr) end_ = times.count() * count;
         else if (end_ == endless && enough_->load(std::memory_order_relaxed)) end_ = (next_ + count - 1) / count * count + count;
         if (next_ == end_) return false;
-        write_tile(*slide_, next_++, jpeg);
+        const std::size_t tile = next_ % count;
+        auto buffer = jpeg.wrap(slide_->jpeg(tile), own_);
+        buffer.edit_tags() = {.sequence = next_++, .time = 0, .user = {tile, 0}};
+        jpeg.write(std::move(buffer));
         return true;
     }
 
   private:
     static constexpr std::size_t endless = ~std::size_t{0};
     const Slide* slide_ = nullptr;
-    std::unique_ptr<Slide> own_;
+    std::shared_ptr<Slide> own_;
     const std::atomic<bool>* enough_ = nullptr;
     std::size_t next_ = 0, end_ = endless;
 };
@@ -70,9 +63,7 @@ struct ReadPixels {
     bool operator()() {
         if (next_ == end_) return false;
         const std::size_t tile = next_ % slide_->tiling().count();
-        const auto pixels = slide_->pixels(tile);
-        auto buffer = rgb.make(pixels.extent(0), pixels.extent(1));
-        std::copy_n(pixels.data(), pixels.size(), buffer.edit().begin());
+        auto buffer = rgb.wrap(slide_->pixels(tile));
         buffer.edit_tags() = {.sequence = next_++, .time = 0, .user = {tile, 0}};
         rgb.write(std::move(buffer));
         return true;

@@ -31,9 +31,7 @@ void streamed(const Slide& slide, Analysis& analysis, Machine& machine, int copi
     graph.connect(pattern.features, classify.pattern, {.ordered = true});
     graph.connect(shrink.small, overview.small);
     graph.connect(classify.verdict, overview.verdict);
-    auto run = graph.start(machine);
-    run.finish();
-    note_graph(run);
+    run_noted(graph, machine);
 }
 
 void add_stages(Components& components) {

@@ -1,7 +1,8 @@
 // stream layer: a buffer, the unit of data that travels in streams. The runtime owns its memory; whoever holds the handle may use it.
 //
 // A block is the envelope: a header of its own for each reader, with the tags, and a place in one mail box at a time. The values lie in
-// storage, which several envelopes share when a buffer was broadcast; the last reader gives it back to the pool that it came from.
+// storage, which several envelopes share when a buffer was broadcast; the last reader gives it back to the pool that it came from. A
+// wrapped buffer's values lie in the program's own memory instead: `data` points there, and the storage stands by for whoever edits it.
 //
 // Happens-before. The writer fills storage and header before it hands the block on (mail.hpp: a release); the reader finds the block by
 // the acquire on the other side. Readers that share storage only read; each one's reads come before its decrement (acq_rel), and the
@@ -63,6 +64,7 @@ struct Storage {
     std::byte* data = nullptr;
     Block* owner = nullptr;  ///< the block that it is part of
     std::shared_ptr<BlockMemory> memory{};  ///< null: the cache of blocks, or malloc
+    std::shared_ptr<const void> wrapped{};  ///< what keeps the values alive that the last reader still reads, if somebody must
 };
 
 /// The envelope.
@@ -73,22 +75,28 @@ struct alignas(64) Block : Mail {
     std::uint32_t rank = 1;
     std::uint64_t written = 0;  ///< number among the buffers that its writer wrote there
     std::uint64_t order = 0;    ///< among the buffers of the last filter that ran as one copy
-    std::byte* data = nullptr;  ///< storage->data
+    std::byte* data = nullptr;  ///< storage->data, unless it is wrapped
     std::size_t bytes = 0;      ///< of values
     Tags tags;
     std::array<std::size_t, max_rank> extents{};
     Storage* storage = nullptr;
     Pool* pool = nullptr;       ///< where the block goes when its reader is done
     Storage own;                ///< storage->..., unless the block reads another's
+
+    bool is_wrapped() const noexcept { return data != storage->data; }
+    std::size_t capacity() const noexcept { return is_wrapped() ? bytes : storage->capacity; }
 };
 
 /// `bytes` of values in a block of `pool`'s, or of nobody's (null: for buffers that were made outside a graph). Throws std::bad_alloc.
 Block* make_block(Pool* pool, std::size_t bytes);
+/// Makes the values of a fresh block these, which stay where they are; `holder` is let go when its last reader is done. Nothing of them is
+/// written: who edits the block gets a copy.
+void wrap(Block& block, std::span<const std::byte> values, std::shared_ptr<const void> holder) noexcept;
 /// The reader is done.
 void give_back(Block* block) noexcept;
 /// Another block that reads the same values. Whoever shares a block gives it back itself and hands on only such others.
 Block* share(Block* block);
-/// Gives a block values of its own, if others read them too. Throws std::bad_alloc.
+/// Gives a block values of its own, if others read them too or they are wrapped. Throws std::bad_alloc.
 void own_values(Block* block);
 
 [[noreturn]] void throw_gone(const char* what);
@@ -131,10 +139,10 @@ class Buffer {
     /// The values, to be read.
     std::span<const T> span() const { return {reinterpret_cast<const T*>(block().data), size()}; }
     const T& operator[](std::size_t i) const { return reinterpret_cast<const T*>(block().data)[i]; }
-    /// The values, to be written. A buffer that others read too (broadcast) is copied first. Throws std::bad_alloc.
+    /// The values, to be written. A buffer that others read too (broadcast), or that is wrapped, is copied first. Throws std::bad_alloc.
     std::span<T> edit() {
         streaming::Block& own = block();
-        if (own.storage->readers.load(std::memory_order_acquire) != 1) streaming::own_values(&own);
+        if (own.storage->readers.load(std::memory_order_acquire) != 1 || own.is_wrapped()) streaming::own_values(&own);
         return {reinterpret_cast<T*>(own.data), size()};
     }
 
@@ -155,8 +163,8 @@ class Buffer {
     /// Adds values at the end. Throws BufferOverrun beyond capacity().
     void append(std::span<const T> values) {
         streaming::Block& own = block();
-        if (values.size_bytes() > own.storage->capacity - own.bytes)
-            streaming::throw_overrun(true, values.size_bytes(), own.storage->capacity - own.bytes);
+        if (values.size_bytes() > own.capacity() - own.bytes)
+            streaming::throw_overrun(true, values.size_bytes(), own.capacity() - own.bytes);
         (void)edit();
         if (!values.empty()) std::memcpy(own.data + own.bytes, values.data(), values.size_bytes());
         own.bytes += values.size_bytes();
@@ -183,11 +191,11 @@ class Buffer {
     /// Bytes that extract() has not come to yet.
     std::size_t left() const { return block().bytes - taken_; }
     /// Values that fit.
-    std::size_t capacity() const { return block().storage->capacity / sizeof(T); }
+    std::size_t capacity() const { return block().capacity() / sizeof(T); }
     /// Makes it shorter, or longer up to capacity(), as one dimension. Throws BufferOverrun.
     void resize(std::size_t n) {
         streaming::Block& own = block();
-        if (bytes_of(n) > own.storage->capacity) streaming::throw_overrun(true, bytes_of(n), own.storage->capacity);
+        if (bytes_of(n) > own.capacity()) streaming::throw_overrun(true, bytes_of(n), own.capacity());
         own.bytes = bytes_of(n);
         own.rank = 1;
         own.extents[0] = n;

@@ -7,7 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -126,6 +128,7 @@ class OutputPort : public Port {
     OutputPort(std::string name, ElementType element) : Port(Kind::output, std::move(name), element) {}
     ~OutputPort() = default;
     Block* make(std::size_t bytes, std::size_t reserved_bytes);
+    Block* wrap(std::span<const std::byte> values, std::shared_ptr<const void> holder);
     void write(Block* block);
 };
 
@@ -169,6 +172,19 @@ class Output : public streaming::OutputPort {
     }
     /// An empty buffer to which up to `n` values can be appended.
     Buffer<T> reserve(std::size_t n) { return make_shaped(std::array<std::size_t, 1>{0}, n); }
+    /// A buffer that refers to these values instead of holding a copy. The caller leaves them as they are until its last reader has dropped
+    /// it; `holder` is held as long, if there is one, and let go by that reader's thread. Who edits the buffer gets a copy. In a worker
+    /// process, and where a reader is one, the values are copied once. Costs as much as make(0). Throws std::bad_alloc; UsageError for values
+    /// that do not lie one after the other. (As Arrow's and GStreamer's buffers wrap memory.)
+    Buffer<T> wrap(std::span<const T> values, std::shared_ptr<const void> holder = {}) {
+        return wrap(view<const T, 1>{values.data(), {values.size()}}, std::move(holder));
+    }
+    template <std::size_t Rank>
+    Buffer<T> wrap(view<const T, Rank> values, std::shared_ptr<const void> holder = {}) {
+        static_assert(Rank >= 1 && Rank <= streaming::Block::max_rank);
+        if (!values.contiguous()) throw UsageError("output '" + name() + "' wraps values only that lie one after the other in memory: make() a buffer and copy them");
+        return shaped(OutputPort::wrap(std::as_bytes(std::span(values.data(), values.size())), std::move(holder)), values.extents());
+    }
     /// Hands the buffer on; the handle is empty afterwards. Never blocks: what the stream has no room for waits here, and the filter
     /// does not fire again before it has gone. Throws StreamFull where the stream says so.
     void write(Buffer<T>&& buffer) { OutputPort::write(buffer.release()); }
@@ -184,7 +200,10 @@ class Output : public streaming::OutputPort {
         for (const auto extent : extents)
             if (__builtin_mul_overflow(n, extent, &n)) throw std::bad_array_new_length();
         if (std::max(n, reserved) > std::numeric_limits<std::size_t>::max() / 2 / sizeof(T)) throw std::bad_array_new_length();
-        auto* const block = OutputPort::make(n * sizeof(T), reserved * sizeof(T));
+        return shaped(OutputPort::make(n * sizeof(T), reserved * sizeof(T)), extents);
+    }
+    template <std::size_t Rank>
+    static Buffer<T> shaped(streaming::Block* block, const std::array<std::size_t, Rank>& extents) {
         block->rank = Rank;
         std::copy(extents.begin(), extents.end(), block->extents.begin());
         return Buffer<T>(block);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@ namespace penstock {
 namespace streaming {
 struct RunState;
 Block* program_make(OutputPort& port, std::size_t bytes);
+Block* program_wrap(OutputPort& port, std::span<const std::byte> values, std::shared_ptr<const void> holder);
 void program_write(OutputPort& port, Block* block);
 void program_close(OutputPort& port);
 Block* program_read(InputPort& port, bool wait);
@@ -36,6 +38,13 @@ class StreamWriter {
         auto* const block = streaming::program_make(output, n * sizeof(T));
         block->rank = 1;
         block->extents[0] = n;
+        return Buffer<T>(block);
+    }
+    /// A buffer that refers to these values instead of holding a copy: as Output::wrap().
+    Buffer<T> wrap(std::span<const T> values, std::shared_ptr<const void> holder = {}) {
+        auto* const block = streaming::program_wrap(output, std::as_bytes(values), std::move(holder));
+        block->rank = 1;
+        block->extents[0] = values.size();
         return Buffer<T>(block);
     }
     /// Hands the buffer on; where the stream is full, runs filters or waits until there is room. Throws RunEnded once the graph has ended,

@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "machine/await_kill.hpp"
 #include "machine/said_by.hpp"
 #include "penstock/error.hpp"
 #include "penstock/relax.hpp"
@@ -267,7 +268,7 @@ class WorkerProcess {
     void stop_clock(std::uint64_t number) noexcept {
         std::uint64_t running = 2 * number;
         if (own().limited.compare_exchange_strong(running, 0, std::memory_order_acq_rel)) return;
-        for (;;) pause();  // its time was up: the keeper has decided to kill this process
+        await_kill();  // its time was up
     }
 
     void complete(const Claim& claim) noexcept {

@@ -40,6 +40,7 @@ bool leave(Storage& storage) noexcept {
 }
 
 void recycle(Block* block) noexcept {
+    if (block->own.wrapped != nullptr) [[unlikely]] block->own.wrapped.reset();
     if (block->pool != nullptr) block->pool->put(block);
     else destroy(block);
 }
@@ -60,6 +61,13 @@ Block* make_block_in(std::shared_ptr<BlockMemory> memory, std::size_t bytes) {
     block->bytes = bytes;
     block->extents[0] = bytes;
     return block.release();
+}
+
+void wrap(Block& block, std::span<const std::byte> values, std::shared_ptr<const void> holder) noexcept {
+    // The const goes for the length of the way: own_values() comes before any writing.
+    block.data = const_cast<std::byte*>(values.data());
+    block.bytes = values.size();
+    block.own.wrapped = std::move(holder);
 }
 
 void give_back(Block* block) noexcept {
@@ -85,14 +93,16 @@ Block* share(Block* block) {
 }
 
 void own_values(Block* block) {
-    // A block that others share is never in anybody's hands itself (outlet.cpp), so this one reads another's storage.
-    Storage* const shared = block->storage;
-    block->own.memory = shared->memory;
-    take_storage(*block, shared->capacity);
+    // A block that others share is never in anybody's hands itself (outlet.cpp), so this one reads another's storage, or what it wraps.
+    Storage* const shared = block->storage == &block->own ? nullptr : block->storage;
+    const auto bytes = block->capacity();
+    if (shared != nullptr) block->own.memory = shared->memory;
+    if (shared != nullptr || block->own.capacity < bytes) take_storage(*block, bytes);
     if (block->bytes != 0) std::memcpy(block->own.data, block->data, block->bytes);
+    block->data = block->own.data;
+    if (shared == nullptr) return block->own.wrapped.reset();
     block->own.readers.store(1, std::memory_order_relaxed);
     block->storage = &block->own;
-    block->data = block->own.data;
     if (leave(*shared)) recycle(shared->owner);
 }
 

@@ -124,10 +124,10 @@ std::vector<Block*> FilterProxy::take_all_slots() {
     return blocks;
 }
 
-/// A buffer that the program made outside the graph is copied, once.
+/// A buffer that the program made outside the graph, or that wraps its memory, is copied, once.
 Block& FilterProxy::in_heap(Waiting& waiting) {
     Block* const block = waiting.block;
-    if (block->data != nullptr && run_.heap().contains(block->data, 1)) return *block;
+    if (block->data != nullptr && !block->is_wrapped() && run_.heap().contains(block->data, 1)) return *block;
     Block* const copy = make_block_in(run_.memory(), block->bytes);
     if (block->bytes != 0) std::memcpy(copy->data, block->data, block->bytes);
     copy->bytes = block->bytes;

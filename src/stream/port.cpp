@@ -1,6 +1,7 @@
 #include "penstock/port.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "machine/said_by.hpp"
 #include "penstock/filter.hpp"
@@ -56,6 +57,15 @@ Block* OutputPort::make(std::size_t bytes, std::size_t reserved_bytes) {
     const auto most = std::max(bytes, reserved_bytes);
     Block* const block = out.station == nullptr ? WorkerFilter::make(out, most) : make_block(out.pool, most);
     block->bytes = bytes;
+    return block;
+}
+
+Block* OutputPort::wrap(std::span<const std::byte> values, std::shared_ptr<const void> holder) {
+    Outlet& out = required(outlet, *this);
+    const bool copies = out.station == nullptr;  // a worker's memory is its own
+    Block* const block = make(copies ? values.size() : 0, 0);
+    if (!copies) streaming::wrap(*block, values, std::move(holder));
+    else if (!values.empty()) std::memcpy(block->data, values.data(), values.size());
     return block;
 }
 

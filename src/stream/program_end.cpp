@@ -62,6 +62,12 @@ Block* program_make(OutputPort& port, std::size_t bytes) {
     return make_block(port.outlet->pool, bytes);
 }
 
+Block* program_wrap(OutputPort& port, std::span<const std::byte> values, std::shared_ptr<const void> holder) {
+    Block* const block = program_make(port, 0);
+    wrap(*block, values, std::move(holder));
+    return block;
+}
+
 void program_write(OutputPort& port, Block* block) {
     Buffer<std::byte> held(block);
     Station& station = station_of(port.outlet, port);

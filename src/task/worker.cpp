@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "machine/await_kill.hpp"
 #include "machine/said_by.hpp"
 #include "penstock/clock.hpp"
 #include "penstock/entry.hpp"
@@ -303,7 +304,7 @@ class Worker {
     /// The task has returned. Where the supervisor has decided to end this process for it, nothing else may begin here.
     [[gnu::noinline, gnu::cold]] void came_in_time(std::uint64_t mark) noexcept {
         if (seat_.running.timed.compare_exchange_strong(mark, 0, std::memory_order_acq_rel)) return;
-        for (;;) pause();
+        await_kill();
     }
 
     [[gnu::noinline, gnu::cold]] void end_sample(std::uint64_t begin) noexcept {

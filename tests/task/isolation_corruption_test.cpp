@@ -147,6 +147,15 @@ TEST(IsolationCorruption, whatever_a_worker_writes_over_the_program_is_told_and_
     rounds(long_run() ? 10'000 : under_asan ? 5 : 20);
 }
 
+/// It wrote over the word by which the supervisor says that its time is up, and waited for ever to be killed.
+TEST(IsolationCorruption, a_worker_that_takes_itself_for_overdue_does_not_stay) {
+    SKIP_WITHOUT_PROCESSES();
+    for (const unsigned seed : {71u, 82u}) {
+        const auto ending = penstock_tests::ending_of([seed] { return live_beside(seed); }, std::chrono::seconds(under_asan ? 60 : 30));
+        EXPECT_TRUE(ending.good()) << "seed " << seed << ": " << ending.text();
+    }
+}
+
 /// A failure that was given again at every barrier kept finish() from ever coming to its end.
 TEST(IsolationEnds, finish_throws_once_after_the_workers_are_lost_and_then_returns) {
     SKIP_WITHOUT_PROCESSES();
