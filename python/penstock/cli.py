@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from penstock import __version__, _core, transforming, watching, written
 from penstock.errors import Error, UsageError
@@ -19,7 +20,7 @@ app = typer.Typer(
     help="Fine-grained tasks, pushed to the core that will run them.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
 
-Targets = Annotated[int | None, typer.Option(help="Targets besides this thread; by default one for each processor but one.")]
+Targets = Annotated[int | None, typer.Option(min=0, max=256, help="Targets besides this thread; by default one for each processor but one.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -33,7 +34,7 @@ def options(version: Annotated[bool, typer.Option("--version", help="Print the v
 def machine() -> None:
     """What Penstock sees of this machine: processors, caches, targets, and what it calibrated."""
     here = _core.topology()
-    console.print(here["description"], highlight=False)
+    console.print(here["description"])
     table = Table(title="processors that this process may use", title_justify="left")
     for column in ("processor", "core", "package", "node", "L1d", "L2", "L3"):
         table.add_column(column, justify="right")
@@ -123,27 +124,27 @@ def run(
         recorded = record_app(pool, name, settings, inputs_of(name), progress=progress)
         description = pool.description
     result = recorded.result
-    console.print(f"[bold]{name}[/]  " + ", ".join(f"{key}={value}" for key, value in result["settings"].items()), highlight=False)
+    console.print(Text.assemble((name, "bold"), "  ", ", ".join(f"{key}={value}" for key, value in result["settings"].items())))
     print_timings({way: recorded.seconds(way) for way in result["timings"]}, result["workers"], result["tasks"])
     if recorded.tagged:
-        console.print(recorded.period.table(), highlight=False, markup=False)
+        console.print(recorded.period.table())
     print_checks(result["checks"])
     if trace is not None:
         trace.parent.mkdir(parents=True, exist_ok=True)
         trace.write_text(recorded.timeline, encoding="utf-8")
-        console.print(f"timeline: {trace}", soft_wrap=True, highlight=False)
+        console.print(f"timeline: {trace}", soft_wrap=True)
     if graph is not None:
         if not result["graph"]:
             raise UsageError(f"{name} is no graph of filters, so --graph has nothing to write")
         graph.parent.mkdir(parents=True, exist_ok=True)
         graph.write_text(result["graph"] + "\n", encoding="utf-8")
-        console.print(f"graph: {graph}", soft_wrap=True, highlight=False)
+        console.print(f"graph: {graph}", soft_wrap=True)
     if report is not None:
         from penstock.report import Section, write_page
 
         summary = dict(_core.gallery())[name]
         write_page(report, f"Penstock: {name}", [Section(name, summary, recorded, result["checks"])], description)
-        console.print(f"report: {report}", soft_wrap=True, highlight=False)
+        console.print(f"report: {report}", soft_wrap=True)
     if not result["ok"]:
         raise typer.Exit(1)
 
@@ -179,7 +180,7 @@ def demo(
         description = pool.description
     checks: list[dict[str, Any]] = []
     for section in sections:
-        console.print(f"\n[bold]{section.title}[/]", highlight=False)
+        console.print(Text(f"\n{section.title}", "bold"))
         result = section.recorded.result
         print_timings({way: section.recorded.seconds(way) for way in result["timings"]}, result["workers"], result["tasks"])
         print_checks(section.checks)
@@ -190,8 +191,8 @@ def demo(
     write_page(path, "Penstock at work", sections, description)
     work = sections[-1].recorded
     per_task = duration(work.seconds("tagged") / work.result["tasks"])
-    console.print(f"\nLU: {per_task} a task, all included.", highlight=False)
-    console.print(f"Report: {path.resolve()}", soft_wrap=True, highlight=False)
+    console.print(f"\nLU: {per_task} a task, all included.")
+    console.print(f"Report: {path.resolve()}", soft_wrap=True)
     if not all(row["ok"] for row in checks):
         raise typer.Exit(1)
 
@@ -202,7 +203,7 @@ def main() -> None:
     try:
         app()
     except (Error, OSError) as error:
-        console.print(f"[bold red]penstock:[/] {error}", highlight=False, soft_wrap=True)
+        console.print(Text.assemble(("penstock:", "bold red"), f" {error}"), soft_wrap=True)
         sys.exit(2)
 
 

@@ -21,7 +21,7 @@ from penstock.applications import Application, ApplicationRun
 from penstock.errors import Error
 from penstock.keys import END_OF_INPUT, keys
 from penstock.looks import look, tables
-from penstock.terminal import console, duration
+from penstock.terminal import console, duration, paper
 
 PATIENCE = 1.0  # seconds that an application may take before anything is shown
 EVERY = 0.5  # seconds between two looks
@@ -55,7 +55,7 @@ class Silent:
         pass
 
     def say(self, text: str) -> None:
-        Console(stderr=True).print(text, highlight=False, soft_wrap=True)
+        paper(stderr=True).print(text, soft_wrap=True)
 
     def leave(self) -> None:
         pass
@@ -99,7 +99,7 @@ class Shown:
         self._live.update(self._figures(self._live.console.height), refresh=True)
 
     def say(self, text: str) -> None:
-        (Console(stderr=True) if self._live is None else self._live.console).print(text, highlight=False, soft_wrap=True)
+        (paper(stderr=True) if self._live is None else self._live.console).print(text, soft_wrap=True)
 
     def leave(self) -> None:
         if self._live is not None:
@@ -159,9 +159,9 @@ def _live_above_which_is_printed() -> Any:
     os.close(inside)
     try:
         with os.fdopen(outside, "w", encoding="utf-8", closefd=False) as terminal:
-            paper = Console(file=terminal, force_terminal=True, width=console.width, height=console.height)
-            with Live(console=paper, auto_refresh=False, transient=True) as live:
-                reader = Thread(target=_copy, args=(above, paper), daemon=True)
+            outer = paper(file=terminal, force_terminal=True, width=console.width, height=console.height)
+            with Live(console=outer, auto_refresh=False, transient=True) as live:
+                reader = Thread(target=_copy, args=(above, outer), daemon=True)
                 reader.start()
                 try:
                     yield live
@@ -176,7 +176,7 @@ def _live_above_which_is_printed() -> Any:
         os.close(outside)
 
 
-def _copy(source: int, paper: Console) -> None:
+def _copy(source: int, outer: Console) -> None:
     """Lines, as they come, until the other side is closed; those that come together are printed together, because each print draws all anew."""
     rest = b""
     while True:
@@ -188,6 +188,6 @@ def _copy(source: int, paper: Console) -> None:
         if not part and rest:
             lines.append(rest)
         if lines:
-            paper.print(Text.from_ansi(b"\n".join(lines).decode(errors="replace")), soft_wrap=True)
+            outer.print(Text.from_ansi(b"\n".join(lines).decode(errors="replace")), soft_wrap=True)
         if not part:
             return

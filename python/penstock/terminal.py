@@ -8,13 +8,20 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from penstock.errors import ComponentWarning
 
-console = Console()
+
+
+def paper(**options: Any) -> Console:
+    """A console for texts that others wrote (names, paths, messages): nothing in them is markup."""
+    return Console(markup=False, emoji=False, highlight=False, **options)
+
+
+console = paper()
 
 
 def show_warning(
@@ -22,7 +29,7 @@ def show_warning(
 ) -> None:
     """Those that whoever runs a command can do something about, in one line; others as Python does."""
     if issubclass(category, ComponentWarning):
-        Console(file=file or sys.stderr).print(f"[bold yellow]warning:[/] {escape(str(message))}", highlight=False, soft_wrap=True)
+        paper(file=file or sys.stderr).print(Text.assemble(("warning:", "bold yellow"), f" {message}"), soft_wrap=True)
     else:
         print(warnings.formatwarning(message, category, filename, lineno, line), end="", file=file or sys.stderr)
 
@@ -89,7 +96,7 @@ def print_checks(checks: list[dict[str, Any]]) -> None:
     for column, justify in (("check", "left"), ("expected", "right"), ("actual", "right"), ("tolerance", "right"), ("by", "left"), ("", "left")):
         table.add_column(column, justify=justify, no_wrap=justify == "right")  # type: ignore[arg-type]
     for row in checks:
-        verdict = "[green]ok[/]" if row["ok"] else "[bold red]WRONG[/]"
+        verdict = Text("ok", "green") if row["ok"] else Text("WRONG", "bold red")
         figures = (figure(row["expected"]), figure(row["actual"]), figure(row["tolerance"]))
         table.add_row(row["name"], *figures, row["source"], verdict)
     console.print(table)

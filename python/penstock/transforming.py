@@ -52,7 +52,7 @@ def transform_file(
         typer.echo(text, nl=False)
     else:
         _write(output, text)
-        console.print(f"application: {output}", soft_wrap=True, highlight=False)
+        console.print(f"application: {output}", soft_wrap=True)
 
 
 def profile_file(
@@ -74,7 +74,7 @@ def profile_file(
         run, interrupted = run_to_end(application, machine, lambda run: profile.look(run.run.compiled), every=0.002)
         profile.look(run.run.compiled)
     _write(output, profile.text())
-    console.print(f"profile: {output}", soft_wrap=True, highlight=False)
+    console.print(f"profile: {output}", soft_wrap=True)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
 
@@ -100,9 +100,9 @@ def compile_file(
     program, build, fixed = _core.compile_application(str(file), settings_of(setting), _folders(allow), known)
     _write(output / "main.cpp", program)
     _write(output / "CMakeLists.txt", build)
-    console.print(f"program: {output / 'main.cpp'}, {output / 'CMakeLists.txt'}", soft_wrap=True, highlight=False)
+    console.print(f"program: {output / 'main.cpp'}, {output / 'CMakeLists.txt'}", soft_wrap=True)
     if fixed:
-        console.print(f"fixed, because it depends on them which parts there are: {', '.join(fixed)}", soft_wrap=True, highlight=False)
+        console.print(f"fixed, because it depends on them which parts there are: {', '.join(fixed)}", soft_wrap=True)
 
 
 def drawing(path: Path) -> dict[str, str]:

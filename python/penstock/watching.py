@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -17,7 +17,7 @@ from penstock.drawing import render
 from penstock.errors import Error, UsageError
 from penstock.keys import END_OF_INPUT, keys
 from penstock.looks import SORTS, Look, amount, look, tables
-from penstock.terminal import console, duration
+from penstock.terminal import console, duration, paper
 from penstock.written import Library, load_libraries
 
 HELP = "q quits, s sorts by something else"
@@ -37,13 +37,13 @@ def top(
     if name is None:
         list_runs()
     elif waits:
-        console.print(visits.ask(name, "report")["report"].rstrip(), highlight=False, markup=False, soft_wrap=True)
+        console.print(visits.ask(name, "report")["report"].rstrip(), soft_wrap=True)
     elif once or not (console.is_terminal and sys.stdin.isatty()):
         said = visits.ask(name, "graph")
         seen = look(said)
-        console.print(title(said, seen), highlight=False)
-        paper = console if console.is_terminal else Console(width=400)  # programs want whole names
-        paper.print(tables(seen, sort), highlight=False, markup=False)
+        console.print(title(said, seen))
+        wide = console if console.is_terminal else paper(width=400)  # programs want whole names
+        wide.print(tables(seen, sort))
     else:
         watch(name, every, sort)
 
@@ -68,9 +68,9 @@ def list_runs() -> None:
         table.add_row(name, str(seen["process"]), duration(figures.seconds), str(len(figures.filters)), rate, figures.bottleneck)
         rows += 1
     if rows == 0:
-        console.print("No graph runs under a name. Start its program with PENSTOCK_NAME=NAME in the environment (auto: the program's name).", highlight=False)
+        console.print("No graph runs under a name. Start its program with PENSTOCK_NAME=NAME in the environment (auto: the program's name).")
     else:
-        console.print(table, highlight=False)
+        console.print(table)
 
 
 def watch(name: str, every: float, sort: str) -> None:
@@ -93,9 +93,9 @@ def watch(name: str, every: float, sort: str) -> None:
             except visits.RunGone:
                 break
     seen = look(now)
-    console.print(title(now, seen), highlight=False)
-    console.print(tables(seen, sort), highlight=False, markup=False)
-    console.print(f"The run '{name}' has ended; this was the last look at it.", highlight=False)
+    console.print(title(now, seen))
+    console.print(tables(seen, sort))
+    console.print(f"The run '{name}' has ended; this was the last look at it.")
 
 
 def draw(
@@ -118,7 +118,7 @@ def draw(
     picture = seen["drawing"].encode() if kind == "dot" else render(seen["drawing"], kind)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_bytes(picture)
-    console.print(f"drawing: {output}", soft_wrap=True, highlight=False)
+    console.print(f"drawing: {output}", soft_wrap=True)
 
 
 def send(
@@ -130,7 +130,7 @@ def send(
 ) -> None:
     """Sends an event to filters of a running graph. Exits with 2 when nobody gets it."""
     reached = visits.send(name, event, value if text else parse_value(value), to)
-    console.print(f"{reached} {'copy' if reached == 1 else 'copies'} of filters got it", highlight=False)
+    console.print(f"{reached} {'copy' if reached == 1 else 'copies'} of filters got it")
 
 
 def parse_value(text: str) -> Value:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from penstock import _core
 from penstock.applications import Application
@@ -59,11 +59,11 @@ def check(file: Annotated[Path, typer.Argument(help="An application.")], setting
     load_libraries(library)
     findings = _core.check_application(str(file), settings_of(setting), [str(folder) for folder in allow or []])
     for finding in findings:
-        console.print(finding["text"], highlight=False, markup=False, soft_wrap=True)
+        console.print(finding["text"], soft_wrap=True)
     errors = sum(finding["kind"] == "error" for finding in findings)
     if errors:
         raise typer.Exit(1)
-    console.print(f"{file}: no errors" + (f", {len(findings)} warnings" if findings else ""), highlight=False, soft_wrap=True)
+    console.print(f"{file}: no errors" + (f", {len(findings)} warnings" if findings else ""), soft_wrap=True)
 
 
 def components(name: Annotated[str | None, typer.Argument(help="A class; without one, all are listed.")] = None, library: Library = None) -> None:
@@ -76,14 +76,14 @@ def components(name: Annotated[str | None, typer.Argument(help="A class; without
         table.add_column("what it does")
         table.add_column("from", overflow="fold")
         for each in known.values():
-            table.add_row(each["name"], escape(each["documentation"]), escape(each["origin"]))
+            table.add_row(each["name"], each["documentation"], each["origin"])
         console.print(table)
         return
     if name not in known:
         raise UsageError(f"there is no component class '{name}'; there are {', '.join(known)}")
     one = known[name]
     facts = [one["documentation"], *(["May have several copies."] if one["may_be_copied"] else []), f"({one['origin']})"]
-    console.print(f"[bold]{name}[/]  {escape('  '.join(facts))}", highlight=False, soft_wrap=True)
+    console.print(Text.assemble((name, "bold"), "  ", "  ".join(facts)), soft_wrap=True)
     table = Table()
     for column in ("", "name", "type or value", "unit", "range"):
         table.add_column(column)
@@ -134,5 +134,5 @@ def run_file(
             from penstock.report.application import write_application
 
             write_application(report, application, run, settings_of(setting), interrupted, machine.timeline_json(), machine.description)
-            console.print(f"report: {report}", soft_wrap=True, highlight=False)
+            console.print(f"report: {report}", soft_wrap=True)
     return interrupted

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from command_line import FIRST
 from typer.testing import CliRunner
 
 import penstock as ps
@@ -84,3 +85,33 @@ def test_a_photograph_that_cannot_be_read_is_told(tmp_path):
     bad.write_text("no picture")
     with pytest.raises(demo.UsageError, match="cannot be read"):
         demo.photograph(bad)
+
+
+def test_what_others_named_is_told_as_it_is(tmp_path, monkeypatch, capsys):
+    (tmp_path / "[").mkdir()
+    (tmp_path / "[" / "x].xml").write_text(FIRST, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert "[/x].xml: no errors" in invoke("check", "[/x].xml").output
+    for command in (["run", "no[/x].xml"], ["check", "[/b]:smile:"], ["top", "[/x]", "--once"], ["components", "[/x]"], ["run", "addition", "--set", "[/b]=3"]):
+        monkeypatch.setattr("sys.argv", ["penstock", *command])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        told = capsys.readouterr().out
+        assert caught.value.code == 2 and re.search(r"\[/x\]|\[/b\]", told), told
+
+
+def test_a_number_of_targets_that_cannot_be_is_told_in_words():
+    for number in (-5, 257, 10**30):
+        result = invoke("run", "addition", "--targets", number)
+        assert result.exit_code == 2 and "--targets" in result.output
+
+
+def test_top_lists_runs_whatever_their_names_look_like(both):
+    graph = ps.Graph()
+    graph.connect(graph.add_writer("[/w]", "int32"), graph.add_reader("[/r]", "int32"))
+    run = graph.start(both, name="[/listed]")
+    result = invoke("top"), invoke("top", "[/listed]", "--once")
+    run.stop()
+    for each in result:
+        assert each.exit_code == 0 and "[/listed]" in each.output
+    assert "[/w]" in result[1].output
