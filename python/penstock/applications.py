@@ -22,6 +22,8 @@ Folders = Iterable[str | PathLike[str]]
 
 def settings_as_text(settings: Settings | None) -> list[tuple[str, str]]:
     """As files write them."""
+    if settings is not None and not isinstance(settings, Mapping):
+        raise UsageError(f"settings are names with values, as in {{'count': 1000}}, not a {type(settings).__name__}")
     return [
         (whole(name), whole(str(value).lower() if isinstance(value, bool) else str(value), f"the value of the setting '{name}'"))
         for name, value in (settings or {}).items()
@@ -29,7 +31,9 @@ def settings_as_text(settings: Settings | None) -> list[tuple[str, str]]:
 
 
 def whole(text: str, what: str = "the name of a setting") -> str:
-    """The same text. Refuses what has no encoding, as names of files may have it (surrogateescape)."""
+    """The same text. Refuses what is none, or has no encoding, as names of files may have it (surrogateescape)."""
+    if not isinstance(text, str):
+        raise UsageError(f"{what} is a text, not a {type(text).__name__}")
     try:
         text.encode()
     except UnicodeEncodeError as error:

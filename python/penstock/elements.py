@@ -24,7 +24,7 @@ def element_type(dtype: Any) -> np.dtype:
         raise ElementError(f"{dtype!r} is no element type: {error}") from error
     if made.hasobject:
         raise ElementError(
-            f"elements of type {made} are Python objects, which no other rank can use; take numbers or a structure of them"
+            f"elements of type {made} are Python objects, which no other process can use; take numbers or a structure of them"
         )
     if made.subdtype is not None:
         raise ElementError(f"{made} is an array type; give the type of its elements, and its dimensions in the shape")

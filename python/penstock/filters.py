@@ -200,6 +200,7 @@ def filter(  # noqa: A001 - the word of C++
             inputs=inputs, outputs=outputs, settings=settings, may_be_copied=may_be_copied, on_any_input=on_any_input, fill=fill,
             in_place=in_place, isolation=isolation, signature=signature,
         )  # fmt: skip
+    _refuse_no_settings(settings)
     is_body = isinstance(body, _core.Body) or signature is not None or not callable(body) or is_compiled(body)
     if is_body:
         body = compiled(body, signature)
@@ -291,8 +292,14 @@ def _setting(name: str, given: Any) -> tuple[str, Any, str, float, float]:
     return str(name), setting.value, setting.unit, float(setting.least), float(setting.most)
 
 
+def _refuse_no_settings(given: Any) -> None:
+    if given is not None and not isinstance(given, Mapping):
+        raise UsageError(f"settings are names with values, as in {{'factor': 2.0}}, not a {type(given).__name__}")
+
+
 def _given(declared: list[Any], values: Mapping[str, Any] | None, owner: str) -> list[Any]:
     """The settings with other first values. A whole number may stand for a floating-point one."""
+    _refuse_no_settings(values)
     left = dict(values or {})
     made = []
     for name, value, *limits in declared:

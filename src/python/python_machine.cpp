@@ -19,6 +19,7 @@
 #include "foreign_call.hpp"
 #include "penstock/error.hpp"
 #include "penstock/isolation.hpp"
+#include "raised_exception.hpp"
 #include "rank_session.hpp"
 #include "resident_call.hpp"
 #include "stream_run.hpp"
@@ -340,7 +341,8 @@ TaskPointer PythonMachine::run_at_once(nb::handle body, const nb::tuple& argumen
         task->outcome = Outcome::value;
     } catch (nb::python_error& error) {
         if (!error.matches(PyExc_Exception)) throw;
-        task->result = nb::borrow(error.value());
+        error.restore();
+        task->result = raised_exception();
         task->outcome = Outcome::raised;
         failed_at_once_.push_back(task);
     }
@@ -349,9 +351,7 @@ TaskPointer PythonMachine::run_at_once(nb::handle body, const nb::tuple& argumen
 
 nb::object PythonMachine::array(nb::handle shape, nb::handle dtype) {
     const auto machine = live();
-    const nb::module_ numpy = nb::module_::import_("numpy");
-    const nb::object type = numpy.attr("dtype")(dtype);
-    if (nb::cast<bool>(type.attr("hasobject"))) throw ElementError("arrays in the shared heap cannot hold Python objects; choose a type of fixed size");
+    const nb::object type = nb::module_::import_("penstock.elements").attr("element_type")(dtype);
     const nb::object sizes = PyLong_Check(shape.ptr()) ? nb::object(nb::make_tuple(shape)) : nb::object(nb::tuple(shape));
     std::size_t bytes = nb::cast<std::size_t>(type.attr("itemsize"));
     for (nb::handle extent : sizes) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "penstock/spmd.hpp"
+#include "raised_exception.hpp"
 #include "rank_session.hpp"
 
 namespace penstock::python {
@@ -104,17 +105,7 @@ class ThreadTeam {
     /// The exception as an object, with its traceback. Before Python 3.12 it may be a type only, until somebody asks.
     static nb::object exception_of(nb::python_error& error) {
         error.restore();
-#if PY_VERSION_HEX >= 0x030C0000
-        return nb::steal(PyErr_GetRaisedException());
-#else
-        PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
-        PyErr_Fetch(&type, &value, &traceback);
-        PyErr_NormalizeException(&type, &value, &traceback);
-        if (traceback != nullptr) PyException_SetTraceback(value, traceback);
-        Py_XDECREF(type);
-        Py_XDECREF(traceback);
-        return nb::steal(value);
-#endif
+        return raised_exception();
     }
 
     bool ended_within(std::chrono::milliseconds time) {

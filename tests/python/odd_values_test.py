@@ -52,3 +52,30 @@ def test_top_of_a_name_that_nobody_has_says_what_to_do(monkeypatch, capsys):
         cli.main()
     said = capsys.readouterr().out
     assert caught.value.code == 2 and "PENSTOCK_NAME=nosuch" in said and "refused" not in said
+
+
+@pytest.mark.parametrize("dtype", ["S", "V0", object, "3f4", ",,", "nonsense"])
+def test_an_array_of_what_are_no_elements_is_refused(machine, dtype):
+    with pytest.raises(ps.ElementError):
+        machine.array(3, dtype)
+
+
+@pytest.mark.parametrize("targets", [0, 1])
+def test_a_built_in_function_may_be_a_body_that_raises(targets):
+    with ps.Machine(targets=targets) as machine:
+        for body, given, kind in ((int, "x", ValueError), (len, 3, TypeError), (eval, "1/0", ZeroDivisionError)):
+            with pytest.raises(ps.TaskFailed) as told:
+                machine.call(body, given).wait()
+            assert isinstance(told.value.__cause__, kind)
+
+
+def test_what_is_no_text_or_no_settings_is_refused_in_words():
+    for give in (
+        lambda: ps.Application.parse(3),
+        lambda: ps.Application.parse("<application/>", settings="x=1"),
+        lambda: ps.Application.parse("<application/>", settings={3: 1}),
+        lambda: ps.filter(len, inputs="int8", settings="x"),
+        lambda: ps.Graph().add("a", ps.filter(len, inputs="int8"), settings="x"),
+    ):
+        with pytest.raises(ps.UsageError, match="settings|text"):
+            give()
