@@ -35,6 +35,12 @@ bool take(nb::handle value, apps::Array& array) {
 
 apps::Array array_of(const std::string& app, const std::string& name, nb::handle value) {
     apps::Array array{name, {}, {}};
+    nb::object view;  // has strides where the exporter leaves them out (ctypes does)
+    if (PyObject_CheckBuffer(value.ptr()) != 0 && !nb::hasattr(value, "__dlpack__")) {
+        view = nb::steal(PyMemoryView_FromObject(value.ptr()));
+        if (view.is_valid()) value = view;
+        PyErr_Clear();
+    }
     const bool taken = take<float>(value, array) || take<double>(value, array) || take<std::complex<float>>(value, array) ||
                        take<std::complex<double>>(value, array) || take<std::uint32_t>(value, array) || take<std::uint8_t>(value, array);
     if (!taken) throw apps::SettingError(app, "input " + name, "give it a contiguous array of float32, float64, complex64, complex128, uint32 or uint8");

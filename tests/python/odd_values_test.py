@@ -1,5 +1,7 @@
 """Numbers, texts and exceptions that are out of the ordinary are refused or told in words."""
 
+import ctypes
+
 import pytest
 
 import penstock as ps
@@ -79,3 +81,10 @@ def test_what_is_no_text_or_no_settings_is_refused_in_words():
     ):
         with pytest.raises(ps.UsageError, match="settings|text"):
             give()
+
+
+def test_an_array_of_ctypes_is_an_input_like_any_other(machine):
+    size = {"rows": 1, "columns": 4, "repetitions": 1}
+    assert ps.run_app(machine, "saxpy", size, {"x": (ctypes.c_float * 4)(1, 2, 3, 4)})["ok"]
+    with pytest.raises(ps.SettingError):
+        ps.run_app(machine, "saxpy", size, {"x": (ctypes.c_int * 4)()})
