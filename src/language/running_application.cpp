@@ -51,7 +51,9 @@ bool RunningApplication::take(const Event& event) {
         if (ending) return true;  // nothing is left that could be changed
         // Only now: many applications end without an event, and a thread takes longer to make than a small one to run.
         if (!thread.joinable()) thread = team::quiet_thread("penstock events", [this] { serve(); });
-        events.push_back(event.name);
+        // Those of a timer that is faster than the changes do not pile up.
+        if (events.size() < 1024 || std::none_of(plan->timers.begin(), plan->timers.end(), [&](const auto& timer) { return timer.event == event.name; }))
+            events.push_back(event.name);
     }
     changed.notify_all();
     return true;

@@ -1,6 +1,9 @@
 #include "penstock/run.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <memory>
 #include <new>
 #include <thread>
 #include <utility>
@@ -253,7 +256,7 @@ void RunState::change_to(const Model& wished) {
     }
 }
 
-int RunState::send(const Event& event, const std::string& to) {
+int RunState::send(const Event& event, const std::string& to, const std::shared_ptr<const void>& beat) {
     const std::lock_guard lock(core.structure);
     int reached = to.empty() && listener && listener(event) ? 1 : 0;
     for (const auto& station : core.stations) {
@@ -262,6 +265,7 @@ int RunState::send(const Event& event, const std::string& to) {
         auto mail = std::make_unique<EventMail>();
         mail->kind = MailKind::event;
         mail->event = event;
+        mail->beat = beat;
         core.post_counted(*station, *mail);
         (void)mail.release();
         ++reached;
@@ -278,11 +282,22 @@ int RunState::send_to_some(const Event& event, const std::string& to) {
     return reached;
 }
 
-void RunState::send_again(std::chrono::steady_clock::time_point when, Event event, std::string to, std::chrono::nanoseconds period) {
-    attendant.at(when, [this, when, event = std::move(event), to = std::move(to), period] {
+void RunState::send_again(std::chrono::steady_clock::time_point when, Event event, std::string to, std::chrono::nanoseconds period,
+                          std::weak_ptr<const void> before) {
+    attendant.at(when, [this, when, event = std::move(event), to = std::move(to), period, before = std::move(before)]() mutable {
         if (core.all_ended()) return;
-        send(event, to);
-        if (period.count() > 0) send_again(deadline_after(period, when), event, to, period);
+        try {
+            if (before.expired()) {
+                const std::shared_ptr<const void> beat = std::make_shared<char>();
+                before = beat;
+                send(event, to, beat);
+            }
+            if (period.count() <= 0) return;
+            const auto missed = std::max((std::chrono::steady_clock::now() - when) / period, std::int64_t{0});
+            send_again(deadline_after(period, when + missed * period), event, to, period, before);
+        } catch (...) {
+            core.failed_later(std::current_exception());
+        }
     });
 }
 

@@ -33,10 +33,12 @@ struct RunState final : MachineEnd::Stoppable {
     std::chrono::steady_clock::time_point ended{};  ///< once it has
     std::chrono::steady_clock::time_point end_or_now() const { return finished ? ended : std::chrono::steady_clock::now(); }
     /// Number of filters that got it.
-    int send(const Event& event, const std::string& to);
+    int send(const Event& event, const std::string& to, const std::shared_ptr<const void>& beat = {});
     /// The same. Throws UsageError when nobody gets it, RunEnded.
     int send_to_some(const Event& event, const std::string& to);
-    void send_again(std::chrono::steady_clock::time_point when, Event event, std::string to, std::chrono::nanoseconds period);
+    /// An event of a timer is left out while the one before waits, and where the time of the next has come already: they do not pile up.
+    void send_again(std::chrono::steady_clock::time_point when, Event event, std::string to, std::chrono::nanoseconds period,
+                    std::weak_ptr<const void> before = {});
     std::function<bool(const Event&)> listener{};  ///< under the structure's lock
     std::mutex editing;     ///< one edit at a time
     Attendant attendant{};  ///< what is to be done beside the filters

@@ -130,6 +130,7 @@ struct Errand : Mail {
 
 struct EventMail : Mail {
     Event event;
+    std::shared_ptr<const void> beat;  ///< of a timer: kept until the event was handled
 };
 
 /// What a station can do now.

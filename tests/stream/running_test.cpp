@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -164,6 +165,77 @@ TEST(Events, are_handled_between_firings_in_the_order_in_which_they_came) {
     EXPECT_EQ(slow.events, sent);
     EXPECT_EQ(sum.count, 100);
     EXPECT_THROW(run.send({"late"}), RunEnded);
+}
+
+/// A filter whose first event is held until somebody opens.
+struct Held {
+    Input<int> in{"in"};
+    std::vector<std::string> events;
+    std::atomic<bool> begun{false}, open{false};
+    void operator()() { in.read(); }
+    void on_event(const Event& event) {
+        events.push_back(event.name);
+        begun = true;
+        while (!open) std::this_thread::yield();
+    }
+};
+
+TEST(Events, of_a_timer_do_not_pile_up_at_a_filter_that_is_slow) {
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    auto& writer = graph.add_writer<int>("writer");
+    auto& held = graph.add<Held>("held");
+    graph.connect(writer.output, held.in);
+    auto run = graph.start(machine);
+    run.send_after(0ns, {"tick"}, "held", 10us);
+    while (!held.begun) std::this_thread::yield();
+    std::this_thread::sleep_for(20ms);
+    run.send({"last"}, "held");
+    held.open = true;
+    run.finish();
+    ASSERT_GE(held.events.size(), 2u);
+    EXPECT_EQ(held.events[1], "last");
+}
+
+TEST(Events, of_times_at_which_the_program_stood_still_are_not_sent_afterwards) {
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    auto& writer = graph.add_writer<int>("writer");
+    auto& slow = graph.add<Slow>("slow");
+    auto& reader = graph.add_reader<int>("reader");
+    graph.connect(writer.output, slow.in);
+    graph.connect(slow.out, reader.input);
+    std::atomic<int> ticks{0};
+    std::atomic<bool> last{false};
+    auto run = graph.start(machine);
+    run.listen([&](const Event& event) {
+        if (event.name == "tick") ++ticks;
+        else last = true;
+        return true;
+    });
+    run.send_after(-100s, {"tick"}, "", 1s);
+    run.send_after(0ns, {"last"});
+    while (!last) std::this_thread::yield();
+    EXPECT_LT(ticks, 50);  // of 100 times
+    run.finish();
+}
+
+TEST(Events, that_cannot_be_sent_by_a_timer_are_told_at_the_end) {
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    auto& writer = graph.add_writer<int>("writer");
+    auto& reader = graph.add_reader<int>("reader");
+    graph.connect(writer.output, reader.input);
+    std::atomic<bool> asked{false};
+    auto run = graph.start(machine);
+    run.listen([&](const Event& event) -> bool {
+        if (event.name != "refused") return asked = true;
+        throw std::bad_alloc();
+    });
+    run.send_after(0ns, {"refused"}, "", 1h);
+    run.send_after(1ms, {"next"});
+    while (!asked) std::this_thread::yield();
+    EXPECT_THROW(run.finish(), std::bad_alloc);
 }
 
 TEST(Events, can_be_sent_later_and_again) {
