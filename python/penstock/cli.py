@@ -13,7 +13,7 @@ from rich.text import Text
 from penstock import __version__, _core, transforming, watching, written
 from penstock.errors import Error, UsageError
 from penstock.interruptions import INTERRUPTED
-from penstock.running import refuse_unwritable
+from penstock.running import refuse_unwritable, write_file
 from penstock.terminal import console, duration, print_checks, print_timings, progress_bar, show_warning, size
 
 app = typer.Typer(
@@ -130,14 +130,12 @@ def run(
         console.print(recorded.period.table())
     print_checks(result["checks"])
     if trace is not None:
-        trace.parent.mkdir(parents=True, exist_ok=True)
-        trace.write_text(recorded.timeline, encoding="utf-8")
+        write_file(trace, recorded.timeline)
         console.print(f"timeline: {trace}", soft_wrap=True)
     if graph is not None:
         if not result["graph"]:
             raise UsageError(f"{name} is no graph of filters, so --graph has nothing to write")
-        graph.parent.mkdir(parents=True, exist_ok=True)
-        graph.write_text(result["graph"] + "\n", encoding="utf-8")
+        write_file(graph, result["graph"] + "\n")
         console.print(f"graph: {graph}", soft_wrap=True)
     if report is not None:
         from penstock.report import Section, write_page

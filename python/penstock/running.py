@@ -75,6 +75,15 @@ def run_to_end(
         return run, interruptions.count > 0
 
 
+def write_file(path: Path, content: str | bytes) -> None:
+    """With the folders that are missing. Raises OSError with the file's name, also where there is no room for it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
 def refuse_unwritable(*paths: Path | None) -> None:
     """Makes the folders of files that are to be written. Raises OSError for what cannot be written; leaves no new files."""
     for path in paths:

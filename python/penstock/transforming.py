@@ -8,7 +8,7 @@ from rich.table import Table
 
 from penstock import _core
 from penstock.interruptions import INTERRUPTED
-from penstock.running import machine_for, prepare, refuse_unwritable, run_to_end
+from penstock.running import machine_for, prepare, refuse_unwritable, run_to_end, write_file
 from penstock.terminal import console
 from penstock.written import Allow, IsolationOption, Library, Set, application_of, load_libraries, settings_of, where_of
 
@@ -17,11 +17,6 @@ File = Annotated[Path, typer.Argument(help="An application.")]
 
 def _folders(allow: list[Path] | None) -> list[str]:
     return [str(folder) for folder in allow or []]
-
-
-def _write(output: Path, text: str) -> None:
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(text, encoding="utf-8")
 
 
 def transform_file(
@@ -51,7 +46,7 @@ def transform_file(
     if output is None:
         typer.echo(text, nl=False)
     else:
-        _write(output, text)
+        write_file(output, text)
         console.print(f"application: {output}", soft_wrap=True)
 
 
@@ -73,7 +68,7 @@ def profile_file(
         profile = _core.ApplicationProfile(application.name, machine.targets)
         run, interrupted = run_to_end(application, machine, lambda run: profile.look(run.run.compiled), every=0.002)
         profile.look(run.run.compiled)
-    _write(output, profile.text())
+    write_file(output, profile.text())
     console.print(f"profile: {output}", soft_wrap=True)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
@@ -98,8 +93,8 @@ def compile_file(
             raise typer.BadParameter(f"'{item}' is not of the form CLASS=HEADER:TYPE", param_hint="--type")
         known.append((name, where))
     program, build, fixed = _core.compile_application(str(file), settings_of(setting), _folders(allow), known)
-    _write(output / "main.cpp", program)
-    _write(output / "CMakeLists.txt", build)
+    write_file(output / "main.cpp", program)
+    write_file(output / "CMakeLists.txt", build)
     console.print(f"program: {output / 'main.cpp'}, {output / 'CMakeLists.txt'}", soft_wrap=True)
     if fixed:
         console.print(f"fixed, because it depends on them which parts there are: {', '.join(fixed)}", soft_wrap=True)

@@ -17,6 +17,7 @@ from penstock.drawing import render
 from penstock.errors import Error, UsageError
 from penstock.keys import END_OF_INPUT, keys
 from penstock.looks import SORTS, Look, amount, look, tables
+from penstock.running import write_file
 from penstock.terminal import console, duration, paper
 from penstock.written import Library, load_libraries
 
@@ -116,8 +117,7 @@ def draw(
     if not kind:
         raise typer.BadParameter(f"'{output}' does not say which kind of picture it is to be: end it in .svg, .png, .pdf or .dot", param_hint="--output")
     picture = seen["drawing"].encode() if kind == "dot" else render(seen["drawing"], kind)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_bytes(picture)
+    write_file(output, picture)
     console.print(f"drawing: {output}", soft_wrap=True)
 
 

@@ -13,7 +13,7 @@ from penstock import _core
 from penstock.applications import Application
 from penstock.component_classes import load_components
 from penstock.errors import UsageError
-from penstock.running import Where, machine_for, prepare, refuse_unwritable, run_to_end
+from penstock.running import Where, machine_for, prepare, refuse_unwritable, run_to_end, write_file
 from penstock.terminal import console
 
 Set = Annotated[list[str] | None, typer.Option("--set", help="A parameter's value, name=value; may be repeated.")]
@@ -129,7 +129,7 @@ def run_file(
         if trace is not None or report is not None:
             machine.stop_timeline()
         if trace is not None:
-            trace.write_text(machine.timeline_json(), encoding="utf-8")
+            write_file(trace, machine.timeline_json())
         if report is not None:
             from penstock.report.application import write_application
 

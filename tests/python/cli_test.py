@@ -115,3 +115,13 @@ def test_top_lists_runs_whatever_their_names_look_like(both):
     for each in result:
         assert each.exit_code == 0 and "[/listed]" in each.output
     assert "[/w]" in result[1].output
+
+
+def test_a_file_for_which_there_is_no_room_is_named(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "sums.xml"
+    file.write_text(FIRST, encoding="utf-8")
+    for command in (["transform", file, "--pass", "inline", "-o", "/dev/full"], ["run", file, "--trace", "/dev/full"], ["run", file, "--report", "/dev/full"]):
+        monkeypatch.setattr("sys.argv", ["penstock", *map(str, command)])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        assert caught.value.code == 2 and "No space left on device: '/dev/full'" in capsys.readouterr().out

@@ -16,6 +16,7 @@ from PIL import Image
 from penstock.drawing import GraphvizMissing, render
 from penstock.recording import Recorded
 from penstock.report.timeline import timeline_figure
+from penstock.running import write_file
 from penstock.terminal import duration, figure
 
 
@@ -79,8 +80,7 @@ def fill_page(path: Path, title: str, good: bool, verdict: str, machine: str, se
         title=html.escape(title), verdict="good" if good else "bad", verdict_text=html.escape(verdict), machine=html.escape(machine),
         sections="\n".join(sections), footer=html.escape(footer),
     )  # fmt: skip
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    write_file(path, text)
 
 
 def _section(section: Section, number: int) -> str:
