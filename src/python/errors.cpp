@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <new>
+#include <string_view>
 #include <typeinfo>
 
 #include "apps/report.hpp"
@@ -27,9 +28,13 @@
 namespace penstock::python {
 namespace {
 
-nb::object make(const char* name, const std::exception& error) {
-    return nb::module_::import_("penstock.errors").attr(name)(std::string(said_by(error)));
+/// Names that others gave may be no UTF-8.
+nb::object text_of(const std::exception& error) {
+    const std::string_view said = said_by(error);
+    return nb::steal(PyUnicode_DecodeUTF8(said.data(), static_cast<Py_ssize_t>(said.size()), "backslashreplace"));
 }
+
+nb::object make(const char* name, const std::exception& error) { return nb::module_::import_("penstock.errors").attr(name)(text_of(error)); }
 
 void raise(const nb::object& error) { PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr()); }
 
@@ -83,7 +88,7 @@ nb::object cause_of(const std::exception_ptr& exception) {
     } catch (const std::bad_alloc&) {
         return nb::borrow(PyExc_MemoryError)();
     } catch (const std::exception& cause) {
-        return nb::borrow(PyExc_RuntimeError)(std::string(said_by(cause)));
+        return nb::borrow(PyExc_RuntimeError)(text_of(cause));
     } catch (...) {
         return nb::borrow(PyExc_RuntimeError)(said_by(exception));
     }

@@ -134,7 +134,10 @@ void bind_stream_run(nb::module_& module, nb::class_<PythonGraph>& graph) {
             });
         }, "The graph, its figures and its drawing, as JSON.")
         .def("report", [](PythonRun& self) { return without_interpreter([&] { return self.run().report(); }); })
-        .def("name", [](PythonRun& self) { return self.run().name(); })
+        .def("name", [](PythonRun& self) {  // as the environment gives it, which may be no UTF-8
+            const std::string name = self.run().name();
+            return nb::steal<nb::str>(PyUnicode_DecodeFSDefaultAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
+        })
         .def("save", [](PythonRun& self, const std::string& path) { without_interpreter([&] { self.run().save(path); }); }, nb::arg("path"))
         .def("drawing", [](PythonRun& self) { return without_interpreter([&] { return self.run().drawing(); }); });
     graph.def("start", &start, nb::arg("machine"), nb::arg("name"), nb::sig("def start(self, machine: Machine, name: str) -> StreamRun"));

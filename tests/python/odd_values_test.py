@@ -88,3 +88,15 @@ def test_an_array_of_ctypes_is_an_input_like_any_other(machine):
     assert ps.run_app(machine, "saxpy", size, {"x": (ctypes.c_float * 4)(1, 2, 3, 4)})["ok"]
     with pytest.raises(ps.SettingError):
         ps.run_app(machine, "saxpy", size, {"x": (ctypes.c_int * 4)()})
+
+
+def test_names_in_the_environment_that_are_no_text_are_told_or_taken(machine, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_BUDGET", "b\udcff")
+    with pytest.raises(ps.UsageError, match=r"b\\xff"):
+        ps.Machine(targets=1)
+    monkeypatch.setenv("PENSTOCK_NAME", "odd-\udcff")
+    graph = ps.Graph()
+    graph.connect(graph.add_writer("writer", "int32"), graph.add_reader("reader", "int32"))
+    run = graph.start(machine)
+    assert run.name == "odd-\udcff"
+    run.stop()
