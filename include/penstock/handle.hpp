@@ -63,7 +63,8 @@ class Handle {
     friend std::size_t wait_any(std::span<const Handle> handles);
     void wait(bool helping) const;
     bool complete(const Ring& ring) const noexcept;
-    static Initiator* my_initiator(const Ring& ring) noexcept;
+    /// The calling thread's initiator of the ring's machine, or null.
+    Initiator* my_initiator(const Ring& ring) const noexcept;
     bool none() const noexcept { return word_ == 0; }
     static constexpr std::uint64_t number_of(std::uint64_t word) noexcept { return word >> 11; }
     Ticket ticket() const noexcept {

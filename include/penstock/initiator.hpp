@@ -366,7 +366,8 @@ class alignas(128) Initiator {
     void reap_orphans() noexcept;
     void recycle(Scope& scope) noexcept;
     void bind_to_this_thread();
-    static Initiator* of_this_thread(const Core& core) noexcept;
+    /// Of this machine, by its id; null where the thread has none.
+    static Initiator* of_this_thread(std::uint64_t machine) noexcept;
     template <class Poll>
     void wait_until(Poll&& poll, WaitReason reason);
     template <class Poll>

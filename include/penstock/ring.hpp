@@ -82,6 +82,8 @@ class Ring {
     Scope* scope() const noexcept { return scope_; }
     void set_scope(Scope* scope) noexcept { scope_ = scope; }
     Initiator& owner() const noexcept { return *owner_; }
+    /// The owner's machine, by its id: also good while another thread destroys both. Who holds an older handle looks at the generation after this.
+    std::uint64_t machine() const noexcept { return machine_.load(std::memory_order_acquire); }
     /// Where the owner sleeps: whoever completes a record rings here.
     Doorbell& owner_bell() const noexcept { return *owner_bell_; }
     /// The only target that may run these tasks, or any_target.
@@ -176,6 +178,7 @@ class Ring {
     Kind kind_ = Kind::lane;
     int only_target_ = any_target;
     Initiator* owner_ = nullptr;
+    std::atomic<std::uint64_t> machine_{0};
     Doorbell* owner_bell_ = nullptr;
     TaskRecord* slots_ = nullptr;
     LocalMemory memory_;

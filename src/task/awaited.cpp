@@ -115,7 +115,7 @@ bool Initiator::run_exactly(const Handle& handle) {
 /// Where this task lies, when nobody has begun it and it may run here; else null.
 Ring* Initiator::claimable_ring(const Handle& handle) const noexcept {
     Ring* const ring = handle.ring();
-    if (ring == nullptr || ring->kind() != Ring::Kind::pending || &ring->owner().core_ != &core_) return nullptr;
+    if (ring == nullptr || ring->kind() != Ring::Kind::pending || ring->machine() != machine_id_) return nullptr;
     if (ring->only_target() >= 0 && ring->only_target() != target_) return nullptr;
     return ring->pending().claimable(handle.ticket().number) ? ring : nullptr;
 }

@@ -24,7 +24,7 @@ namespace {
 std::atomic<std::uint64_t> next_id{1};
 
 /// Of a target's own thread. Needs no memory when the thread begins, and nothing is done when it ends.
-thread_local constinit const Core* own_core = nullptr;
+thread_local constinit std::uint64_t own_machine = 0;
 thread_local constinit Initiator* own_initiator = nullptr;
 
 /// The calling thread's other initiators, one for each machine that it has used. Gives them back when the thread ends; the main thread's, which
@@ -32,7 +32,7 @@ thread_local constinit Initiator* own_initiator = nullptr;
 struct ThreadInitiators {
     struct One {
         std::weak_ptr<Core> core;
-        const Core* address;
+        std::uint64_t machine;
         Initiator* initiator;
     };
     std::vector<One> all;
@@ -239,24 +239,24 @@ bool Core::all_executed() const noexcept {
 
 // ---- threads ----
 
-Initiator* Initiator::of_this_thread(const Core& core) noexcept {
-    if (own_core == &core) return own_initiator;
+Initiator* Initiator::of_this_thread(std::uint64_t machine) noexcept {
+    if (own_machine == machine) return own_initiator;
     if (ThreadInitiators::mine == nullptr) return nullptr;
     for (const auto& one : ThreadInitiators::mine->all)
-        if (one.address == &core && !one.core.expired()) return one.initiator;
+        if (one.machine == machine && !one.core.expired()) return one.initiator;
     return nullptr;
 }
 
 void Initiator::bind_to_this_thread() {
     if (ThreadInitiators::over) return;  // used once more by what ends behind it, and found anew each time
     if (target_ != any_target) {
-        own_core = &core_;
+        own_machine = machine_id_;
         own_initiator = this;
-    } else if (of_this_thread(core_) == nullptr) {
+    } else if (of_this_thread(machine_id_) == nullptr) {
         ThreadInitiators::make_room();
-        ThreadInitiators::mine->all.push_back({core_.weak_from_this(), &core_, this});
+        ThreadInitiators::mine->all.push_back({core_.weak_from_this(), machine_id_, this});
     }
-    thread_machine = core_.id();
+    thread_machine = machine_id_;
     thread_initiator = this;
 }
 

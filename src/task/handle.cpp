@@ -5,7 +5,7 @@
 #include "penstock/error.hpp"
 #include "penstock/initiator.hpp"
 #include "penstock/relax.hpp"
-#include "task/core.hpp"
+#include "task/circles.hpp"
 
 namespace penstock {
 namespace {
@@ -26,10 +26,12 @@ Ring* Handle::ring() const noexcept {
     return found != nullptr && found->generation() == generation_ ? found : nullptr;
 }
 
-Initiator* Handle::my_initiator(const Ring& ring) noexcept {
-    if (Initiator::thread_initiator == &ring.owner() && Initiator::thread_machine == ring.owner().core_.id())
-        return Initiator::thread_initiator;
-    return Initiator::of_this_thread(ring.owner().core_);
+/// Reads nothing of the ring's owner, which another thread may be destroying.
+Initiator* Handle::my_initiator(const Ring& ring) const noexcept {
+    const auto machine = ring.machine();
+    if (ring.generation() != generation_) return nullptr;  // that may be the ring's next machine
+    if (Initiator::thread_machine == machine && Initiator::thread_initiator == &ring.owner()) return Initiator::thread_initiator;
+    return Initiator::of_this_thread(machine);
 }
 
 bool Handle::complete(const Ring& ring) const noexcept {
@@ -65,7 +67,7 @@ bool Handle::ready() const noexcept {
     Ring* const where = ring();
     if (where == nullptr) return true;
     // The thread's initiator of a machine that is gone may have had the address of another thread's: its machine must be this one too.
-    if (Initiator::thread_initiator == &where->owner() && Initiator::thread_machine == where->owner().core_.id())
+    if (Initiator::thread_machine == where->machine() && Initiator::thread_initiator == &where->owner())
         return Initiator::thread_initiator->complete(*this, *where);
     return complete(*where);
 }
@@ -102,7 +104,7 @@ std::size_t wait_any(std::span<const Handle> handles) {
     while (!look()) {
         Initiator* mine = nullptr;
         for (const Handle& handle : handles)
-            if (Ring* const where = handle.ring(); where != nullptr && mine == nullptr) mine = Handle::my_initiator(*where);
+            if (Ring* const where = handle.ring(); where != nullptr && mine == nullptr) mine = handle.my_initiator(*where);
         if (mine != nullptr && (!mine->shared_ || mine->in_task())) mine->wait_while_helping(look, {.handles = handles});
         else wait_as_outsider(look);
     }

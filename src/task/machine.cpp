@@ -92,7 +92,7 @@ Core& here(const std::shared_ptr<Core>& core) {
 
 Initiator& Machine::find_initiator() {
     (void)here(core_);
-    if (Initiator* const mine = Initiator::of_this_thread(*core_)) {
+    if (Initiator* const mine = Initiator::of_this_thread(id_)) {
         mine->bind_to_this_thread();
         return *mine;
     }
@@ -124,12 +124,12 @@ int Machine::processor(int target) const {
 const MachineOptions& Machine::options() const noexcept { return core_->options(); }
 
 bool Machine::in_task() const noexcept {
-    Initiator* const mine = Initiator::of_this_thread(*core_);
+    Initiator* const mine = Initiator::of_this_thread(id_);
     return mine != nullptr && mine->in_task();
 }
 
 int Machine::current_target() const noexcept {
-    Initiator* const mine = Initiator::of_this_thread(*core_);
+    Initiator* const mine = Initiator::of_this_thread(id_);
     return mine == nullptr ? -1 : mine->target_;
 }
 

@@ -10,6 +10,7 @@
 #include "machine/fork.hpp"
 #include "penstock/carrier.hpp"
 #include "penstock/error.hpp"
+#include "penstock/initiator.hpp"
 
 namespace penstock {
 namespace {
@@ -90,6 +91,7 @@ void Ring::reset(Kind kind, std::uint32_t claimants, Initiator& owner, Doorbell&
     kind_ = kind;
     name_ = std::uint64_t{generation_.load(std::memory_order_relaxed)} << 32 | index_;
     owner_ = &owner;
+    machine_.store(owner.machine_id(), std::memory_order_release);
     owner_bell_ = &owner_bell;
     only_target_ = only_target;
     if (shared_ == nullptr) {
