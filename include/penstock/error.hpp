@@ -35,9 +35,10 @@ class ArgumentError : public UsageError {
 /// A task ended by an exception. `cause()` is the exception itself (rethrow it), what() says which task and where.
 class TaskFailed : public Error {
   public:
+    static constexpr int unknown_target = -2;
     TaskFailed(std::string task, int target, std::exception_ptr cause, std::size_t others = 0);
     const std::string& task() const noexcept { return task_; }
-    int target() const noexcept { return target_; }               ///< -1: the initiator itself ran it
+    int target() const noexcept { return target_; }               ///< -1: the initiator itself ran it; or unknown_target
     std::exception_ptr cause() const noexcept { return cause_; }  ///< never null
     std::size_t others() const noexcept { return others_; }       ///< how many more tasks failed before the same barrier
 

@@ -66,7 +66,7 @@ class TaskFailed(Error):
     """A task ended by an exception; `__cause__` is that exception.
 
     task: name of the body
-    target: number of the target that ran it, -1 for the caller itself
+    target: number of the target that ran it, -1 for the caller itself, -2 where that is no longer known
     others: how many more tasks failed before the same barrier
     """
 

@@ -11,8 +11,13 @@ ArgumentError::ArgumentError(std::string task, int argument, const std::string& 
       task_(std::move(task)),
       argument_(argument) {}
 
+static std::string place_of(int target) {
+    if (target == TaskFailed::unknown_target) return "";
+    return target < 0 ? " on its initiator" : " on target " + std::to_string(target);
+}
+
 TaskFailed::TaskFailed(std::string task, int target, std::exception_ptr cause, std::size_t others)
-    : Error("task " + task + " failed on " + (target < 0 ? "its initiator" : "target " + std::to_string(target)) + ": " +
+    : Error("task " + task + " failed" + place_of(target) + ": " +
             said_by(cause) + (others == 0 ? "" : " (and " + std::to_string(others) + " more failed)")),
       task_(std::move(task)),
       target_(target),

@@ -61,7 +61,7 @@ std::optional<Failure> Failures::look(std::uint64_t number) const {
     }
     const auto found = forgotten_.look(number);
     if (found.how == How::none) return std::nullopt;
-    return Failure{number, unknown_task, -1, cause_of(found), found.how == How::cancelled};
+    return Failure{number, unknown_task, TaskFailed::unknown_target, cause_of(found), found.how == How::cancelled};
 }
 
 std::optional<Failure> Failures::tell(std::uint64_t number, std::size_t most, Dropped& dropped) {
@@ -85,7 +85,7 @@ std::vector<Failure> Failures::take(std::uint64_t after, std::uint64_t until) {
     for (auto one = first; one != last; ++one) taken.push_back(std::move(one->second));
     untold_.erase(first, last);
     if (const auto others = forgotten_.take(after, until); others != 0)
-        taken.push_back({until, std::move(task), -1, std::move(cause), false, others - 1});
+        taken.push_back({until, std::move(task), TaskFailed::unknown_target, std::move(cause), false, others - 1});
     return taken;
 }
 

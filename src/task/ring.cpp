@@ -170,7 +170,7 @@ std::optional<Failure> Ring::failure_of(std::uint64_t number, std::uint32_t gene
     // The generation changes before the failures go: where it is the same, they are those of the task's machine.
     if (generation_.load(std::memory_order_relaxed) != generation) throw_gone();
     auto failure = failures_.tell(number, most_failures(), dropped);
-    if (!failure && given_up_ != nullptr) return Failure{number, task_name(number), only_target_, given_up_, false};
+    if (!failure && given_up_ != nullptr) return Failure{number, task_name(number), TaskFailed::unknown_target, given_up_, false};
     note_failures();
     return failure;
 }
@@ -184,7 +184,7 @@ std::vector<Failure> Ring::take_failures(std::uint64_t after, std::uint64_t unti
     const std::lock_guard lock(mutex_);
     auto taken = failures_.take(after, until);
     // Once, or a barrier would never come to an end of the failures.
-    if (given_up_ != nullptr && !std::exchange(given_up_told_, true)) taken.push_back({after + 1, "unfinished", only_target_, given_up_, false});
+    if (given_up_ != nullptr && !std::exchange(given_up_told_, true)) taken.push_back({after + 1, "unfinished", TaskFailed::unknown_target, given_up_, false});
     note_failures();
     return taken;
 }

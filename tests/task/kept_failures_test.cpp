@@ -63,6 +63,8 @@ TEST(KeptFailures, that_do_not_fit_are_counted_and_told_from_successes) {
     EXPECT_EQ(failures.look(10)->task, "task 10");
     EXPECT_EQ(failures.look(208)->task, "task 208");
     EXPECT_NE(text_of(failures.look(50)).find("more tasks failed than are kept"), std::string::npos);
+    EXPECT_EQ(failures.look(50)->target, TaskFailed::unknown_target);
+    EXPECT_EQ(std::string(TaskFailed("one", TaskFailed::unknown_target, failures.look(50)->cause).what()).find("initiator"), std::string::npos);
     for (std::uint64_t number = 0; number < 220; ++number) {
         EXPECT_EQ(failures.look(number).has_value(), number >= 10 && number < 210 && number % 2 == 0) << number;
     }
