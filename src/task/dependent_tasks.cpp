@@ -45,6 +45,7 @@ Initiator::DependentSpot Initiator::begin_dependent(DependentGroup* given, int t
     if (node.edges() > DependentNode::first_line_edges) prefetch_write(ahead.second_line());
     for (FarEdges<>* room = node.room(); room != nullptr; room = room->more) [[unlikely]] free_rooms_.push_back(room);
     node.begin(ring, target);
+    record->sequence.store(0, std::memory_order_relaxed);  // until it has its number, who comes along its edges must not find the last task's
     const auto number = ring->pending().appended() + 1;
     ring->note(number) = {number, 0, false};
     DependentSpot spot;
