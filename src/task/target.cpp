@@ -22,7 +22,6 @@ Target::Target(Core& core, int index, int processor, std::uint32_t most_lanes)
       index_(index),
       processor_(processor),
       lanes_(std::make_unique<LaneInbox[]>(most_lanes)),
-      most_lanes_(most_lanes),
       waiter_(core.host() == nullptr ? Waiter(core.wait_policy()) : Waiter(core.wait_policy(), core.host()->seat(index).bell)),
       initiator_(new Initiator(core, index, &waiter_)),
       runner_(initiator_->runner_.get()) {
@@ -47,9 +46,8 @@ void Target::stop() noexcept {
     thread_.join();
 }
 
-void Target::add_lane(Ring& ring, Initiation initiation) {
+void Target::add_lane(Ring& ring, Initiation initiation) noexcept {
     const auto count = lane_count_.load(std::memory_order_relaxed);
-    if (count == most_lanes_) throw UsageError("target " + std::to_string(index_) + " has as many lanes as it can serve");
     lanes_[count] = {Consumer<TaskPayload>(ring.parts(initiation)), &ring, 0};
     lane_count_.store(count + 1, std::memory_order_release);
 }

@@ -44,8 +44,8 @@ class Target {
     /// For this target's own thread: has `to` run it. False when that cannot be now.
     bool post(int to, const Posting& posting) noexcept;
 
-    /// Adds the end of a lane. Called under the machine's lock; the thread sees it at its next look.
-    void add_lane(Ring& ring, Initiation initiation);
+    /// Adds the end of a lane. Called under the machine's lock, once by each initiator; the thread sees it at its next look.
+    void add_lane(Ring& ring, Initiation initiation) noexcept;
 
     int processor() const noexcept { return processor_; }
     template <class Visit>
@@ -87,7 +87,6 @@ class Target {
     int index_;
     int processor_;
     std::unique_ptr<LaneInbox[]> lanes_;
-    std::uint32_t most_lanes_;
     std::atomic<std::uint32_t> lane_count_{0};
     std::unique_ptr<Consumer<Posting>[]> postings_;  ///< one at most for each other target
     std::atomic<std::uint32_t> posting_count_{0};
