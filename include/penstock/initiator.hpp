@@ -37,6 +37,7 @@ class Circles;
 class Core;
 class Notices;
 class Runner;
+class WatchedPicture;
 template <class... P>
 class Chain;  // chain.hpp
 
@@ -385,7 +386,7 @@ class alignas(128) Initiator {
     // ---- what a task waits for, in src/task/awaited.cpp ----
     bool includes(const AwaitedTasks& awaited, Ring& ring, std::uint64_t number) const;
     bool awaits_dependents(const AwaitedTasks& awaited) const noexcept;
-    bool leads_to(const Handle& task, DependentNode* node, const AwaitedTasks& awaited) const;
+    bool leads_to(const Handle& task, DependentNode* node, const AwaitedTasks& awaited, const WatchedPicture& watched) const;
     bool run_exactly(const Handle& handle);
     class Leads;
     Ring* claimable_ring(const Handle& handle) const noexcept;

@@ -90,8 +90,8 @@ class Initiator::Leads {
 
 /// Does something that is awaited come after this task? The task must not be able to complete meanwhile: then what comes after it
 /// cannot start, the lists stay as they are but for what is added, and can be followed. `node`: null for a plain task.
-bool Initiator::leads_to(const Handle& task, DependentNode* node, const AwaitedTasks& awaited) const {
-    return Leads(*this, awaited, core_.watched().picture()).behind(task, node);
+bool Initiator::leads_to(const Handle& task, DependentNode* node, const AwaitedTasks& awaited, const WatchedPicture& watched) const {
+    return Leads(*this, awaited, watched).behind(task, node);
 }
 
 /// Runs a plain task that waits in some deque, if it may run here.

@@ -18,6 +18,7 @@ Circles::Wait::Wait(Initiator& who, const AwaitedTasks& awaited) : who_(who), aw
     for (Wait* wait = all.first_; wait != nullptr; wait = wait->next_) wait->seen_ = false;
     bool circle = false;
     try {
+        all.watched_.reset();
         circle = all.leads_back(*this, *this);
     } catch (...) {
         all.remove(*this);
@@ -54,6 +55,11 @@ bool Circles::leads_back(Wait& from, const Wait& to) {
     return false;
 }
 
+const WatchedPicture& Circles::watched(const Initiator& who) {
+    if (!watched_) watched_ = who.core_.watched().picture();
+    return *watched_;
+}
+
 /// Is what `wait` waits for, or a part of it, unfinished for as long as `other` lasts?
 bool Circles::stands_behind(const Wait& wait, const Wait& other) {
     const AwaitedTasks& awaited = wait.awaited_;
@@ -63,7 +69,7 @@ bool Circles::stands_behind(const Wait& wait, const Wait& other) {
     // What only the other target may run, it does not run inside a task. Its own children, and what it waits for, it does.
     const int target = other.who_.target();
     const auto other_runs = [&](DependentNode& node, const Handle& name) {
-        return other.who_.includes(other.awaited_, *node.ring(), Handle::number_of(name.word_)) || other.who_.leads_to(name, &node, other.awaited_);
+        return other.who_.includes(other.awaited_, *node.ring(), Handle::number_of(name.word_)) || other.who_.leads_to(name, &node, other.awaited_, watched(who));
     };
     const auto never_there = [&](const Handle& handle, Ring& ring) {
         if (target < 0) return false;
@@ -88,7 +94,7 @@ bool Circles::stands_behind(const Wait& wait, const Wait& other) {
     }
     if (!who.awaits_dependents(awaited)) return false;
     for (const auto* task = other.who_.runner_->innermost(); task != nullptr; task = task->outer)
-        if (task->ring != nullptr && who.leads_to({task->ring->name(), {task->number, 0, false}}, task->node, awaited)) return true;
+        if (task->ring != nullptr && who.leads_to({task->ring->name(), {task->number, 0, false}}, task->node, awaited, watched(who))) return true;
     return false;
 }
 

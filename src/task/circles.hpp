@@ -7,10 +7,12 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "penstock/handle.hpp"
+#include "task/watched.hpp"
 
 namespace penstock {
 
@@ -47,11 +49,14 @@ class Circles {
 
   private:
     bool leads_back(Wait& from, const Wait& to);
-    static bool stands_behind(const Wait& wait, const Wait& other);
+    bool stands_behind(const Wait& wait, const Wait& other);
+    /// What waits for plain tasks: one picture for all arrows that are looked for at once.
+    const WatchedPicture& watched(const Initiator& who);
     void remove(Wait& wait) noexcept;
 
     std::mutex mutex_;
     Wait* first_ = nullptr;
+    std::optional<WatchedPicture> watched_;
 };
 
 }  // namespace penstock

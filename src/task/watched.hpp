@@ -13,8 +13,33 @@
 
 namespace penstock {
 
+struct WatchedOne {
+    Handle handle;
+    DependentNode* node;
+};
+
+/// Who waits for what, at one moment.
+class WatchedPicture {
+  public:
+    explicit WatchedPicture(const std::vector<WatchedOne>& all) {
+        for (const WatchedOne& one : all) by_task_.emplace(one.handle.hash_of_task(), one);
+    }
+    /// Calls `visit` with each task that waits for `handle`.
+    template <class Visit>
+    void each_successor(const Handle& handle, Visit&& visit) const {
+        const auto [begin, end] = by_task_.equal_range(handle.hash_of_task());
+        for (auto one = begin; one != end; ++one)
+            if (one->second.handle.same_task(handle)) visit(*one->second.node);
+    }
+
+  private:
+    std::unordered_multimap<std::size_t, WatchedOne> by_task_;
+};
+
 class Watched {
   public:
+    using One = WatchedOne;
+    using Picture = WatchedPicture;
     bool any() const noexcept { return count_.load(std::memory_order_relaxed) != 0; }
     /// `node` has one more predecessor, `handle`, that will arrive from here.
     void add(const Handle& handle, DependentNode& node) {
@@ -49,27 +74,6 @@ class Watched {
             if (one.handle.ready()) visit(one.handle, *one.node);
     }
 
-    struct One {
-        Handle handle;
-        DependentNode* node;
-    };
-    /// Who waits for what, at one moment.
-    class Picture {
-      public:
-        explicit Picture(const std::vector<One>& all) {
-            for (const One& one : all) by_task_.emplace(one.handle.hash_of_task(), one);
-        }
-        /// Calls `visit` with each task that waits for `handle`.
-        template <class Visit>
-        void each_successor(const Handle& handle, Visit&& visit) const {
-            const auto [begin, end] = by_task_.equal_range(handle.hash_of_task());
-            for (auto one = begin; one != end; ++one)
-                if (one->second.handle.same_task(handle)) visit(*one->second.node);
-        }
-
-      private:
-        std::unordered_multimap<std::size_t, One> by_task_;
-    };
     Picture picture() {
         const std::lock_guard lock(mutex_);
         return Picture(all_);
