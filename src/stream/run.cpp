@@ -14,6 +14,7 @@
 #include "stream/change.hpp"
 #include "stream/isolated_run.hpp"
 #include "stream/isolation_problems.hpp"
+#include "stream/patiently.hpp"
 #include "stream/program_end.hpp"
 #include "stream/run_state.hpp"
 
@@ -166,12 +167,12 @@ RunState::~RunState() {
     end_of_machine->leave(*this);
     while (!finished) {
         try {
-            stop();
+            stop_for_good();
             core.throw_failure();
-        } catch (const Error& error) {
+        } catch (const std::exception& error) {
             std::fprintf(stderr, "penstock: a run was destroyed before finish(): %s\n", said_by(error));
-        } catch (const std::bad_alloc&) {  // stopping asks for memory only where filters are placed; until there is some, they cannot be left alone
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        } catch (...) {
+            std::fputs("penstock: a run was destroyed before finish(): an edit threw what is not a std::exception\n", stderr);
         }
     }
     *model.running = false;
@@ -188,15 +189,17 @@ void RunState::stop() {
     settle();
 }
 
+/// Stopping asks for memory only where filters are placed; until there is some, they cannot be left alone.
+void RunState::stop_for_good() {
+    patiently([this] { stop(); }, for_ever);
+}
+
 void RunState::stop_for_end() noexcept {
-    while (!finished) try {
-            stop();
-        } catch (const std::bad_alloc&) {  // as in the destructor: tried until there is memory
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        } catch (const std::exception& error) {
-            std::fprintf(stderr, "penstock: a run that its machine's end stops: %s\n", said_by(error));
-            break;
-        }
+    try {
+        if (!finished) stop_for_good();
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "penstock: a run that its machine's end stops: %s\n", said_by(error));
+    }
     while (core.awaited()) std::this_thread::yield();  // who waited for the run in other threads may still look at the machine
 }
 

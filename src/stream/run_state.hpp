@@ -61,6 +61,8 @@ struct RunState final : MachineEnd::Stoppable {
     void settle();
     /// Ends all filters without firing them again, and waits for that. Not inside a filter.
     void stop();
+    /// The same. Does not give up where there is no memory.
+    void stop_for_good();
     void stop_for_end() noexcept override;
     RunStatistics statistics();
     /// The graph as it is now; see description_of().

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -90,6 +92,21 @@ struct WithControl {
     void operator()() {
         while (control.read_if_any()) ++controls;
         if (data.waiting() != 0) out.write(data.read());
+    }
+};
+
+/// Asks for an edit that throws.
+struct Wisher {
+    Input<int> in{"in"};
+    Run** run;
+    std::atomic<bool>* asked;
+    Wisher(Run** of, std::atomic<bool>* has_asked) : run(of), asked(has_asked) {}
+    void operator()() {
+        (void)in.read();
+        (*run)->edit([has_asked = asked](Edit&) {
+            has_asked->store(true);
+            throw std::out_of_range("no such wish");
+        });
     }
 };
 
@@ -284,6 +301,25 @@ TEST(Ends, a_copy_that_cannot_be_made_is_thrown_and_nothing_has_begun) {
     EXPECT_THROW(graph.start(machine), std::runtime_error);
     auto run = graph.start(machine);  // now they can all be made
     run.finish();
+}
+
+TEST(Ends, a_run_that_nobody_finishes_says_what_an_edit_threw) {
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    penstock::Run* of_graph = nullptr;
+    std::atomic<bool> asked{false};
+    auto& start = graph.add_writer<int>("start");
+    auto& wisher = graph.add<Wisher>("wisher", {}, &of_graph, &asked);
+    graph.connect(start.output, wisher.in);
+    testing::internal::CaptureStderr();
+    {
+        auto run = graph.start(machine);
+        of_graph = &run;
+        const int value[] = {1};
+        start.write(value);
+        while (!asked.load()) std::this_thread::yield();
+    }
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("no such wish"), std::string::npos);
 }
 
 TEST(Ends, a_filter_may_close_or_stop_the_run_and_may_not_wait_for_it) {
