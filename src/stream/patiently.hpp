@@ -13,7 +13,8 @@ namespace penstock::streaming {
 
 inline constexpr int for_ever = std::numeric_limits<int>::max();  // weeks
 
-/// What `ask()` gives. Throws the last std::bad_alloc or SystemError (of a mapping) after `most_tries`, a millisecond each.
+/// What `ask()` gives. Throws the last std::bad_alloc, SystemError (of a mapping) or QueueFull (of a machine that refuses) after `most_tries`, a
+/// millisecond each.
 template <class Ask>
 auto patiently(Ask&& ask, int most_tries = 50) {
     for (int tries = 1; tries < most_tries; ++tries) {
@@ -21,6 +22,7 @@ auto patiently(Ask&& ask, int most_tries = 50) {
             return ask();
         } catch (const std::bad_alloc&) {
         } catch (const SystemError&) {
+        } catch (const QueueFull&) {
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }

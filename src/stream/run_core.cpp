@@ -52,12 +52,14 @@ void RunCore::add_station(std::unique_ptr<Station> station) {
 
 // ---- mail ----
 
-void RunCore::post(Station& to, Mail* mail) {
+void RunCore::try_to_post(Station& to, Mail* mail) { post(to, mail, Server::current == nullptr ? 1 : for_ever); }
+
+void RunCore::post(Station& to, Mail* mail, int most_tries) {
     if (Server* const home = to.home()) {
         if (home == Server::current) [[likely]] {
             if (to.accept(mail)) home->enqueue(to);
         } else {
-            send_to(*home, to, mail);
+            send_to(*home, to, mail, most_tries);
         }
         return;
     }
@@ -68,13 +70,12 @@ void RunCore::post(Station& to, Mail* mail) {
     else put_ready(to);
 }
 
-void RunCore::send_to(Server& home, Station& to, Mail* mail) {
+void RunCore::send_to(Server& home, Station& to, Mail* mail, int most_tries) {
     const Server* const here = Server::current;
     if (here != nullptr && &here->run() == this && here->target() != Server::helper &&
         poster_.post(here->target(), home.target(), {&RunCore::deliver_posted, &to, mail}))
         return;
-    // Whoever sends inside a firing has counted the mail; others are told.
-    patiently([&] { machine_.on(home.target()).call<&RunCore::deliver>(&to, mail); }, here == nullptr ? 1 : for_ever);
+    patiently([&] { machine_.on(home.target()).call<&RunCore::deliver>(&to, mail); }, most_tries);
 }
 
 void RunCore::deliver_posted(void* to, void* mail, int target) noexcept {
@@ -118,7 +119,7 @@ void RunCore::send_turn(Station& station) {
         return put_ready(station);
     }
     station.visited.store(true, std::memory_order_relaxed);
-    send_to(*home, station, &station.visit);
+    send_to(*home, station, &station.visit, for_ever);
 }
 
 bool RunCore::resume(Server& server) noexcept {

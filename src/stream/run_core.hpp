@@ -17,6 +17,7 @@
 #include "penstock/stream_error.hpp"
 #include "penstock/waiter.hpp"
 #include "stream/link.hpp"
+#include "stream/patiently.hpp"
 #include "stream/ring_queue.hpp"
 #include "stream/server.hpp"
 #include "stream/spin_lock.hpp"
@@ -46,8 +47,11 @@ class RunCore {
     std::shared_ptr<BlockMemory> block_memory() const noexcept;
 
     // ---- mail ----
-    /// Hands `mail` to the station, wherever it is run. Any thread.
-    void post(Station& to, Mail* mail);
+    /// Hands `mail` to the station, wherever it is run. Any thread. For what is counted already, or on its way: where there is no memory for the
+    /// task that brings it to a placed station, that is asked for again until there is.
+    void post(Station& to, Mail* mail) { post(to, mail, for_ever); }
+    /// The same for what can be taken back: outside of firings it throws where it cannot be sent.
+    void try_to_post(Station& to, Mail* mail);
     /// Has `work` done by the station, between its firings, and waits for that. Not inside a firing.
     /// `last`: the station has ended, nobody else sends to it, and it is not touched any more behind this.
     void do_at(Station& station, std::function<void(Station&)> work, bool last = false);
@@ -128,7 +132,8 @@ class RunCore {
     Server* server_of(int target) const noexcept { return servers_[static_cast<std::size_t>(target)].get(); }
 
     /// Has a target deliver mail to a station that is placed there.
-    void send_to(Server& home, Station& to, Mail* mail);
+    void post(Station& to, Mail* mail, int most_tries);
+    void send_to(Server& home, Station& to, Mail* mail, int most_tries);
     /// The task that brings a placed station its mail.
     static void deliver(Station* station, Mail* mail);
     static void serve(RunCore* run);

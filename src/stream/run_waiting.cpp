@@ -182,7 +182,7 @@ bool RunCore::nothing_on_its_way() const {
 void RunCore::post_counted(Station& to, Mail& mail) {
     to.posted.fetch_add(1, std::memory_order_relaxed);
     try {
-        post(to, &mail);
+        try_to_post(to, &mail);
     } catch (...) {
         to.posted.fetch_sub(1, std::memory_order_relaxed);
         throw;

@@ -194,7 +194,7 @@ void Wiring::begin(Station& station) const {
     if (station.external) return;
     if (station.home() != nullptr) {
         station.nudged.store(true, std::memory_order_relaxed);
-        run_.post(station, &station.nudge);
+        run_.try_to_post(station, &station.nudge);
     } else {
         run_.put_ready(station);
     }
