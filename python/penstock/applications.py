@@ -41,6 +41,11 @@ def whole(text: str, what: str = "the name of a setting") -> str:
     return text
 
 
+def named(path: str | PathLike[str]) -> str:
+    """The name of a file or folder. Raises UsageError for one that is no text."""
+    return whole(fspath(path), "the name of a file")
+
+
 class Application:
     """Read, checked, and with its parameters filled in."""
 
@@ -56,13 +61,13 @@ class Application:
 
         Raises UsageError with everything that is wrong, SystemError when the file cannot be read.
         """
-        return cls(_core.Application.read(fspath(path), settings_as_text(settings), [fspath(folder) for folder in folders]))
+        return cls(_core.Application.read(named(path), settings_as_text(settings), [named(folder) for folder in folders]))
 
     @classmethod
     def parse(cls, text: str, file: str = "application.xml", *, settings: Settings | None = None, folders: Folders = ()) -> Self:
         """The same of a text. file: its name in messages, and its folder the one from which files may be included."""
         text, file = whole(text, "the text of an application"), whole(file, "the name of an application's file")
-        return cls(_core.Application.parse(text, file, settings_as_text(settings), [fspath(folder) for folder in folders]))
+        return cls(_core.Application.parse(text, file, settings_as_text(settings), [named(folder) for folder in folders]))
 
     @property
     def name(self) -> str:

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock import __version__, _core, transforming, watching, written
+from penstock.applications import whole
 from penstock.errors import Error, UsageError
 from penstock.interruptions import INTERRUPTED
 from penstock.running import refuse_unwritable, write_file
@@ -105,6 +106,7 @@ def run(
     """Runs one application in all its ways (one thread, threads by hand, tagged calls, filters; or ranks), and checks it. Exits with 1 when a check
     fails. Of a file: runs it once (docs/language.md), with figures on a terminal and keys that send its events; Ctrl-C ends its sources, and a second
     one ends it at once."""
+    name = whole(name, "the name of an application")
     if run_name is not None:
         os.environ["PENSTOCK_NAME"] = run_name
     if written.is_file(name):

@@ -12,6 +12,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from penstock import _core
+from penstock.applications import named
 from penstock.errors import ComponentWarning, UsageError
 from penstock.filters import Filter
 
@@ -29,7 +30,7 @@ def load_components(path: str | os.PathLike[str]) -> list[str]:
 
     The library stays loaded; loading it again adds nothing. docs/language.md says what such a library is. Raises LibraryRefused.
     """
-    return _core.load_components(os.fspath(path))
+    return _core.load_components(named(path))
 
 
 def register_component(name: str, filter: Filter, doc: str | None = None) -> None:  # noqa: A002 - the word of C++

@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 
 from penstock import _core
+from penstock.applications import named
 from penstock.interruptions import INTERRUPTED
 from penstock.running import machine_for, prepare, refuse_unwritable, run_to_end, write_file
 from penstock.terminal import console
@@ -16,7 +17,7 @@ File = Annotated[Path, typer.Argument(help="An application.")]
 
 
 def _folders(allow: list[Path] | None) -> list[str]:
-    return [str(folder) for folder in allow or []]
+    return [named(folder) for folder in allow or []]
 
 
 def transform_file(
@@ -42,7 +43,7 @@ def transform_file(
         raise typer.BadParameter("which application is to be transformed?", param_hint="FILE")
     load_libraries(library)
     seen = "" if profile is None else profile.read_text(encoding="utf-8")
-    text = _core.transform_application(str(file), passes or [], settings_of(setting), _folders(allow), seen)
+    text = _core.transform_application(named(file), passes or [], settings_of(setting), _folders(allow), seen)
     if output is None:
         typer.echo(text, nl=False)
     else:
@@ -92,7 +93,7 @@ def compile_file(
         if not equals:
             raise typer.BadParameter(f"'{item}' is not of the form CLASS=HEADER:TYPE", param_hint="--type")
         known.append((name, where))
-    program, build, fixed = _core.compile_application(str(file), settings_of(setting), _folders(allow), known)
+    program, build, fixed = _core.compile_application(named(file), settings_of(setting), _folders(allow), known)
     write_file(output / "main.cpp", program)
     write_file(output / "CMakeLists.txt", build)
     console.print(f"program: {output / 'main.cpp'}, {output / 'CMakeLists.txt'}", soft_wrap=True)

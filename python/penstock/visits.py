@@ -15,6 +15,7 @@ from penstock.builder import Value
 from penstock.errors import Error, UsageError
 
 PREFIX = "penstock-run"
+LONGEST = 1 << 16
 
 
 class RunGone(UsageError):
@@ -35,7 +36,9 @@ def running() -> list[str]:
 def ask(name: str, *words: str, patience: float = 10.0) -> dict[str, Any]:
     """What the run answers. Raises RunGone where there is none, UsageError for what it refuses, Error when it says nothing for `patience` seconds."""
     address = f"\0{PREFIX}/{os.geteuid()}/".encode() + os.fsencode(name)
-    line = "\t".join(quote(word, safe="/:") for word in words) + "\n"
+    line = "\t".join(quote(os.fsencode(word), safe="/:") for word in words) + "\n"
+    if len(line) > LONGEST:
+        raise UsageError(f"an event of {len(line):,} characters is too long to be sent; {LONGEST:,} is the most")
     answer = bytearray()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(patience)

@@ -27,7 +27,7 @@ HELP = "q quits, s sorts by something else"
 def top(
     name: Annotated[str | None, typer.Argument(help="Of a running graph; without one, those that run are listed.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Print one table, of the time since the run began, and exit; so it is without a terminal.")] = False,
-    every: Annotated[float, typer.Option(min=0.05, help="Seconds between two looks.")] = 1.0,
+    every: Annotated[float, typer.Option(min=0.05, max=1e6, help="Seconds between two looks.")] = 1.0,
     sort: Annotated[str, typer.Option(help="By what filters are sorted: load, rate, queue or name.")] = "load",
     waits: Annotated[bool, typer.Option("--waits", help="Print what each filter does and what it waits for, and exit.")] = False,
 ) -> None:

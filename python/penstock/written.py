@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock import _core
-from penstock.applications import Application
+from penstock.applications import Application, named, whole
 from penstock.component_classes import load_components
 from penstock.errors import UsageError
 from penstock.running import Where, machine_for, prepare, refuse_unwritable, run_to_end, write_file
@@ -39,7 +39,7 @@ def settings_of(given: list[str] | None) -> list[tuple[str, str]]:
         name, equals, value = item.partition("=")
         if not equals:
             raise typer.BadParameter(f"'{item}' is not of the form name=value", param_hint="--set")
-        pairs.append((name.strip(), value))
+        pairs.append((whole(name.strip()), whole(value, f"the value of the setting '{name.strip()}'")))
     return pairs
 
 
@@ -57,7 +57,7 @@ def is_file(name: str) -> bool:
 def check(file: Annotated[Path, typer.Argument(help="An application.")], setting: Set = None, allow: Allow = None, library: Library = None) -> None:
     """Tells everything that is wrong with an application, with lines and columns. Exits with 1 when there are errors; warnings do not count."""
     load_libraries(library)
-    findings = _core.check_application(str(file), settings_of(setting), [str(folder) for folder in allow or []])
+    findings = _core.check_application(named(file), settings_of(setting), [named(folder) for folder in allow or []])
     for finding in findings:
         console.print(finding["text"], soft_wrap=True)
     errors = sum(finding["kind"] == "error" for finding in findings)
@@ -101,7 +101,7 @@ def _range(least: float, most: float) -> str:
 
 def application_of(file: Path | str, setting: list[str] | None, allow: list[Path] | None) -> Application:
     """The application of a command's file, or the one of the gallery that is called so. Raises UsageError with all that is wrong."""
-    return Application(_core.Application.read(str(file), settings_of(setting), [str(folder) for folder in allow or []]))
+    return Application(_core.Application.read(named(file), settings_of(setting), [named(folder) for folder in allow or []]))
 
 
 def run_file(

@@ -125,3 +125,22 @@ def test_a_file_for_which_there_is_no_room_is_named(tmp_path, monkeypatch, capsy
         with pytest.raises(SystemExit) as caught:
             cli.main()
         assert caught.value.code == 2 and "No space left on device: '/dev/full'" in capsys.readouterr().out
+
+
+def test_arguments_that_are_no_text_are_told(both, monkeypatch, capsys):
+    graph = ps.Graph()
+    graph.connect(graph.add_writer("w", "int32"), graph.add_reader("r", "int32"))
+    run = graph.start(both, name="no-text")
+    odd = "no\udcff"
+    commands = (
+        ["check", odd], ["run", odd], ["run", f"{odd}.xml"], ["draw", f"{odd}.xml"], ["transform", odd, "--pass", "inline"], ["run", "addition", "--set", f"{odd}=1"],
+        ["send", "no-text", odd], ["send", "no-text", "x", "--", odd], ["send", "no-text", "x" * 70000],
+    )  # fmt: skip
+    for command in commands:
+        monkeypatch.setattr("sys.argv", ["penstock", *command])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        assert caught.value.code == 2, command
+        capsys.readouterr()
+    run.stop()
+    assert invoke("top", "no-text", "--every", "inf").exit_code == 2
