@@ -165,7 +165,7 @@ void WorkerFilter::take_in(const Job& job) {
     const JobParts parts(job);
     for (std::uint32_t i = 0; i < job.granted; ++i) {
         const Granted& granted = parts.granted[i];
-        loans_[granted.values] = {granted.slot, granted.capacity};
+        loans_.emplace(granted.values, Loan{granted.slot, granted.capacity});
         grants_[granted.outlet].push_back(granted);
     }
     for (std::uint32_t i = 0; i < job.passed; ++i) pass_in(parts.passed[i]);
@@ -190,8 +190,9 @@ Block* WorkerFilter::block_over(std::byte* values, std::size_t capacity) const {
 /// A buffer that others read too has a second reader here, who never goes: so edit() makes a copy. Nobody but
 /// clear_up() ends it.
 void WorkerFilter::pass_in(const Passed& passed) {
-    loans_[passed.values] = {passed.slot, passed.capacity};
+    loans_.emplace(passed.values, Loan{passed.slot, passed.capacity});
     Block* block = block_over(passed.values, passed.capacity);
+    block->number = passed.slot;
     if (passed.shared) {
         Block* const stand_in = block;
         stand_in->own.readers.store(2, std::memory_order_relaxed);
@@ -200,6 +201,7 @@ void WorkerFilter::pass_in(const Passed& passed) {
         block->own.memory = values_;
         block->storage = &stand_in->own;
         block->data = passed.values;
+        block->number = passed.slot;
     }
     block->bytes = passed.shape.bytes;
     block->rank = passed.shape.rank;
@@ -257,13 +259,13 @@ void WorkerFilter::clear_up() {
     for (auto& inlet : inlets_)
         while (!inlet->queue.empty()) {
             Block* const block = inlet->queue.pop().block;
-            loans_.erase(block->data);
+            if (const auto loan = loan_of(block->data, block->number); loan != loans_.end()) loans_.erase(loan);
             if (block->storage != &block->own) std::erase(shared_, block->storage->owner), delete block->storage->owner;
             delete block;
         }
     std::erase_if(shared_, [this](Block* stand_in) {
         if (stand_in->own.readers.load(std::memory_order_relaxed) != 1) return false;
-        give(stand_in->own.data);
+        give(loan_of(stand_in->own.data, stand_in->number));
         delete stand_in;
         return true;
     });

@@ -40,6 +40,7 @@ class WorkerFilter {
         std::uint32_t slot = 0;
         std::uint64_t capacity = 0;
     };
+    using Loans = std::unordered_multimap<const std::byte*, Loan>;  ///< by where the values lie
     class Values;
 
     void make_filter(const Job& job);
@@ -53,7 +54,9 @@ class WorkerFilter {
     void report();
     FiringRecord::Answer ask(FiringRecord::Question question);
     std::byte* borrow(FiringRecord::Question question, std::size_t& bytes);
+    Loans::iterator loan_of(const std::byte* values, std::uint64_t slot) noexcept;
     void give(std::byte* values) noexcept;
+    void give(Loans::iterator loan) noexcept;
     Block* block_over(std::byte* values, std::size_t capacity) const;
 
     static WorkerFilter* current_;
@@ -64,7 +67,7 @@ class WorkerFilter {
     std::vector<std::unique_ptr<Inlet>> inlets_;
     std::vector<std::unique_ptr<Outlet>> outlets_;
     std::vector<std::vector<Granted>> grants_;  ///< of each outlet, and not used yet
-    std::unordered_map<const std::byte*, Loan> loans_;
+    Loans loans_;
     std::vector<Block*> shared_;  ///< stand for what others read too, while the filter has it
     std::vector<std::shared_ptr<void>> kept_;
     std::vector<Action> actions_;

@@ -39,13 +39,21 @@ FiringRecord::Answer WorkerFilter::ask(FiringRecord::Question question) {
 std::byte* WorkerFilter::borrow(FiringRecord::Question question, std::size_t& bytes) {
     const auto answer = ask(question);
     if (answer.values == nullptr) throw std::bad_alloc();
-    loans_[answer.values] = {answer.slot, answer.capacity};
+    loans_.emplace(answer.values, Loan{answer.slot, answer.capacity});
     bytes = answer.capacity;
     return answer.values;
 }
 
-void WorkerFilter::give(std::byte* values) noexcept {
-    const auto loan = loans_.find(values);
+/// Two inputs may bring the same values, each in a slot of its own.
+WorkerFilter::Loans::iterator WorkerFilter::loan_of(const std::byte* values, std::uint64_t slot) noexcept {
+    const auto [first, last] = loans_.equal_range(values);
+    const auto found = std::find_if(first, last, [slot](const auto& each) { return each.second.slot == slot; });
+    return found == last ? loans_.end() : found;
+}
+
+void WorkerFilter::give(std::byte* values) noexcept { give(loans_.find(values)); }
+
+void WorkerFilter::give(Loans::iterator loan) noexcept {
     if (loan == loans_.end()) return;
     actions_.push_back({Action::give_back, 0, loan->second.slot});
     loans_.erase(loan);
@@ -88,7 +96,8 @@ void WorkerFilter::write(Outlet& outlet, Block* block) {
         throw UsageError("a filter writes to its output '" + outlet.port->name() + "' after it has closed it");
     }
     if (current_->discards_) return give_back(block);
-    auto loan = current_->loans_.find(block->data);
+    auto loan = current_->loan_of(block->data, block->number);
+    if (loan == current_->loans_.end()) loan = current_->loans_.find(block->data);
     if (loan == current_->loans_.end()) {  // made by no output: its values are this process's own
         std::size_t capacity = block->bytes;
         std::byte* values = nullptr;

@@ -212,3 +212,42 @@ TEST(FiltersInProcesses, a_pool_keeps_its_bound) {
     EXPECT_EQ(next, 200u);
     run.finish();
 }
+
+/// The same values come by two inputs; some are handed on, by either, and some are read later.
+struct BothInputs {
+    Input<Value> a{"a"}, b{"b"};
+    Output<Value> handed_on{"handed_on"}, sums{"sums"};
+    Value firings = 0;
+    penstock::Buffer<Value> kept;
+    void operator()() {
+        auto first = a.read(), second = b.read();
+        auto sum = sums.make(1);
+        sum.edit()[0] = first[0] + second[0];
+        sums.write(std::move(sum));
+        if (firings % 3 == 1) handed_on.write(std::move(first));
+        if (firings % 3 == 2) handed_on.write(std::move(second));
+        if (firings++ % 5 == 4) kept = std::move(second ? second : first);
+    }
+};
+
+TEST(FiltersInProcesses, two_inputs_may_bring_the_same_values) {
+    SKIP_WITHOUT_PROCESSES();
+    Machine machine(workers(2));
+    Graph graph;
+    auto& numbers = graph.add<Numbers>("numbers", {.pool = 5}, 300u);
+    auto& both = graph.add<BothInputs>("both");
+    auto& sums = graph.add<ReadAll>("sums");
+    auto& others = graph.add<Sum>("others");
+    graph.connect(numbers.out, both.a);
+    graph.connect(numbers.out, both.b);
+    graph.connect(both.sums, sums.in);
+    graph.connect(both.handed_on, others.in);
+    auto run = graph.start(machine);
+    run.finish();
+    ASSERT_EQ(sums.got.size(), 300u);
+    for (Value i = 0; i < 300; ++i) EXPECT_EQ(sums.got[i], 2 * i);
+    Value handed_on = 0;
+    for (Value i = 0; i < 300; ++i) handed_on += i % 3 == 0 ? 0 : i;
+    EXPECT_EQ(others.sum, handed_on);
+    EXPECT_EQ(others.count, 200u);
+}
