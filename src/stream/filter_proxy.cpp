@@ -107,12 +107,16 @@ std::uint32_t FilterProxy::lend(Block* block, Inlet* inlet) {
     }
     const auto slot = free_slots_.back();
     free_slots_.pop_back();
-    lent_[slot] = {block, inlet, number_};
+    lent_[slot] = {block, inlet, number_, inlet != nullptr};
     return slot;
 }
 
 Block* FilterProxy::take_slot(std::uint32_t slot) {
-    if (slot >= lent_.size() || lent_[slot].block == nullptr) refuse_nonsense();
+    if (slot >= lent_.size() || lent_[slot].block == nullptr || lent_[slot].waits) refuse_nonsense();
+    return free_slot(slot);
+}
+
+Block* FilterProxy::free_slot(std::uint32_t slot) {
     free_slots_.push_back(slot);
     return std::exchange(lent_[slot].block, nullptr);
 }
@@ -120,7 +124,7 @@ Block* FilterProxy::take_slot(std::uint32_t slot) {
 std::vector<Block*> FilterProxy::take_all_slots() {
     std::vector<Block*> blocks;
     for (std::uint32_t slot = 0; slot < lent_.size(); ++slot)
-        if (lent_[slot].block != nullptr) blocks.push_back(take_slot(slot));
+        if (lent_[slot].block != nullptr) blocks.push_back(free_slot(slot));
     return blocks;
 }
 
@@ -273,7 +277,7 @@ void FilterProxy::move_to(int target) {
     for (std::uint32_t slot = 0; slot < lent_.size(); ++slot) {
         if (lent_[slot].block == nullptr) continue;
         if (lent_[slot].inlet != nullptr) kept.lost.push_back(name_of(*lent_[slot].inlet, *lent_[slot].block));
-        blocks.push_back(take_slot(slot));
+        blocks.push_back(free_slot(slot));
     }
     run_.note_lost(kept.lost);
     tally(station_.lost, kept.lost.size());

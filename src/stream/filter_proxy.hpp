@@ -83,6 +83,7 @@ class FilterProxy {
         Block* block = nullptr;
         Inlet* inlet = nullptr;  ///< null: made for an output
         std::uint64_t job = 0;   ///< with which it went there
+        bool waits = false;      ///< the filter has not read it: it goes back to its queue
     };
     struct Sent {
         Waiting waiting;
@@ -98,13 +99,15 @@ class FilterProxy {
     [[noreturn]] static void refuse_nonsense();
     void make_room(Area& area, std::uint64_t bytes);
     std::uint32_t lend(Block* block, Inlet* inlet);
+    /// Of what a worker names, which may be nonsense.
     Block* take_slot(std::uint32_t slot);
+    Block* free_slot(std::uint32_t slot);
     Block& in_heap(Waiting& waiting);
     void pass_inputs(std::vector<Passed>& passed);
     void grant(std::vector<Granted>& granted);
     void take_one(Inlet& inlet);
     void write_one(const Action& action, std::exception_ptr& failure);
-    void replay(Outcome& outcome);
+    void replay(Outcome& outcome, std::uint64_t actions);
     void read_report(Outcome& outcome);
     void put_back_untaken();
     void lose(Outcome& outcome, std::uint64_t before_job);

@@ -26,7 +26,8 @@ bool without_workers(const std::exception_ptr& cause) {
 void FilterProxy::take_one(Inlet& inlet) {
     auto& sent = sent_[inlet.index];
     if (takes_[inlet.index] >= sent.size()) refuse_nonsense();
-    const Waiting waiting = sent[takes_[inlet.index]++].waiting;
+    const auto& [waiting, slot] = sent[takes_[inlet.index]++];
+    lent_[slot].waits = false;
     station_.note_taken(inlet, *waiting.block);
     station_.credit(inlet, waiting.link, waiting.block->bytes);
 }
@@ -57,8 +58,7 @@ void FilterProxy::write_one(const Action& action, std::exception_ptr& failure) {
     }
 }
 
-void FilterProxy::replay(Outcome& outcome) {
-    const std::uint64_t actions = record_->actions;
+void FilterProxy::replay(Outcome& outcome, std::uint64_t actions) {
     if (actions > report_.capacity / sizeof(Action)) refuse_nonsense();
     std::vector<Action> all(actions);
     if (actions != 0) std::memcpy(all.data(), report_.at, actions * sizeof(Action));
@@ -90,8 +90,9 @@ void FilterProxy::read_report(Outcome& outcome) {
         tally(station_.made_again);
         lose(outcome, number_);
     }
-    replay(outcome);
-    const auto actions = record_->actions * sizeof(Action);
+    const std::uint64_t count = record_->actions;  // looked at once: it may be written over at any time
+    replay(outcome, count);
+    const auto actions = count * sizeof(Action);
     const auto left = report_.capacity - actions;
     const auto type = record_->type_bytes, text = record_->text_bytes, state = record_->state_out_bytes;
     if (type > left || text > left - type || state > left - type - text) refuse_nonsense();
@@ -112,7 +113,7 @@ void FilterProxy::put_back_untaken() {
         if (kind_ == Job::fire && taken == sent.size() && taken >= most_passed_[inlet->index])
             most_passed_[inlet->index] = 2 * taken;
         for (auto each = sent.size(); each > taken; --each) {
-            (void)take_slot(sent[each - 1].slot);
+            (void)free_slot(sent[each - 1].slot);
             inlet->queue.push_front(sent[each - 1].waiting);
         }
         sent.clear();
@@ -130,7 +131,7 @@ void FilterProxy::lose(Outcome& outcome, std::uint64_t before_job) {
     for (std::uint32_t slot = 0; slot < lent_.size(); ++slot) {
         if (lent_[slot].block == nullptr || lent_[slot].job >= before_job) continue;
         const Inlet* const inlet = lent_[slot].inlet;
-        Block* const block = take_slot(slot);
+        Block* const block = free_slot(slot);
         if (inlet != nullptr) outcome.lost.push_back(name_of(*inlet, *block));
         give_back(block);
     }
