@@ -41,7 +41,8 @@ class Watchdog : public testing::EmptyTestEventListener {
             signal(SIGABRT, SIG_DFL);
             std::abort();
         });
-        alarm(long_run() ? 40 * seconds : seconds);
+        const char* const soak = std::getenv("PENSTOCK_SOAK_SECONDS");
+        alarm((long_run() ? 40 * seconds : seconds) + (soak != nullptr ? static_cast<unsigned>(std::atoi(soak)) : 0));
     }
     void OnTestEnd(const testing::TestInfo&) override { alarm(0); }
 };
