@@ -95,6 +95,13 @@ Ratio Result::beside(const std::string& name) const {
 
 Interval Result::noise() const { return median_interval(ratios(names_.size(), 0, standings_.front())); }
 
+/// How far from 1 it may be.
+static double width(const Interval& noise) {
+    return std::isnan(noise.low) ? std::numeric_limits<double>::infinity() : std::max(std::fabs(noise.low - 1), std::fabs(noise.high - 1));
+}
+
+bool is_void(const Interval& noise, double most) { return width(noise) > most; }
+
 double Result::floor_moved() const {
     double most = 0;
     for (const Standing standing : standings_) most = std::max(most, moved(those(0, standing)));
@@ -149,7 +156,7 @@ Result measure(const std::vector<Contestant>& contestants, const Plan& plan) {
     Result quietest = run_once(contestants, plan);
     for (int voided = 1; voided < plan.attempts && quietest.is_void(plan); ++voided) {
         Result next = run_once(contestants, plan);
-        if (next.floor_moved() < quietest.floor_moved()) quietest = std::move(next);
+        if (width(next.noise()) < width(quietest.noise())) quietest = std::move(next);
         quietest.voided = voided;
     }
     return quietest;

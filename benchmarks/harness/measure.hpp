@@ -49,13 +49,16 @@ Contestant repeated(std::string name, int operations, Operation operation) {
     return {std::move(name), std::move(batch), std::move(singles), {}, {}};
 }
 
+/// Can this interval of a thing over itself be farther from 1 than `most`? One that could not be told (too few rounds) can.
+bool is_void(const Interval& noise, double most);
+
 /// How a comparison is run.
 struct Plan {
     int rounds = 101;
-    int attempts = 5;           ///< how often a run whose floor moved is repeated before the quietest one is reported
-    double largest_move = 0.2;  ///< a run in which the floor moved by more is void
-    double settle_ms = 3;        ///< quiet time before each batch, in which the previous contestant's threads go to sleep
-    double most_settle_ms = 30;  ///< so long at most, where threads still run: those of OpenMP and of OpenBLAS look for work for 25 ms on some processors
+    int attempts = 3;             ///< how often a run that is too noisy is repeated before the quietest one is reported
+    double largest_noise = 0.15;  ///< a run is void whose floor, twice a round, may differ from itself by more
+    double settle_ms = 3;         ///< quiet time before each batch, in which the previous contestant's threads go to sleep
+    double most_settle_ms = 30;   ///< so long at most, where threads still run: those of OpenMP and of OpenBLAS look for work for 25 ms on some processors
 };
 
 /// Where the processors stood to one another while a batch ran, by the floor F1 beside it. Virtual machines change between
@@ -107,9 +110,9 @@ class Result {
     Ratio beside(const std::string& name) const;
     /// The floor over itself, measured twice a round: whatever is closer to 1 than this is no difference.
     Interval noise() const;
-    /// By how much the floor moved within a standing.
+    /// By how much the floor moved within a standing, from one fifth of the run to another. Ratios of the same round do not move with it.
     double floor_moved() const;
-    bool is_void(const Plan& plan) const { return floor_moved() > plan.largest_move; }
+    bool is_void(const Plan& plan) const { return bench::is_void(noise(), plan.largest_noise); }
     /// The 99.9th percentile of the operations that were timed one by one, in ns; not a number where none were.
     double worst(const std::string& name) const;
 
@@ -138,7 +141,7 @@ class Result {
     std::vector<Standing> standings_{Standing::near};
 };
 
-/// Runs the contestants (the floor first) interleaved, again when the floor moved, and gives the first run that is not
+/// Runs the contestants (the floor first) interleaved, again when that was too noisy, and gives the first run that is not
 /// void, or the quietest. Costs about rounds * (contestants + 1) * (a batch and the settling time).
 Result measure(const std::vector<Contestant>& contestants, const Plan& plan);
 

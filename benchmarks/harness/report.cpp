@@ -167,7 +167,7 @@ void Report::print() const {
         std::printf("\nnoise (A/A) %s [%s, %s]; the floor moved by %.0f %%; runs thrown away: %d%s%s\n", shown(noise.value).c_str(),
                     shown(noise.low).c_str(), shown(noise.high).c_str(), 100 * moved, voided,
                     near && far ? "; the processors were near and far in turn, each compared with its like" : "",
-                    moved > options_.plan.largest_move ? "; VOID: no run was quiet enough, run it again" : "");
+                    is_void(noise, options_.plan.largest_noise) ? "; VOID: no run was quiet enough, run it again" : "");
     } else {
         std::printf("\nnoise (A/A): not measured\n");
     }
@@ -205,7 +205,7 @@ std::string Report::json() const {
         out.value("floor_moved", conditions_->moved);
         out.value("runs_thrown_away", static_cast<double>(conditions_->voided));
         out.value("near_and_far", conditions_->near && conditions_->far);
-        out.value("void", conditions_->moved > options_.plan.largest_move);
+        out.value("void", is_void(conditions_->noise, options_.plan.largest_noise));
         out.close();
     }
     out.open("rows", '[');

@@ -82,7 +82,7 @@ READING = (
     "first issue until all is complete. 'hand' is the same work threaded by hand, 'tagged' are tagged calls with barriers, 'dependent' calls "
     "find their order by their arguments, 'staged' ones work on copies in the target's local store.",
     "Below every experiment stand the commands that made its figures, the day, the program (its commit), how long it took and how noisy it was: "
-    "A/A is the ratio of a thing to itself. Quick runs show sizes, not values. In a void run the machine itself changed by more than 20 %: what "
+    "A/A is the ratio of a thing to itself. Quick runs show sizes, not values. In a void run a thing may differ from itself by more than 15 %: what "
     "is said of it holds as far as its intervals do. One machine's figures may be of an older program than another's.",
 )
 
