@@ -201,14 +201,20 @@ Contestant Floors::ring(int operations) {
 
 double Floors::look() { return memory_->look(); }
 
+static std::unique_ptr<Floors> made_nearest() {
+    const auto& processors = allowed_processors();
+    return std::make_unique<Floors>(processors.front(), processors[processors.size() > 1 ? 1 : 0]);
+}
+
+double passing_look() { return made_nearest()->look(); }
+
 Floors& nearest_floors() {
     // A forked rank has the memory but not the partner.
     static std::unique_ptr<Floors> floors;
     static pid_t process = 0;
     if (process != getpid()) {
         static_cast<void>(floors.release());
-        const auto& processors = allowed_processors();
-        floors = std::make_unique<Floors>(processors.front(), processors[processors.size() > 1 ? 1 : 0]);
+        floors = made_nearest();
         process = getpid();
     }
     return *floors;

@@ -42,6 +42,8 @@ class Floors {
 
 /// The floors between the first two processors that this program may use.
 Floors& nearest_floors();
+/// Their look(), by a partner that is gone afterwards: for a program that forks between its batches. Costs a thread.
+double passing_look();
 
 /// "memcpy": ns a KiB, for blocks of `bytes` (source and destination together should fit the cache that is meant).
 Contestant memcpy_floor(std::size_t bytes);

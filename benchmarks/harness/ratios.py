@@ -45,6 +45,9 @@ def moved(times: list[float]) -> float:
     return max(parts) / min(parts) - 1
 
 
+PROCESSORS = len(os.sched_getaffinity(0))  # before a benchmark pins itself
+
+
 def machine_facts() -> dict[str, str]:
     name = next(
         (
@@ -55,6 +58,6 @@ def machine_facts() -> dict[str, str]:
         "?",
     )
     return {
-        "processor": name, "processors": str(len(os.sched_getaffinity(0))), "system": f"{platform.system()} {platform.release()}",
+        "processor": name, "processors": str(PROCESSORS), "system": f"{platform.system()} {platform.release()}",
         "interpreter": f"{platform.python_implementation()} {platform.python_version()}",
     }  # fmt: skip

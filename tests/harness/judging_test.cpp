@@ -9,6 +9,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "harness/floors.hpp"
 #include "harness/report.hpp"
 
 namespace {
@@ -104,6 +105,20 @@ TEST(Judging, a_standing_of_few_rounds_is_shown_and_judges_nothing) {
 TEST(Judging, a_goal_without_rounds_enough_is_not_met_and_says_why) {
     const auto text = judged(measured(5, 5, 0.5, 0.5).ratio("b", "a"), Direction::at_most, 1, Judged::by_value);
     EXPECT_TRUE(has(text, R"("met":false)") && has(text, R"("why":"fewerthan6rounds")")) << text;
+}
+
+TEST(Judging, a_run_is_void_when_its_floor_differs_from_itself) {
+    EXPECT_FALSE(bench::is_void({1.0, 0.9, 1.1}, 0.15));
+    EXPECT_TRUE(bench::is_void({1.0, 0.8, 1.1}, 0.15));
+    EXPECT_TRUE(bench::is_void({1.0, 0.99, 1.2}, 0.15));
+    EXPECT_TRUE(bench::is_void({1.0, std::nan(""), std::nan("")}, 0.15)) << "too few rounds to tell";
+}
+
+TEST(Floors, a_passing_look_leaves_no_thread_behind) {
+    const auto threads = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator()); };
+    const auto before = threads();
+    EXPECT_GT(bench::passing_look(), 0);
+    EXPECT_EQ(threads(), before);
 }
 
 TEST(Judging, a_second_figure_of_a_batch_has_its_standings) {
