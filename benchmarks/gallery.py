@@ -12,13 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from harness.ratios import machine_facts, moved, ratio, without_nan
+from harness.ratios import LARGEST_NOISE, machine_facts, moved, noise_of, ratio, without_nan
 
 import penstock as ps
 from penstock._core import app_ways
 from penstock.recording import record_app
 
-LARGEST_NOISE = 0.15  # of the serial way over itself, beyond which a run is void
 WORTH_TIMING = 2e-6  # seconds of a task, of which two looks at the clock take some hundredths
 
 
@@ -125,8 +124,8 @@ def main() -> int:
                 f"{row['name']:32}" + "  ".join(f"{key} {value:.4g}" for key, value in row.items() if key != "name"),
                 flush=True,
             )
-    noise = max(noises, key=lambda each: max(abs(each[1] - 1), abs(each[2] - 1)))
-    void = max(abs(noise[1] - 1), abs(noise[2] - 1)) > LARGEST_NOISE
+    noise = max(noises, key=noise_of)
+    void = noise_of(noise) > LARGEST_NOISE
     print(
         f"\nnoise (A/A) {noise[0]:.3g} [{noise[1]:.3g}, {noise[2]:.3g}]; the serial way moved by {100 * max(moves):.0f} %"
         + ("; VOID" if void else "")

@@ -23,13 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness.ratios import ROUNDS_OF_AN_INTERVAL, machine_facts, moved, ratio, without_nan
+from harness.ratios import LARGEST_NOISE, ROUNDS_OF_AN_INTERVAL, machine_facts, moved, noise_of, ratio, without_nan
 
 import penstock as ps
 
 ELEMENTS = 8192  # of float64: 64 KiB
 OUTSTANDING = 10_000
-LARGEST_NOISE = 0.15  # of a hand-off between two threads of Python over itself, beyond which a run is void
 SETTLE = 3e-3  # seconds of quiet before each batch
 
 GOALS = [  # name, what, over what, at least
@@ -208,7 +207,7 @@ def report(contestants: list[Contestant], again: Contestant, notes: list[str], o
         rows.append({"name": name, "median_ns": statistics.median(times[name]), "over_threadpool_null": over, "low": low, "high": high})
         print(f"{name:48}{rows[-1]['median_ns'] / 1e3:12.2f} us{over:12.3g} [{low:.3g}, {high:.3g}] times the null task of ThreadPoolExecutor")
     floor_moved = moved(times["null task: ThreadPoolExecutor"])
-    void = max(abs(noise[1] - 1), abs(noise[2] - 1)) > LARGEST_NOISE
+    void = noise_of(noise) > LARGEST_NOISE
     print(
         f"\nnoise (A/A) {noise[0]:.3g} [{noise[1]:.3g}, {noise[2]:.3g}]; the floor moved by {100 * floor_moved:.0f} %"
         + ("; VOID: the machine was not quiet, run it again" if void else "")

@@ -93,14 +93,20 @@ Ratio Result::beside(const std::string& name) const {
     return Ratio{std::move(found)};
 }
 
-Interval Result::noise() const { return median_interval(ratios(names_.size(), 0, standings_.front())); }
-
-/// How far from 1 it may be.
-static double width(const Interval& noise) {
-    return std::isnan(noise.low) ? std::numeric_limits<double>::infinity() : std::max(std::fabs(noise.low - 1), std::fabs(noise.high - 1));
+double noise_of(const Interval& over_itself) {
+    if (std::isnan(over_itself.low)) return std::numeric_limits<double>::infinity();
+    return std::max(std::fabs(over_itself.low - 1), std::fabs(over_itself.high - 1));
 }
 
-bool is_void(const Interval& noise, double most) { return width(noise) > most; }
+Interval Result::noise() const {
+    Interval noisiest = median_interval(ratios(names_.size(), 0, standings_.front()));
+    for (const Standing standing : standings_) {
+        const auto found = ratios(names_.size(), 0, standing);
+        if (found.size() < rounds_of_an_interval) continue;  // it judges nothing
+        if (const auto interval = median_interval(found); noise_of(interval) > noise_of(noisiest)) noisiest = interval;
+    }
+    return noisiest;
+}
 
 double Result::floor_moved() const {
     double most = 0;
@@ -156,7 +162,7 @@ Result measure(const std::vector<Contestant>& contestants, const Plan& plan) {
     Result quietest = run_once(contestants, plan);
     for (int voided = 1; voided < plan.attempts && quietest.is_void(plan); ++voided) {
         Result next = run_once(contestants, plan);
-        if (width(next.noise()) < width(quietest.noise())) quietest = std::move(next);
+        if (noise_of(next.noise()) < noise_of(quietest.noise())) quietest = std::move(next);
         quietest.voided = voided;
     }
     return quietest;

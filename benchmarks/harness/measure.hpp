@@ -49,8 +49,8 @@ Contestant repeated(std::string name, int operations, Operation operation) {
     return {std::move(name), std::move(batch), std::move(singles), {}, {}};
 }
 
-/// Can this interval of a thing over itself be farther from 1 than `most`? One that could not be told (too few rounds) can.
-bool is_void(const Interval& noise, double most);
+/// How far from 1 a thing over itself may be, by this interval; infinity where there were too few rounds to tell.
+double noise_of(const Interval& over_itself);
 
 /// How a comparison is run.
 struct Plan {
@@ -108,11 +108,11 @@ class Result {
     Ratio ratio(const std::string& a, const std::string& b) const;
     /// The second figure of its batches (Contestant::beside), which the contestant must have.
     Ratio beside(const std::string& name) const;
-    /// The floor over itself, measured twice a round: whatever is closer to 1 than this is no difference.
+    /// The floor over itself, measured twice a round, in the noisier of the standings that are judged: whatever is closer to 1 is no difference.
     Interval noise() const;
     /// By how much the floor moved within a standing, from one fifth of the run to another. Ratios of the same round do not move with it.
     double floor_moved() const;
-    bool is_void(const Plan& plan) const { return bench::is_void(noise(), plan.largest_noise); }
+    bool is_void(const Plan& plan) const { return noise_of(noise()) > plan.largest_noise; }
     /// The 99.9th percentile of the operations that were timed one by one, in ns; not a number where none were.
     double worst(const std::string& name) const;
 

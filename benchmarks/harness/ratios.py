@@ -35,6 +35,15 @@ def without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
+LARGEST_NOISE = 0.15  # of a thing over itself, beyond which a run is void (as benchmarks/harness/measure.hpp has it)
+
+
+def noise_of(over_itself: tuple[float, float, float]) -> float:
+    """How far from 1 a thing over itself may be, by its interval."""
+    _, low, high = over_itself
+    return max(abs(low - 1), abs(high - 1))
+
+
 def moved(times: list[float]) -> float:
     """By how much the medians of five parts of a run differ: the floor's says whether the machine was quiet."""
     parts = (

@@ -119,8 +119,7 @@ Report::Conditions Report::Conditions::of(const Result& result) {
 }
 
 void Report::Conditions::add(const Conditions& other) {
-    const auto width = [](const Interval& i) { return std::isnan(i.low) ? std::numeric_limits<double>::infinity() : std::max(std::fabs(i.low - 1), std::fabs(i.high - 1)); };
-    if (width(other.noise) >= width(noise)) noise = other.noise;
+    if (noise_of(other.noise) >= noise_of(noise)) noise = other.noise;
     moved = std::max(moved, other.moved);
     voided += other.voided;
     near |= other.near;
@@ -167,7 +166,7 @@ void Report::print() const {
         std::printf("\nnoise (A/A) %s [%s, %s]; the floor moved by %.0f %%; runs thrown away: %d%s%s\n", shown(noise.value).c_str(),
                     shown(noise.low).c_str(), shown(noise.high).c_str(), 100 * moved, voided,
                     near && far ? "; the processors were near and far in turn, each compared with its like" : "",
-                    is_void(noise, options_.plan.largest_noise) ? "; VOID: no run was quiet enough, run it again" : "");
+                    noise_of(noise) > options_.plan.largest_noise ? "; VOID: no run was quiet enough, run it again" : "");
     } else {
         std::printf("\nnoise (A/A): not measured\n");
     }
@@ -205,7 +204,7 @@ std::string Report::json() const {
         out.value("floor_moved", conditions_->moved);
         out.value("runs_thrown_away", static_cast<double>(conditions_->voided));
         out.value("near_and_far", conditions_->near && conditions_->far);
-        out.value("void", is_void(conditions_->noise, options_.plan.largest_noise));
+        out.value("void", noise_of(conditions_->noise) > options_.plan.largest_noise);
         out.close();
     }
     out.open("rows", '[');

@@ -34,18 +34,10 @@ class StreamWriter {
     bool operator()() { return false; }
 
     /// A buffer of `n` values. Throws RunEnded when the graph does not run.
-    Buffer<T> make(std::size_t n) {
-        auto* const block = streaming::program_make(output, n * sizeof(T));
-        block->rank = 1;
-        block->extents[0] = n;
-        return Buffer<T>(block);
-    }
+    Buffer<T> make(std::size_t n) { return row(streaming::program_make(output, n * sizeof(T)), n); }
     /// A buffer that refers to these values instead of holding a copy: as Output::wrap().
     Buffer<T> wrap(std::span<const T> values, std::shared_ptr<const void> holder = {}) {
-        auto* const block = streaming::program_wrap(output, std::as_bytes(values), std::move(holder));
-        block->rank = 1;
-        block->extents[0] = values.size();
-        return Buffer<T>(block);
+        return row(streaming::program_wrap(output, std::as_bytes(values), std::move(holder)), values.size());
     }
     /// Hands the buffer on; where the stream is full, runs filters or waits until there is room. Throws RunEnded once the graph has ended,
     /// UsageError inside a filter.
@@ -58,6 +50,13 @@ class StreamWriter {
     }
     /// No more will come from here.
     void close() { streaming::program_close(output); }
+
+  private:
+    static Buffer<T> row(streaming::Block* block, std::size_t n) {
+        block->rank = 1;
+        block->extents[0] = n;
+        return Buffer<T>(block);
+    }
 };
 
 template <class T>

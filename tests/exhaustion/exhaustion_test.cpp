@@ -242,7 +242,7 @@ penstock_tests::Ending attempt(const Scenario& scenario, Kind kind, long first, 
             if (code == 0) *asked = exhaustion::allow();
             return code;
         },
-        std::chrono::seconds(20));
+        std::chrono::seconds(5));
 }
 
 std::string judged(const penstock_tests::Ending& ending) {

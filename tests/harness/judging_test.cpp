@@ -107,11 +107,29 @@ TEST(Judging, a_goal_without_rounds_enough_is_not_met_and_says_why) {
     EXPECT_TRUE(has(text, R"("met":false)") && has(text, R"("why":"fewerthan6rounds")")) << text;
 }
 
-TEST(Judging, a_run_is_void_when_its_floor_differs_from_itself) {
-    EXPECT_FALSE(bench::is_void({1.0, 0.9, 1.1}, 0.15));
-    EXPECT_TRUE(bench::is_void({1.0, 0.8, 1.1}, 0.15));
-    EXPECT_TRUE(bench::is_void({1.0, 0.99, 1.2}, 0.15));
-    EXPECT_TRUE(bench::is_void({1.0, std::nan(""), std::nan("")}, 0.15)) << "too few rounds to tell";
+TEST(Judging, the_noise_is_the_farther_end_of_the_floor_over_itself) {
+    EXPECT_NEAR(bench::noise_of({1.0, 0.9, 1.05}), 0.1, 1e-9);
+    EXPECT_NEAR(bench::noise_of({1.0, 0.99, 1.2}), 0.2, 1e-9);
+    EXPECT_TRUE(std::isinf(bench::noise_of({1.0, std::nan(""), std::nan("")}))) << "too few rounds to tell";
+}
+
+/// A floor whose two measurements of a round differ in the standing seen less often.
+TEST(Judging, a_standing_that_is_noisy_voids_the_run_though_the_usual_one_is_quiet) {
+    for (const double off : {1.0, 1.5}) {
+        int batch = 0;
+        // Twenty rounds of two batches each: F1 says far in the last seven.
+        const auto far = [&batch] { return batch / 2 >= 13; };
+        const bench::Contestant floor{"floor", [&] {
+                                          const bool again = batch % 2 == 1;
+                                          const double time = far() && again ? 10 * off : 10;
+                                          ++batch;
+                                          return time;
+                                      },
+                                      {}, {}, [&] { return far() ? 300.0 : 50.0; }};
+        const auto result = bench::measure({floor}, {.rounds = 20, .attempts = 1, .settle_ms = 0, .most_settle_ms = 0});
+        ASSERT_EQ(result.standings().size(), 2u);
+        EXPECT_EQ(result.is_void({}), off != 1.0);
+    }
 }
 
 TEST(Floors, a_passing_look_leaves_no_thread_behind) {
