@@ -8,7 +8,7 @@
 #include <span>
 #include <type_traits>
 
-#include "penstock/memory.hpp"
+#include "penstock/detail/machine/memory.hpp"
 
 namespace penstock::apps {
 

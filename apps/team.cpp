@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "penstock/error.hpp"
-#include "penstock/relax.hpp"
+#include "penstock/detail/machine/relax.hpp"
 #include "penstock/topology.hpp"
 
 namespace penstock::apps {

@@ -10,6 +10,7 @@
 #include "harness/report.hpp"
 #include "hop_process.hpp"
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/spmd.hpp"
 #include "peers/flow_graph.hpp"

@@ -9,6 +9,7 @@
 #include "harness/floors.hpp"
 #include "harness/report.hpp"
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 #include "penstock/isolation.hpp"
 #include "penstock/machine.hpp"
 

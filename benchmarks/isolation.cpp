@@ -12,7 +12,7 @@
 #include "harness/processors.hpp"
 #include "harness/report.hpp"
 #include "peers/ours.hpp"
-#include "penstock/clock.hpp"
+#include "penstock/detail/machine/clock.hpp"
 #include "penstock/isolation.hpp"
 #include "penstock/spmd.hpp"
 

@@ -20,7 +20,7 @@
 #include "peers/openmp.hpp"
 #include "peers/ours.hpp"
 #include "penstock/chain.hpp"
-#include "penstock/clock.hpp"
+#include "penstock/detail/machine/clock.hpp"
 #include "penstock/resident.hpp"
 #if defined(PENSTOCK_BENCH_TBB)
 #include <oneapi/tbb/blocked_range.h>

@@ -14,8 +14,8 @@
 #include "harness/processors.hpp"
 #include "harness/report.hpp"
 #include "peers/ours.hpp"
-#include "penstock/clock.hpp"
-#include "penstock/relax.hpp"
+#include "penstock/detail/machine/clock.hpp"
+#include "penstock/detail/machine/relax.hpp"
 #include "penstock/trace.hpp"
 
 namespace {

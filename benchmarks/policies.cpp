@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "harness/report.hpp"
+#include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
 
 namespace {

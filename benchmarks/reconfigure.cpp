@@ -9,7 +9,9 @@
 #include "harness/floors.hpp"
 #include "harness/processors.hpp"
 #include "harness/report.hpp"
+#include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
 
 namespace {

@@ -1,106 +1,103 @@
 """A layer includes only itself and the layers below it.
 
-Private code tells its layer by its folder, src/<layer>/. Public headers lie flat in include/penstock/, so the table below
-tells theirs: a new public header is added here, under the lowest layer that holds what it includes.
+A file tells its layer by its folder: src/<layer>/ or include/penstock/detail/<layer>/. A header that users include lies in
+include/penstock/ and stands as high as the highest header that it includes itself.
 """
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+TABLE = re.compile(r"^//\s.*?([a-z_]+\.hp*)$", re.MULTILINE)
 
-# Bottom to top: each layer, with its public headers.
-LAYERS = {
-    "trace": """
-        error trace trace_breakdown trace_counters trace_export trace_snapshot trace_timeline
-    """,
-    "machine": """
-        clock memory parking processor_budget relax topology waiter
-    """,
-    "channel": """
-        channel peer pending push_list shared_channel
-    """,
-    "store": """
-        barrier condition flag join mutex queue_lock rank reader_gate region remote shared_mutex spmd store_way transpose
-    """,
-    "message": """
-        message message_answer message_claim message_error message_memory message_ring
-    """,
-    "task": """
-        argument call_options carrier chain chain_argument chain_image chain_step completion_mailbox dependences dependent
-        descriptor entry failures footprint for_each forgotten_numbers grain handle heap history initiator isolation issue journalled_claim landing
-        local_store machine options pack plugin procedure reader_list recording resident resident_argument ring scope use_count view
-    """,
-    "stream": """
-        buffer carried described_filter edit filter graph mail port run spread stream_error stream_options stream_statistics
-    """,
-    "language": """
-        application application_builder application_profile application_program application_source component_library.h components
-        parameter_value transformation
-    """,
-}
-EVERYTHING = "penstock.hpp"  # includes all of them, so nothing inside the library includes it
-
+# Bottom to top.
+LAYERS = ["trace", "machine", "process", "channel", "store", "message", "task", "stream", "language"]
 RANK = {layer: rank for rank, layer in enumerate(LAYERS)}
-LAYER_OF_HEADER = {name if name.endswith(".h") else f"{name}.hpp": layer for layer, names in LAYERS.items() for name in names.split()}
-PUBLIC = sorted((ROOT / "include" / "penstock").glob("*.h*"))
-PRIVATE = sorted(path for layer in LAYERS for path in (ROOT / "src" / layer).glob("*.[ch]pp"))
+EVERYTHING = "penstock.hpp"  # includes all that users include, so nothing inside the library includes it
+
+HEADERS = ROOT / "include" / "penstock"
+USER = sorted(path for path in HEADERS.iterdir() if path.suffix in {".hpp", ".h"} and path.name != EVERYTHING)
+DETAIL = sorted((HEADERS / "detail").rglob("*.hpp"))
+PRIVATE = sorted(path for layer in LAYERS for path in (ROOT / "src" / layer).rglob("*.[ch]pp"))
 
 
-def layer_of_file(path: Path) -> str:
-    return LAYER_OF_HEADER[path.name] if path in PUBLIC else path.parent.name
+def includes(path: Path) -> list[str]:
+    return INCLUDE.findall(path.read_text())
 
 
-def layer_of_include(name: str) -> str | None:
-    """The layer that an include reaches into; None for what is not ours (the standard library) or of the same folder."""
-    if name.startswith("penstock/"):
-        return LAYER_OF_HEADER.get(name.removeprefix("penstock/"), "everything")
-    folder = name.partition("/")[0]
-    return folder if folder in LAYERS else None
+@cache
+def rank_of_user_header(name: str) -> int:
+    return max((rank for include in includes(HEADERS / name) if (rank := rank_of_include(include)) is not None), default=0)
 
 
-def broken_includes(path: Path) -> list[str]:
-    own = RANK[layer_of_file(path)]
-    reached = {name: layer_of_include(name) for name in INCLUDE.findall(path.read_text())}
-    return [name for name, layer in reached.items() if layer and RANK.get(layer, len(RANK)) > own]
+def rank_of_include(name: str) -> int | None:
+    """The layer that an include reaches into; None for what is not ours."""
+    parts = name.split("/")
+    if parts[:2] == ["penstock", "detail"]:
+        return RANK[parts[2]]
+    if parts[0] == "penstock":
+        return len(LAYERS) if parts[1] == EVERYTHING else rank_of_user_header(parts[1])
+    return RANK.get(parts[0]) if len(parts) > 1 else None
+
+
+def rank_of_file(path: Path) -> int:
+    return RANK[path.relative_to(HEADERS / "detail" if HEADERS in path.parents else ROOT / "src").parts[0]]
+
+
+def broken_includes(path: Path, rank: int) -> list[str]:
+    return [name for name in includes(path) if (reached := rank_of_include(name)) is not None and reached > rank]
 
 
 def label(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", PUBLIC, ids=label)
-def test_a_public_header_has_a_layer(path: Path) -> None:
-    assert path.name == EVERYTHING or path.name in LAYER_OF_HEADER, f"add {path.stem} to LAYERS in {label(Path(__file__))}"
-
-
-@pytest.mark.parametrize("path", [path for path in PUBLIC + PRIVATE if path.name != EVERYTHING], ids=label)
+@pytest.mark.parametrize("path", DETAIL + PRIVATE, ids=label)
 def test_a_layer_includes_only_layers_below_it(path: Path) -> None:
-    if path in PUBLIC and path.name not in LAYER_OF_HEADER:
-        pytest.skip("it has no layer yet")
-    assert broken_includes(path) == []
+    assert broken_includes(path, rank_of_file(path)) == []
 
 
-def test_every_header_of_the_table_exists() -> None:
-    assert set(LAYER_OF_HEADER) <= {path.name for path in PUBLIC}
+@pytest.mark.parametrize("path", USER, ids=label)
+def test_a_user_header_includes_nothing_private(path: Path) -> None:
+    assert all(name.startswith("penstock/") for name in includes(path) if rank_of_include(name) is not None)
+    assert rank_of_user_header(path.name) < len(LAYERS)
+
+
+@pytest.mark.parametrize("path", DETAIL, ids=label)
+def test_a_header_that_users_need_not_name_comes_in_by_itself(path: Path) -> None:
+    name = str(path.relative_to(HEADERS.parent))
+    assert any(name in includes(other) for other in USER + DETAIL), "no user header needs it: it belongs into src/"
 
 
 def test_every_folder_of_the_library_is_a_layer() -> None:
-    folders = {path.name for path in (ROOT / "src").iterdir() if any(path.glob("*.cpp"))}
+    folders = {path.name for root in (ROOT / "src", HEADERS / "detail") for path in root.iterdir() if path.is_dir()}
     assert folders <= {*LAYERS, "python"}
+
+
+def test_the_header_of_everything_names_each_header_and_what_it_is_for() -> None:
+    text = (HEADERS / EVERYTHING).read_text()
+    everything = set(includes(HEADERS / EVERYTHING))
+    table = set(TABLE.findall(text))
+    for path in USER:
+        assert path.name in table, f"say in {EVERYTHING} what {path.name} is for"
+        assert path.suffix == ".h" or f"penstock/{path.name}" in everything, path.name
+    assert table == {path.name for path in USER}
 
 
 def test_a_kernel_knows_nothing_of_the_runtime_but_the_shape_of_its_arguments() -> None:
     for path in sorted((ROOT / "kernels").glob("**/*.[ch]pp")):
-        ours = {name for name in INCLUDE.findall(path.read_text()) if layer_of_include(name)}
+        ours = {name for name in includes(path) if rank_of_include(name) is not None}
         assert ours <= {"penstock/view.hpp"}, label(path)
 
 
 def test_an_include_of_a_higher_layer_is_found(tmp_path: Path) -> None:
-    wrong = tmp_path / "machine" / "wrong.cpp"
-    wrong.parent.mkdir()
-    wrong.write_text('#include <vector>\n#include "penstock/handle.hpp"\n#  include <task/ring.hpp>\n#include "trace/text.hpp"\n')
-    assert broken_includes(wrong) == ["penstock/handle.hpp", "task/ring.hpp"]
+    wrong = tmp_path / "wrong.cpp"
+    wrong.write_text(
+        '#include <vector>\n#include "penstock/handle.hpp"\n#  include <penstock/detail/task/ring.hpp>\n'
+        '#include "stream/run/run.hpp"\n#include "trace/text.hpp"\n'
+    )
+    assert broken_includes(wrong, RANK["machine"]) == ["penstock/handle.hpp", "penstock/detail/task/ring.hpp", "stream/run/run.hpp"]

@@ -3,6 +3,7 @@
 #include "apps/graphs.hpp"
 #include "penstock/components.hpp"
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
 
 namespace penstock::apps::colour {

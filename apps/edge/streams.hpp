@@ -17,6 +17,7 @@
 #include "apps/edge/edge.hpp"
 #include "apps/settings.hpp"
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 
 namespace penstock {
 class Components;

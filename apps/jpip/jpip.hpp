@@ -16,6 +16,7 @@
 #include "apps/report.hpp"
 #include "apps/settings.hpp"
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 #include "penstock/view.hpp"
 
 namespace penstock {

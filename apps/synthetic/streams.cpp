@@ -8,7 +8,9 @@
 #include "apps/settings.hpp"
 #include "apps/synthetic/synthetic.hpp"
 #include "penstock/components.hpp"
+#include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
 
 namespace penstock::apps::synthetic {

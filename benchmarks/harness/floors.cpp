@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "harness/partner.hpp"
-#include "penstock/relax.hpp"
+#include "penstock/detail/machine/relax.hpp"
 
 namespace bench {
 namespace {

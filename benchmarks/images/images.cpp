@@ -9,7 +9,7 @@
 
 #include "images/cases.hpp"
 #include "peers/images.hpp"
-#include "penstock/clock.hpp"
+#include "penstock/detail/machine/clock.hpp"
 
 namespace bench {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "penstock/clock.hpp"
+#include "penstock/detail/machine/clock.hpp"
 
 namespace jobs {
 

@@ -11,8 +11,9 @@
 #include "harness/measure.hpp"
 #include "penstock/application.hpp"
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
-#include "src/language/document.hpp"
+#include "src/language/xml/document.hpp"
 
 namespace bench {
 namespace {

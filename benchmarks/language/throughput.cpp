@@ -18,8 +18,9 @@
 #include "harness/processors.hpp"
 #include "language/programs.hpp"
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
-#include "src/language/program_values.hpp"
+#include "src/language/elaboration/program_values.hpp"
 #if defined(PENSTOCK_APPS_JPEG)
 #include "apps/jpip/insets.hpp"
 #include "apps/tissue/tissue.hpp"

@@ -9,7 +9,7 @@
 
 #include "harness/floors.hpp"
 #include "harness/measure.hpp"
-#include "penstock/memory.hpp"
+#include "penstock/detail/machine/memory.hpp"
 
 namespace messages {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/report.hpp"
-#include "penstock/memory.hpp"
+#include "penstock/detail/machine/memory.hpp"
 
 namespace bench {
 

@@ -6,7 +6,7 @@
 //     app.set("numbers", "count", 1000);
 //     app.connect("numbers.out", "blur.in", {.capacity = 4});
 //     app.event("inset");
-//     app.option("shown", false, [&] { ... });                       // what is described there exists while the option is on
+//     app.option("shown", false, [&] { ... });  // what is described there exists while the option is on
 //     app.on("inset").toggle("shown");
 //     app.build().start(machine).finish();
 #pragma once

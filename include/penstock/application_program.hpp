@@ -1,7 +1,9 @@
 // language layer: the main function of a program that is one application: it takes the options that `penstock run FILE` takes.
 //
 //     int main(int count, char** arguments) {
-//         return run_program(count, arguments, {.name = "sums", .parameters = {{.name = "count", .type = "integer", .otherwise = "100"}}, .build = sums});
+//         return run_program(count, arguments, {.name = "sums",
+//                                               .parameters = {{.name = "count", .type = "integer", .otherwise = "100"}},
+//                                               .build = sums});
 //     }
 #pragma once
 

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "penstock/channel.hpp"
+#include "penstock/detail/channel/channel.hpp"
 #include "penstock/rank.hpp"
 
 namespace penstock {

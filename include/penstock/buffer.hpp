@@ -22,7 +22,7 @@
 #include <utility>
 
 #include "penstock/error.hpp"
-#include "penstock/mail.hpp"
+#include "penstock/detail/stream/mail.hpp"
 #include "penstock/view.hpp"
 
 namespace penstock {

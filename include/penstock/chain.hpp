@@ -14,9 +14,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "penstock/chain_argument.hpp"
-#include "penstock/chain_image.hpp"
-#include "penstock/initiator.hpp"
+#include "penstock/detail/task/chain_argument.hpp"
+#include "penstock/detail/task/chain_image.hpp"
+#include "penstock/detail/task/initiator.hpp"
 
 namespace penstock {
 namespace chain {
@@ -139,10 +139,10 @@ struct Task {
 ///
 ///     Chain<std::span<const float>, std::span<float>, float> sharpen;
 ///     auto [image, result, amount] = sharpen.parameters();
-///     auto blurred = sharpen.local<float>(n);                          // in the local store of whichever target runs it
+///     auto blurred = sharpen.local<float>(n);  // in the local store of whichever target runs it
 ///     sharpen.add<blur>(in(image), out(blurred));
 ///     sharpen.add<mix>(in(image), in(blurred), out(result), amount);
-///     machine.call(sharpen, in(a), out(b), 0.5f).wait();               // as often as you like, with other arguments
+///     machine.call(sharpen, in(a), out(b), 0.5f).wait();  // as often as you like, with other arguments
 ///
 /// It is called like a procedure, also machine.on(2).call(sharpen, ...), from several threads at once, and inside tasks. Its steps run in
 /// order on one target, and their arguments are checked against their parameters at compile time, as those of plain calls are. Literal
@@ -257,4 +257,4 @@ class Chain {
 
 }  // namespace penstock
 
-#include "penstock/chain_step.hpp"
+#include "penstock/detail/task/chain_step.hpp"

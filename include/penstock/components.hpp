@@ -1,7 +1,7 @@
 // language layer: filter classes by name, so that a graph that is written down can say which filters it is made of.
 //
-//     register_component<Blur>("blur", "Smooths an image by a Gaussian.");          // before applications are read
-//     Components::known().load("./libfilters.so");                                  // component_library.h says what such a library is
+//     register_component<Blur>("blur", "Smooths an image by a Gaussian.");  // before applications are read
+//     Components::known().load("./libfilters.so");  // component_library.h says what such a library is
 //     for (const auto& name : Components::known().names()) std::puts(name.c_str());
 #pragma once
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "penstock/history.hpp"
+#include "penstock/detail/task/history.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/recording.hpp"
 

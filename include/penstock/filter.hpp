@@ -15,12 +15,12 @@
 //     static constexpr bool may_be_copied = true;    several copies may run at once (FilterOptions::copies)
 //     static constexpr bool on_any_input = true;     fires when any of its inputs has a buffer, not all
 //     bool operator()()                              false: this filter has ended (a source that has no more to give)
-//     void start();   void finish();                 when the run begins (the place to write what a cycle begins with); after the last
-//                                                    firing, when it may still write
+//     void start();                                  when the run begins: the place to write what a cycle begins with
+//     void finish();                                 after the last firing, when it may still write
 //     void on_event(const Event&);                   between firings
 //     Spread tasks;                                  a member: a firing may go on as tasks (spread.hpp)
 //     void take_over(Old& predecessor);              when it replaces a running filter of type Old
-//     auto state() { return std::tie(sum, count); }  the members that are its state, for filters that live in worker processes
+//     auto state() { return std::tie(sum, count); }  the members that are its state, for filters in worker processes
 #pragma once
 
 #include <concepts>

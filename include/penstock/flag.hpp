@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-#include "penstock/channel.hpp"
+#include "penstock/detail/channel/channel.hpp"
 #include "penstock/rank.hpp"
 
 namespace penstock {

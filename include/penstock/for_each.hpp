@@ -8,8 +8,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "penstock/entry.hpp"
-#include "penstock/grain.hpp"
+#include "penstock/detail/task/entry.hpp"
+#include "penstock/detail/task/grain.hpp"
 #include "penstock/machine.hpp"
 
 namespace penstock {

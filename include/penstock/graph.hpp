@@ -176,6 +176,3 @@ class Graph : public GraphBuilder {
 };
 
 }  // namespace penstock
-
-#include "penstock/edit.hpp"
-#include "penstock/run.hpp"

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <span>
 
-#include "penstock/channel.hpp"
+#include "penstock/detail/channel/channel.hpp"
 
 namespace penstock {
 

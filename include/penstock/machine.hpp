@@ -11,10 +11,11 @@
 #include <string>
 #include <utility>
 
-#include "penstock/grain.hpp"
+#include "penstock/detail/task/grain.hpp"
 #include "penstock/handle.hpp"
 #include "penstock/heap.hpp"
-#include "penstock/initiator.hpp"
+#include "penstock/detail/task/initiator.hpp"
+#include "penstock/launch.hpp"
 #include "penstock/options.hpp"
 #include "penstock/trace.hpp"
 

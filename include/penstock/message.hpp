@@ -34,7 +34,7 @@
 #include <vector>
 
 #include "penstock/message_error.hpp"
-#include "penstock/message_memory.hpp"
+#include "penstock/detail/message/memory.hpp"
 #include "penstock/rank.hpp"
 
 namespace penstock {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "penstock/queue_lock.hpp"
+#include "penstock/detail/store/queue_lock.hpp"
 #include "penstock/rank.hpp"
 
 namespace penstock {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "penstock/call_options.hpp"
-#include "penstock/channel.hpp"
+#include "penstock/detail/channel/channel.hpp"
 
 namespace penstock {
 

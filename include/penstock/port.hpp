@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "penstock/buffer.hpp"
-#include "penstock/entry.hpp"
+#include "penstock/detail/task/entry.hpp"
 
 namespace penstock {
 

@@ -21,13 +21,13 @@
 #include <utility>
 #include <vector>
 
-#include "penstock/clock.hpp"
+#include "penstock/detail/machine/clock.hpp"
 #include "penstock/error.hpp"
-#include "penstock/memory.hpp"
-#include "penstock/parking.hpp"
-#include "penstock/peer.hpp"
-#include "penstock/relax.hpp"
-#include "penstock/waiter.hpp"
+#include "penstock/detail/machine/memory.hpp"
+#include "penstock/detail/machine/parking.hpp"
+#include "penstock/detail/process/identity.hpp"
+#include "penstock/detail/machine/relax.hpp"
+#include "penstock/detail/machine/waiter.hpp"
 
 namespace penstock {
 
@@ -111,7 +111,7 @@ struct alignas(128) Seat {
     std::atomic<std::uint32_t> fenced{0};     ///< 1: a barrier over processes reaches this rank
     std::atomic<std::int32_t> exit_code{-1};  ///< valid once the state says dead; -1: none, or nobody was told
     std::atomic<std::int32_t> signal{0};      ///< valid once the state says dead; 0: none, or nobody was told
-    PeerIdentity identity;                    ///< valid once the state says running
+    ProcessIdentity identity;                    ///< valid once the state says running
     std::uint32_t user = 0;                   ///< whose process it is; valid once the state says running
     Doorbell bell;
 };
@@ -242,7 +242,7 @@ class Rank {
     /// Is this rank gone in any way: dead, failed or at the end of its function? One load.
     bool gone(int rank) const { return state_of(rank) >= team::State::finished; }
     /// The process that this rank runs in, as the team knows it. Throws UsageError when there is no such rank.
-    const PeerIdentity& process(int rank) const {
+    const ProcessIdentity& process(int rank) const {
         check(rank);
         return member_->seats[rank].identity;
     }

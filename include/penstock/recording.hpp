@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "penstock/descriptor.hpp"
+#include "penstock/detail/task/descriptor.hpp"
 
 namespace penstock {
 
@@ -34,7 +34,10 @@ struct RecordedTask {
 /// Tasks that a Dependences recorded; see Dependences::record. Each replay runs all of them, in their order, on all targets and the
 /// calling thread:
 ///
-///     auto step = order.record([&] { order.call<relax>(in(a), out(b));  order.call<relax>(in(b), out(a)); });   // runs once
+///     auto step = order.record([&] {  // runs once
+///         order.call<relax>(in(a), out(b));
+///         order.call<relax>(in(b), out(a));
+///     });
 ///     for (int i = 0; i < 1000; ++i) step.replay();
 ///
 /// The tasks are dealt out to the workers when the recording is made and again after the first replay, which measures them. Those of

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "penstock/machine.hpp"
-#include "penstock/resident_argument.hpp"
+#include "penstock/detail/task/resident_argument.hpp"
 
 namespace penstock {
 

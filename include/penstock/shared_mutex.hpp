@@ -15,7 +15,7 @@
 
 #include "penstock/mutex.hpp"
 #include "penstock/rank.hpp"
-#include "penstock/reader_gate.hpp"
+#include "penstock/detail/store/reader_gate.hpp"
 
 namespace penstock {
 

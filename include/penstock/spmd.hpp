@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "penstock/error.hpp"
+#include "penstock/launch.hpp"
 #include "penstock/rank.hpp"
 
 namespace penstock {
@@ -37,11 +38,6 @@ class RankFailed : public Error {
     std::exception_ptr cause_;
     int others_;
 };
-
-/// Starts a small process from which the processes of teams are forked later, when this one has threads and much memory
-/// (contract 16). To be called on main's first line; a second call does nothing. It ends when this process ends. Throws
-/// UsageError when this process has threads already, SystemError. Costs one fork.
-void launch();
 
 namespace team {
 

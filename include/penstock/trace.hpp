@@ -5,8 +5,8 @@
 // difference into a Breakdown (trace_breakdown.hpp), a picture or a file (trace_export.hpp).
 #pragma once
 
-#include <penstock/trace_breakdown.hpp>
-#include <penstock/trace_counters.hpp>
-#include <penstock/trace_export.hpp>
-#include <penstock/trace_snapshot.hpp>
-#include <penstock/trace_timeline.hpp>
+#include <penstock/detail/trace/breakdown.hpp>
+#include <penstock/detail/trace/counters.hpp>
+#include <penstock/detail/trace/export.hpp>
+#include <penstock/detail/trace/snapshot.hpp>
+#include <penstock/detail/trace/timeline.hpp>

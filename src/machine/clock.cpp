@@ -1,10 +1,10 @@
-#include "penstock/clock.hpp"
+#include "penstock/detail/machine/clock.hpp"
 
 #include <cmath>
 #include <limits>
 
 #include "machine/processor_features.hpp"
-#include "penstock/relax.hpp"
+#include "penstock/detail/machine/relax.hpp"
 
 namespace penstock {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "machine/pages.hpp"
-#include "penstock/memory.hpp"
+#include "penstock/detail/machine/memory.hpp"
 #include "penstock/topology.hpp"
 
 namespace penstock {

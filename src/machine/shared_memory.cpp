@@ -9,7 +9,7 @@
 
 #include "machine/file_size.hpp"
 #include "machine/pages.hpp"
-#include "penstock/memory.hpp"
+#include "penstock/detail/machine/memory.hpp"
 
 namespace penstock {
 namespace {

@@ -14,11 +14,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "penstock/channel.hpp"
+#include "penstock/detail/channel/channel.hpp"
 #include "penstock/message.hpp"
-#include "penstock/message_answer.hpp"
-#include "penstock/message_claim.hpp"
-#include "penstock/message_ring.hpp"
+#include "message/answer.hpp"
+#include "message/claim.hpp"
+#include "message/ring.hpp"
 
 namespace penstock::message {
 

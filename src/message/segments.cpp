@@ -1,6 +1,6 @@
 #include "message/segments.hpp"
 
-#include "penstock/message_memory.hpp"
+#include "penstock/detail/message/memory.hpp"
 
 namespace penstock::message {
 

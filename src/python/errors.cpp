@@ -9,8 +9,8 @@
 #include <typeinfo>
 
 #include "apps/report.hpp"
-#include "body.hpp"
-#include "filter_spec.hpp"
+#include "python/calls/body.hpp"
+#include "python/streams/filter_spec.hpp"
 #include "machine/said_by.hpp"
 #include "penstock/buffer.hpp"
 #include "penstock/components.hpp"
@@ -21,9 +21,9 @@
 #include "penstock/region.hpp"
 #include "penstock/spmd.hpp"
 #include "penstock/stream_error.hpp"
-#include "python_machine.hpp"
-#include "rank_session.hpp"
-#include "task_outcome.hpp"
+#include "python/calls/python_machine.hpp"
+#include "python/ranks/rank_session.hpp"
+#include "python/calls/task_outcome.hpp"
 
 namespace penstock::python {
 namespace {

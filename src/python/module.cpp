@@ -1,11 +1,11 @@
 // penstock._core
 #include <nanobind/nanobind.h>
 
-#include "array_argument.hpp"
-#include "body.hpp"
-#include "python_machine.hpp"
-#include "rank_session.hpp"
-#include "stream_graph.hpp"
+#include "python/calls/array_argument.hpp"
+#include "python/calls/body.hpp"
+#include "python/calls/python_machine.hpp"
+#include "python/ranks/rank_session.hpp"
+#include "python/streams/stream_graph.hpp"
 
 NB_MODULE(_core, module) {
     using namespace penstock::python;

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-#include "c_call.hpp"
-#include "penstock/clock.hpp"
+#include "python/calls/c_call.hpp"
+#include "penstock/detail/machine/clock.hpp"
 #include "penstock/options.hpp"
 #include "penstock/store_way.hpp"
-#include "python_machine.hpp"
+#include "python/calls/python_machine.hpp"
 
 namespace penstock::python {
 namespace {

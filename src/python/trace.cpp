@@ -4,7 +4,7 @@
 #include <string>
 
 #include "penstock/trace.hpp"
-#include "python_machine.hpp"
+#include "python/calls/python_machine.hpp"
 
 namespace penstock::python {
 

@@ -1,4 +1,4 @@
-#include "words.hpp"
+#include "python/words.hpp"
 
 #include <nanobind/stl/string.h>
 

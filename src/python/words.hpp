@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "array_argument.hpp"
-#include "body.hpp"
+#include "python/calls/array_argument.hpp"
+#include "python/calls/body.hpp"
 
 namespace penstock::python {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <penstock/trace_breakdown.hpp>
+#include <penstock/detail/trace/breakdown.hpp>
 
 #include "trace/fields.hpp"
 

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <penstock/trace_export.hpp>
+#include <penstock/detail/trace/export.hpp>
 
 #include "trace/fields.hpp"
 #include "trace/text.hpp"

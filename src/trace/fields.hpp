@@ -1,7 +1,7 @@
 // The counters one by one, for whatever does the same to each: read it, subtract it, add it, print it.
 #pragma once
 
-#include <penstock/trace_snapshot.hpp>
+#include <penstock/detail/trace/snapshot.hpp>
 
 namespace penstock::trace {
 

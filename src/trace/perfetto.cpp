@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <ostream>
-#include <penstock/trace_export.hpp>
+#include <penstock/detail/trace/export.hpp>
 #include <sstream>
 #include <unordered_map>
 

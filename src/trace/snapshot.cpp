@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <penstock/error.hpp>
-#include <penstock/trace_snapshot.hpp>
+#include <penstock/detail/trace/snapshot.hpp>
 #include <string>
 
 #include "trace/fields.hpp"

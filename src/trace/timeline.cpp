@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <penstock/error.hpp>
-#include <penstock/trace_timeline.hpp>
+#include <penstock/detail/trace/timeline.hpp>
 #include <string>
 
 namespace penstock::trace {

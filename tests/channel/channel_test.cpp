@@ -1,5 +1,5 @@
 // The channel between two real threads: what model checking promises for a few records holds for many.
-#include "penstock/channel.hpp"
+#include "penstock/detail/channel/channel.hpp"
 
 #include <gtest/gtest.h>
 

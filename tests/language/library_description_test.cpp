@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "language/component_library.hpp"
+#include "language/library/component_library.hpp"
 
 using namespace penstock;
 

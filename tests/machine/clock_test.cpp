@@ -1,4 +1,4 @@
-#include "penstock/clock.hpp"
+#include "penstock/detail/machine/clock.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "penstock/relax.hpp"
+#include "penstock/detail/machine/relax.hpp"
 
 namespace {
 

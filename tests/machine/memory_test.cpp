@@ -1,4 +1,4 @@
-#include "penstock/memory.hpp"
+#include "penstock/detail/machine/memory.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "penstock/waiter.hpp"
+#include "penstock/detail/machine/waiter.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

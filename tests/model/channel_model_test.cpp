@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "model.hpp"
-#include "penstock/channel.hpp"
+#include "penstock/detail/channel/channel.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // The shipped ClaimRing: an issuer that fills slots again and again, two workers that race for what lies in them.
-#include "../../src/python/claim_ring.hpp"
+#include "../../src/python/workers/claim_ring.hpp"
 
 #include "model.hpp"
 

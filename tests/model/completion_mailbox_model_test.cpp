@@ -1,6 +1,6 @@
 // The shipped CompletionMailbox: completers that post, an owner that takes, and one that sleeps until it is signalled.
 #include "model.hpp"
-#include "penstock/completion_mailbox.hpp"
+#include "task/calls/completion_mailbox.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // The shipped Dependent: an owner that issues tasks in a chain of edges, and two threads that complete them.
 #include "model.hpp"
-#include "penstock/dependent.hpp"
+#include "penstock/detail/task/dependent.hpp"
 
 namespace {
 

@@ -4,7 +4,7 @@
 // A death is simulated by a thread whose operations on shared memory have no effect from some point on. That it has ended becomes
 // known with all that it stored, as the kernel makes it known.
 #include "model.hpp"
-#include "penstock/journalled_claim.hpp"
+#include "task/isolated/journalled_claim.hpp"
 
 namespace {
 

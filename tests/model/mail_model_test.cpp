@@ -1,6 +1,6 @@
 // The shipped MailBox: posters on two threads, and whoever is told to run the filter.
 #include "model.hpp"
-#include "penstock/mail.hpp"
+#include "penstock/detail/stream/mail.hpp"
 
 namespace {
 

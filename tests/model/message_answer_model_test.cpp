@@ -1,8 +1,8 @@
 // The shipped answers in the record of what they answer, with the channels of both directions, in a model of the C++
 // memory order.
 #include "model.hpp"
-#include "penstock/channel.hpp"
-#include "penstock/message_answer.hpp"
+#include "penstock/detail/channel/channel.hpp"
+#include "message/answer.hpp"
 
 namespace {
 

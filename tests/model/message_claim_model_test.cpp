@@ -1,6 +1,6 @@
 // The shipped claims on memory of the other rank's user, in a model of the C++ memory order.
 #include "model.hpp"
-#include "penstock/message_claim.hpp"
+#include "message/claim.hpp"
 
 namespace {
 

@@ -1,8 +1,8 @@
 // The shipped ring of bytes, with the headers of its messages in the shipped channel, in a model of the C++ memory
 // order.
 #include "model.hpp"
-#include "penstock/channel.hpp"
-#include "penstock/message_ring.hpp"
+#include "penstock/detail/channel/channel.hpp"
+#include "message/ring.hpp"
 
 namespace {
 

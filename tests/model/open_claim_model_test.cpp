@@ -3,7 +3,7 @@
 // The process-wide barrier is modelled as in parking_model_test.cpp: a fence of the runner between two of its instructions, wherever the
 // search puts it.
 #include "model.hpp"
-#include "task/open_claim.hpp"
+#include "task/calls/open_claim.hpp"
 
 namespace {
 

@@ -4,7 +4,7 @@
 // of its instructions (an interrupt, wherever the search puts it), then the caller's fence again. A futex is modelled
 // by what the kernel does: compare and enqueue under the bucket's lock, dequeue under the same lock.
 #include "model.hpp"
-#include "penstock/parking.hpp"
+#include "penstock/detail/machine/parking.hpp"
 
 namespace {
 

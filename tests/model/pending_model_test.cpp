@@ -1,6 +1,6 @@
 // The shipped PendingRing: an owner that appends, two claimants that race for its tasks, slots used again and again.
 #include "model.hpp"
-#include "penstock/pending.hpp"
+#include "penstock/detail/channel/pending.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "model.hpp"
-#include "penstock/reader_gate.hpp"
+#include "penstock/detail/store/reader_gate.hpp"
 
 namespace {
 

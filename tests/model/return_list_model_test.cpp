@@ -1,6 +1,6 @@
 // The shipped ReturnList: readers that give blocks back while the owner closes the pool. Whoever is the last ends it, once.
 #include "model.hpp"
-#include "stream/return_list.hpp"
+#include "stream/buffers/return_list.hpp"
 
 namespace {
 

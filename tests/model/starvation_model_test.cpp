@@ -1,6 +1,6 @@
 // The shipped Starvation: a producer that waits for room, and a consumer that makes some.
 #include "model.hpp"
-#include "stream/starvation.hpp"
+#include "stream/run/starvation.hpp"
 
 namespace {
 

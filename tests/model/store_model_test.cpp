@@ -4,7 +4,7 @@
 #include "model.hpp"
 #include "penstock/barrier.hpp"
 #include "penstock/flag.hpp"
-#include "penstock/queue_lock.hpp"
+#include "penstock/detail/store/queue_lock.hpp"
 
 namespace {
 

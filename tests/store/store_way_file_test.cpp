@@ -1,5 +1,5 @@
 // What was measured is kept for later processes, and never believed when it could be wrong.
-#include "store/store_way_file.hpp"
+#include "store/ways/store_way_file.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 
 #include "penstock/error.hpp"
 #include "penstock/topology.hpp"
-#include "store/store_way_measure.hpp"
+#include "store/ways/store_way_measure.hpp"
 #include "store/support.hpp"
 
 namespace {

@@ -12,7 +12,7 @@
 
 #include "penstock/remote.hpp"
 #include "store/support.hpp"
-#include "store/transpose_lines.hpp"
+#include "store/ways/transpose_lines.hpp"
 
 namespace {
 

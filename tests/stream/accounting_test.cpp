@@ -17,7 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/stream_error.hpp"
 #include "tests/stream/processes_support.hpp"

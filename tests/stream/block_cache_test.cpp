@@ -1,5 +1,5 @@
 // The memory of blocks that have gone is kept for those that come, up to a bound.
-#include "stream/block_cache.hpp"
+#include "stream/buffers/block_cache.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
 #include "sanitizers.hpp"
 

@@ -1,12 +1,14 @@
 // The buffer behind the one that is read is fetched ahead.
-#include "stream/buffer_ahead.hpp"
+#include "stream/buffers/buffer_ahead.hpp"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <vector>
 
+#include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
 
 using namespace penstock;

@@ -8,7 +8,9 @@
 #include <thread>
 #include <vector>
 
+#include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
 
 using namespace penstock;

@@ -7,7 +7,9 @@
 #include <thread>
 #include <utility>
 
+#include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/stream_error.hpp"
 #include "tests/stream/processes_support.hpp"

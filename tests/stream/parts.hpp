@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
 
 namespace parts {

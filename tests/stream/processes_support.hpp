@@ -13,7 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 #include "penstock/isolation.hpp"
 #include "penstock/machine.hpp"
 #include "tests/task/isolation_support.hpp"

@@ -9,7 +9,9 @@
 #include <thread>
 #include <vector>
 
+#include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/spread.hpp"
 

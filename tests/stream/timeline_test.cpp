@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "penstock/clock.hpp"
+#include "penstock/detail/machine/clock.hpp"
 #include "stream/parts.hpp"
 
 using namespace penstock;

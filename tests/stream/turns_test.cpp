@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "penstock/graph.hpp"
+#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
 
 using namespace penstock;

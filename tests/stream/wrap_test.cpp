@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/run.hpp"

@@ -1,5 +1,5 @@
 // Which tasks failed, when no more is kept of them than that: compared with a map.
-#include "penstock/forgotten_numbers.hpp"
+#include "penstock/detail/task/forgotten_numbers.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "penstock/failures.hpp"
+#include "penstock/detail/task/failures.hpp"
 #include "task/support.hpp"
 
 using namespace penstock;

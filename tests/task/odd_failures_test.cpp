@@ -12,7 +12,7 @@
 
 #include "penstock/error.hpp"
 #include "penstock/machine.hpp"
-#include "penstock/memory.hpp"
+#include "penstock/detail/machine/memory.hpp"
 #include "penstock/spmd.hpp"
 #include "tests/bounded_child.hpp"
 #include "tests/task/isolation_support.hpp"

@@ -7,7 +7,7 @@
 
 #include "penstock/dependences.hpp"
 #include "penstock/error.hpp"
-#include "task/replay.hpp"
+#include "task/dependent/replay.hpp"
 #include "tests/task/support.hpp"
 
 namespace {

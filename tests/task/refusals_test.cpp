@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "penstock/footprint.hpp"
+#include "penstock/detail/task/footprint.hpp"
 #include "task/support.hpp"
 
 using namespace penstock;

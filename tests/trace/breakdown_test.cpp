@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 #include <penstock/error.hpp>
-#include <penstock/trace_breakdown.hpp>
+#include <penstock/detail/trace/breakdown.hpp>
 #include <random>
 
 namespace penstock::trace {

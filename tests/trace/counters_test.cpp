@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <penstock/trace_counters.hpp>
+#include <penstock/detail/trace/counters.hpp>
 #include <thread>
 
 namespace penstock::trace {

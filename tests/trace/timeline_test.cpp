@@ -2,7 +2,7 @@
 
 #include <atomic>
 #include <penstock/error.hpp>
-#include <penstock/trace_timeline.hpp>
+#include <penstock/detail/trace/timeline.hpp>
 #include <thread>
 
 namespace penstock::trace {

@@ -1,0 +1,195 @@
+// machine layer: the one place in which every thread of Penstock waits (contract 14).
+//
+// A wait has three phases: spin on what is polled; where the processor has a monitor instruction, doze on it; after
+// about 50 us without anything to do, park on a futex. How parking loses no wake-up while sending stays free is told in
+// parking.hpp. Where there is no membarrier, or the peer is another process, the sleep is bounded instead
+// (`longest_sleep`).
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "penstock/detail/machine/clock.hpp"
+#include "penstock/detail/machine/parking.hpp"
+#include "penstock/detail/machine/relax.hpp"
+
+namespace penstock {
+
+/// The flag that a sleeper raises, on a line of its own. Lies beside the sleeper, or in a mapping shared with a peer.
+struct alignas(128) Doorbell {
+    std::atomic<std::uint32_t> parked{0};  ///< sleeper: 1 while it sleeps or is about to; waker: 0
+};
+
+namespace waiting {
+
+/// Issues a full fence on every running thread of this process. False where the kernel has no such call.
+bool process_wide_barrier() noexcept;
+/// The same on every running thread of every process that accepts such barriers.
+bool barrier_over_processes() noexcept;
+/// Lets this process be reached by barriers that others issue. False where the kernel cannot.
+bool accept_barriers() noexcept;
+/// Sleeps while `bell` is 1, at most `longest`.
+void sleep_on(Doorbell& bell, std::chrono::nanoseconds longest) noexcept;
+/// Cold half of ring(). False when somebody else has just woken the sleeper.
+bool wake(Doorbell& bell) noexcept;
+/// Has the processor an instruction that dozes until a line is written?
+bool can_doze() noexcept;
+/// Dozes in the processor until `line` is written or about `ticks` have passed. False where the processor cannot.
+bool doze(const void* line, std::uint64_t ticks) noexcept;
+
+}  // namespace waiting
+
+/// Tells the owner of `bell` that something was published for it. Costs the load of one cached flag.
+inline void ring(Doorbell& bell) noexcept {
+    if (Parking(bell.parked).sleeper()) [[unlikely]]
+        waiting::wake(bell);
+}
+
+/// What a thread waits for, in the words that a report of "who waits for whom" uses. Static strings only.
+struct WaitReason {
+    const char* what = "nothing";  ///< for instance "a task"
+    std::uint64_t subject = 0;     ///< an opaque id of what is waited for (a handle's ring, a lane)
+};
+
+/// How long each phase lasts.
+struct WaitPolicy {
+    std::chrono::nanoseconds spin{50'000};      ///< before parking
+    std::uint32_t spins_before_yield = ~0u;     ///< yields the processor after so many looks (oversubscribed machines)
+    std::chrono::nanoseconds longest_sleep{0};  ///< bound of one sleep, for peers that cannot be fenced; 0: 20 ms at first
+    bool across_processes = false;              ///< wakers are threads of other processes, which accept barriers
+
+    /// The policy for `threads` threads on `processors` processors: spin when each has its own, else yield soon and
+    /// park early.
+    static WaitPolicy for_threads(double threads, double processors) noexcept;
+};
+
+/// One per thread. wait() returns when the poll says so; interested others may read what it waits for.
+class Waiter {
+  public:
+    explicit Waiter(WaitPolicy policy = {}) noexcept : policy_(policy) {}
+    /// Sleeps at a bell that lies elsewhere, where other processes can ring it.
+    Waiter(WaitPolicy policy, Doorbell& bell) noexcept : policy_(policy), bell_(&bell) {}
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+
+    Doorbell& bell() noexcept { return *bell_; }
+    const WaitPolicy& policy() const noexcept { return policy_; }
+    void set_policy(WaitPolicy policy) noexcept { policy_ = policy; }
+
+    /// Waits until `poll()` returns true. `line`: one address whose change is likely to end the wait, or null.
+    template <class Poll>
+    void wait(Poll&& poll, WaitReason reason = {}, const void* line = nullptr) {
+        for (std::uint32_t looks = 0; looks < short_spin; ++looks) {
+            if (poll()) return;
+            relax();
+        }
+        wait_longer(poll, reason, line);
+    }
+
+    /// As wait(), but gives up after `limit`, late by no more than one poll and the scheduler. False when it gave up.
+    template <class Poll>
+    bool wait_for(Poll&& poll, std::chrono::nanoseconds limit, WaitReason reason = {}) {
+        deadline_ = deadline_after(limit);
+        bool late = false;
+        std::uint32_t looks = 0;
+        wait(
+            [&] {
+                if (poll()) return true;
+                if (++looks > short_spin || parking_) late = std::chrono::steady_clock::now() >= deadline_;
+                return late;
+            },
+            reason);
+        deadline_ = forever;
+        return !late || poll();
+    }
+
+    /// What this thread waits for now ("nothing" when it does not). Any thread.
+    WaitReason reason() const noexcept {
+        return {what_.load(std::memory_order_acquire), subject_.load(std::memory_order_relaxed)};
+    }
+    bool parked() const noexcept { return bell_->parked.load(std::memory_order_relaxed) != 0; }
+    std::uint64_t parks() const noexcept { return parks_; }
+
+  private:
+    /// Looks before the clock is read at all: about one microsecond, longer than any hand-off between two free
+    /// processors.
+    static constexpr std::uint32_t short_spin = 64;
+    static constexpr auto forever = std::chrono::steady_clock::time_point::max();
+
+    template <class Poll>
+    void wait_longer(Poll&& poll, WaitReason reason, const void* line) {
+        struct Announce {
+            Waiter& waiter;
+            ~Announce() { waiter.what_.store("nothing", std::memory_order_release); }
+        } announce{*this};
+        subject_.store(reason.subject, std::memory_order_relaxed);
+        what_.store(reason.what, std::memory_order_release);
+
+        const auto begin = Clock::ticks();
+        std::uint32_t looks = 0;
+        for (;;) {
+            if (poll()) return;  // a poll that has said yes is not asked again
+            ++looks;
+            if (looks >= policy_.spins_before_yield)
+                yield();
+            else if (line == nullptr || !waiting::doze(line, 4'000))
+                relax();
+            if (looks % 16 == 0 &&
+                Clock::nanoseconds(Clock::ticks() - begin) >= static_cast<double>(policy_.spin.count()))
+                break;
+        }
+        for (slept_in_vain_ = 0; !poll(); ++slept_in_vain_)
+            if (park(poll)) return;
+    }
+
+    /// Announces, fences, looks again, sleeps. True when the last look succeeded.
+    template <class Poll>
+    bool park(Poll&& poll) {
+        bool fenced = false;
+        return Parking(bell_->parked)
+            .park([&] { fenced = policy_.across_processes ? waiting::barrier_over_processes() : waiting::process_wide_barrier(); },
+                  [&] {
+                      parking_ = true;
+                      const bool ready = poll();
+                      parking_ = false;
+                      return ready;
+                  },
+                  [&] {
+                      ++parks_;
+                      waiting::sleep_on(*bell_, sleep_limit(fenced));
+                  });
+    }
+
+    std::chrono::nanoseconds sleep_limit(bool fenced) const noexcept {
+        auto limit = fenced ? longest_sleep() : std::chrono::nanoseconds{1'000'000};
+        if (deadline_ != forever) {
+            const std::chrono::nanoseconds left = deadline_ - std::chrono::steady_clock::now();
+            if (left < limit) limit = left.count() > 0 ? left : std::chrono::nanoseconds{0};
+        }
+        return limit;
+    }
+
+    std::chrono::nanoseconds longest_sleep() const noexcept {
+        if (policy_.longest_sleep.count() != 0) return policy_.longest_sleep;
+        // A poll that looks at a peer process needs to look again now and then. Else looking is only for what nobody rings
+        // for, and the longer nothing came, the longer it can wait: an idle machine leaves its processors alone.
+        constexpr std::chrono::nanoseconds first{20'000'000};
+        return policy_.across_processes ? first : first * (1 << std::min(slept_in_vain_, 3u));
+    }
+
+    static void yield() noexcept;
+
+    Doorbell own_bell_;
+    std::atomic<const char*> what_{"nothing"};
+    std::atomic<std::uint64_t> subject_{0};
+    WaitPolicy policy_;
+    Doorbell* bell_ = &own_bell_;
+    std::uint64_t parks_ = 0;
+    std::chrono::steady_clock::time_point deadline_ = forever;  ///< of the wait_for under way
+    bool parking_ = false;
+    std::uint32_t slept_in_vain_ = 0;  ///< sleeps of the wait under way
+};
+
+}  // namespace penstock

@@ -1,0 +1,462 @@
+// task layer: whoever issues tasks. One for each thread and machine, made at the thread's first call; each target has one too.
+//
+// The hot path is the story of one task: check the arguments, reserve a record, pack, publish. Where the record lies:
+//   in a lane     every task for a named target, and all tasks under TPC's distributions (round_robin, least_loaded); a lone task, as
+//                 long as an empty lane says that its target is idle: the line that the target polls (floor F1)
+//   in the deque  everything else: idle targets claim it, and so does this thread while it helps at a barrier
+//   nowhere       a machine without targets, and a call inside a task that fits nowhere, run the task at once
+// `./bench null-task` prints what each way costs.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "penstock/call_options.hpp"
+#include "penstock/detail/task/carrier.hpp"
+#include "penstock/handle.hpp"
+#include "penstock/options.hpp"
+#include "penstock/detail/task/procedure.hpp"
+#include "penstock/detail/task/ring.hpp"
+#include "penstock/detail/task/scope.hpp"
+#include "penstock/detail/trace/counters.hpp"
+#include "penstock/detail/trace/timeline.hpp"
+#include "penstock/detail/machine/waiter.hpp"
+
+namespace penstock {
+
+struct AwaitedTasks;
+class Circles;
+class Core;
+class Notices;
+class Runner;
+class WatchedPicture;
+template <class... P>
+class Chain;  // chain.hpp
+
+template <class F>
+inline constexpr bool is_chain = false;
+template <class... P>
+inline constexpr bool is_chain<Chain<P...>> = true;
+
+class alignas(128) Initiator {
+  public:
+    static constexpr int any_target = Ring::any_target;
+    /// Parts of deques that one initiator has at once, over all its scopes.
+    static constexpr std::uint32_t max_rings = 1024;
+
+    ~Initiator();
+    /// In the child after a fork: nothing of the parent's machines can be used here.
+    static void leave_behind_in_parent() noexcept;
+    /// The calling thread is ending: it has no initiator any more.
+    static void leave_thread() noexcept { thread_machine = 0; }
+    Initiator(const Initiator&) = delete;
+    Initiator& operator=(const Initiator&) = delete;
+
+    /// Issues a call of a function that is part of the type; see Machine::call. `how`: the number of a target, any_target, or CallOptions.
+    template <auto function, class How, class... Args>
+    Handle call_on(const How& how, Args&&... arguments) {
+        using Signature = procedure::ParametersOf<std::decay_t<decltype(function)>, std::remove_cvref_t<Args>...>;
+        using Call = procedure::Call<procedure::Constant<function>, typename Signature::List, std::remove_cvref_t<Args>...>;
+        static_assert(std::is_void_v<typename Signature::Result>,
+                      "penstock: tasks return nothing; let the procedure write its results into an out argument");
+        return issue<Call, procedure::Registered<Call, procedure::FunctionName<function>>>(
+            how, procedure::Constant<function>{}, std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
+    }
+    /// Issues a call of a pointer or a closure.
+    template <class How, class F, class... Args>
+    Handle call_on(const How& how, F&& function, Args&&... arguments) {
+        using Closure = std::decay_t<F>;
+        if constexpr (is_chain<Closure>) {
+            return function.issue(*this, how, std::forward<Args>(arguments)...);
+        } else {
+            static_assert(std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= sizeof(Extension),
+                          "penstock: this closure does not fit a descriptor (it must be trivially copyable, at most 192 bytes): say boxed(f)");
+            return call_closure(how, Closure(std::forward<F>(function)), std::forward<Args>(arguments)...);
+        }
+    }
+    template <class How, class F, class... Args>
+    Handle call_on(const How& how, Boxed<F> closure, Args&&... arguments) {
+        return call_closure(how, std::move(closure.function), std::forward<Args>(arguments)...);
+    }
+    template <auto function, class... Args>
+    Handle call(Args&&... arguments) {
+        return call_on<function>(any_target, std::forward<Args>(arguments)...);
+    }
+    template <class F, class... Args>
+    Handle call(F&& function, Args&&... arguments) {
+        return call_on(any_target, std::forward<F>(function), std::forward<Args>(arguments)...);
+    }
+
+    /// Issues a call that starts when all of `predecessors` have completed; see Machine::after. At the thread's own speed: it never
+    /// waits for them.
+    template <auto function, class... Args>
+    Handle call_after_on(int target, std::span<const Handle> predecessors, Args&&... arguments) {
+        using Signature = procedure::ParametersOf<std::decay_t<decltype(function)>, std::remove_cvref_t<Args>...>;
+        using Call = procedure::Call<procedure::Constant<function>, typename Signature::List, std::remove_cvref_t<Args>...>;
+        return issue_dependent<Call, procedure::Registered<Call, procedure::FunctionName<function>>>(
+            nullptr, target, [&](DependentSpot& spot) { come_after_all(spot, predecessors); }, procedure::Constant<function>{},
+            std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
+    }
+    template <class F, class... Args>
+    Handle call_after_on(int target, std::span<const Handle> predecessors, F&& function, Args&&... arguments) {
+        return with_closure(std::forward<F>(function), [&](auto&& closure) {
+            return call_dependent_closure(
+                nullptr, target, [&](DependentSpot& spot) { come_after_all(spot, predecessors); }, std::move(closure),
+                std::forward<Args>(arguments)...);
+        });
+    }
+
+    /// See Machine::barrier.
+    void barrier();
+    /// See Machine::poll.
+    std::size_t poll();
+    /// See Machine::notification_descriptor.
+    int notification_descriptor();
+    /// See Machine::pending.
+    Pending pending() const;
+
+    const trace::InitiatorCounters& counters() const noexcept { return counters_; }
+    /// Bytes of the local store of each of the machine's targets.
+    std::size_t local_store_bytes() const noexcept { return local_store_bytes_; }
+    /// The target that this is, or any_target for a thread.
+    int target() const noexcept { return target_; }
+    std::uint64_t machine_id() const noexcept { return machine_id_; }
+
+  private:
+    friend class Circles;
+    friend class Core;
+    friend class Dependences;
+    friend class Handle;
+    friend class History;
+    friend class Machine;
+    friend class Recording;
+    friend class Runner;
+    friend class Target;
+    template <class... P>
+    friend class Chain;
+    friend std::size_t wait_any(std::span<const Handle> handles);
+
+    /// Where a task is about to be written.
+    struct Spot {
+        TaskRecord* record = nullptr;  ///< null: nowhere, so it runs at once
+        LaneEnd* lane = nullptr;       ///< null: the record lies in a part of the deque
+        Ring* ring = nullptr;
+    };
+
+    /// Where a dependent task is being written, until commit_dependent() or abandon_dependent().
+    struct DependentSpot {
+        static constexpr std::uint64_t extensions_ahead = 4;  ///< the line of a task's extension is asked for so many tasks before
+        TaskRecord* record = nullptr;
+        Ring* ring = nullptr;
+        DependentNode* node = nullptr;
+        std::uint64_t number = 0;
+        std::uint64_t serial = 0;  ///< never used twice by one initiator
+        // Edges that push_edges() pushes at the end, one after the other: a read-modify-write holds up every load behind it, so all blocks are
+        // looked up before the first.
+        static constexpr std::uint32_t most_edges_left = 8;
+        std::uint32_t edges_left = 0;
+        std::array<Ring*, most_edges_left> edge_ring;
+        std::array<std::uint64_t, most_edges_left> edge_number;
+    };
+
+    /// `waiter`: the target's own, or null for a thread, which gets one.
+    Initiator(Core& core, int target, Waiter* waiter);
+
+    template <class How, class F, class... Args>
+    Handle call_closure(const How& how, F&& function, Args&&... arguments) {
+        using Signature = procedure::ParametersOf<F, std::remove_cvref_t<Args>...>;
+        using Call = procedure::Call<F, typename Signature::List, std::remove_cvref_t<Args>...>;
+        static_assert(std::is_void_v<typename Signature::Result>,
+                      "penstock: tasks return nothing; let the procedure write its results into an out argument");
+        return issue<Call, procedure::Registered<Call, procedure::ClosureName<F>>>(
+            how, std::move(function), std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
+    }
+
+    /// Hands `use` the closure that a call was given, out of its box where it came in one.
+    template <class F, class Use>
+    static auto with_closure(F&& function, Use&& use) {
+        using Closure = std::decay_t<F>;
+        static_assert(std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= sizeof(Extension),
+                      "penstock: this closure does not fit a descriptor (it must be trivially copyable, at most 192 bytes): say boxed(f)");
+        return use(Closure(std::forward<F>(function)));
+    }
+    template <class F, class Use>
+    static auto with_closure(Boxed<F> closure, Use&& use) {
+        return use(std::move(closure.function));
+    }
+
+    template <class Predecessors, class F, class... Args>
+    Handle call_dependent_closure(DependentGroup* group, int target, Predecessors&& predecessors, F&& function, Args&&... arguments) {
+        using Signature = procedure::ParametersOf<F, std::remove_cvref_t<Args>...>;
+        using Call = procedure::Call<F, typename Signature::List, std::remove_cvref_t<Args>...>;
+        return issue_dependent<Call, procedure::Registered<Call, procedure::ClosureName<F>>>(
+            group, target, predecessors, std::move(function), std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
+    }
+
+    /// `group`: where the task is kept, or null for the scope's own. `predecessors(spot)` names what it comes after.
+    template <class Call, class Registered, class Predecessors, class F, std::size_t... I, class... Args>
+    Handle issue_dependent(DependentGroup* group, int target, Predecessors&& predecessors, F&& function, std::index_sequence<I...>,
+                           Args&&... arguments);
+
+    template <class Pack, class Predecessors, class... Stored>
+    Handle place_dependent(std::uint32_t entry, DependentGroup* group, int target, Predecessors& predecessors, Stored&&... stored);
+
+    template <class Call, class Registered, class F, std::size_t... I, class... Args>
+    Handle issue(int target, F&& function, std::index_sequence<I...>, Args&&... arguments);
+
+    /// The same for a call that asks for more.
+    template <class Call, class Registered, class F, std::size_t... I, class... Args>
+    Handle issue(const CallOptions& options, F&& function, std::index_sequence<I...>, Args&&... arguments);
+
+    /// For the length of a call: what it asks for.
+    class Asked {
+      public:
+        Asked(Initiator& self, const CallOptions& options) : self_(self) {
+            if (self.shared_) sharing_ = std::unique_lock{self.sharing_};
+            outer_ = std::exchange(self.asked_, &options);
+        }
+        ~Asked() { self_.asked_ = outer_; }
+        Asked(const Asked&) = delete;
+        Asked& operator=(const Asked&) = delete;
+
+      private:
+        Initiator& self_;
+        std::unique_lock<std::recursive_mutex> sharing_;
+        const CallOptions* outer_ = nullptr;
+    };
+
+    /// Packs the arguments where the task will be found, and publishes. What is rare stands in place_elsewhere.
+    template <class Pack, class... Stored>
+    [[gnu::always_inline]] Handle place(std::uint32_t entry, int target, Stored&&... stored);
+
+    /// Resident arguments are begun here, with the version that is current now, and ended by the task.
+    template <class Pack, class... Bound>
+    Handle place_with_residents(std::uint32_t entry, int target, Bound&&... bound);
+
+    /// Boxes, named targets, full deques, other distributions, shared initiators, tasks that run at once, calls with options.
+    template <class Pack, class... Stored>
+    [[gnu::noinline]] Handle place_elsewhere(std::uint32_t entry, int target, Stored&&... stored);
+
+    Handle publish_deferred(Ring& part) noexcept {
+        deque_idle_ = false;
+        if (direct_ && scope_ == &base_ && &part == base_.current) stream_ = &part;
+        return publish_in_deque(part);
+    }
+
+    /// The same where another process runs the task. Throws CannotCarryOver for what cannot be there.
+    template <class Pack, class... Stored>
+    Handle place_isolated(std::uint32_t entry, int target, Stored&... stored);
+
+    template <class Pack, class... Stored>
+    [[gnu::noinline]] Handle place_nowhere(std::uint32_t entry, std::uint32_t notice, typename Pack::Box* box, const Stored&... stored);
+
+    template <class Pack, class... Stored>
+    static void fill(std::uint32_t entry, TaskRecord& record, Ring& ring, const Stored&... stored) noexcept;
+    template <class Pack>
+    static void fill_box(std::uint32_t entry, TaskPayload& payload, typename Pack::Box* box) noexcept;
+
+    Handle publish_in_lane(LaneEnd& lane) noexcept {
+        counters_.calls.add();
+        counters_.committed.add();
+        if (lane.producer.known_empty()) --lanes_idle_;
+        const Ticket ticket = lane.producer.publish();
+        const Handle handle{lane.ring->index(), lane.ring->generation(), ticket};
+        scope_->last[static_cast<std::size_t>(&lane - lanes_.get())] = handle.word_;
+        ring(*lane.bell);
+        return handle;
+    }
+
+    Handle publish_in_deque(Ring& part) noexcept {
+        counters_.calls.add();
+        const std::uint64_t number = part.pending().append();
+        if (board_.idle_targets.load(std::memory_order_relaxed) != 0) [[unlikely]] wake_a_target(part);
+        return Handle(part.name(), {number, 0, false});
+    }
+
+    /// A lane whose target has nothing to do, or null. Where that cannot be told from here, the deque takes the task: any target that is free
+    /// claims it there.
+    LaneEnd* idle_lane() {
+        if (board_.mixed.load(std::memory_order_relaxed) != 0) return nullptr;
+        for (int looked = 0; looked < target_count_; ++looked) {
+            next_ = next_ + 1 == target_count_ ? 0 : next_ + 1;
+            LaneEnd& lane = lanes_[static_cast<std::size_t>(next_)];
+            if (lane.ring == nullptr) [[unlikely]] make_lane(next_);
+            if (lane.producer.known_empty()) return &lane;
+        }
+        return nullptr;
+    }
+
+    // ---- dependent tasks, in src/task/dependent/dependent_tasks.cpp ----
+    DependentSpot begin_dependent(DependentGroup* group, int target);
+    /// The task will not run; it counts as cancelled.
+    void abandon_dependent(DependentSpot& spot) noexcept;
+    Handle commit_dependent(DependentSpot& spot);
+    void come_after_all(DependentSpot& spot, std::span<const Handle> predecessors);
+    void come_after(DependentSpot& spot, const Handle& predecessor);
+    /// One that this initiator issued itself.
+    void come_after(DependentSpot& spot, Ring& ring, std::uint64_t number);
+    void look_for_failure(DependentSpot& spot, Ring& ring, std::uint64_t number);
+    Ring& dependent_ring_with_room(DependentGroup& group);
+    Ring& add_dependent_ring(DependentGroup& group);
+    void give_back(DependentGroup& group) noexcept;
+    void push_edges(DependentSpot& spot);
+    void make_room(DependentNode& node);
+    void hand_on(DependentNode& node) noexcept;
+    /// A task of this ring may be taken by who has nothing else to do.
+    void tell_of_ready(Ring& ring) noexcept;
+    bool dependents_drained(const std::vector<Ring*>& rings) const noexcept;
+    void wait_for_dependents(const std::vector<Ring*>& rings);
+    void collect_dependent_failures(const std::vector<Ring*>& rings, std::vector<Failure>& failures);
+
+    // ---- cold, in src/task ----
+    std::uint64_t start_sample() noexcept;
+    void end_sample(std::uint64_t begin) noexcept;
+    void make_lane(int target);
+    /// Finds a record, or none. Throws QueueFull where the user chose that.
+    Spot reserve(int target);
+    Spot reserve_in_lane(int target);
+    Spot reserve_in_deque(int target, bool urgent = false);
+    Ring* ring_with_room(Scope& scope, int only_target, bool urgent) noexcept;
+    bool may_grow(const Scope& scope, int only_target, bool urgent) const noexcept;
+    /// The target that a call with options goes to. `home`: first byte of the argument whose place it follows, or null.
+    int route(const CallOptions& options, const void* home);
+    std::uint32_t add_notice(std::uint32_t entry);
+    void note_issued(std::uint32_t notice, const Handle& handle) noexcept;
+    std::size_t run_callbacks();
+    bool callbacks_due() const noexcept;
+    bool forget_callbacks() noexcept;
+    bool notices_left(const Scope& scope) const noexcept;
+    bool waits_for_mail() const noexcept;
+    /// What is staged comes back through a deque.
+    Spot reserve_isolated(int target, bool staged);
+    const isolated::CallSide& call_side() const noexcept;
+    /// What the call asks for beyond being run, as far as a worker process can do it. The flags of its descriptor.
+    std::uint32_t flags_of_isolated_call(std::uint32_t entry);
+    void require_room_to_nest() const;
+    Handle run_at_once(TaskPayload& payload, Extension& extension);
+    void wake_a_target(const Ring& ring) noexcept;
+    Scope& scope();
+    void leave_scope() noexcept;
+    void leave_behind() noexcept;
+    /// Throws MachineGone in the child after a fork.
+    void require_here() const;
+    Ring* add_ring(Scope& scope, int only_target, bool urgent);
+    void close_urgent_rings(Scope& scope) noexcept;
+    void close_ring(Ring& ring) noexcept;
+    bool drained(Scope& scope) noexcept;
+    bool lane_complete(LaneEnd& lane, std::uint64_t number) noexcept;
+    bool can_help(const Scope* scope) const noexcept;
+    bool pace() const noexcept;
+    bool help(Scope* scope, std::uint32_t most);
+    bool in_task() const noexcept;
+    void collect_failures(Scope& scope, std::vector<Failure>& failures);
+    bool clean(const Scope& scope) const noexcept;
+    void wait_for(const Handle& handle, Ring& ring, bool helping);
+    void wait_while_helping(const std::function<bool()>& ready, const AwaitedTasks& awaited);
+    bool complete(const Handle& handle, Ring& ring) noexcept;
+    bool back_soon(LaneEnd& lane, Ticket ticket) noexcept;
+    static void throw_failure_of(const Handle& handle, Ring& ring);
+    void reap_orphans() noexcept;
+    void recycle(Scope& scope) noexcept;
+    void bind_to_this_thread();
+    /// Of this machine, by its id; null where the thread has none.
+    static Initiator* of_this_thread(std::uint64_t machine) noexcept;
+    template <class Poll>
+    void wait_until(Poll&& poll, WaitReason reason);
+    template <class Poll>
+    void wait_watched(Waiter& waiter, Poll&& poll, WaitReason reason);
+    template <class Poll>
+    void wait_watched(Poll&& poll, WaitReason reason);
+    template <class Poll>
+    std::chrono::microseconds wait_a_while(Poll&& poll, std::chrono::microseconds limit, WaitReason reason);
+    void wait_for_all(WaitReason reason);
+    void wait_for_room(const std::function<bool()>& found, WaitReason reason);
+    enum class Look : std::uint8_t { everything, urgent, normal };
+    /// The first part of this deque that has something for this target (any_target: for a thread that helps), or null. Any thread.
+    /// `from`: the place where it begins to look; those before come last. `found`: where that part has its place.
+    Ring* inviting(int target, Look look, std::uint32_t from = 0, std::uint32_t* found = nullptr) const noexcept;
+    // ---- what a task waits for, in src/task/waiting/awaited.cpp ----
+    bool includes(const AwaitedTasks& awaited, Ring& ring, std::uint64_t number) const;
+    bool awaits_dependents(const AwaitedTasks& awaited) const noexcept;
+    bool leads_to(const Handle& task, DependentNode* node, const AwaitedTasks& awaited, const WatchedPicture& watched) const;
+    bool run_exactly(const Handle& handle);
+    class Leads;
+    Ring* claimable_ring(const Handle& handle) const noexcept;
+    bool can_run(const AwaitedTasks& awaited) const noexcept;
+    bool run_awaited(const AwaitedTasks& awaited);
+    bool look_for_held_up(std::uint32_t looks) const noexcept;
+
+    // The calling thread's initiator of the machine that it used last, by the machine's id. Ids are never used twice.
+    static inline thread_local constinit std::uint64_t thread_machine = 0;
+    static inline thread_local constinit Initiator* thread_initiator = nullptr;
+
+    // The hot line and the next.
+    std::atomic<std::uint32_t> until_sample_{1};
+    int next_ = -1;
+    int lanes_idle_ = 0;       ///< lanes known to be empty
+    int target_count_ = 0;
+    bool deque_idle_ = true;   ///< nothing that the base scope deferred is outstanding, as far as is known
+    bool direct_ = true;       ///< balanced, and used by one thread: unnamed tasks take the short way
+    bool shared_ = false;      ///< used by several threads, under sharing_
+    Scope* scope_ = nullptr;   ///< of the running task; null until it issues something
+    Ring* stream_ = nullptr;   ///< the part of the deque that takes all unnamed tasks for now; null: look where they go
+    std::unique_ptr<LaneEnd[]> lanes_;
+    MachineBoard& board_;
+    Core& core_;
+    trace::InitiatorCounters counters_;
+
+    // What claimants look at.
+    alignas(128) std::atomic<std::uint32_t> ring_words_{0};              ///< words of open_ in use
+    std::atomic<std::uint64_t> open_[max_rings / 64]{};                  ///< which rings may hold tasks
+    std::atomic<std::uint64_t> urgent_[max_rings / 64]{};                ///< which of these hold tasks of high priority
+    std::atomic<Ring*> rings_[max_rings]{};
+
+    // The rest: this thread's own.
+    alignas(128) Scope base_;
+    int target_;               ///< index of the target that this is, or any_target for a thread
+    isolated::WorkerHost* host_;  ///< of worker processes; null where targets are threads
+    std::unique_ptr<Waiter> own_waiter_;
+    Waiter& waiter_;
+    std::unique_ptr<Runner> runner_;
+    const CallOptions* asked_ = nullptr;    ///< what the call being issued asks for; outside calls what all of them ask for, or null
+    std::unique_ptr<Notices> notices_;      ///< null until the first call that needs one
+    bool polling_ = false;                  ///< a call-back runs
+    bool unnoticed_ = false;                ///< a task without a notice may be outstanding
+    struct AffineBlock {
+        const void* block = nullptr;
+        int target = any_target;
+    };
+    std::unique_ptr<AffineBlock[]> affine_;  ///< by a hash of the block's address; null until the first affine call
+    std::vector<std::unique_ptr<Scope>> free_scopes_;
+    std::vector<std::unique_ptr<Scope>> scopes_in_use_;
+    std::vector<Scope*> orphans_;  ///< of tasks that ended without waiting for their children
+    std::vector<Ring*> free_rings_;
+    std::vector<Ring*> free_dependents_;
+    std::uint64_t dependent_serial_ = 0;
+    std::vector<FarEdges<>*> free_rooms_;
+    std::vector<std::unique_ptr<FarEdges<>>> rooms_;
+    Ring* immediate_ = nullptr;
+    std::uint64_t immediate_runs_ = 0;
+    bool sample_spoilt_ = false;
+    mutable std::recursive_mutex sharing_;
+    std::atomic<bool> waiting_{false};  ///< its thread is inside a barrier or a wait
+    bool abandoned_ = false;            ///< its thread has ended (under the machine's lock)
+    bool left_behind_ = false;          ///< this is the child of a fork, and its targets stayed with the parent
+    std::uint64_t started_ = 0;
+    std::uint32_t track_ = 0;
+    std::size_t local_store_bytes_;
+    std::uint64_t machine_id_;
+    trace::Timeline timeline_;
+};
+
+}  // namespace penstock
+
+#include "penstock/detail/task/issue.hpp"  // the templates that were only declared here

@@ -1,0 +1,209 @@
+// task layer: how a call becomes a record: the templates of Initiator, which one call site each instantiates. Included by initiator.hpp.
+#pragma once
+
+#include <tuple>
+#include <utility>
+
+#include "penstock/detail/task/initiator.hpp"
+#include "penstock/detail/machine/relax.hpp"
+
+namespace penstock {
+
+template <class Call, class Registered, class F, std::size_t... I, class... Args>
+Handle Initiator::issue(int target, F&& function, std::index_sequence<I...>, Args&&... arguments) {
+    // Relaxed, so that threads which share an initiator may count wrongly but not break anything.
+    const auto until_sample = until_sample_.load(std::memory_order_relaxed) - 1;
+    until_sample_.store(until_sample, std::memory_order_relaxed);
+    const std::uint64_t begin = until_sample == 0 ? start_sample() : 0;
+    constexpr std::string_view name = Registered::entry.name;
+    Call::check(name, arguments...);
+    Handle handle;
+    if constexpr (Call::has_residents)
+        handle = place_with_residents<typename Call::Pack>(Registered::number, target, std::move(function),
+                                                           Call::template bind<I>(name, std::forward<Args>(arguments))...);
+    else
+        handle = place<typename Call::Pack>(Registered::number, target, std::move(function),
+                                            Call::template bind<I>(name, std::forward<Args>(arguments))...);
+    if (begin != 0) [[unlikely]] end_sample(begin);
+    return handle;
+}
+
+template <class Call, class Registered, class F, std::size_t... I, class... Args>
+Handle Initiator::issue(const CallOptions& options, F&& function, std::index_sequence<I...>, Args&&... arguments) {
+    constexpr std::string_view name = Registered::entry.name;
+    Call::check(name, arguments...);
+    const Asked asked(*this, options);
+    const int target = route(options, procedure::home_of(arguments...));
+    if constexpr (Call::has_residents)
+        return place_with_residents<typename Call::Pack>(Registered::number, target, std::move(function),
+                                                         Call::template bind<I>(name, std::forward<Args>(arguments))...);
+    else
+        return place_elsewhere<typename Call::Pack>(Registered::number, target, std::move(function),
+                                                    Call::template bind<I>(name, std::forward<Args>(arguments))...);
+}
+
+template <class Call, class Registered, class Predecessors, class F, std::size_t... I, class... Args>
+Handle Initiator::issue_dependent(DependentGroup* group, int target, Predecessors&& predecessors, F&& function, std::index_sequence<I...>,
+                       Args&&... arguments) {
+    static_assert(!Call::has_residents,
+                  "penstock: resident data cannot be given to a call that waits for others; call it inside a task that does, or plainly");
+    constexpr std::string_view name = Registered::entry.name;
+    Call::check(name, arguments...);
+    return place_dependent<typename Call::Pack>(Registered::number, group, target, predecessors, std::move(function),
+                                                Call::template bind<I>(name, std::forward<Args>(arguments))...);
+}
+
+template <class Pack, class... Stored>
+[[gnu::always_inline]] inline Handle Initiator::place(std::uint32_t entry, int target, Stored&&... stored) {
+    if (target == any_target && stream_ != nullptr && Pack::fits(stored...)) [[likely]] {
+        if (TaskRecord* const record = stream_->pending().reserve()) [[likely]] {
+            fill<Pack>(entry, *record, *stream_, stored...);
+            return publish_in_deque(*stream_);
+        }
+    } else if (target == any_target && direct_ && lanes_idle_ != 0 && deque_idle_ && scope_ == &base_ && Pack::fits(stored...)) {
+        if (LaneEnd* const lane = idle_lane()) {
+            fill<Pack>(entry, *lane->producer.reserve(), *lane->ring, stored...);
+            return publish_in_lane(*lane);
+        }
+    }
+    return place_elsewhere<Pack>(entry, target, std::move(stored)...);
+}
+
+template <class Pack, class... Bound>
+Handle Initiator::place_with_residents(std::uint32_t entry, int target, Bound&&... bound) {
+    const auto begin = [&]<class A>(A& argument) {
+        if constexpr (procedure::is_resident<A>) return argument.begin(machine_id_);
+        else return std::move(argument);
+    };
+    (procedure::require_machine(bound, machine_id_), ...);
+    std::tuple stored{begin(bound)...};
+    try {
+        return std::apply(
+            [&](auto&... each) {
+                // A shared initiator's asked_ may be another thread's until its lock is held, which is later, and it always goes elsewhere.
+                return shared_ || asked_ == nullptr ? place<Pack>(entry, target, std::move(each)...)
+                                                    : place_elsewhere<Pack>(entry, target, std::move(each)...);
+            },
+            stored);
+    } catch (...) {
+        std::apply([](auto&... each) { (procedure::discard(each), ...); }, stored);
+        throw;
+    }
+}
+
+template <class Pack, class... Stored>
+Handle Initiator::place_elsewhere(std::uint32_t entry, int target, Stored&&... stored) {
+    std::unique_lock<std::recursive_mutex> sharing;
+    if (shared_) sharing = std::unique_lock{sharing_};
+    if (host_ != nullptr) return place_isolated<Pack>(entry, target, stored...);
+    std::unique_ptr<typename Pack::Box> box;
+    const bool packed = Pack::fits(stored...);
+    if (!packed) box = std::make_unique<typename Pack::Box>(std::move(stored)...);
+    const Spot spot = reserve(target);
+    if (spot.record == nullptr) require_room_to_nest();  // throws while the box is still ours
+    const std::uint32_t notice = asked_ != nullptr ? add_notice(entry) : 0;
+    if (spot.record == nullptr) return place_nowhere<Pack>(entry, notice, box.release(), stored...);
+    if (packed) fill<Pack>(entry, *spot.record, *spot.ring, stored...);
+    else fill_box<Pack>(entry, spot.record->payload, box.release());
+    spot.record->payload.flags |= notice << TaskPayload::notice_shift;
+    const Handle handle = spot.lane != nullptr ? publish_in_lane(*spot.lane) : publish_deferred(*spot.ring);
+    if (notice != 0) note_issued(notice, handle);
+    return handle;
+}
+
+template <class Pack, class... Stored>
+Handle Initiator::place_isolated(std::uint32_t entry, int target, Stored&... stored) {
+    isolated::Carrier carrier(*host_, call_side(), entry, entry_of(entry).name);
+    if constexpr (Pack::layout.boxed) {
+        carrier.refuse_box();
+    } else {
+        if (!Pack::fits(stored...)) carrier.refuse_box();
+        const auto flags = asked_ != nullptr ? flags_of_isolated_call(entry) : 0;
+        int argument = 0;
+        (carrier.carry(stored, argument++), ...);
+        auto staged = carrier.take();
+        const Spot spot = reserve_isolated(target, staged != nullptr);
+        if (staged != nullptr) {
+            staged->counts = true;  // from here on nothing is refused
+            spot.ring->stage(*spot.record, std::move(staged));
+        }
+        fill<Pack>(entry, *spot.record, *spot.ring, stored...);
+        spot.record->payload.flags = flags;
+        if (spot.lane != nullptr) return publish_in_lane(*spot.lane);
+        deque_idle_ = false;
+        spot.ring->note_append();
+        return publish_in_deque(*spot.ring);
+    }
+}
+
+template <class Pack, class... Stored>
+Handle Initiator::place_nowhere(std::uint32_t entry, std::uint32_t notice, typename Pack::Box* box, const Stored&... stored) {
+    TaskPayload payload;
+    Extension extension;
+    payload.entry = entry;
+    if (box != nullptr) fill_box<Pack>(entry, payload, box);
+    else Pack::store(payload, &extension, stored...);
+    payload.flags |= notice << TaskPayload::notice_shift;
+    return run_at_once(payload, extension);
+}
+
+template <class Pack, class Predecessors, class... Stored>
+Handle Initiator::place_dependent(std::uint32_t entry, DependentGroup* group, int target, Predecessors& predecessors, Stored&&... stored) {
+    std::unique_lock<std::recursive_mutex> sharing;
+    if (shared_) [[unlikely]] sharing = std::unique_lock{sharing_};
+    std::unique_ptr<typename Pack::Box> box;
+    const bool packed = Pack::fits(stored...);
+    if (!packed) [[unlikely]] box = std::make_unique<typename Pack::Box>(std::move(stored)...);
+    DependentSpot spot = begin_dependent(group, target);
+    if (packed) fill<Pack>(entry, *spot.record, *spot.ring, stored...);
+    else fill_box<Pack>(entry, spot.record->payload, box.release());
+    if constexpr (Pack::layout.extended) {
+        const auto ahead = static_cast<std::uint64_t>(spot.record - spot.ring->slots()) + DependentSpot::extensions_ahead;
+        prefetch_write(&spot.ring->extensions()[ahead & (spot.ring->capacity() - 1)]);
+    }
+    try {
+        predecessors(spot);
+        push_edges(spot);
+    } catch (...) {
+        abandon_dependent(spot);
+        throw;
+    }
+    return commit_dependent(spot);
+}
+
+[[gnu::always_inline]] inline void Initiator::come_after(DependentSpot& spot, Ring& ring, std::uint64_t number) {
+    DependentNote& note = ring.note(number);
+    if (note.number == number) [[likely]] {
+        if (note.last_successor == spot.serial) return;
+        note.last_successor = spot.serial;
+        if (!note.complete) {
+            // The words of completion stand eight to a line and move less often than the task's own line.
+            if (!ring.pending().completed(number)) {
+                if (spot.edges_left == DependentSpot::most_edges_left) [[unlikely]] push_edges(spot);
+                spot.edge_ring[spot.edges_left] = &ring;
+                spot.edge_number[spot.edges_left++] = number;
+                return prefetch_write(&ring.nodes()[ring.pending().slot(number)]);
+            }
+            note.complete = true;
+        }
+    }
+    if (ring.may_have_failed(number)) [[unlikely]] look_for_failure(spot, ring, number);
+}
+
+template <class Pack, class... Stored>
+void Initiator::fill(std::uint32_t entry, TaskRecord& record, Ring& ring, const Stored&... stored) noexcept {
+    record.payload.entry = entry;
+    record.payload.flags = 0;
+    [[maybe_unused]] Extension* extension = nullptr;
+    if constexpr (Pack::layout.extended) extension = &ring.extensions()[&record - ring.slots()];
+    Pack::store(record.payload, extension, stored...);
+}
+
+template <class Pack>
+void Initiator::fill_box(std::uint32_t entry, TaskPayload& payload, typename Pack::Box* box) noexcept {
+    payload.entry = entry;
+    payload.flags = TaskPayload::boxed;
+    Pack::store_box(payload, box);
+}
+
+}  // namespace penstock

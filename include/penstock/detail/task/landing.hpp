@@ -1,0 +1,166 @@
+// task layer: what a parameter receives. An argument lands in place, or staged in the local store and written back.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "penstock/argument.hpp"
+#include "penstock/detail/task/local_store.hpp"
+
+namespace penstock::landing {
+
+/// Copies all elements of a view in row-major order to contiguous memory, or back.
+template <bool gather, class T, std::size_t Rank>
+void copy(const view<T, Rank>& strided, std::remove_const_t<T>* contiguous) {
+    if (strided.empty()) return;
+    std::array<std::size_t, Rank> index{};
+    const std::size_t columns = strided.extent(Rank - 1);
+    const auto step = strided.stride(Rank - 1);
+    for (;;) {
+        std::ptrdiff_t offset = 0;
+        for (std::size_t d = 0; d + 1 < Rank; ++d) offset += static_cast<std::ptrdiff_t>(index[d]) * strided.stride(d);
+        auto* row = strided.data() + offset;
+        if constexpr (gather) {
+            if (step == 1) std::copy_n(row, columns, contiguous);
+            else
+                for (std::size_t j = 0; j < columns; ++j) contiguous[j] = row[static_cast<std::ptrdiff_t>(j) * step];
+        } else {
+            if (step == 1) std::copy_n(contiguous, columns, row);
+            else
+                for (std::size_t j = 0; j < columns; ++j) row[static_cast<std::ptrdiff_t>(j) * step] = contiguous[j];
+        }
+        contiguous += columns;
+        std::size_t d = Rank - 1;
+        for (; d-- > 0;) {
+            if (++index[d] < strided.extent(d)) break;
+            index[d] = 0;
+        }
+        if (d == static_cast<std::size_t>(-1)) return;
+    }
+}
+
+template <bool gather, class T>
+void copy(std::span<T> value, std::remove_const_t<T>* contiguous) {
+    if constexpr (gather) std::copy_n(value.data(), value.size(), contiguous);
+    else std::copy_n(contiguous, value.size(), value.data());
+}
+
+template <bool gather, class T>
+void copy(const pieces<T>& list, std::remove_const_t<T>* contiguous) {
+    for (auto piece : list) {
+        copy<gather>(piece, contiguous);
+        contiguous += piece.size();
+    }
+}
+
+/// The plain case: the parameter refers to the caller's memory, or gets a scalar.
+template <class Parameter, class Stored>
+class Landing {
+  public:
+    static constexpr bool copies = false;
+    Landing(Stored& stored, LocalStore&) noexcept : stored_(stored) {}
+    Parameter get() noexcept { return static_cast<Parameter>(stored_); }
+    void write_back() noexcept {}
+
+  private:
+    Stored& stored_;
+};
+
+/// A single object, given as a span of one.
+template <class T>
+inline constexpr bool is_object_parameter =
+    std::is_lvalue_reference_v<T> && !tagging::is_span<std::remove_cvref_t<T>> && !tagging::is_view<std::remove_cvref_t<T>> &&
+    !tagging::is_pieces<std::remove_cvref_t<T>>;
+
+/// Must the argument be made contiguous for this parameter?
+template <class Parameter, class Shape>
+inline constexpr bool needs_staging = tagging::is_span<std::remove_cvref_t<Parameter>> && !tagging::is_span<Shape>;
+
+template <class Parameter, Access access, class Shape, bool staged>
+class Landing<Parameter, Tagged<access, Shape, staged>> {
+    using Stored = Tagged<access, Shape, staged>;
+    using Plain = std::remove_cvref_t<Parameter>;
+    using Value = std::remove_const_t<typename Shape::element_type>;
+
+  public:
+    static constexpr bool copies = staged || needs_staging<Parameter, Shape>;
+    Landing(Stored& stored, LocalStore& store) : stored_(stored) {
+        if constexpr (copies) {
+            static_assert(std::is_trivially_copyable_v<Value>, "penstock: only trivially copyable elements can be staged");
+            static_assert(alignof(Value) <= LocalStore::alignment, "penstock: elements that need more than 128-byte alignment cannot be staged");
+            size_ = stored.value.size();
+            buffer_ = reinterpret_cast<Value*>(store.allocate(size_ * sizeof(Value)));
+            if constexpr (access != Access::out) {
+                copy<true>(stored.value, buffer_);
+                store.count_staged(size_ * sizeof(Value));
+            }
+            store_ = &store;
+        }
+    }
+
+    Parameter get() noexcept {
+        if constexpr (is_object_parameter<Parameter>) {
+            return *data();
+        } else if constexpr (tagging::is_span<Plain>) {
+            // A parameter of fixed extent was held against the argument's size when the call was issued.
+            landed_.emplace(data(),
+                            Plain::extent == std::dynamic_extent ? stored_.value.size() : Plain::extent);
+            return static_cast<Parameter>(*landed_);
+        } else if constexpr (tagging::is_view<Plain>) {
+            if constexpr (tagging::is_span<Shape>)
+                landed_.emplace(data(), typename Plain::Extents{stored_.value.size()});
+            else if constexpr (copies) landed_.emplace(buffer_, stored_.value.extents());
+            else landed_.emplace(stored_.value.data(), stored_.value.extents(), stored_.value.strides());
+            return static_cast<Parameter>(*landed_);
+        } else {
+            static_assert(!staged, "penstock: pieces cannot be staged for a parameter of pieces; take a span instead");
+            landed_.emplace(stored_.value);
+            return static_cast<Parameter>(*landed_);
+        }
+    }
+
+    void write_back() {
+        if constexpr (copies && access != Access::in) {
+            copy<false>(stored_.value, buffer_);
+            store_->count_staged(size_ * sizeof(Value));
+        }
+    }
+
+  private:
+    auto* data() const noexcept {
+        if constexpr (copies) return buffer_;
+        else return stored_.value.data();
+    }
+
+    // Kept here, so that a parameter of type `const std::span<T>&` has something to refer to.
+    using Landed = std::optional<std::conditional_t<is_object_parameter<Parameter>, char, Plain>>;
+
+    Stored& stored_;
+    Landed landed_;
+    Value* buffer_ = nullptr;
+    std::size_t size_ = 0;
+    LocalStore* store_ = nullptr;
+};
+
+/// An owned value lands as itself, or as a span of what it holds.
+template <class Parameter, class T>
+class Landing<Parameter, Owned<T>> {
+  public:
+    static constexpr bool copies = false;
+    Landing(Owned<T>& stored, LocalStore&) noexcept : stored_(stored) {}
+    Parameter get() {
+        if constexpr (tagging::is_span<std::remove_cvref_t<Parameter>>) return std::span{stored_.value};
+        else if constexpr (std::is_lvalue_reference_v<Parameter>) return stored_.value;
+        else return std::move(stored_.value);
+    }
+    void write_back() noexcept {}
+
+  private:
+    Owned<T>& stored_;
+};
+
+}  // namespace penstock::landing

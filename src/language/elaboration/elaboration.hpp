@@ -1,0 +1,145 @@
+// From elements to a plan: parameters, expressions, groups, repetitions, parallel parts, options and events.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "language/xml/document.hpp"
+#include "language/expression/expression.hpp"
+#include "language/plan/plan.hpp"
+
+namespace penstock::language {
+
+/// Where an element is: how its names begin, what its expressions may use, on which options it depends.
+struct Scope {
+    std::string prefix{};  ///< "left/"
+    Variables variables{};
+    Conditions conditions{};
+    std::map<std::string, bool, std::less<>>* used = nullptr;  ///< variables that were used
+    std::vector<const Element*> groups{};                      ///< that it is in, from the outermost
+};
+
+/// What has ports but is no filter: a use of a group, a parallel, a slice.
+struct Instance {
+    std::map<std::string, std::vector<std::string>> inputs{}, outputs{};  ///< what a port stands for: "part.port"
+    std::vector<std::string> first{}, last{};  ///< parts whose ports are also its own: those to which, and from which, streams lead
+    bool sliced = false;                       ///< each of them gets a share
+};
+
+struct PendingStream {
+    std::string from, to;  ///< with the prefix
+    StreamOptions options;
+    Conditions conditions;
+    const Element* element = nullptr;
+};
+
+struct PendingRule {
+    const Element* element = nullptr;
+    Scope scope;
+};
+
+class Elaboration {
+  public:
+    Elaboration(Plan& plan, const ApplicationOptions& options, std::vector<Finding>& findings)
+        : plan_(plan), options_(options), findings_(findings) {}
+
+    /// The whole application; false: it was given up, because it has too many parts. Documents that it includes are kept until this is destroyed.
+    bool run(const Element& root);
+    /// Of the application, when it has run.
+    const Variables& variables() const noexcept { return variables_; }
+    /// A group's element; null when there is none of that name.
+    const Element* group(const std::string& name) const;
+    /// Those of included files that are used, by name.
+    std::vector<const Element*> library_groups() const;
+
+  private:
+    // ---- elaboration.cpp: the application, its files, its parameters ----
+    void include(const Element& element);
+    void take_group(const Element& group, bool of_library);
+    void parameters(const Element& owner, const Settings& texts, const std::vector<SourcePlace>& places, Scope& scope, const SourcePlace& caller);
+    std::optional<Variable> parameter(const Element& element, const std::string* given, const SourcePlace& given_place, const Scope& scope);
+    void timers(const Element& root, const Scope& scope);
+
+    // ---- elaboration_values.cpp: attributes ----
+    std::string text(const Element& element, std::string_view attribute, const Scope& scope);
+    std::string name(const Element& element, std::string_view attribute, const Scope& scope, bool path = false);
+    std::optional<std::int64_t> integer(const Element& element, std::string_view attribute, const Scope& scope, std::int64_t least, std::int64_t most);
+    std::optional<double> number(const Element& element, std::string_view attribute, const Scope& scope, double least, double most);
+    bool flag(const Element& element, std::string_view attribute, const Scope& scope, bool otherwise);
+    std::size_t choice(const Element& element, std::string_view attribute, const Scope& scope, std::span<const std::string_view> words, std::size_t otherwise);
+    std::optional<SettingValue> value_for(const Element& element, const SettingDescription& setting, const Scope& scope);
+    Settings settings_for(const Element& element, const ComponentClass& of, const Scope& scope);
+    StreamOptions stream_options(const Element& element, const Scope& scope);
+    FilterOptions filter_options(const Element& element, const Scope& scope);
+
+    // ---- elaboration_body.cpp: what stands in applications, groups, repetitions, options ----
+    void body(const Element& owner, const Scope& scope);
+    void component(const Element& element, const Scope& scope);
+    void stream(const Element& element, const Scope& scope);
+    void use(const Element& element, const Scope& scope);
+    void repeat(const Element& element, const Scope& scope);
+    void option(const Element& element, const Scope& scope);
+    void manager(const Element& element, const Scope& scope);
+    void ports(const Element& owner, const Scope& scope, Instance& instance);
+    /// For an element, by its attribute `name`.
+    bool take_name(const std::string& name, const Element& element);
+    /// It begins with the prefix, is in no group there, and no option.
+    bool is_part_of(const std::string& prefix, const std::string& name) const;
+
+    // ---- elaboration_parallel.cpp ----
+    void parallel(const Element& element, const Scope& scope);
+    void slices(const Element& element, const Scope& scope, std::int64_t count);
+    void crossdep(const Element& element, const Scope& scope, std::int64_t count);
+
+    // ---- elaboration_joining.cpp: when all names are known ----
+    /// Ports that a stream reaches together: one, or those of all slices, each of which gets a share.
+    struct Ends {
+        std::vector<std::string> ports;
+        bool sliced = false;
+    };
+    void join(const PendingStream& stream);
+    void join(const PendingStream& stream, const Ends& from, const Ends& to, StreamOptions options);
+    std::vector<Ends> ends(const std::string& endpoint, bool output, const Element& stream, int depth);
+    void add_stream(const PendingStream& stream, const std::string& from, const std::string& to, StreamOptions options);
+    void rule(const PendingRule& pending);
+    std::optional<std::size_t> component_for(const Element& element, std::string_view attribute, const Scope& scope);
+    std::optional<std::size_t> option_for(const Element& element, std::string_view attribute, const Scope& scope);
+    std::vector<std::string> names_below(const std::string& prefix) const;
+
+    void error(SourcePlace where, std::string message);
+    void warn(SourcePlace where, std::string message);
+    /// One more part; false when there are too many.
+    bool count(const Element& element);
+
+    struct Group {
+        const Element* element = nullptr;
+        bool of_library = false, used = false;
+    };
+    Plan& plan_;
+    Variables variables_;
+    const ApplicationOptions& options_;
+    std::vector<Finding>& findings_;
+    std::vector<std::unique_ptr<Document>> documents_;
+    std::set<std::string> included_;
+    std::string application_folder_;
+    std::map<std::string, Group, std::less<>> groups_;
+    std::unordered_map<std::string, const Element*> names_;  ///< and who has them
+    std::vector<const std::string*> taken_;                  ///< the same, in the order in which they were taken
+    std::unordered_map<std::string, std::size_t> components_;
+    std::map<std::string, std::size_t> option_numbers_;
+    std::unordered_map<std::string, Instance> instances_;
+    std::set<std::string> unknown_;  ///< what has a name, but could not be made
+    std::vector<PendingStream> pending_streams_;
+    std::vector<PendingRule> pending_rules_;
+    std::map<std::string, bool, std::less<>> used_;
+    std::size_t parts_ = 0;
+    bool too_many_ = false;
+};
+
+}  // namespace penstock::language

@@ -1,0 +1,103 @@
+#include "language/passes/rewriting.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace penstock::language {
+namespace {
+
+constexpr std::string_view parts[] = {"component", "stream", "use", "repeat", "parallel", "manager", "option"};
+/// Attributes that hold names of parts, by element.
+constexpr std::pair<std::string_view, std::string_view> names_of_parts[] = {
+    {"component", "name"}, {"component", "near"}, {"use", "name"},     {"parallel", "name"}, {"option", "name"}, {"stream", "from"}, {"stream", "to"},
+    {"stream", "name"},    {"on", "component"},   {"on", "enable"},    {"on", "disable"},    {"on", "toggle"},   {"input", "to"},    {"output", "from"}};
+/// And those that say how many there are of something.
+constexpr std::pair<std::string_view, std::string_view> numbers_of_parts[] = {{"repeat", "index"},    {"repeat", "from"},     {"repeat", "to"},
+                                                                              {"repeat", "step"},     {"repeat", "over"},     {"parallel", "slices"},
+                                                                              {"parallel", "index"},  {"parallel", "shape"},  {"parallel", "in"},
+                                                                              {"parallel", "above"},  {"parallel", "below"},  {"parallel", "out"},
+                                                                              {"use", "group"},       {"input", "name"},      {"output", "name"}};
+
+bool holds(const auto& table, std::string_view element, std::string_view attribute) {
+    return std::find(std::begin(table), std::end(table), std::pair{element, attribute}) != std::end(table);
+}
+
+std::string index_of(const Element& element) {
+    if (element.name != "repeat" && element.name != "parallel") return {};
+    const auto* const index = element.attribute("index");
+    if (index != nullptr) return index->value;
+    const auto* const shape = element.attribute("shape");
+    return element.name == "parallel" && shape != nullptr && shape->value != "task" ? "slice" : "";
+}
+
+}  // namespace
+
+void replace_names(Element& element, Replacements replacements) {
+    for (auto& each : element.attributes) each.value = replaced(each.value, replacements);
+    replacements.erase(index_of(element));
+    if (replacements.empty()) return;
+    for (auto& child : element.children)
+        if (child.name != "group") replace_names(child, replacements);
+}
+
+void put_prefix(Element& element, const std::string& prefix) {
+    for (auto& each : element.attributes)
+        if (holds(names_of_parts, element.name, each.name) && !each.value.empty()) each.value.insert(0, prefix);
+    // What stands in a parallel is called by names of its own.
+    if (element.name == "parallel") return;
+    for (auto& child : element.children) put_prefix(child, prefix);
+}
+
+void collect_names(const Element& element, std::set<std::string>& names) {
+    for (const auto& each : element.attributes) names.merge(names_in(each.value));
+    for (const auto& child : element.children)
+        if (child.name != "group") collect_names(child, names);
+}
+
+void collect_structural_names(const Element& element, std::set<std::string>& names) {
+    for (const auto& each : element.attributes)
+        if (holds(names_of_parts, element.name, each.name) || holds(numbers_of_parts, element.name, each.name)) names.merge(names_in(each.value));
+    for (const auto& child : element.children)
+        if (child.name != "group") collect_structural_names(child, names);
+}
+
+void collect_indices(const Element& element, std::set<std::string>& names) {
+    if (auto index = index_of(element); !index.empty()) names.insert(std::move(index));
+    for (const auto& child : element.children) collect_indices(child, names);
+}
+
+bool contains(const Element& element, std::string_view name) {
+    return std::any_of(element.children.begin(), element.children.end(),
+                       [&](const Element& child) { return child.name == name || (child.name != "group" && contains(child, name)); });
+}
+
+bool is_part(const Element& element) noexcept { return std::find(std::begin(parts), std::end(parts), element.name) != std::end(parts); }
+
+void visit_below(Element& owner, const std::function<bool(Element&)>& visit) {
+    for (auto& child : owner.children)
+        if (visit(child)) visit_below(child, visit);
+}
+
+void replace_children(Element& owner, const std::function<bool(Element& child, std::vector<Element>& others)>& others) {
+    std::vector<Element> all, made;
+    for (auto& child : owner.children) {
+        made.clear();
+        if (!others(child, made)) {
+            all.push_back(std::move(child));
+            continue;
+        }
+        if (!made.empty()) {
+            auto& comments = made.front().comments;
+            comments.insert(comments.begin(), child.comments.begin(), child.comments.end());
+        }
+        std::move(made.begin(), made.end(), std::back_inserter(all));
+    }
+    owner.children = std::move(all);
+}
+
+std::string part_of(std::string_view endpoint) { return std::string(endpoint.substr(0, endpoint.rfind('.'))); }
+
+bool lies_in(std::string_view part, std::string_view of) noexcept { return part.starts_with(of) && (part.size() == of.size() || part[of.size()] == '/'); }
+
+}  // namespace penstock::language

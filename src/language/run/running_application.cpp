@@ -1,0 +1,186 @@
+#include "language/run/running_application.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "penstock/machine.hpp"
+#include "penstock/topology.hpp"
+#include "process/quiet_thread.hpp"
+
+namespace penstock::language {
+namespace {
+
+Run started(const Plan& plan, Graph& graph, Machine& machine, const RunOptions& options) {
+    build(plan, plan.initial(), graph);
+    return graph.start(machine, options);
+}
+
+void put(Settings& settings, const std::pair<std::string, SettingValue>& given) {
+    const auto found = std::find_if(settings.begin(), settings.end(), [&](const auto& each) { return each.first == given.first; });
+    if (found == settings.end()) settings.push_back(given);
+    else found->second = given.second;
+}
+
+}  // namespace
+
+RunningApplication::RunningApplication(std::shared_ptr<const Plan> of, Machine& machine, const RunOptions& options)
+    : plan(std::move(of)), on(plan->initial()), components(plan->components), run(started(*plan, graph, machine, options)) {
+    if (!plan->rules.empty()) run.listen([this](const Event& event) { return take(event); });
+    // Without rules too: filters may wait for them.
+    for (const auto& timer : plan->timers) run.send_after(timer.after, {timer.event, true}, "", timer.every);
+}
+
+RunningApplication::~RunningApplication() { end(); }
+
+void RunningApplication::end() noexcept {
+    run.listen({});
+    std::thread last;  // of whoever comes first: several threads may wait for the end
+    {
+        const std::lock_guard guard(lock);
+        ending = true;
+        last = std::move(thread);
+    }
+    changed.notify_all();
+    if (last.joinable()) last.join();
+}
+
+bool RunningApplication::take(const Event& event) {
+    if (std::none_of(plan->rules.begin(), plan->rules.end(), [&](const PlanRule& rule) { return rule.event == event.name; })) return false;
+    {
+        const std::lock_guard guard(lock);
+        if (ending) return true;  // nothing is left that could be changed
+        // Only now: many applications end without an event, and a thread takes longer to make than a small one to run.
+        if (!thread.joinable()) thread = process::quiet_thread("penstock events", [this] { serve(); });
+        // Those of a timer that is faster than the changes do not pile up.
+        if (events.size() < 1024 || std::none_of(plan->timers.begin(), plan->timers.end(), [&](const auto& timer) { return timer.event == event.name; }))
+            events.push_back(event.name);
+    }
+    changed.notify_all();
+    return true;
+}
+
+void RunningApplication::serve() {
+    (void)unpin_this_thread();  // whoever sent the first event may be bound to a processor
+    std::unique_lock guard(lock);
+    while (true) {
+        changed.wait(guard, [this] { return ending || !events.empty(); });
+        if (ending) return;
+        const auto event = std::move(events.front());
+        events.pop_front();
+        busy = true;
+        guard.unlock();
+        std::exception_ptr failed;
+        try {
+            obey(event);
+        } catch (const RunEnded&) {  // before it could be changed: nothing is left that could be
+        } catch (...) {
+            failed = std::current_exception();
+        }
+        guard.lock();
+        busy = false;
+        if (failure == nullptr) failure = failed;
+        changed.notify_all();
+    }
+}
+
+void RunningApplication::obey(const std::string& event) {
+    std::vector<const PlanRule*> rules;
+    for (const auto& rule : plan->rules)
+        if (rule.event == event) rules.push_back(&rule);
+    change(rules);
+}
+
+void RunningApplication::change(const std::vector<const PlanRule*>& rules) {
+    const auto before = on;  // only this thread writes it
+    auto after = before;
+    auto next = components;
+    std::vector<std::size_t> replaced;
+    std::vector<std::pair<std::size_t, std::pair<std::string, SettingValue>>> set;
+    for (const auto* rule : rules) switch (rule->kind) {
+            case PlanRule::Kind::enable: after[rule->option] = true; break;
+            case PlanRule::Kind::disable: after[rule->option] = false; break;
+            case PlanRule::Kind::toggle: after[rule->option] = !after[rule->option]; break;
+            case PlanRule::Kind::set:
+                put(next[rule->component].settings, rule->settings.front());
+                set.emplace_back(rule->component, rule->settings.front());
+                break;
+            case PlanRule::Kind::replace:
+                next[rule->component].of = rule->of;
+                next[rule->component].settings = rule->settings;
+                replaced.push_back(rule->component);
+                break;
+        }
+    run.edit([&](Edit& edit) {
+        edit.allow_ended_readers();  // the event may have come as the application ends
+        const auto was = [&](const Conditions& conditions) { return holds(conditions, before); };
+        const auto is = [&](const Conditions& conditions) { return holds(conditions, after); };
+        for (const auto& stream : plan->streams) {
+            const bool ends_stay = is(components[stream.source].conditions) && is(components[stream.sink].conditions);
+            if (was(stream.conditions) && !is(stream.conditions) && ends_stay) edit.disconnect(stream.from, stream.to);
+        }
+        for (const auto& component : next)
+            if (was(component.conditions) && !is(component.conditions)) edit.remove(component.name);
+        for (const auto number : replaced) {
+            const auto& component = next[number];
+            if (!was(component.conditions) || !is(component.conditions)) continue;
+            edit.replace_kind(component.name, Removal::hand_over, component.of->kind);
+            for (const auto& [setting, value] : component.settings) edit.set(component.name, setting, value);
+        }
+        for (const auto& component : next)
+            if (!was(component.conditions) && is(component.conditions)) add(component, edit);
+        for (const auto& [number, given] : set) {
+            const auto& component = next[number];
+            const bool fresh = std::find(replaced.begin(), replaced.end(), number) != replaced.end();
+            if (was(component.conditions) && is(component.conditions) && !fresh) edit.set(component.name, given.first, given.second);
+        }
+        for (const auto& stream : plan->streams)
+            if (!was(stream.conditions) && is(stream.conditions)) edit.connect(stream.from, stream.to, stream.options);
+    });
+    components = std::move(next);
+    const std::lock_guard guard(lock);
+    on = after;
+}
+
+}  // namespace penstock::language
+
+namespace penstock {
+
+ApplicationRun::ApplicationRun(std::unique_ptr<language::RunningApplication> state) : state_(std::move(state)) {}
+ApplicationRun::ApplicationRun(ApplicationRun&&) noexcept = default;
+ApplicationRun::~ApplicationRun() {
+    if (state_ != nullptr && state_->origin.left_behind()) (void)state_.release();
+}
+
+Run& ApplicationRun::run() noexcept { return state_->run; }
+
+void ApplicationRun::finish() {
+    state_->run.finish();
+    state_->end();
+    std::exception_ptr failure;
+    {
+        const std::lock_guard guard(state_->lock);
+        failure = std::exchange(state_->failure, nullptr);
+    }
+    if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+void ApplicationRun::send(const Event& event) { state_->run.send(event); }
+
+void ApplicationRun::settle() {
+    state_->origin.require("this application");
+    std::unique_lock guard(state_->lock);
+    state_->changed.wait(guard, [this] { return state_->ending || (state_->events.empty() && !state_->busy); });
+}
+
+bool ApplicationRun::is_on(const std::string& option) const {
+    state_->origin.require("this application");
+    const auto& options = state_->plan->options;
+    for (std::size_t i = 0; i < options.size(); ++i)
+        if (options[i].name == option) {
+            const std::lock_guard guard(state_->lock);
+            return state_->on[i];
+        }
+    throw UsageError("the application has no option '" + option + "'");
+}
+
+}  // namespace penstock

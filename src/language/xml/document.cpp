@@ -1,0 +1,163 @@
+#include "language/xml/document.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "language/xml/text.hpp"
+
+#if PENSTOCK_HAVE_PUGIXML
+#include <pugixml.hpp>
+#endif
+
+namespace penstock::language {
+
+const Attribute* Element::attribute(std::string_view wanted) const noexcept {
+    for (const auto& each : attributes)
+        if (each.name == wanted) return &each;
+    return nullptr;
+}
+
+SourcePlace Element::place_of(std::string_view attribute_name) const {
+    const auto* const found = attribute(attribute_name);
+    return found == nullptr ? place() : SourcePlace{*file, found->at.line, found->at.column};
+}
+
+void Element::set(std::string_view attribute_name, std::string value) {
+    for (auto& each : attributes)
+        if (each.name == attribute_name) return void(each.value = std::move(value));
+    attributes.push_back({std::string(attribute_name), std::move(value), at});
+}
+
+void Element::erase(std::string_view attribute_name) {
+    std::erase_if(attributes, [&](const Attribute& each) { return each.name == attribute_name; });
+}
+
+std::string read_file(const std::string& path, std::size_t most) {
+    errno = 0;
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw SystemError("cannot read the application '" + path + "'", errno != 0 ? errno : EIO);
+    std::string text;
+    char part[65536];
+    while (file.read(part, sizeof part), file.gcount() > 0) {
+        text.append(part, static_cast<std::size_t>(file.gcount()));
+        if (text.size() > most) throw UsageError("'" + path + "' is larger than " + std::to_string(most) + " bytes, the most that is read of an application");
+    }
+    if (file.bad()) throw SystemError("cannot read the application '" + path + "'", errno != 0 ? errno : EIO);
+    return text;
+}
+
+#if PENSTOCK_HAVE_PUGIXML
+namespace {
+
+/// Lines and columns of offsets that grow, mostly.
+class Lines {
+  public:
+    explicit Lines(std::string_view text) : text_(text) {
+        begins_.push_back(0);
+        for (std::size_t at = 0; at < text.size(); ++at)
+            if (text[at] == '\n') begins_.push_back(at + 1);
+    }
+    Spot spot(std::size_t offset) const {
+        offset = std::min(offset, text_.size());
+        const auto line = std::prev(std::upper_bound(begins_.begin(), begins_.end(), offset));
+        // Columns are characters, not bytes.
+        const auto column = std::count_if(text_.begin() + static_cast<std::ptrdiff_t>(*line), text_.begin() + static_cast<std::ptrdiff_t>(offset),
+                                          [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+        return {static_cast<int>(line - begins_.begin()) + 1, static_cast<int>(column) + 1};
+    }
+
+  private:
+    std::string_view text_;
+    std::vector<std::size_t> begins_;
+};
+
+class Reader {
+  public:
+    Reader(std::string_view text, const std::string& file, std::vector<Finding>& findings)
+        : text_(text), lines_(text), file_(file), findings_(findings) {}
+
+    Element element(const pugi::xml_node& node) {
+        Element made;
+        made.name = node.name();
+        made.file = &file_;
+        auto at = static_cast<std::size_t>(node.offset_debug());
+        made.at = lines_.spot(at == 0 ? 0 : at - 1);  // pugixml tells where the name is
+        at += made.name.size();
+        std::set<std::string_view> names;
+        for (const auto& attribute : node.attributes()) {
+            at = text_.find_first_not_of(" \t\r\n", at);
+            const auto spot = lines_.spot(at);
+            const auto quote = std::min(text_.find_first_of("\"'", at), text_.size() - 1);
+            at = text_.find(text_[quote], quote + 1);
+            at = at == text_.npos ? text_.size() : at + 1;
+            if (!names.insert(attribute.name()).second) say(spot, "the attribute " + in_quotes(attribute.name()) + " is given twice");
+            made.attributes.push_back({attribute.name(), attribute.value(), spot});
+        }
+        std::vector<std::string> comments;
+        for (const auto& child : node.children()) {
+            if (child.type() == pugi::node_element) {
+                made.children.push_back(element(child));
+                made.children.back().comments = std::exchange(comments, {});
+            } else if (child.type() == pugi::node_comment) comments.emplace_back(child.value());
+            else say(made.at, "<" + made.name + "> contains text: the language has attributes and elements only");
+        }
+        made.last_comments = std::move(comments);
+        return made;
+    }
+    void say(Spot spot, std::string message) { findings_.push_back({Finding::Kind::error, {file_, spot.line, spot.column}, std::move(message)}); }
+    Spot spot(std::size_t offset) const { return lines_.spot(offset); }
+
+  private:
+    std::string_view text_;
+    Lines lines_;
+    const std::string& file_;
+    std::vector<Finding>& findings_;
+};
+
+}  // namespace
+
+std::unique_ptr<Document> read_document(std::string text, const std::string& file, const ApplicationLimits& limits, std::vector<Finding>& findings,
+                                        Comments comments) {
+    if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
+    auto document = std::make_unique<Document>();
+    document->file = file;
+    Reader reader(text, document->file, findings);
+    if (const auto refusal = refusal_of(text, limits); !refusal.message.empty()) {
+        reader.say(reader.spot(refusal.offset), refusal.message);
+        return nullptr;
+    }
+    pugi::xml_document parsed;
+    const auto result = parsed.load_buffer(text.data(), text.size(), pugi::parse_escapes | pugi::parse_wconv_attribute | (comments == Comments::kept ? pugi::parse_comments : 0u), pugi::encoding_utf8);
+    if (!result) {
+        reader.say(reader.spot(static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, result.offset))),
+                   std::string("this is not well-formed XML: ") + result.description());
+        return nullptr;
+    }
+    const auto root = parsed.document_element();
+    if (!root) {
+        reader.say({}, "there is no element: an application begins with <application xmlns=\"urn:penstock:application:1\" name=\"...\">");
+        return nullptr;
+    }
+    for (auto other = root.next_sibling(); other; other = other.next_sibling())
+        if (other.type() == pugi::node_element)
+            reader.say(reader.spot(static_cast<std::size_t>(other.offset_debug()) - 1), "a file has one outermost element, and this is a second one");
+    document->root = reader.element(root);
+    for (auto before = root.previous_sibling(); before; before = before.previous_sibling())
+        if (before.type() == pugi::node_comment) document->root.comments.insert(document->root.comments.begin(), before.value());
+    return document;
+}
+
+#else
+
+std::unique_ptr<Document> read_document(std::string, const std::string& file, const ApplicationLimits&, std::vector<Finding>& findings, Comments) {
+    findings.push_back({Finding::Kind::error, {file, 1, 1}, "this Penstock was built without an XML reader: install libpugixml-dev and build it again"});
+    return nullptr;
+}
+
+#endif
+
+}  // namespace penstock::language

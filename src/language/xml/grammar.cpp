@@ -1,0 +1,111 @@
+#include "language/xml/grammar.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "language/xml/text.hpp"
+
+namespace penstock::language {
+namespace {
+
+struct Rule {
+    std::string_view element;
+    std::string_view required;  ///< attributes
+    std::string_view optional;
+    std::string_view children;
+};
+
+#define PENSTOCK_BODY "component stream use repeat parallel manager option"  // undefined below
+constexpr Rule rules[] = {
+    {"application", "name", "xmlns doc", "parameter include group event timer " PENSTOCK_BODY},
+    {"library", "", "xmlns name doc", "include group"},
+    {"include", "file", "", ""},
+    {"parameter", "name type", "default least most unit doc", ""},
+    {"group", "name", "doc", "parameter input output " PENSTOCK_BODY},
+    {"input", "name to", "", ""},
+    {"output", "name from", "", ""},
+    {"component", "name class", "copies targets near on-failure pool isolation time-limit doc", "set"},
+    {"set", "name value", "unit", ""},
+    {"stream", "from to", "capacity capacity-bytes policy when-full ordered fuse feedback name", ""},
+    {"use", "name group", "doc", "set"},
+    {"repeat", "index", "from to step over", PENSTOCK_BODY},
+    {"parallel", "name shape", "slices index in above below out", "input output " PENSTOCK_BODY},
+    {"event", "name", "doc", ""},
+    {"timer", "event", "after every", ""},
+    {"manager", "", "name doc", "on option"},
+    {"on", "event", "enable disable toggle component setting value unit class", "set"},
+    {"option", "name", "initially doc", "otherwise " PENSTOCK_BODY},
+    {"otherwise", "", "", PENSTOCK_BODY},
+};
+#undef PENSTOCK_BODY
+
+const Rule* rule_of(std::string_view element) noexcept {
+    const auto* const found = std::find_if(std::begin(rules), std::end(rules), [&](const Rule& rule) { return rule.element == element; });
+    return found == std::end(rules) ? nullptr : found;
+}
+
+/// Is the word one of these, which have a space between them?
+bool stands_in_list(std::string_view words, std::string_view word) noexcept {
+    for (auto at = words.find(word); at != words.npos; at = words.find(word, at + 1)) {
+        const auto end = at + word.size();
+        if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' ')) return !word.empty();
+    }
+    return false;
+}
+
+class Check {
+  public:
+    explicit Check(std::vector<Finding>& findings) : findings_(findings) {}
+
+    /// Deep files have been refused before.
+    void element(const Element& element, bool outermost) {
+        const auto* const rule = rule_of(element.name);
+        for (const auto& attribute : element.attributes) {
+            if (stands_in_list(rule->required, attribute.name)) continue;
+            if (stands_in_list(rule->optional, attribute.name) && (outermost || attribute.name != "xmlns")) continue;
+            auto known = words_of(rule->required);
+            for (auto& name : words_of(rule->optional))
+                if (outermost || name != "xmlns") known.push_back(std::move(name));
+            say({*element.file, attribute.at.line, attribute.at.column},
+                "<" + element.name + "> has no attribute " + in_quotes(attribute.name) + hint(attribute.name, known));
+        }
+        for (auto rest = rule->required; !rest.empty();) {
+            const auto name = rest.substr(0, rest.find(' '));
+            if (element.attribute(name) == nullptr) say(element.place(), "<" + element.name + "> needs the attribute " + in_quotes(name));
+            rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+        }
+        for (const auto& child : element.children) {
+            if (stands_in_list(rule->children, child.name)) this->element(child, false);
+            else if (rule_of(child.name) != nullptr)
+                say(child.place(), "<" + child.name + "> cannot stand in <" + element.name + ">" + stands_in(child.name));
+            else say(child.place(), "there is no element " + in_quotes(child.name) + hint(child.name, words_of(rule->children)));
+        }
+    }
+    void say(SourcePlace where, std::string message) { findings_.push_back({Finding::Kind::error, std::move(where), std::move(message)}); }
+
+  private:
+    static std::string stands_in(std::string_view child) {
+        std::string text;
+        for (const auto& rule : rules)
+            if (stands_in_list(rule.children, child)) text += (text.empty() ? "; it stands in <" : ", <") + std::string(rule.element) + ">";
+        return text;
+    }
+    std::vector<Finding>& findings_;
+};
+
+}  // namespace
+
+void check_grammar(const Element& root, std::span<const std::string_view> roots, std::vector<Finding>& findings) {
+    Check check(findings);
+    if (std::find(roots.begin(), roots.end(), root.name) == roots.end()) {
+        check.say(root.place(), "the outermost element is " + in_quotes(root.name) + ", and should be <" + std::string(roots.front()) + ">");
+        return;
+    }
+    const auto* const name = root.attribute("xmlns");
+    if (name == nullptr || name->value != namespace_name)
+        check.say(root.place_of("xmlns"), "<" + root.name + "> should say xmlns=\"" + std::string(namespace_name) + "\"" +
+                                              (name == nullptr ? "" : ", not " + in_quotes(name->value)));
+    check.element(root, true);
+}
+
+}  // namespace penstock::language

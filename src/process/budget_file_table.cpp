@@ -1,0 +1,194 @@
+// The file has one line a claim: a check sum, the process, its start, the number of the claim, its processors. A
+// process may be killed while it writes: a line whose sum is wrong counts as not there.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include "process/budget_table.hpp"
+#include "machine/file_size.hpp"
+#include "penstock/error.hpp"
+
+namespace penstock::budget {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A holder needs well under a millisecond; one that was stopped in there must not stop everybody.
+constexpr auto longest_wait = 2s;
+constexpr int most_processors = 1 << 20;
+
+// FNV-1a, 64 bits: against accidents, not against enemies.
+std::uint64_t check_sum(std::string_view text) {
+    std::uint64_t sum = 0xcbf29ce484222325;
+    for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    return sum;
+}
+
+std::string line_of(const Entry& entry) {
+    std::ostringstream text;
+    text << entry.process.pid << ' ' << entry.process.start_time << ' ' << entry.id << ' ';
+    for (std::size_t i = 0; i < entry.processors.size(); ++i) text << (i == 0 ? "" : ",") << entry.processors[i];
+    std::ostringstream line;
+    line << std::hex << check_sum(text.str()) << ' ' << text.str() << '\n';
+    return line.str();
+}
+
+std::optional<Entry> entry_of(const std::string& line) {
+    const auto blank = line.find(' ');
+    if (blank == std::string::npos) return std::nullopt;
+    std::uint64_t sum = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + blank, sum, 16);
+    const std::string text = line.substr(blank + 1);
+    if (error != std::errc{} || end != line.data() + blank || sum != check_sum(text)) return std::nullopt;
+    Entry entry;
+    std::istringstream in(text);
+    in >> entry.process.pid >> entry.process.start_time >> entry.id;
+    for (int processor; in >> processor; in.ignore()) {
+        if (processor < 0 || processor >= most_processors) return std::nullopt;
+        entry.processors.push_back(processor);
+    }
+    if (entry.process.pid <= 0 || entry.processors.empty()) return std::nullopt;
+    return entry;
+}
+
+// The file, open and locked. It may be removed between the opening and the locking: then look again.
+class LockedFile {
+  public:
+    explicit LockedFile(const std::filesystem::path& path) : path_(path) {
+        const auto deadline = std::chrono::steady_clock::now() + longest_wait;
+        while (!open_and_lock(deadline)) close_file();
+    }
+    LockedFile(const LockedFile&) = delete;
+    LockedFile& operator=(const LockedFile&) = delete;
+    ~LockedFile() {
+        // Unlocked by name, not only by closing: a child forked meanwhile has the same open file.
+        flock(file_, LOCK_UN);
+        close_file();
+    }
+
+    std::string read_all() const {
+        std::string text;
+        char part[4096];
+        for (ssize_t got; (got = pread(file_, part, sizeof part, static_cast<off_t>(text.size()))) != 0;) {
+            if (got < 0 && errno == EINTR) continue;
+            if (got < 0) fail("cannot read", errno);
+            text.append(part, static_cast<std::size_t>(got));
+        }
+        return text;
+    }
+
+    void write_all(const std::string& text) const {
+        const WithinFileSize limited;
+        for (std::size_t done = 0; done < text.size();) {
+            const ssize_t put = pwrite(file_, text.data() + done, text.size() - done, static_cast<off_t>(done));
+            if (put < 0 && errno == EINTR) continue;
+            if (put <= 0) fail("cannot write", put < 0 ? errno : ENOSPC);
+            done += static_cast<std::size_t>(put);
+        }
+        if (ftruncate(file_, static_cast<off_t>(text.size())) != 0) fail("cannot cut", errno);
+    }
+
+    void remove() const { unlink(path_.c_str()); }
+
+  private:
+    bool open_and_lock(std::chrono::steady_clock::time_point deadline) {
+        file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (file_ < 0) fail("cannot open", errno);
+        try {
+            refuse_what_is_not_ours();
+            lock(deadline);
+            return status().st_nlink != 0;
+        } catch (...) {
+            close_file();
+            throw;
+        }
+    }
+
+    void lock(std::chrono::steady_clock::time_point deadline) const {
+        while (flock(file_, LOCK_EX | LOCK_NB) != 0) {
+            if (errno != EWOULDBLOCK && errno != EINTR) fail("cannot lock", errno);
+            if (std::chrono::steady_clock::now() > deadline)
+                fail("somebody holds for seconds the lock of", EWOULDBLOCK);
+            std::this_thread::sleep_for(100us);
+        }
+    }
+
+    // The folder may be one in which others can create files.
+    void refuse_what_is_not_ours() const {
+        const auto found = status();
+        if (!S_ISREG(found.st_mode) || found.st_uid != geteuid() || (found.st_mode & 077) != 0)
+            fail("another user could write, so this user's processes cannot trust,", EPERM);
+    }
+
+    struct stat status() const {
+        struct stat found {};
+        if (fstat(file_, &found) != 0) fail("cannot look at", errno);
+        return found;
+    }
+
+    void close_file() {
+        if (file_ >= 0) close(std::exchange(file_, -1));
+    }
+
+    [[noreturn]] void fail(const std::string& what, int number) const {
+        throw SystemError(what + " the processor budget " + path_.string() + "; unset PENSTOCK_BUDGET to do without",
+                          number);
+    }
+
+    const std::filesystem::path& path_;
+    int file_ = -1;
+};
+
+std::vector<Entry> living_entries(const std::string& text) {
+    std::vector<Entry> entries;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        auto entry = entry_of(line);
+        if (!entry || !entry->process.alive()) continue;
+        const bool again = std::any_of(entries.begin(), entries.end(), [&](const Entry& known) {
+            return known.process == entry->process && known.id == entry->id;
+        });
+        if (!again) entries.push_back(std::move(*entry));
+    }
+    return entries;
+}
+
+class FileTable final : public Table {
+  public:
+    explicit FileTable(std::filesystem::path path) : path_(std::move(path)) {}
+
+    void update(const Change& change) override {
+        const LockedFile file(path_);
+        const std::string before = file.read_all();
+        auto entries = living_entries(before);
+        change(entries);
+        std::string after;
+        for (const auto& entry : entries) after += line_of(entry);
+        if (after.empty()) {
+            file.remove();
+        } else if (after != before) {
+            file.write_all(after);
+        }
+    }
+
+  private:
+    std::filesystem::path path_;
+};
+
+}  // namespace
+
+std::shared_ptr<Table> table_in_file(std::filesystem::path file) {
+    return std::make_shared<FileTable>(std::move(file));
+}
+
+}  // namespace penstock::budget

@@ -1,0 +1,245 @@
+// Handles for Python: of compiled bodies and of Python bodies.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "penstock/error.hpp"
+#include "python/calls/python_machine.hpp"
+#include "python/calls/task_outcome.hpp"
+
+namespace penstock::python {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+using Clock = std::chrono::steady_clock;
+
+[[noreturn]] void machine_gone() { throw MachineGone("the machine of this handle was closed before its task was seen to complete"); }
+
+std::chrono::nanoseconds duration_of(std::optional<double> seconds) {
+    if (!seconds || *seconds > 1e9) return std::chrono::nanoseconds::max();
+    if (std::isnan(*seconds)) throw UsageError("a timeout is a number of seconds, or None");
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(std::max(*seconds, 0.0)));
+}
+
+std::size_t hash_of(const PythonHandle& handle) {
+    if (handle.task != nullptr) return std::hash<const void*>()(handle.task.get());
+    const auto words = std::bit_cast<std::array<std::uint64_t, 2>>(handle.handle);
+    return std::hash<std::uint64_t>()(words[0] ^ words[1] * 0x9e3779b97f4a7c15);
+}
+
+std::vector<PythonHandle> handles_of(const nb::iterable& handles) {
+    std::vector<PythonHandle> found;
+    for (nb::handle item : handles) {
+        if (!nb::isinstance<PythonHandle>(item)) throw UsageError("wait_any and wait_all take handles, as machine.call returns them");
+        found.push_back(nb::cast<const PythonHandle&>(item));
+    }
+    return found;
+}
+
+}  // namespace
+
+std::shared_ptr<WorkerPool> PythonHandle::workers() const {
+    auto found = pool.lock();
+    if (found == nullptr) machine_gone();
+    return found;
+}
+
+void PythonHandle::wait(bool helping) const {
+    if (task != nullptr) {
+        if (!task->finished) workers()->wait(task);
+        throw_failure(task);
+        return;
+    }
+    if (!handle.ready()) {
+        const nb::gil_scoped_release release;
+        helping ? handle.wait(help) : handle.wait();
+    } else {
+        handle.wait();  // complete: returns, or throws what the task threw
+    }
+    ledger->sweep();
+}
+
+bool PythonHandle::ready() const {
+    if (task == nullptr) return handle.ready();
+    if (task->finished) return true;
+    const auto found = pool.lock();
+    return found == nullptr || found->ready(task);
+}
+
+bool PythonHandle::cancel() const {
+    if (task == nullptr) return handle.cancel();
+    return !task->finished && workers()->cancel(task);
+}
+
+bool PythonHandle::wait_for(std::optional<double> seconds) const {
+    const auto longest = duration_of(seconds);
+    if (task != nullptr) return task->finished || workers()->wait_for(task, longest);
+    if (!seconds) {
+        const nb::gil_scoped_release release;
+        try {
+            handle.wait();
+        } catch (const Error&) {
+            // Told by whoever asked.
+        }
+        return true;
+    }
+    const auto begin = Clock::now();
+    for (int looks = 0; !handle.ready(); ++looks) {
+        if (Clock::now() - begin >= longest) return false;
+        const nb::gil_scoped_release release;
+        if (looks > 100) std::this_thread::sleep_for(std::chrono::microseconds{100});
+    }
+    return true;
+}
+
+nb::object PythonHandle::result(std::optional<double> timeout) const {
+    if (!wait_for(timeout)) {
+        PyErr_SetString(PyExc_TimeoutError, "the task has not completed in time");
+        throw nb::python_error();
+    }
+    wait(false);
+    return task == nullptr ? nb::none() : result_of(*task);
+}
+
+nb::object PythonHandle::exception(std::optional<double> timeout) const {
+    try {
+        static_cast<void>(result(timeout));
+    } catch (const TaskFailed& error) {
+        return failure_object(error);
+    }
+    return nb::none();
+}
+
+void PythonHandle::add_done_callback(nb::object callback) const {
+    if (task == nullptr) throw UsageError("call-backs of compiled bodies are given with the call");
+    if (task->finished) return static_cast<void>(callback());
+    workers()->when_done(task, std::move(callback));
+}
+
+void wait_all(const std::vector<PythonHandle>& handles) {
+    std::vector<Handle> plain;
+    std::exception_ptr first;
+    for (const PythonHandle& handle : handles)
+        if (handle.task == nullptr) plain.push_back(handle.handle);
+    const auto keep_first = [&](auto&& wait) {
+        try {
+            wait();
+        } catch (const Error&) {
+            if (first == nullptr) first = std::current_exception();
+        }
+    };
+    keep_first([&] {
+        const nb::gil_scoped_release release;
+        penstock::wait_all(plain);
+    });
+    for (const PythonHandle& handle : handles) {
+        if (handle.task != nullptr) keep_first([&] { handle.wait(false); });
+    }
+    if (!handles.empty()) handles.front().ledger->sweep();
+    if (first != nullptr) std::rethrow_exception(first);
+}
+
+std::size_t wait_any(const std::vector<PythonHandle>& handles) {
+    std::vector<Handle> plain;
+    for (const PythonHandle& handle : handles)
+        if (handle.task == nullptr) plain.push_back(handle.handle);
+    if (plain.size() == handles.size()) {
+        std::size_t index = 0;
+        {
+            const nb::gil_scoped_release release;
+            index = penstock::wait_any(plain);
+        }
+        handles.front().ledger->sweep();
+        return index;
+    }
+    for (;;) {
+        for (std::size_t i = 0; i < handles.size(); ++i) {
+            if (!handles[i].ready()) continue;
+            handles[i].wait(false);
+            return i;
+        }
+        for (const PythonHandle& handle : handles)
+            if (handle.task != nullptr) {
+                const auto workers = handle.pool.lock();
+                if (workers == nullptr) break;
+                // Compiled bodies ring nobody here, so they are looked at again soon.
+                workers->wait_for_any(std::chrono::milliseconds{plain.empty() ? 100 : 1});
+                break;
+            }
+    }
+}
+
+void bind_handle(nb::module_& module) {
+    nb::class_<PythonHandle>(module, "Handle", nb::is_final(),
+                             "Stands for one issued task. Cheap; may be dropped, and outlives its machine (then it says so).")
+        .def("wait", &PythonHandle::wait, nb::arg("help") = false,
+             "Returns when the task has completed. With help=True this thread runs other tasks that it issued meanwhile (compiled bodies).\n\n"
+             "Other Python threads run meanwhile. Raises TaskFailed, TaskCancelled, MachineGone, WouldDeadlock.")
+        .def("ready", &PythonHandle::ready, "Has the task completed (or its machine gone)? Never blocks, never raises.")
+        .def("done", &PythonHandle::ready, "The same as ready(), by the name that concurrent.futures gives it.")
+        .def("result", &PythonHandle::result, nb::arg("timeout").none() = nb::none(),
+             nb::sig("def result(self, timeout: float | None = None) -> Any"),
+             "Waits as wait() does, and returns what a Python body returned; None for compiled bodies. Raises what wait() raises, and\n"
+             "TimeoutError after `timeout` seconds.")
+        .def("exception", &PythonHandle::exception, nb::arg("timeout").none() = nb::none(),
+             nb::sig("def exception(self, timeout: float | None = None) -> TaskFailed | None"),
+             "Waits, and returns the TaskFailed that wait() would raise, or None. Raises TaskCancelled and TimeoutError.")
+        .def("add_done_callback", [](nb::handle self, nb::object callback) {
+                 const auto call = nb::module_::import_("functools").attr("partial")(callback, self);
+                 nb::cast<PythonHandle&>(self).add_done_callback(call);
+             }, nb::arg("callback"), nb::sig("def add_done_callback(self, callback: Callable[[Handle], Any]) -> None"),
+             "Calls callback(handle) once the task has completed: at once where it has, or else in the thread that finds it complete, in a\n"
+             "wait, a barrier or machine.poll(). What it raises is written to stderr and goes no further.")
+        .def("cancel", &PythonHandle::cancel,
+             "Asks that the task be skipped if it has not started. False when it has completed already (or, a Python body, has started);\n"
+             "wait() of a skipped task raises TaskCancelled.")
+        .def("__await__", [](nb::handle self) { return nb::module_::import_("penstock.asynchronous").attr("awaited")(self); },
+             nb::sig("def __await__(self) -> Generator[Any, None, Any]"),
+             "In a coroutine of asyncio: `await handle` gives other coroutines time, and returns what result() does.")
+        .def("_notice", [](const PythonHandle& self) {
+                 if (self.interrupt != nullptr && self.interrupt->thread == PyThread_get_thread_ident() && !self.interrupt->machine.expired())
+                     return self.interrupt->descriptor;
+                 const auto workers = self.pool.lock();
+                 return workers == nullptr ? -1 : workers->notice();
+             },
+             "Descriptor that becomes readable when a Python body, or a compiled one with notification='interrupt' that this thread called,\n"
+             "completes; -1 for others and closed machines.")
+        .def("_is_compiled", [](const PythonHandle& self) { return self.task == nullptr; }, "Does it stand for a task of a compiled body?")
+        .def("_rearm", [](const PythonHandle& self) {
+                 if (const auto workers = self.pool.lock()) workers->rearm();
+                 if (self.interrupt == nullptr) return;
+                 const auto machine = self.interrupt->machine.lock();
+                 const nb::gil_scoped_release release;
+                 if (machine != nullptr) machine->poll();
+             }, "Finishes what has completed, and asks to be told of more.")
+        .def("__eq__", [](const PythonHandle& a, const PythonHandle& b) { return a == b; })
+        .def("__eq__", [](const PythonHandle&, nb::handle) { return false; })
+        .def("__hash__", [](const PythonHandle& a) { return hash_of(a); })
+        .def("__repr__", [](const PythonHandle& handle) {
+            return std::string("penstock.Handle(") + (handle.ready() ? "complete)" : "outstanding)");
+        });
+    module.def("wait_all", [](const nb::iterable& handles) { wait_all(handles_of(handles)); }, nb::arg("handles"),
+               nb::sig("def wait_all(handles: Iterable[Handle]) -> None"),
+               "Waits for all of these, helping. Raises the first failure when all have completed.");
+    module.def("wait_any", [](const nb::iterable& handles) {
+        const auto found = handles_of(handles);
+        if (found.empty()) throw UsageError("wait_any needs at least one handle");
+        return wait_any(found);
+    }, nb::arg("handles"), nb::sig("def wait_any(handles: Iterable[Handle]) -> int"),
+        "Waits until one of these has completed and returns its index, helping. Raises UsageError for none, and what wait() would.");
+}
+
+}  // namespace penstock::python

@@ -1,0 +1,400 @@
+#include "python/calls/python_machine.hpp"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "python/calls/chain.hpp"
+#include "python/calls/dependences.hpp"
+#include "python/calls/foreign_call.hpp"
+#include "penstock/error.hpp"
+#include "penstock/isolation.hpp"
+#include "python/workers/raised_exception.hpp"
+#include "python/ranks/rank_session.hpp"
+#include "python/calls/resident_call.hpp"
+#include "python/streams/stream_run.hpp"
+#include "python/calls/task_outcome.hpp"
+#include "python/words.hpp"
+
+namespace penstock::python {
+namespace {
+
+/// Destroying a machine waits for its tasks, and a body may need the interpreter (a ctypes callback). The last reference
+/// always goes where the interpreter's lock is held: live() is called, and its result dropped, outside of releases.
+struct DestroyWithoutInterpreter {
+    void operator()(Machine* machine) const {
+        const nb::gil_scoped_release release;
+        delete machine;
+    }
+};
+
+std::chrono::nanoseconds limit_of(double seconds) {
+    if (!(seconds > 0 && seconds <= 1e9)) throw UsageError("time_limit and deadline are in seconds, more than 0 and at most 1,000,000,000");
+    return std::chrono::ceil<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
+}
+
+bool is_high(nb::handle priority) {
+    if (priority.is_none()) return false;
+    const nb::str text(priority);
+    if (text.equal(nb::str("high"))) return true;
+    if (!text.equal(nb::str("normal"))) throw UsageError("priority must be one of normal, high");
+    return false;
+}
+
+Notification notification_of(nb::handle notification) {
+    if (notification.is_none()) return Notification::polled;
+    const auto text = nb::cast<std::string>(nb::str(notification));
+    if (text == "interrupt") return Notification::interrupt;
+    if (text == "mailbox") return Notification::mailbox;
+    if (text != "polled") throw UsageError("notification must be one of polled, mailbox, interrupt, not " + text);
+    return Notification::polled;
+}
+
+/// What a Python body is asked to be called with.
+void read_wishes(const CallWords& asked, TaskWishes& wishes) {
+    if (!asked.time_limit.is_none()) wishes.limit = limit_of(nb::cast<double>(asked.time_limit));
+    wishes.urgent = is_high(asked.priority);
+    if (!asked.deadline.is_none() || !asked.affine.is_none() || !asked.notification.is_none())
+        throw UsageError("deadline=, affine= and notification= are for compiled bodies; a Python body has time_limit=");
+    if (asked.after.is_none()) return;
+    for (nb::handle item : asked.after) {
+        const auto& handle = nb::cast<const PythonHandle&>(item);
+        if (handle.task == nullptr) throw UsageError("a Python body can come after Python bodies only; wait for the compiled ones first");
+        wishes.after.push_back(handle.task);
+    }
+}
+
+/// Calls a Python callable with the handle of a compiled body, with the interpreter's lock, which whoever polls has not.
+std::function<void(Handle)> call_back(nb::handle callable, const std::shared_ptr<Ledger>& ledger) {
+    const std::shared_ptr<nb::object> held(new nb::object(nb::borrow(callable)), [](nb::object* object) {
+        const nb::gil_scoped_acquire acquire;
+        delete object;
+    });
+    return [held, ledger](Handle handle) {
+        const nb::gil_scoped_acquire acquire;
+        try {
+            (*held)(PythonHandle{handle, ledger, {}, {}, {}});
+        } catch (nb::python_error& error) {
+            error.discard_as_unraisable(*held);
+        }
+    };
+}
+
+/// What a compiled body is asked to be called with.
+OptionsOrHandles way_of(const CallWords& asked, int target, const std::shared_ptr<Ledger>& ledger) {
+    if (!asked.after.is_none()) {
+        if (!asked.priority.is_none() || !asked.then.is_none() || !asked.deadline.is_none() || !asked.affine.is_none() ||
+            !asked.notification.is_none() || !asked.time_limit.is_none())
+            throw UsageError("after= of a compiled body stands alone, without priority=, then=, deadline=, affine= and notification=");
+        std::vector<Handle> handles;
+        for (nb::handle item : asked.after) {
+            const auto& handle = nb::cast<const PythonHandle&>(item);
+            if (handle.task != nullptr) throw UsageError("a compiled body can come after compiled bodies only; wait for the Python ones first");
+            handles.push_back(handle.handle);
+        }
+        return handles;
+    }
+    CallOptions options;
+    options.target = target;
+    options.priority = is_high(asked.priority) ? Priority::high : Priority::normal;
+    if (!asked.then.is_none()) options.then = call_back(asked.then, ledger);
+    if (!asked.deadline.is_none()) options.deadline = limit_of(nb::cast<double>(asked.deadline));
+    if (!asked.time_limit.is_none()) options.time_limit = limit_of(nb::cast<double>(asked.time_limit));
+    options.notification = notification_of(asked.notification);
+    options.affine = !asked.affine.is_none() && nb::cast<bool>(asked.affine);
+    return options;
+}
+
+/// The failure that a wait of the task layer ends by, if it does. Without the interpreter's lock meanwhile.
+template <class Wait>
+std::optional<TaskFailed> failure_of(Wait&& wait) {
+    const nb::gil_scoped_release release;
+    try {
+        wait();
+    } catch (const TaskFailed& failure) {
+        return failure;
+    }
+    return std::nullopt;
+}
+
+/// One TaskFailed for all: the first of the task layer, or else the first of Python's.
+void throw_all(const std::optional<TaskFailed>& failure, const std::vector<TaskPointer>& failed) {
+    for (const TaskPointer& task : failed) task->delivered = true;
+    if (failure) throw TaskFailed(failure->task(), failure->target(), failure->cause(), failure->others() + failed.size());
+    throw_failures(failed);
+}
+
+}  // namespace
+
+PythonMachine::PythonMachine(const MachineOptions& options) {
+    const nb::gil_scoped_release release;
+    machine_ = std::shared_ptr<Machine>(new Machine(options), DestroyWithoutInterpreter{});
+}
+
+std::shared_ptr<Machine> PythonMachine::live() const {
+    if (machine_ == nullptr) throw MachineGone("this machine was closed; make a new one");
+    return machine_;
+}
+
+void PythonMachine::add_run(const std::shared_ptr<LiveRun>& run) {
+    std::erase_if(runs_, [](const auto& known) { return known.expired(); });
+    runs_.push_back(run);
+}
+
+void PythonMachine::close() {
+    if (machine_ == nullptr) return;
+    auto machine = live();
+    if (machine->in_task()) throw WouldDeadlock("a machine cannot be closed by one of its own tasks; close it where it was made");
+    for (const auto& known : std::exchange(runs_, {}))
+        if (const auto run = known.lock()) {
+            const nb::gil_scoped_release release;
+            run->stop();
+        }
+    std::exception_ptr failure;
+    try {
+        finish();
+    } catch (const nb::python_error&) {
+        throw;  // Ctrl-C: there are tasks still
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    pool_ = nullptr;
+    for (PythonDependences* order : std::exchange(orders_, {})) order->end();
+    machine_ = nullptr;
+    machine = nullptr;
+    ledger_->sweep();
+    if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+bool PythonMachine::may_block(const Machine& machine) const {
+    const MachineOptions& options = machine.options();
+    if (machine.targets() == 0) return true;  // the body runs inside the call
+    const bool deferred = options.when_full == WhenFull::defer;
+    const std::size_t room = deferred ? options.pending_limit : options.depth;
+    return (room != 0 && issued_ >= room) || machine.in_task();
+}
+
+bool CallWords::plain() const noexcept {
+    return notification.is_none() && time_limit.is_none() && after.is_none() && priority.is_none() && then.is_none() && deadline.is_none() && affine.is_none();
+}
+
+PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& arguments, const CallWords& asked) {
+    const auto machine = live();
+    const nb::handle signature = asked.signature;
+    const bool plain = asked.plain();
+    if (is_python_body(body, signature)) {
+        TaskWishes wishes;
+        wishes.target = target;
+        if (plain) return call_python(body, arguments, {}, wishes);
+        read_wishes(asked, wishes);
+        const PythonHandle handle = call_python(body, arguments, {}, wishes);
+        if (!asked.then.is_none()) handle.add_done_callback(nb::module_::import_("functools").attr("partial")(asked.then, nb::cast(handle)));
+        return handle;
+    }
+    const bool isolated = machine->options().isolation == Isolation::process;
+    if (!asked.time_limit.is_none() && !isolated)
+        throw UsageError("a time limit is for bodies that can be ended: Python bodies, which run in processes of their own, and compiled ones on a "
+                         "machine with isolation='process'");
+    std::optional<OptionsOrHandles> way;
+    if (!plain) way = way_of(asked, target, ledger_);
+    if (PythonChain* const chain = chain_of(body)) [[unlikely]] return call_chain(target, *chain, body, arguments, way ? &*way : nullptr);
+    nb::object held_body = body_of(body, signature);
+    const Words words{*nb::inst_ptr<Body>(held_body), arguments, Takes::residents};
+    const CarriedBody* const carried = isolated ? &carried_.find(*machine, words) : nullptr;
+    if (isolated && !words.later().empty())
+        throw CannotCarryOver(words.plan().name(), words.later().front().number, "resident data are kept by thread targets only");
+    const auto issue = [&] {
+        if (target != Initiator::any_target) machine->on(target);  // refuses a target that there is not
+        if (carried != nullptr) [[unlikely]] return issue_carried(*machine, target, way ? &*way : nullptr, *carried, words);
+        if (!words.later().empty()) [[unlikely]] return issue_resident(*machine, target, way ? &*way : nullptr, words);
+        if (way) return issue_foreign_by(*machine, target, *way, words.plan(), words.data());
+        return issue_foreign(machine->initiator(), target, words.plan(), words.data());
+    };
+    Handle handle;
+    if (may_block(*machine)) [[unlikely]] {
+        const nb::gil_scoped_release release;
+        handle = issue();
+    } else {
+        handle = issue();
+    }
+    PythonHandle made = keep(handle, std::move(held_body), nb::borrow(arguments));
+    if (way) note_interrupt(made, *way, machine);
+    return made;
+}
+
+/// A handle whose completion signals a descriptor knows which, and who may poll for it.
+void PythonMachine::note_interrupt(PythonHandle& handle, const OptionsOrHandles& way, const std::shared_ptr<Machine>& machine) {
+    const auto* const options = std::get_if<CallOptions>(&way);
+    if (options == nullptr || options->notification != Notification::interrupt || machine->in_task()) return;
+    handle.interrupt = std::make_shared<const Interrupt>(machine, machine->notification_descriptor(), PyThread_get_thread_ident());
+}
+
+PythonHandle PythonMachine::call_chain(int target, PythonChain& chain, nb::handle object, const nb::args& arguments,
+                                       const OptionsOrHandles* way) {
+    const auto machine = live();
+    if (target != Initiator::any_target) machine->on(target);  // refuses a target that there is not
+    if (machine->options().isolation == Isolation::process)
+        throw CannotCarryOver(chain.name(), 0, "chains are kept by thread targets only; issue its steps as calls of their own");
+    auto issue = chain.begin(machine->initiator(), arguments);
+    Handle handle;
+    if (may_block(*machine)) {
+        const nb::gil_scoped_release release;
+        handle = issue_chain(*machine, target, way, std::move(issue));
+    } else {
+        handle = issue_chain(*machine, target, way, std::move(issue));
+    }
+    PythonHandle made = keep(handle, nb::borrow(object), nb::borrow(arguments));
+    if (way != nullptr) note_interrupt(made, *way, machine);
+    return made;
+}
+
+PythonHandle PythonMachine::keep(Handle handle, nb::object body, nb::object arguments) {
+    ++issued_;
+    ledger_->keep(handle, std::move(body), std::move(arguments));
+    return {handle, ledger_, {}, {}, {}};
+}
+
+// ---- Python bodies ----
+
+bool PythonMachine::is_python_body(nb::handle body, nb::handle signature) const {
+    static const nb::handle function_type = nb::object(nb::module_::import_("types").attr("FunctionType")).release();
+    const nb::handle type = body.type();
+    if (type.is(function_type) && signature.is_none()) return true;
+    if (!signature.is_none() || nb::isinstance<Body>(body) || PyCallable_Check(body.ptr()) == 0) return false;
+    if (pool_ != nullptr && pool_->knows(body)) return true;
+    static const nb::handle is_compiled = nb::object(nb::module_::import_("penstock.body").attr("is_compiled")).release();
+    return !nb::cast<bool>(is_compiled(body));
+}
+
+std::shared_ptr<WorkerPool> PythonMachine::workers() {
+    if (pool_ != nullptr) return pool_;
+    const auto machine = live();
+    WorkerCommand command;
+    command.arguments = nb::cast<std::vector<std::string>>(nb::module_::import_("penstock.interpreters").attr("command")());
+    for (char** variable = environ; *variable != nullptr; ++variable) command.environment.emplace_back(*variable);
+    for (int t = 0; t < machine->targets(); ++t) command.processors.push_back(machine->processor(t));
+    const auto count = static_cast<std::uint32_t>(machine->targets());
+    // Other threads may have run meanwhile, and have closed the machine or come first.
+    static_cast<void>(live());
+    if (pool_ != nullptr) return pool_;
+    pool_ = std::make_shared<WorkerPool>(count, machine->options(), std::make_shared<TaskHeap>(machine->heap()), std::move(command));
+    return pool_;
+}
+
+std::vector<int> PythonMachine::worker_pids() const {
+    static_cast<void>(live());
+    return pool_ == nullptr ? std::vector<int>{} : pool_->pids();
+}
+
+PythonHandle PythonMachine::call_python(nb::handle body, const nb::tuple& arguments, nb::handle names, const TaskWishes& wishes) {
+    const auto machine = live();
+    if (wishes.target != Initiator::any_target) machine->on(wishes.target);  // refuses a target that there is not
+    if (machine->targets() == 0) return {{}, ledger_, run_at_once(body, arguments, names), {}, {}};
+    const auto pool = workers();
+    return {{}, ledger_, pool->issue(body, arguments, names, wishes), pool, {}};
+}
+
+PythonHandle PythonMachine::submit(nb::handle body, const nb::tuple& arguments, const nb::dict& keywords) {
+    if (!is_python_body(body, nb::none())) {
+        if (keywords.size() != 0) throw UsageError("compiled bodies have no arguments with names");
+        const nb::object none = nb::none();
+        return call(Initiator::any_target, body, nb::borrow<nb::args>(arguments), {none, none, none, none, none, none, none, none});
+    }
+    if (keywords.size() == 0) return call_python(body, arguments, {}, {});
+    const nb::object names = nb::tuple(keywords.keys());
+    return call_python(body, nb::cast<nb::tuple>(arguments + nb::tuple(keywords.values())), names, {});
+}
+
+/// On a machine without targets every task runs inside its call.
+TaskPointer PythonMachine::run_at_once(nb::handle body, const nb::tuple& arguments, nb::handle names) {
+    auto task = std::make_shared<PythonTask>();
+    task->function = std::make_shared<CarriedFunction>();
+    task->function->name = nb::cast<std::string>(nb::str(nb::getattr(body, "__qualname__", nb::repr(body))));
+    task->finished = true;
+    nb::list given;
+    std::vector<const ArrayArgument*> arrays;
+    for (nb::handle argument : arguments) {
+        const ArrayArgument* const array = array_argument(argument);
+        arrays.push_back(array);
+        given.append(array == nullptr ? nb::borrow(argument) : nb::module_::import_("numpy").attr("asarray")(array->object()));
+    }
+    check_overlap(task->function->name, arrays);
+    const std::size_t named = names.is_valid() ? nb::len(names) : 0;
+    nb::list positional;
+    nb::dict keywords;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+        if (i < given.size() - named) positional.append(given[i]);
+        else keywords[names[i - (given.size() - named)]] = given[i];
+    }
+    try {
+        task->result = body(*positional, **keywords);
+        task->outcome = Outcome::value;
+    } catch (nb::python_error& error) {
+        if (!error.matches(PyExc_Exception)) throw;
+        error.restore();
+        task->result = raised_exception();
+        task->outcome = Outcome::raised;
+        failed_at_once_.push_back(task);
+    }
+    return task;
+}
+
+nb::object PythonMachine::array(nb::handle shape, nb::handle dtype) {
+    const auto machine = live();
+    const nb::object type = nb::module_::import_("penstock.elements").attr("element_type")(dtype);
+    const nb::object sizes = PyLong_Check(shape.ptr()) ? nb::object(nb::make_tuple(shape)) : nb::object(nb::tuple(shape));
+    std::size_t bytes = nb::cast<std::size_t>(type.attr("itemsize"));
+    for (nb::handle extent : sizes) {
+        const nb::object whole = nb::module_::import_("operator").attr("index")(extent);
+        std::int64_t n = 0;
+        if (!nb::try_cast(whole, n) || n < 0)
+            throw UsageError("an array cannot have an extent of " + nb::cast<std::string>(nb::str(whole)) + ": it is 0 or more, and as much as memory can hold");
+        if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(n), &bytes)) throw SystemError("an array of that shape", ENOMEM);
+    }
+    if (bytes >= machine->heap()->size()) throw SystemError("an array of " + std::to_string(bytes) + " bytes", ENOMEM);
+    auto memory = std::make_unique<SharedArray<std::byte>>(machine->array<std::byte>(std::max<std::size_t>(bytes, 1)));
+    std::byte* const data = memory->data();
+    const nb::capsule owner(memory.release(), [](void* held) noexcept { delete static_cast<SharedArray<std::byte>*>(held); });
+    const nb::object whole = nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(data, {bytes}, owner));
+    return whole.attr("view")(type).attr("reshape")(sizes);
+}
+
+void PythonMachine::barrier() {
+    const auto machine = live();
+    const auto failure = failure_of([&] { machine->barrier(); });
+    ledger_->sweep();
+    issued_ = ledger_->size();
+    std::vector<TaskPointer> failed;
+    if (pool_ != nullptr) failed = pool_->barrier();
+    take_python_failures(failed);
+    throw_all(failure, failed);
+}
+
+void PythonMachine::finish() {
+    const auto machine = live();
+    const auto failure = failure_of([&] { machine->finish(); });
+    ledger_->sweep();
+    issued_ = ledger_->size();
+    std::vector<TaskPointer> failed;
+    if (pool_ != nullptr) failed = pool_->finish();
+    take_python_failures(failed);
+    throw_all(failure, failed);
+}
+
+void PythonMachine::take_python_failures(std::vector<TaskPointer>& failed) {
+    for (TaskPointer& task : failed_at_once_)
+        if (!task->delivered) failed.push_back(std::move(task));
+    failed_at_once_.clear();
+}
+
+}  // namespace penstock::python

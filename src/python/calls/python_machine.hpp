@@ -1,0 +1,134 @@
+// The machine as Python has it: closed once, and holding what its tasks need.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "python/calls/carried_call.hpp"
+#include "python/calls/foreign_call.hpp"
+#include "python/workers/ledger.hpp"
+#include "penstock/machine.hpp"
+#include "python/calls/python_task.hpp"
+#include "python/workers/worker_pool.hpp"
+
+namespace penstock::python {
+
+/// How a thread learns of a task that was called with notification='interrupt'.
+struct Interrupt {
+    std::weak_ptr<Machine> machine;
+    int descriptor;
+    unsigned long thread;  ///< the one that polls for it
+};
+
+/// A handle, and the ledger to tidy when its task is seen to be complete. Of a task with a Python body: the task, and who runs it.
+struct PythonHandle {
+    Handle handle;
+    std::shared_ptr<Ledger> ledger;
+    TaskPointer task;
+    std::weak_ptr<WorkerPool> pool;
+    std::shared_ptr<const Interrupt> interrupt;
+
+    void wait(bool helping) const;
+    bool ready() const;
+    bool cancel() const;
+    /// Waits for at most so long; none: for ever. False when it has not completed.
+    bool wait_for(std::optional<double> seconds) const;
+    nb::object result(std::optional<double> timeout) const;
+    nb::object exception(std::optional<double> timeout) const;
+    void add_done_callback(nb::object callback) const;
+    friend bool operator==(const PythonHandle& a, const PythonHandle& b) { return a.handle == b.handle && a.task == b.task; }
+
+  private:
+    std::shared_ptr<WorkerPool> workers() const;
+};
+
+void wait_all(const std::vector<PythonHandle>& handles);
+std::size_t wait_any(const std::vector<PythonHandle>& handles);
+
+/// The words of a call beside its arguments; None where they were left out.
+struct CallWords {
+    nb::handle signature, time_limit, after, priority, then, deadline, affine, notification;
+
+    bool plain() const noexcept;
+};
+
+class PythonChain;
+class PythonDependences;
+struct LiveRun;
+
+class PythonMachine {
+  public:
+    explicit PythonMachine(const MachineOptions& options);
+    PythonMachine(const PythonMachine&) = delete;
+    PythonMachine& operator=(const PythonMachine&) = delete;
+
+    /// The machine, kept from being destroyed as long as the result lives. Throws MachineGone after close().
+    std::shared_ptr<Machine> live() const;
+    bool closed() const noexcept { return machine_ == nullptr; }
+    /// Finishes all tasks and gives the threads back. Throws the first failure that nobody has seen, after that.
+    void close();
+
+    PythonHandle call(int target, nb::handle body, const nb::args& arguments, const CallWords& words);
+    /// A Python body; `names` are those of the last arguments.
+    PythonHandle call_python(nb::handle body, const nb::tuple& arguments, nb::handle names, const TaskWishes& wishes);
+    /// For executors: any body, the arguments in one tuple, those with names in a dict.
+    PythonHandle submit(nb::handle body, const nb::tuple& arguments, const nb::dict& keywords);
+    bool is_python_body(nb::handle body, nb::handle signature) const;
+    /// Zeroed elements in the shared heap, as a NumPy array.
+    nb::object array(nb::handle shape, nb::handle type);
+    /// Process numbers of the workers, 0 for one that is being started; none before the first call of a Python body.
+    std::vector<int> worker_pids() const;
+    std::shared_ptr<WorkerPool> workers();
+    void barrier();
+    void finish();
+    std::size_t held() const noexcept { return ledger_->size(); }
+    /// May issuing a call to this machine have to wait for a task? Then without the interpreter's lock.
+    bool may_block(const Machine& machine) const;
+    /// Holds what a task needs until it has completed.
+    PythonHandle keep(Handle handle, nb::object body, nb::object arguments);
+    /// Objects that end with the machine.
+    void add_order(PythonDependences& order) { orders_.push_back(&order); }
+    void remove_order(PythonDependences& order) { std::erase(orders_, &order); }
+    /// Stopped when the machine closes.
+    void add_run(const std::shared_ptr<LiveRun>& run);
+
+  private:
+    PythonHandle call_chain(int target, PythonChain& chain, nb::handle object, const nb::args& arguments, const OptionsOrHandles* way);
+    static void note_interrupt(PythonHandle& handle, const OptionsOrHandles& way, const std::shared_ptr<Machine>& machine);
+    TaskPointer run_at_once(nb::handle body, const nb::tuple& arguments, nb::handle names);
+    void take_python_failures(std::vector<TaskPointer>& failed);
+
+    std::shared_ptr<Machine> machine_;
+    std::shared_ptr<Ledger> ledger_ = std::make_shared<Ledger>();
+    std::shared_ptr<WorkerPool> pool_;  // from the first call of a Python body on
+    std::vector<TaskPointer> failed_at_once_;
+    std::vector<PythonDependences*> orders_;
+    std::vector<std::weak_ptr<LiveRun>> runs_;
+    CarriedBodies carried_;
+    std::size_t issued_ = 0;  // since the last barrier of any thread: how full lanes and deques can be at most
+};
+
+void bind_machine(nb::module_& module);
+void bind_handle(nb::module_& module);
+/// The TaskFailed of Python, with its cause.
+nb::object failure_object(const TaskFailed& error);
+void bind_errors(nb::module_& module);
+void bind_worker_process(nb::module_& module);
+void bind_trace(nb::module_& module, nb::class_<PythonMachine>& machine);
+void bind_resident(nb::module_& module, nb::class_<PythonMachine>& machine);
+void bind_loops(nb::class_<PythonMachine>& machine);
+void bind_dependences(nb::module_& module);
+void bind_chain(nb::module_& module);
+void bind_topology(nb::module_& module);
+void bind_gallery(nb::module_& module);
+void bind_components(nb::module_& module);
+void bind_language(nb::module_& module);
+void bind_transformations(nb::module_& module);
+void bind_kernels(nb::module_& module);
+
+}  // namespace penstock::python

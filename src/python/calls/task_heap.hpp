@@ -1,0 +1,56 @@
+// What travels with calls of Python bodies, in the machine's shared heap: blocks for arguments, results and copies of arrays.
+//
+// Calls come by the microsecond and most need little, so small blocks are kept in lists by size; large ones are the heap's own. The parent
+// alone gives out and takes back: a worker that dies cannot harm the books.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "process/fork.hpp"
+#include "penstock/heap.hpp"
+#include "python/calls/task_board.hpp"
+
+namespace penstock::python {
+
+/// Memory that was given out. Nothing for `bytes` 0.
+struct Block {
+    Place place = 0;
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;  ///< what was given, at least what was asked for
+};
+
+class TaskHeap {
+  public:
+    explicit TaskHeap(std::shared_ptr<SharedHeap> heap) : heap_(std::move(heap)) {}
+    ~TaskHeap();
+    TaskHeap(const TaskHeap&) = delete;
+    TaskHeap& operator=(const TaskHeap&) = delete;
+
+    /// At least `bytes`, whatever was there before. Throws SystemError when there is no more memory. Any thread.
+    Block allocate(std::size_t bytes);
+    /// Does nothing in a child of fork: the block is still its parent's.
+    void free(const Block& block) noexcept;
+    /// Where this memory lies, or 0 when not all of it is the heap's.
+    Place place_of(const std::byte* data, std::size_t bytes) const noexcept {
+        return heap_->contains(data, bytes) ? static_cast<Place>(data - heap_->base()) + 1 : 0;
+    }
+    int descriptor() const { return heap_->descriptor(); }
+
+  private:
+    static constexpr std::size_t smallest = 256, largest_small = std::size_t{64} << 10, run_bytes = std::size_t{256} << 10;
+    static constexpr std::size_t classes = 9;  // 256 B to 64 KiB
+
+    const unsigned made_after_ = forks();
+    std::shared_ptr<SharedHeap> heap_;
+    std::mutex mutex_;
+    std::array<std::vector<std::byte*>, classes> lists_;
+    std::vector<std::byte*> runs_;
+};
+
+}  // namespace penstock::python

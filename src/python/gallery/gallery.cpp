@@ -1,0 +1,166 @@
+// The gallery's applications, for Python.
+#include "apps/gallery.hpp"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "python/calls/python_machine.hpp"
+
+namespace penstock::python {
+namespace {
+
+template <class T>
+nb::object to_numpy(std::vector<T> values, const std::vector<std::size_t>& shape) {
+    auto* const owned = new std::vector<T>(std::move(values));
+    const nb::capsule owner(owned, [](void* memory) noexcept { delete static_cast<std::vector<T>*>(memory); });
+    return nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner));
+}
+
+template <class T>
+bool take(nb::handle value, apps::Array& array) {
+    nb::ndarray<const T, nb::c_contig, nb::device::cpu> given;
+    if (!nb::try_cast(value, given, false)) return false;
+    for (std::size_t d = 0; d < given.ndim(); ++d) array.shape.push_back(given.shape(d));
+    array.values = std::vector<T>(given.data(), given.data() + given.size());
+    return true;
+}
+
+apps::Array array_of(const std::string& app, const std::string& name, nb::handle value) {
+    apps::Array array{name, {}, {}};
+    nb::object view;  // has strides where the exporter leaves them out (ctypes does)
+    if (PyObject_CheckBuffer(value.ptr()) != 0 && !nb::hasattr(value, "__dlpack__")) {
+        view = nb::steal(PyMemoryView_FromObject(value.ptr()));
+        if (view.is_valid()) value = view;
+        PyErr_Clear();
+    }
+    const bool taken = take<float>(value, array) || take<double>(value, array) || take<std::complex<float>>(value, array) ||
+                       take<std::complex<double>>(value, array) || take<std::uint32_t>(value, array) || take<std::uint8_t>(value, array);
+    if (!taken) throw apps::SettingError(app, "input " + name, "give it a contiguous array of float32, float64, complex64, complex128, uint32 or uint8");
+    return array;
+}
+
+template <class Integer>
+void read_setting(const std::string& app, const nb::dict& settings, const char* name, Integer& field) {
+    if (!settings.contains(name)) return;
+    if (!nb::try_cast(settings[name], field)) throw apps::SettingError(app, name, "give it a whole number that is not negative");
+}
+
+apps::Settings settings_of(const std::string& app, const nb::dict& given, const nb::dict& inputs, bool keep_arrays) {
+    apps::Settings settings;
+    for (auto [key, value] : given) {
+        const auto name = nb::cast<std::string>(key);
+        if (name != "rows" && name != "columns" && name != "block_rows" && name != "block_columns" && name != "seed" && name != "repetitions")
+            throw apps::SettingError(app, name, "there is no such setting; there are rows, columns, block_rows, block_columns, seed and repetitions");
+    }
+    read_setting(app, given, "rows", settings.rows);
+    read_setting(app, given, "columns", settings.columns);
+    read_setting(app, given, "block_rows", settings.block_rows);
+    read_setting(app, given, "block_columns", settings.block_columns);
+    read_setting(app, given, "seed", settings.seed);
+    read_setting(app, given, "repetitions", settings.repetitions);
+    settings.keep_arrays = keep_arrays;
+    for (auto [key, value] : inputs) settings.inputs.push_back(array_of(app, nb::cast<std::string>(key), value));
+    return settings;
+}
+
+nb::dict to_dict(apps::RunResult result) {
+    nb::dict settings;
+    settings["rows"] = result.settings.rows;
+    settings["columns"] = result.settings.columns;
+    settings["block_rows"] = result.settings.block_rows;
+    settings["block_columns"] = result.settings.block_columns;
+    settings["seed"] = result.settings.seed;
+    settings["repetitions"] = result.settings.repetitions;
+    nb::dict timings;
+    for (const apps::Timing& timing : result.timings) {
+        nb::list seconds;
+        for (const double s : timing.seconds) seconds.append(s);
+        timings[timing.way.c_str()] = seconds;
+    }
+    nb::list checks;
+    for (const apps::Check& check : result.checks) {
+        nb::dict entry;
+        entry["name"] = check.name;
+        entry["expected"] = check.expected;
+        entry["actual"] = check.actual;
+        entry["tolerance"] = check.tolerance;
+        entry["source"] = check.source;
+        entry["ok"] = check.ok();
+        checks.append(entry);
+    }
+    nb::dict arrays;
+    for (apps::Array& array : result.arrays) {
+        arrays[array.name.c_str()] = std::visit([&](auto& values) { return to_numpy(std::move(values), array.shape); }, array.values);
+    }
+    nb::dict made;
+    made["app"] = result.app;
+    made["settings"] = settings;
+    made["workers"] = result.workers;
+    made["tasks"] = result.tasks;
+    made["timings"] = timings;
+    made["checks"] = checks;
+    made["arrays"] = arrays;
+    made["graph"] = result.graph;
+    made["ok"] = result.ok();
+    return made;
+}
+
+nb::dict run(const PythonMachine& machine, const std::string& name, const nb::dict& settings, const nb::dict& inputs, bool keep_arrays,
+             nb::handle progress, nb::handle timed) {
+    const auto live = machine.live();
+    const apps::App& app = apps::find_app(name);
+    const apps::Settings plain = settings_of(name, settings, inputs, keep_arrays);
+    apps::Progress report;
+    report.done = [&](double fraction) {
+        const nb::gil_scoped_acquire acquire;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        if (!progress.is_none()) progress(fraction);
+    };
+    if (!timed.is_none()) {
+        report.timed = [&](const std::string& way, bool over) {
+            const nb::gil_scoped_acquire acquire;
+            timed(way, over);
+        };
+    }
+    apps::RunResult result;
+    {
+        const nb::gil_scoped_release release;
+        result = apps::run(app, *live, plain, report);
+    }
+    return to_dict(std::move(result));
+}
+
+}  // namespace
+
+void bind_gallery(nb::module_& module) {
+    module.def("gallery", [] {
+        nb::list all;
+        for (const apps::App& app : apps::gallery()) all.append(nb::make_tuple(app.name, app.summary));
+        return all;
+    }, nb::sig("def gallery() -> list[tuple[str, str]]"), "Name and summary of each application.");
+    module.def("app_ways", [](const std::string& name) {
+        nb::list ways;
+        for (const std::string& way : apps::find_app(name).ways) ways.append(way);
+        return ways;
+    }, nb::arg("name"), nb::sig("def app_ways(name: str) -> list[str]"),
+       "The ways in which run_app() computes this application's result, in the order in which it takes them. Raises UsageError for a name.");
+    module.def("run_app", &run, nb::arg("machine"), nb::arg("name"), nb::arg("settings") = nb::dict(), nb::arg("inputs") = nb::dict(),
+               nb::arg("keep_arrays") = false, nb::arg("progress").none() = nb::none(), nb::arg("timed").none() = nb::none(),
+               nb::sig("def run_app(machine: Machine, name: str, settings: dict[str, int] = {}, inputs: dict[str, Any] = {}, "
+                       "keep_arrays: bool = False, progress: Callable[[float], None] | None = None, "
+                       "timed: Callable[[str, bool], None] | None = None) -> dict[str, Any]"),
+               "Computes an application's result in each of its ways (app_ways), interleaved, and checks it. `settings`: rows,\n"
+               "columns, block_rows, block_columns, seed, repetitions. `inputs`: arrays by name in place of generated ones. `progress` is told\n"
+               "the fraction done between runs, `timed` the way that is about to be timed (False) or has just been (True). Returns app,\n"
+               "settings, workers, tasks, timings {way: seconds}, checks, arrays, graph (JSON) and ok. Raises SettingError, UsageError for a name.");
+}
+
+}  // namespace penstock::python

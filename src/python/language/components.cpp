@@ -1,0 +1,97 @@
+// Component classes of applications, for Python: the list of them, and those of libraries, programs and packages.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/written.hpp"
+#include "python/streams/filter_spec.hpp"
+#include "penstock/components.hpp"
+#include "python/calls/python_machine.hpp"
+#include "python/streams/stream_graph.hpp"
+
+namespace penstock::python {
+namespace {
+
+/// The classes of installed packages. penstock.component_classes looks for them, and imports a package when one of its classes is named.
+class Packages final : public ComponentSource {
+  public:
+    std::vector<std::string> names() const override {
+        if (!nb::is_alive()) return {};
+        const nb::gil_scoped_acquire acquire;
+        return nb::cast<std::vector<std::string>>(classes().attr("names_of_packages")());
+    }
+    std::optional<Made> make(const std::string& name) const override {
+        if (!nb::is_alive()) return std::nullopt;
+        const nb::gil_scoped_acquire acquire;
+        const nb::object made = classes().attr("class_of_package")(name);
+        if (made.is_none()) return std::nullopt;
+        return Made{nb::cast<std::string>(made[0]), nb::cast<const PythonKind&>(made[1]).kind, {ComponentOrigin::Kind::python, nb::cast<std::string>(made[2])}};
+    }
+
+  private:
+    static nb::module_ classes() { return nb::module_::import_("penstock.component_classes"); }
+};
+
+std::string words_of(const ComponentOrigin& origin) {
+    switch (origin.kind) {
+        case ComponentOrigin::Kind::library: return "library " + origin.name;
+        case ComponentOrigin::Kind::python: return origin.name.empty() ? "this program" : "package " + origin.name;
+        case ComponentOrigin::Kind::program: break;
+    }
+    return "built in";
+}
+
+nb::list ports_of(const std::vector<PortDescription>& ports) {
+    nb::list all;
+    for (const auto& port : ports) all.append(nb::make_tuple(port.name, std::string(port.element.name), port.required));
+    return all;
+}
+
+nb::list components() {
+    nb::list all;
+    const auto& known = Components::known();
+    for (const auto& name : known.names()) {
+        const auto* const found = known.find(name);
+        if (found == nullptr) continue;  // of a package that cannot be imported, which has been told
+        const auto& each = *found;
+        nb::dict entry;
+        entry["name"] = each.name;
+        entry["documentation"] = each.documentation;
+        entry["origin"] = words_of(each.origin);
+        entry["inputs"] = ports_of(each.filter.inputs);
+        entry["outputs"] = ports_of(each.filter.outputs);
+        nb::list settings;
+        for (const auto& setting : each.filter.settings) {
+            settings.append(nb::make_tuple(setting.name, object_of(setting.value), setting.limits.unit, setting.limits.least, setting.limits.most));
+        }
+        entry["settings"] = settings;
+        entry["may_be_copied"] = each.filter.may_be_copied;
+        all.append(entry);
+    }
+    return all;
+}
+
+}  // namespace
+
+void bind_components(nb::module_& module) {
+    apps::register_components();
+    Components::known().add_source(std::make_shared<Packages>());
+    module.def("components", &components, nb::sig("def components() -> list[dict[str, Any]]"),
+               "The component classes of applications, by name: name, documentation, origin, inputs and outputs (name, type, required), settings (name,\n"
+               "value, unit, least, most) and may_be_copied. Imports the packages that have some.");
+    module.def("load_components", [](const std::string& path) { return Components::known().load(path); }, nb::arg("path"),
+               "The classes of a shared library, which stays loaded, and their names. Raises LibraryRefused.");
+    module.def("register_component", [](const std::string& name, const std::string& documentation, const PythonKind& kind) {
+                   Components::known().add_kind(name, documentation, kind.kind, {ComponentOrigin::Kind::python, ""});
+               }, nb::arg("name"), nb::arg("documentation"), nb::arg("kind"),
+               nb::sig("def register_component(name: str, documentation: str, kind: FilterKind) -> None"),
+               "What penstock.register_component() stands on. Raises UsageError for a name that is none, or is taken.");
+}
+
+}  // namespace penstock::python

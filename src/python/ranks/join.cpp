@@ -1,0 +1,244 @@
+// TeamHost and Membership for Python: teams of processes that were started apart.
+#include "penstock/join.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "python/ranks/rank_session.hpp"
+
+namespace penstock::python {
+namespace {
+
+constexpr std::chrono::milliseconds between_looks{50};
+
+/// Lets Python handle signals, and ends what is under way where that raises. Without the interpreter's lock.
+void look_for_signals() {
+    const nb::gil_scoped_acquire acquire;
+    if (RankSession::calling_thread_interrupted()) {
+        RankSession::tell_calling_thread();
+        throw Interrupted{};
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+class PythonHost {
+  public:
+    PythonHost(const std::string& name, int size, const HostOptions& options) {
+        const nb::gil_scoped_release release;
+        host_ = std::make_shared<TeamHost>(name, size, options);
+    }
+    PythonHost(const PythonHost&) = delete;
+    PythonHost& operator=(const PythonHost&) = delete;
+    ~PythonHost() { close(); }
+
+    const TeamHost& use() const {
+        if (!host_) refuse();
+        return *host_;
+    }
+    bool wait(std::optional<double> timeout) {
+        use();
+        auto host = host_;  // another thread may close this one meanwhile
+        const auto begin = std::chrono::steady_clock::now();
+        const auto limit = timeout ? seconds("timeout", *timeout) : std::chrono::nanoseconds::max();
+        const nb::gil_scoped_release release;
+        const auto used = std::move(host);  // whose end may take a while goes without the lock
+        for (;;) {
+            const auto left = limit - (std::chrono::steady_clock::now() - begin);
+            if (used->wait_for(std::clamp<std::chrono::nanoseconds>(left, std::chrono::nanoseconds{0}, between_looks)))
+                return true;
+            look_for_signals();
+            if (closed()) refuse();
+            if (left <= between_looks) return false;
+        }
+    }
+    void close() noexcept {
+        auto host = std::move(host_);
+        const nb::gil_scoped_release release;
+        host.reset();
+    }
+
+  private:
+    /// Without the interpreter's lock, which guards `host_`.
+    bool closed() const {
+        const nb::gil_scoped_acquire acquire;
+        return !host_;
+    }
+    [[noreturn]] static void refuse() { throw UsageError("this host was closed; make a new one"); }
+
+    std::shared_ptr<TeamHost> host_;
+};
+
+class PythonMembership {
+  public:
+    PythonMembership(const std::string& name, JoinOptions options) {
+        options.meanwhile = &look_for_signals;
+        {
+            const nb::gil_scoped_release release;
+            membership_ = std::make_shared<Membership>(name, std::move(options));
+        }
+        session_ = std::make_shared<RankSession>(membership_->rank(), false);
+    }
+    PythonMembership(const PythonMembership&) = delete;
+    PythonMembership& operator=(const PythonMembership&) = delete;
+    /// Leaves; but not under the hands of a rank that is used still, which leaves when nobody has it any more.
+    ~PythonMembership() {
+        if (!may_end() && session_.use_count() > 1) {
+            session_->keep(std::move(membership_));
+            return;
+        }
+        session_->end();
+        const nb::gil_scoped_release release;
+        membership_->leave();
+        membership_.reset();
+    }
+
+    PythonRank rank() const { return {session_}; }
+    void leave() {
+        end();
+        membership_->leave();
+    }
+    void fail(const std::string& what, bool consequence) {
+        end();
+        membership_->fail(what, consequence);
+    }
+
+  private:
+    bool may_end() const noexcept { return session_->ended() || (session_->in_own_thread() && !session_->waiting()); }
+    void end() {
+        if (!may_end())
+            throw UsageError(
+                "a team is left by the thread that joined it, and not by a signal handler while that waits; tell it to come to "
+                "its end");
+        session_->end();
+    }
+
+    std::shared_ptr<Membership> membership_;
+    std::shared_ptr<RankSession> session_;
+};
+
+void bind_host(nb::module_& module) {
+    nb::class_<PythonHost>(module, "TeamHost", nb::is_final(),
+                           "Brings a team of processes together under a name: programs that were started apart, in Python or "
+                           "C++, and call join().\n\n"
+                           "    with penstock.TeamHost('radio', 2) as host:\n"
+                           "        host.wait()\n\n"
+                           "Works in a thread of its own; the process may join the team itself. The name is taken until all "
+                           "members have ended or the host is\n"
+                           "closed. When it is closed before the team is complete, those who came get HostMissing; later, the "
+                           "team goes on without it.")
+        .def(
+            "__init__",
+            [](PythonHost* self, const std::string& name, int size, double within, const std::vector<std::uint32_t>& users,
+               bool pin) {
+                HostOptions options;
+                options.within = seconds("within", within);
+                options.users.assign(users.begin(), users.end());
+                options.pin = pin;
+                new (self) PythonHost(name, size, options);
+            },
+            nb::arg("name"), nb::arg("size"), nb::kw_only(), nb::arg("within") = 30.0,
+            nb::arg("users") = std::vector<std::uint32_t>{}, nb::arg("pin") = true,
+            nb::sig("def __init__(self, name: str, size: int, *, within: float = 30.0, users: Sequence[int] = (), pin: bool = "
+                    "True) -> None"),
+            "`name`: 1 to 63 bytes without blanks. `size`: 1 to 256 members. `within`: seconds that all members have to come. "
+            "`users`: numbers of users\n"
+            "who may join beside this one. `pin`: offer each member a processor of its own, where there are enough of them.\n"
+            "Raises UsageError, TeamNameTaken, SystemError.")
+        .def_prop_ro(
+            "name", [](const PythonHost& self) { return self.use().name(); }, "Of the team.")
+        .def_prop_ro(
+            "size", [](const PythonHost& self) { return self.use().size(); }, "Members that the team has when it is complete.")
+        .def_prop_ro(
+            "present", [](const PythonHost& self) { return self.use().present(); }, "Members that have been admitted.")
+        .def_prop_ro(
+            "complete", [](const PythonHost& self) { return self.use().complete(); },
+            "Have all come, so that the team runs or has run?")
+        .def("wait", &PythonHost::wait, nb::arg("timeout").none() = nb::none(),
+             "Returns True when all members have ended, False after `timeout` seconds. Other threads of Python run meanwhile.\n"
+             "Raises RankDied when the process of a member died, RankFailed with the text of the first exception that ended one, "
+             "MembersMissing\n"
+             "when the team was never complete.")
+        .def("close", &PythonHost::close,
+             "Gives the name back. May be called again. A wait() in another thread raises UsageError.")
+        .def(
+            "__enter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __enter__(self) -> TeamHost"))
+        .def(
+            "__exit__", [](PythonHost& self, nb::handle, nb::handle, nb::handle) { self.close(); }, nb::arg("type").none(),
+            nb::arg("error").none(), nb::arg("traceback").none(),
+            nb::sig("def __exit__(self, type: Any, error: Any, traceback: Any) -> None"));
+}
+
+void end_block(PythonMembership& self, nb::handle error) {
+    if (error.is_none()) return self.leave();
+    self.fail(description_of(error), nb::isinstance(error, nb::module_::import_("penstock.errors").attr("RankLost")));
+}
+
+}  // namespace
+
+void bind_join(nb::module_& module) {
+    bind_host(module);
+    nb::class_<PythonMembership>(module, "Membership", nb::is_final(),
+                                 "A place in a team, as join() gives it: `with penstock.join('radio') as me: ...`.")
+        .def_prop_ro("rank", &PythonMembership::rank, "The rank, for use until this was left.")
+        .def("leave", &PythonMembership::leave,
+             "This member has come to the end of its work. A second call does nothing. Raises UsageError in any thread but the "
+             "one that joined.")
+        .def(
+            "fail",
+            [](PythonMembership& self, const nb::str& what, bool consequence) { self.fail(text_of(what), consequence); },
+            nb::arg("what"), nb::arg("consequence") = false,
+            "This member was ended by an error, of which the others and the host are told; `consequence`: only because another "
+            "member was gone.")
+        .def("__enter__", &PythonMembership::rank)
+        .def(
+            "__exit__", [](PythonMembership& self, nb::handle, nb::handle error, nb::handle) { end_block(self, error); },
+            nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(),
+            nb::sig("def __exit__(self, type: Any, error: Any, traceback: Any) -> None"));
+    module.def(
+        "join",
+        [](const std::string& name, std::optional<int> rank, int size, double within, std::optional<std::uint32_t> owner,
+           double accept_within, bool pin) {
+            JoinOptions options;
+            options.rank = rank.value_or(any_rank);
+            if (rank && *rank < 0) throw UsageError("a rank is 0 or more, or None for any that is free");
+            options.size = size;
+            options.within = seconds("within", within);
+            if (owner) options.owner = *owner;
+            options.accept_within = seconds("accept_within", accept_within);
+            options.pin = pin;
+            return std::make_unique<PythonMembership>(name, std::move(options));
+        },
+        nb::arg("name"), nb::kw_only(), nb::arg("rank").none() = nb::none(), nb::arg("size") = 0, nb::arg("within") = 10.0,
+        nb::arg("owner").none() = nb::none(), nb::arg("accept_within") = 10.0, nb::arg("pin") = true,
+        nb::sig("def join(name: str, *, rank: int | None = None, size: int = 0, within: float = 10.0, owner: int | None = None, "
+                "accept_within: float = 10.0, "
+                "pin: bool = True) -> Membership"),
+        "Joins the team that a TeamHost of this name brings together, and waits until all others have come. `rank`: the one to "
+        "be, None for the\n"
+        "lowest that is free. `size`: that the team must have, 0 for any. `within`: seconds to look for the host. `owner`: "
+        "number of the user whose host it\n"
+        "must be, by default one's own. `accept_within`: how long accept() waits unless told otherwise. `pin`: pin this thread "
+        "to the processor that the host\n"
+        "offers, until it leaves.\n"
+        "Raises UsageError, HostMissing, WrongHost, JoinRefused, MembersMissing, SystemError.");
+    module.def(
+        "end_with_parent",
+        [](int parent) {
+            if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(1);
+        },
+        nb::arg("parent"), "Ends this process at once when the thread that started it ends. For the worker processes of spmd.");
+}
+
+}  // namespace penstock::python

@@ -1,0 +1,39 @@
+// Regions and remotes for Python: elements of any NumPy type of fixed size, in any number of dimensions.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "penstock/store_way.hpp"
+#include "python/ranks/rank_session.hpp"
+
+namespace penstock::python {
+
+/// What a region's memory holds, in C order.
+struct Layout {
+    nb::object dtype;
+    nb::object shape;
+    std::size_t item_bytes = 0;
+    std::size_t count = 0;  ///< elements
+
+    /// From what penstock.elements gives.
+    explicit Layout(const nb::object& made);
+};
+
+/// A NumPy array of this layout over the memory, which it keeps alive.
+nb::object array_over(const std::shared_ptr<RankMemory>& memory, const Layout& layout);
+
+/// The part of `window` that a key names, as an array; never a copy. Throws UsageError for a key that is no number, slice, field
+/// or tuple of these; OutOfBounds, and what else NumPy raises.
+nb::object part_of(const nb::object& window, nb::handle key, const std::string& region);
+
+/// Stores into a part of a window, which is not read. `value`: whatever NumPy would take in an assignment to such an array.
+/// Blocks of 4 KiB and more whose rows are contiguous travel by `way` (nothing: as measured for their size), the rest as NumPy
+/// stores them. `own`: the memory is this rank's own, from which `value` may be taken.
+void store_into(const nb::object& part, nb::object value, std::optional<StoreWay> way, bool own);
+
+}  // namespace penstock::python

@@ -1,0 +1,352 @@
+// Flags, counters, barriers and locks for Python. Waits run without the interpreter's lock (rank_session.hpp).
+#include "python/ranks/synchronisation.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "penstock/barrier.hpp"
+#include "penstock/condition.hpp"
+#include "penstock/flag.hpp"
+#include "penstock/mutex.hpp"
+#include "penstock/shared_mutex.hpp"
+
+namespace penstock::python {
+namespace {
+
+/// A barrier or lock with the rank that uses it. One that an interruption left half done is not used again.
+template <class T>
+struct Shared {
+    std::shared_ptr<RankSession> session;
+    std::unique_ptr<T> object;
+    bool spoilt = false;
+    bool held = false;  ///< of a mutex: by this rank
+
+    T& use() const {
+        session->check();
+        if (spoilt)
+            throw UsageError(
+                "an interruption ended a wait in the middle of this barrier or lock, so it cannot be used again; end this "
+                "rank's function, so that the others are told");
+        return *object;
+    }
+    /// Calls `action(object)`, which leaves the object half done when it is interrupted.
+    template <class Action>
+    void wait(Action&& action) {
+        T& used = use();
+        spoilt = true;
+        try {
+            session->wait([&](const Rank&) { action(used); });
+        } catch (const Error&) {
+            spoilt = false;
+            throw;
+        }
+        spoilt = false;
+    }
+    /// Calls `action(object)`, which is not interrupted.
+    template <class Action>
+    void finish(Action&& action) {
+        T& used = use();
+        session->finish([&](const Rank&) { action(used); });
+    }
+};
+
+/// All ranks make one under the same name.
+template <class T>
+void make_shared_object(Shared<T>* self, const PythonRank& me, const std::string& name) {
+    auto object = me.session->wait([&](const Rank& rank) { return std::make_unique<T>(rank, name); });
+    new (self) Shared<T>{me.session, std::move(object)};
+}
+
+template <class T>
+nb::class_<Shared<T>> shared_class(nb::module_& module, const char* name, const char* doc) {
+    return nb::class_<Shared<T>>(module, name, nb::is_final(), doc)
+        .def("__init__", &make_shared_object<T>, nb::arg("me"), nb::arg("name"),
+             "To be called by all ranks, with the same name (1 to 55 bytes). Waits for the others; raises GrantMissing when one "
+             "does not\n"
+             "come within the time that spmd was given, RankLost, UsageError.");
+}
+
+constexpr const char* awaited_doc =
+    "\n\nOther threads of Python run meanwhile. `awaited`: whose end makes the wait hopeless: a rank, 'everybody', or None for "
+    "anybody.\n"
+    "Raises RankDied or RankLeft then, what had been published before being seen first.";
+
+std::string with_awaited(const char* text) { return std::string(text) + awaited_doc; }
+
+template <class T, class Class>
+void bind_flag_operations(Class& flag) {
+    flag.def_prop_ro(
+            "owner", [](const T& self) { return self.word.owner(); }, "The rank that waits for it.")
+        .def_prop_ro(
+            "name", [](const T& self) { return self.word.name(); }, "What it was granted as.")
+        .def(
+            "is_set", [](const T& self) { return self.use().is_set(); },
+            "Is it set? What its setter had stored before is visible after True.")
+        .def(
+            "set", [](T& self) { self.use().set(); },
+            "Sets it: publishes all that this rank has stored so far, and wakes the owner.")
+        .def(
+            "clear", [](T& self) { self.use().clear(); }, "Makes it unset.")
+        .def(
+            "test_and_set", [](T& self) { return self.use().test_and_set(); }, "Sets it. True when it was set before.");
+}
+
+template <class T, class Class>
+void bind_counter_operations(Class& counter) {
+    counter
+        .def_prop_ro(
+            "owner", [](const T& self) { return self.word.owner(); }, "The rank that waits for it.")
+        .def_prop_ro(
+            "name", [](const T& self) { return self.word.name(); }, "What it was granted as.")
+        .def(
+            "load", [](const T& self) { return self.use().load(); }, "Its value, 0 to 2**64-1.")
+        .def(
+            "store", [](T& self, std::uint64_t value) { self.use().store(value); }, nb::arg("value"),
+            "Gives it this value: publishes all that this rank has stored so far, and wakes the owner.")
+        .def(
+            "fetch_add",
+            [](T& self, std::int64_t difference) { return self.use().fetch_add(static_cast<std::uint64_t>(difference)); },
+            nb::arg("difference"), "Adds, modulo 2**64, and returns the value before. Publishes as store() does.")
+        .def(
+            "compare_exchange",
+            [](T& self, std::uint64_t expected, std::uint64_t desired) {
+                const bool written = self.use().compare_exchange(expected, desired);
+                return std::pair(written, expected);
+            },
+            nb::arg("expected"), nb::arg("desired"),
+            "Writes `desired` if the value is `expected`. Returns whether it did, and the value before.");
+}
+
+template <class T>
+T accept_word(const PythonRank& me, int owner, const std::string& name, std::optional<double> within) {
+    const auto limit = within_of(within);
+    return {me.session, me.session->wait([&](const Rank& rank) { return decltype(T::word)::accept(rank, owner, name, limit); })};
+}
+
+constexpr const char* accept_doc =
+    "Waits until `owner` has granted it, for at most `within` seconds (by default as long as spmd was told), and takes it.\n"
+    "Raises GrantMissing, RankLost, InvalidGrant.";
+
+template <class T>
+void grant_word(T& self, int rank) {
+    self.session->check();
+    self.session->finish([&](const Rank&) { self.word.grant(rank); });
+}
+
+void bind_words(nb::module_& module) {
+    nb::class_<PythonFlag> flag(module, "Flag", nb::is_final(),
+                                "A flag at home: this rank waits for it. It is not set at first.");
+    flag.def(
+            "__init__",
+            [](PythonFlag* self, const PythonRank& me, const std::string& name) {
+                new (self) PythonFlag{me.session, Flag(me.session->check(), name)};
+            },
+            nb::arg("me"), nb::arg("name"), "`name`: 1 to 63 bytes. Raises UsageError, SystemError.")
+        .def("grant", &grant_word<PythonFlag>, nb::arg("rank"),
+             "Lets this rank set it, once it has accepted. Raises UsageError, RankLost.")
+        .def(
+            "wait",
+            [](PythonFlag& self, std::optional<double> timeout, nb::handle awaited) {
+                if (self.use().is_set()) return true;
+                const auto whom = awaited_of(awaited);
+                const auto limit = timeout ? seconds("timeout", *timeout) : std::chrono::nanoseconds::max();
+                return self.session->wait([&](const Rank&) { return self.word.wait_for(limit, whom); });
+            },
+            nb::arg("timeout").none() = nb::none(), nb::arg("awaited").none() = nb::none(),
+            nb::sig("def wait(self, timeout: float | None = None, awaited: int | Literal['everybody'] | None = None) -> bool"),
+            with_awaited("Waits until it is set, for at most `timeout` seconds. False when it was not by then.").c_str());
+    bind_flag_operations<PythonFlag>(flag);
+    nb::class_<PythonRemoteFlag> remote_flag(module, "RemoteFlag", nb::is_final(), "Another rank's flag.");
+    remote_flag.def_static("accept", &accept_word<PythonRemoteFlag>, nb::arg("me"), nb::arg("owner"), nb::arg("name"),
+                           nb::arg("within").none() = nb::none(), accept_doc);
+    bind_flag_operations<PythonRemoteFlag>(remote_flag);
+
+    nb::class_<PythonCounter> counter(module, "Counter", nb::is_final(),
+                                      "A counter at home: this rank waits for it. It is 0 at first.");
+    counter
+        .def(
+            "__init__",
+            [](PythonCounter* self, const PythonRank& me, const std::string& name) {
+                new (self) PythonCounter{me.session, Counter(me.session->check(), name)};
+            },
+            nb::arg("me"), nb::arg("name"), "`name`: 1 to 63 bytes. Raises UsageError, SystemError.")
+        .def("grant", &grant_word<PythonCounter>, nb::arg("rank"),
+             "Lets this rank change it, once it has accepted. Raises UsageError, RankLost.")
+        .def(
+            "wait_until",
+            [](PythonCounter& self, std::uint64_t value, std::optional<double> timeout, nb::handle awaited) {
+                if (self.use().load() >= value) return true;
+                const auto whom = awaited_of(awaited);
+                const auto limit = timeout ? seconds("timeout", *timeout) : std::chrono::nanoseconds::max();
+                return self.session->wait([&](const Rank&) { return self.word.wait_until_for(value, limit, whom); });
+            },
+            nb::arg("value"), nb::arg("timeout").none() = nb::none(), nb::arg("awaited").none() = nb::none(),
+            nb::sig("def wait_until(self, value: int, timeout: float | None = None, awaited: int | Literal['everybody'] | None = "
+                    "None) -> bool"),
+            with_awaited("Waits until it is at least `value`, for at most `timeout` seconds. False when it was less by then.")
+                .c_str());
+    bind_counter_operations<PythonCounter>(counter);
+    nb::class_<PythonRemoteCounter> remote_counter(module, "RemoteCounter", nb::is_final(), "Another rank's counter.");
+    remote_counter.def_static("accept", &accept_word<PythonRemoteCounter>, nb::arg("me"), nb::arg("owner"), nb::arg("name"),
+                              nb::arg("within").none() = nb::none(), accept_doc);
+    bind_counter_operations<PythonRemoteCounter>(remote_counter);
+}
+
+using PythonBarrier = Shared<Barrier>;
+using PythonMutex = Shared<Mutex>;
+using PythonSharedMutex = Shared<SharedMutex>;
+using PythonCondition = Shared<Condition>;
+
+/// `with mutex.shared():`
+struct SharedHold {
+    nb::object mutex;
+};
+
+void bind_barrier(nb::module_& module) {
+    shared_class<Barrier>(module, "Barrier", "A barrier of all ranks of a team.")
+        .def(
+            "arrive_and_wait", [](PythonBarrier& self) { self.wait([](Barrier& barrier) { barrier.arrive_and_wait(); }); },
+            "Returns when all ranks have come here; what they stored before is visible then. Other threads of Python run "
+            "meanwhile.\n"
+            "Raises RankDied or RankLeft when one died, failed or ended without coming here; the barrier cannot be passed after "
+            "that.");
+}
+
+constexpr const char* exit_signature = "def __exit__(self, type: Any, error: Any, traceback: Any) -> None";
+
+void lock_mutex(PythonMutex& self) {
+    self.wait([](Mutex& mutex) { mutex.lock(); });
+    self.held = true;
+}
+
+void unlock_mutex(PythonMutex& self) {
+    self.held = false;
+    self.finish([](Mutex& mutex) { mutex.unlock(); });
+}
+
+void bind_mutex(nb::module_& module) {
+    shared_class<Mutex>(
+        module, "Mutex",
+        "A mutex of all ranks of a team, granted in the order in which they asked: `with mutex: ...`.\n\n"
+        "When a rank dies or ends while it holds it or waits for it, it is broken: lock() raises RankDied or RankLeft.")
+        .def("lock", &lock_mutex,
+             "Waits for its turn. Raises RankLost when the mutex is broken, UsageError when this rank holds it already.")
+        .def(
+            "try_lock", [](PythonMutex& self) { return self.held = self.use().try_lock(); }, "False when somebody holds it.")
+        .def("unlock", &unlock_mutex, "Raises UsageError when this rank does not hold it.")
+        .def(
+            "__enter__",
+            [](nb::handle self) {
+                lock_mutex(nb::cast<PythonMutex&>(self));
+                return nb::borrow(self);
+            },
+            nb::sig("def __enter__(self) -> Mutex"))
+        .def(
+            "__exit__",
+            [](PythonMutex& self, nb::handle, nb::handle, nb::handle) {
+                if (self.held) unlock_mutex(self);  // a condition that was told of a death has let it go
+            },
+            nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(), nb::sig(exit_signature));
+
+    nb::class_<SharedHold>(module, "SharedHold", nb::is_final(), "What SharedMutex.shared() gives: a block that reads.")
+        .def("__enter__",
+             [](SharedHold& self) {
+                 nb::cast<PythonSharedMutex&>(self.mutex)
+                     .session->wait(
+                         [&, &lock = nb::cast<PythonSharedMutex&>(self.mutex).use()](const Rank&) { lock.lock_shared(); });
+             })
+        .def(
+            "__exit__",
+            [](SharedHold& self, nb::handle, nb::handle, nb::handle) {
+                nb::cast<PythonSharedMutex&>(self.mutex).finish([](SharedMutex& mutex) { mutex.unlock_shared(); });
+            },
+            nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(), nb::sig(exit_signature));
+    shared_class<SharedMutex>(module, "SharedMutex",
+                              "A lock of all ranks of a team for many readers or one writer: `with lock.shared(): ...` reads, "
+                              "`with lock: ...` writes.\n"
+                              "A read costs two stores at home, a write visits every rank.")
+        .def(
+            "lock_shared",
+            [](PythonSharedMutex& self) {
+                SharedMutex& lock = self.use();
+                self.session->wait([&](const Rank&) { lock.lock_shared(); });
+            },
+            "To read. Raises RankLost where it would have to wait for a rank that is gone, UsageError when this rank has it "
+            "already.")
+        .def(
+            "unlock_shared", [](PythonSharedMutex& self) { self.finish([](SharedMutex& mutex) { mutex.unlock_shared(); }); },
+            "Raises UsageError when this rank does not read.")
+        .def(
+            "lock", [](PythonSharedMutex& self) { self.wait([](SharedMutex& mutex) { mutex.lock(); }); },
+            "To write. Raises RankLost when the lock is broken, UsageError when this rank has it already.")
+        .def(
+            "unlock", [](PythonSharedMutex& self) { self.finish([](SharedMutex& mutex) { mutex.unlock(); }); },
+            "Raises UsageError when this rank does not write.")
+        .def(
+            "shared", [](nb::handle self) { return SharedHold{nb::borrow(self)}; }, nb::sig("def shared(self) -> SharedHold"),
+            "For `with`: reads inside of the block.")
+        .def(
+            "__enter__",
+            [](nb::handle self) {
+                nb::cast<PythonSharedMutex&>(self).wait([](SharedMutex& mutex) { mutex.lock(); });
+                return nb::borrow(self);
+            },
+            nb::sig("def __enter__(self) -> SharedMutex"))
+        .def(
+            "__exit__",
+            [](PythonSharedMutex& self, nb::handle, nb::handle, nb::handle) {
+                self.finish([](SharedMutex& mutex) { mutex.unlock(); });
+            },
+            nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(), nb::sig(exit_signature));
+}
+
+void wait_for_notification(PythonCondition& self, PythonMutex& mutex) {
+    Condition& condition = self.use();
+    if (!mutex.held) throw UsageError("this rank does not hold the mutex with which it waits for a condition; lock it first");
+    mutex.held = false;
+    mutex.wait([&](Mutex& held) {
+        std::unique_lock lock(held, std::adopt_lock);
+        condition.wait(lock);
+        lock.release();  // the caller holds it as before
+    });
+    mutex.held = true;
+}
+
+void bind_condition(nb::module_& module) {
+    shared_class<Condition>(module, "Condition", "A condition of all ranks of a team, used with one Mutex.")
+        .def(
+            "wait",
+            [](PythonCondition& self, PythonMutex& mutex, nb::handle holds) {
+                if (holds.is_none()) return wait_for_notification(self, mutex);
+                while (!nb::cast<bool>(nb::bool_(nb::borrow(holds())))) wait_for_notification(self, mutex);
+            },
+            nb::arg("mutex"), nb::arg("holds").none() = nb::none(),
+            nb::sig("def wait(self, mutex: Mutex, holds: Callable[[], bool] | None = None) -> None"),
+            "Unlocks the mutex, which this rank holds, waits for a notification, and locks it again; with `holds`, until that "
+            "returns\n"
+            "true, which is asked with the mutex held. Raises RankLost when a rank died or failed, or all others have ended; the "
+            "mutex\n"
+            "is not held then.")
+        .def(
+            "notify_one", [](PythonCondition& self) { self.use().notify_one(); },
+            "Wakes one waiter, if there is one; each in turn.")
+        .def(
+            "notify_all", [](PythonCondition& self) { self.use().notify_all(); }, "Wakes all waiters.");
+}
+
+}  // namespace
+
+void bind_synchronisation(nb::module_& module) {
+    bind_words(module);
+    bind_barrier(module);
+    bind_mutex(module);
+    bind_condition(module);
+}
+
+}  // namespace penstock::python

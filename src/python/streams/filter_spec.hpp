@@ -1,0 +1,109 @@
+// What a filter of Python is, as penstock.filters describes it: ports, settings, and what a firing calls.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "python/held_object.hpp"
+#include "penstock/described_filter.hpp"
+#include "penstock/error.hpp"
+#include "python/streams/stream_array.hpp"
+
+namespace penstock::python {
+
+class PythonMachine;
+class ProcessSite;
+
+/// How large the buffers are that are made before a firing: as those of an input, or fixed.
+struct Shape {
+    std::size_t as_input = 0;
+    std::vector<std::size_t> extents{};  ///< empty: as the input
+};
+
+struct FilterSpec {
+    FilterDescription description;
+    std::vector<const StreamElement*> inputs, outputs;
+    std::vector<Shape> shapes;          ///< of the outputs
+    bool fills = false;                 ///< outputs are made before the firing, which writes into them
+    bool in_place = false;              ///< the buffer of each input is written, and becomes that of the output with its number
+    bool keeps_state = false;           ///< an object of a class: settings are its attributes
+    HeldObject make{};                  ///< called for each copy: what is called in each firing
+    std::chrono::nanoseconds limit{0};  ///< in worker interpreters: longest firing
+
+    const std::string& type() const noexcept { return description.type; }
+};
+
+/// What all three kinds do: inputs are read before, and outputs are written after Python had its turn.
+class SpecFilter : public DescribedFilter {
+  public:
+    explicit SpecFilter(std::shared_ptr<const FilterSpec> spec) : DescribedFilter(spec->description), spec_(std::move(spec)) {}
+
+  protected:
+    /// The buffers of one firing: those of each input, and what goes to the outputs.
+    struct Firing {
+        std::vector<std::vector<RawBuffer>> inputs;
+        std::vector<std::pair<std::size_t, RawBuffer>> results;
+    };
+    Firing begin();
+    RawBuffer make(std::size_t output, const Firing& firing);
+    void write(Firing& firing);
+    const FilterSpec& spec() const noexcept { return *spec_; }
+
+    /// Puts what a firing returned among the results. With the interpreter's lock.
+    void take_result(nb::object result, Firing& firing);
+    /// Puts what a firing wrote into among them, in the order of the outputs. `returned`: which must be None.
+    void take_written(nb::handle returned, std::span<nb::object> written, Firing& firing);
+
+  private:
+    void take_value(std::size_t output, nb::object value, Firing& firing);
+    void take_one(nb::object result, Firing& firing);
+
+    std::shared_ptr<const FilterSpec> spec_;
+};
+
+/// What all kinds know.
+struct SpecKind : streaming::FilterKind {
+    explicit SpecKind(std::shared_ptr<FilterSpec> given) : spec(std::move(given)) {
+        may_be_copied = spec->description.may_be_copied;
+        on_any_input = spec->description.on_any_input;
+    }
+    const std::shared_ptr<FilterSpec> spec;
+};
+
+nb::object object_of(const SettingValue& value);
+SettingValue setting_of(nb::handle value);
+/// A penstock.Event.
+nb::object object_of(const Event& event);
+
+/// What a filter raised in Python, where exceptions of C++ travel.
+class FilterRaised : public Error {
+  public:
+    FilterRaised(const std::string& what, HeldObject raised) : Error(what), raised_(std::move(raised)) {}
+    const HeldObject& raised() const noexcept { return raised_; }
+
+  private:
+    HeldObject raised_;
+};
+/// Throws FilterRaised; notes that it was KeyboardInterrupt. With the interpreter's lock.
+[[noreturn]] void throw_raised(nb::python_error& error);
+/// Was a filter interrupted in this thread since this was asked last?
+bool interrupted_in_filter() noexcept;
+
+/// A Python callable, in whichever thread runs the filter. Its object is the first copy's, for penstock.Filter.
+std::shared_ptr<streaming::FilterKind> function_kind(std::shared_ptr<FilterSpec> spec);
+/// What `make` made for this filter, where it is one of Python's; else None.
+nb::object instance_of(streaming::AnyFilter& filter);
+/// Calls successor.take_over(predecessor), where it has that.
+void take_over(streaming::AnyFilter& successor, streaming::AnyFilter& predecessor);
+/// A compiled function (penstock.Body). Throws ArgumentError where its parameters are not those that the ports ask for.
+std::shared_ptr<streaming::FilterKind> body_kind(std::shared_ptr<FilterSpec> spec, nb::object body);
+/// The machine's worker interpreters.
+std::shared_ptr<streaming::FilterKind> process_kind(std::shared_ptr<FilterSpec> spec, std::shared_ptr<ProcessSite> site);
+
+}  // namespace penstock::python

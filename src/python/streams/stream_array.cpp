@@ -1,0 +1,213 @@
+#include "python/streams/stream_array.hpp"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "penstock/described_filter.hpp"
+#include "python/streams/stream_names.hpp"
+
+namespace penstock::python {
+namespace {
+
+// Borrowed from the module, which lives as long as they are used.
+PyTypeObject* buffer_type = nullptr;
+PyTypeObject* tagged_type = nullptr;
+
+struct Tagged {
+    nb::object values, sequence, time, user;
+};
+
+int export_memory(PyObject* self, Py_buffer* view, int flags) noexcept {
+    const ArrayBuffer& held = *nb::inst_ptr<ArrayBuffer>(self);
+    if (!held.buffer) {
+        PyErr_SetString(PyExc_BufferError, "this buffer was handed on to a stream");
+        return -1;
+    }
+    const auto values = held.buffer.span();
+    return PyBuffer_FillInfo(view, self, const_cast<std::byte*>(values.data()), static_cast<Py_ssize_t>(values.size()), held.writable ? 0 : 1, flags);
+}
+
+PyType_Slot buffer_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&export_memory)}, {0, nullptr}};
+
+/// The view of an array's memory, let go at the end.
+class View {
+  public:
+    View() = default;
+    ~View() { release(); }
+    View(const View&) = delete;
+    View& operator=(const View&) = delete;
+
+    /// False where it has none that is contiguous and of this type, with one to three dimensions.
+    bool take(nb::handle value, const StreamElement& element) {
+        if (PyObject_GetBuffer(value.ptr(), &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) {
+            PyErr_Clear();
+            return false;
+        }
+        taken_ = true;
+        const bool fits = view_.ndim >= 1 && view_.ndim <= static_cast<int>(streaming::Block::max_rank) &&
+                          element_of_format(view_.format, static_cast<std::size_t>(view_.itemsize)) == element.element;
+        if (!fits) release();
+        return fits;
+    }
+    void release() {
+        if (std::exchange(taken_, false)) PyBuffer_Release(&view_);
+    }
+    const std::byte* data() const noexcept { return static_cast<const std::byte*>(view_.buf); }
+    std::size_t bytes() const noexcept { return static_cast<std::size_t>(view_.len); }
+    std::vector<std::size_t> extents() const { return {view_.shape, view_.shape + view_.ndim}; }
+
+  private:
+    Py_buffer view_{};
+    bool taken_ = false;
+};
+
+/// The buffer of a stream that an array lies over, or null. `alone`: nobody but the array holds it, and nobody but the caller the array.
+ArrayBuffer* buffer_behind(nb::handle array, bool& alone) {
+    const nb::handle array_type = stream_names().array;
+    alone = true;
+    nb::object at = nb::borrow(array);
+    Py_ssize_t held_here = 2;  // by the caller and by `at`
+    for (int depth = 0; depth < 8 && nb::isinstance(at, array_type); ++depth) {
+        alone = alone && Py_REFCNT(at.ptr()) == held_here;
+        nb::object base = at.attr("base");
+        if (Py_TYPE(base.ptr()) == buffer_type) {
+            alone = alone && Py_REFCNT(base.ptr()) == 2;
+            return nb::inst_ptr<ArrayBuffer>(base);
+        }
+        at = std::move(base);
+        held_here = 2;  // by the array over it and by `at`
+    }
+    return nullptr;
+}
+
+void set_extents(RawBuffer& buffer, std::span<const std::size_t> extents) {
+    auto* const block = buffer.release();
+    penstock::set_extents(*block, extents);
+    buffer = RawBuffer(block);
+}
+
+RawBuffer shared(RawBuffer& buffer) {
+    auto* const block = buffer.release();
+    buffer = RawBuffer(block);
+    return RawBuffer(streaming::share(block));
+}
+
+std::array<std::uint64_t, 2> user_of(nb::handle value) {
+    std::array<std::uint64_t, 2> user{};
+    if (!nb::try_cast(value, user)) throw UsageError("the tag `user` is two whole numbers that are not negative");
+    return user;
+}
+
+std::uint64_t number_of(const char* tag, nb::handle value) {
+    std::uint64_t number = 0;
+    if (!nb::try_cast(value, number)) throw UsageError(std::string("the tag `") + tag + "` is a whole number that is not negative");
+    return number;
+}
+
+ArrayBuffer& whole(ArrayBuffer& held) {
+    if (!held.buffer) throw UsageError("this buffer was handed on to a stream");
+    return held;
+}
+
+}  // namespace
+
+nb::object array_over(RawBuffer&& buffer, const StreamElement& element, bool writable) {
+    const StreamNames& names = stream_names();
+    nb::object type = nb::borrow(PyDict_GetItemString(names.dtypes.ptr(), element.name));
+    if (!type.is_valid()) {
+        type = names.dtype(element.name);
+        if (PyDict_SetItemString(names.dtypes.ptr(), element.name, type.ptr()) != 0) throw nb::python_error();
+    }
+    if (writable) static_cast<void>(buffer.edit());
+    std::array<std::size_t, streaming::Block::max_rank> extents{};
+    const auto rank = buffer.rank();
+    for (std::size_t d = 0; d < rank; ++d) extents[d] = buffer.extent(d);
+    const nb::object held = nb::cast(ArrayBuffer{std::move(buffer), writable});
+    nb::object shape = rank == 1 ? nb::make_tuple(extents[0]) : rank == 2 ? nb::make_tuple(extents[0], extents[1])
+                                                                          : nb::make_tuple(extents[0], extents[1], extents[2]);
+    return names.array(shape, type, held);
+}
+
+RawBuffer buffer_of(nb::object value, const StreamElement& element, const MakeBuffer& make) {
+    nb::object tagged;
+    if (Py_TYPE(value.ptr()) == tagged_type) {
+        tagged = std::move(value);
+        auto& values = nb::inst_ptr<Tagged>(tagged)->values;
+        value = Py_REFCNT(tagged.ptr()) == 1 ? std::exchange(values, nb::none()) : values;
+    }
+    RawBuffer made;
+    View view;
+    if (!view.take(value, element)) {
+        value = stream_names().converted(value, element.name);
+        if (!view.take(value, element)) throw UsageError("what was returned cannot be made an array of " + std::string(element.name));
+    }
+    const auto extents = view.extents();
+    bool alone = false;
+    ArrayBuffer* const held = buffer_behind(value, alone);
+    if (held != nullptr && held->buffer && held->buffer.span().data() == view.data() && held->buffer.size() == view.bytes()) {
+        view.release();
+        if (alone) {
+            made = std::move(held->buffer);
+        } else {  // somebody may look at it still, so it is not written any more
+            if (held->writable) value.attr("flags").attr("writeable") = false;
+            made = shared(held->buffer);
+        }
+        set_extents(made, extents);
+    } else {
+        made = make(extents);
+        if (view.bytes() != 0) std::memcpy(made.edit().data(), view.data(), view.bytes());
+    }
+    if (tagged.is_valid()) {
+        const Tagged& given = *nb::inst_ptr<Tagged>(tagged);
+        set_tags(made, given.sequence, given.time, given.user);
+    }
+    return made;
+}
+
+void set_tags(RawBuffer& buffer, nb::handle sequence, nb::handle time, nb::handle user) {
+    if (!sequence.is_none()) buffer.edit_tags().sequence = number_of("sequence", sequence);
+    if (!time.is_none()) buffer.edit_tags().time = number_of("time", time);
+    if (!user.is_none()) buffer.edit_tags().user = user_of(user);
+}
+
+void bind_stream_array(nb::module_& module) {
+    const auto buffer =
+        nb::class_<ArrayBuffer>(module, "Buffer", nb::is_final(), nb::type_slots(buffer_slots),
+                                "The buffer of a stream behind an array: array.base. It holds the memory, and the tags that travel with it.")
+            .def_prop_rw("sequence", [](ArrayBuffer& held) { return whole(held).buffer.tags().sequence; },
+                         [](ArrayBuffer& held, std::uint64_t value) { whole(held).buffer.edit_tags().sequence = value; },
+                         "Number in the stream of the source: 0, 1, 2... unless the source sets it.")
+            .def_prop_rw("time", [](ArrayBuffer& held) { return whole(held).buffer.tags().time; },
+                         [](ArrayBuffer& held, std::uint64_t value) { whole(held).buffer.edit_tags().time = value; },
+                         "Time stamp, in whatever unit the source uses.")
+            .def_prop_rw("user", [](ArrayBuffer& held) { return nb::make_tuple(whole(held).buffer.tags().user[0], held.buffer.tags().user[1]); },
+                         [](ArrayBuffer& held, nb::handle value) { whole(held).buffer.edit_tags().user = user_of(value); },
+                         nb::sig("def user(self) -> tuple[int, int]"), "Two numbers of the program's own.");
+    buffer_type = reinterpret_cast<PyTypeObject*>(buffer.ptr());
+    const auto tagged =
+        nb::class_<Tagged>(module, "Tagged", nb::is_final(), "Values with the tags that shall travel with them, for what a filter returns.")
+            .def("__init__",
+                 [](Tagged* self, nb::object values, nb::object sequence, nb::object time, nb::object user) {
+                     new (self) Tagged{std::move(values), std::move(sequence), std::move(time), std::move(user)};
+                 },
+                 nb::arg("values"), nb::kw_only(), nb::arg("sequence").none() = nb::none(), nb::arg("time").none() = nb::none(),
+                 nb::arg("user").none() = nb::none(),
+                 nb::sig("def __init__(self, values: Any, *, sequence: int | None = None, time: int | None = None, user: tuple[int, int] | None = None) -> None"),
+                 "Tags that are None are those of the first buffer that the filter read.")
+            .def_ro("values", &Tagged::values, nb::sig("def values(self) -> Any"))
+            .def_ro("sequence", &Tagged::sequence, nb::sig("def sequence(self) -> int | None"))
+            .def_ro("time", &Tagged::time, nb::sig("def time(self) -> int | None"))
+            .def_ro("user", &Tagged::user, nb::sig("def user(self) -> tuple[int, int] | None"))
+            .def("__reduce__", [](nb::handle self) {
+                // With its keyword arguments: worker interpreters send it back.
+                return nb::make_tuple(stream_names().tagged,
+                                      nb::make_tuple(self.attr("values"), self.attr("sequence"), self.attr("time"), self.attr("user")));
+            }, nb::sig("def __reduce__(self) -> tuple[Any, ...]"));
+    tagged_type = reinterpret_cast<PyTypeObject*>(tagged.ptr());
+}
+
+}  // namespace penstock::python

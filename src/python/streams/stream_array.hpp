@@ -1,0 +1,42 @@
+// Buffers of streams as NumPy arrays, and arrays as buffers. An array over a buffer keeps it; handed on, it travels without a copy.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "penstock/buffer.hpp"
+#include "python/streams/stream_element.hpp"
+
+namespace penstock::python {
+
+namespace nb = nanobind;
+
+using RawBuffer = Buffer<std::byte>;
+
+/// What an array over a buffer holds: penstock.Buffer, its `base`.
+struct ArrayBuffer {
+    RawBuffer buffer;
+    bool writable = false;
+};
+
+/// An array over the buffer's values, with the buffer's dimensions. A writable one has values of its own from now on.
+nb::object array_over(RawBuffer&& buffer, const StreamElement& element, bool writable);
+
+/// Makes a buffer with these extents.
+using MakeBuffer = std::function<RawBuffer(std::span<const std::size_t>)>;
+
+/// The values of `value` as a buffer with elements of this type: the buffer that lies behind the array, where all of it is handed on; else a
+/// copy, converted as NumPy does it for `same_kind`. `value` is let go of. Tags of a penstock.Tagged are set. Raises what NumPy raises.
+RawBuffer buffer_of(nb::object value, const StreamElement& element, const MakeBuffer& make);
+
+/// Sets the tags that are not None.
+void set_tags(RawBuffer& buffer, nb::handle sequence, nb::handle time, nb::handle user);
+
+void bind_stream_array(nb::module_& module);
+
+}  // namespace penstock::python

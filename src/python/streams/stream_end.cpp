@@ -1,0 +1,123 @@
+// The program's own ends of streams. Their ports outlive filter and run, so that a late use is refused and nothing worse.
+#include <nanobind/stl/string.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "penstock/described_filter.hpp"
+#include "penstock/run.hpp"
+#include "penstock/stream_error.hpp"
+#include "python/ranks/rank_session.hpp"
+#include "python/streams/stream_graph.hpp"
+
+namespace penstock::python {
+namespace {
+
+struct EndPorts {
+    const StreamElement* element;
+    std::optional<DescribedInput> input;
+    std::optional<DescribedOutput> output;
+};
+
+class EndFilter final : public streaming::AnyFilter {
+  public:
+    EndFilter(std::shared_ptr<EndPorts> ports, const char* type) : ports_(std::move(ports)), type_(type) {
+        if (ports_->input) inputs.push_back(&*ports_->input), ports_->input->owner = this;
+        if (ports_->output) outputs.push_back(&*ports_->output), ports_->output->owner = this;
+    }
+    bool fire() override { return false; }
+    void* object() noexcept override { return this; }
+    std::string_view type() const noexcept override { return type_; }
+
+  private:
+    std::shared_ptr<EndPorts> ports_;
+    const char* type_;
+};
+
+/// Of one filter, which has one copy.
+struct EndKind final : streaming::FilterKind {
+    EndKind(std::shared_ptr<EndPorts> of, const char* name) : ports(std::move(of)), type(name) { external = true; }
+    std::unique_ptr<streaming::AnyFilter> make() const override { return std::make_unique<EndFilter>(ports, type); }
+    std::shared_ptr<EndPorts> ports;
+    const char* type;
+};
+
+std::vector<std::size_t> extents_of(nb::handle shape) {
+    std::vector<std::size_t> extents;
+    const auto one = [&](nb::handle extent) {
+        std::size_t value = 0;
+        if (!nb::try_cast(extent, value)) throw UsageError("the shape of a buffer is a number or a tuple of numbers, not " + nb::cast<std::string>(nb::repr(shape)));
+        extents.push_back(value);
+    };
+    if (nb::isinstance<nb::tuple>(shape) || nb::isinstance<nb::list>(shape))
+        for (nb::handle extent : shape) one(extent);
+    else one(shape);
+    return extents;
+}
+
+class StreamEnd {
+  public:
+    StreamEnd(const std::string& type, bool writes) : ports_(std::make_shared<EndPorts>()), writes_(writes) {
+        ports_->element = &stream_element_named(type);
+        const PortDescription port{writes ? "output" : "input", ports_->element->type};
+        if (writes) ports_->output.emplace(port);
+        else ports_->input.emplace(port);
+    }
+    PythonKind kind() const { return {std::make_shared<EndKind>(ports_, writes_ ? "penstock.Writer" : "penstock.Reader")}; }
+
+    nb::object make(nb::handle shape) const { return array_over(made(extents_of(shape)), *ports_->element, true); }
+    void write(nb::object values, nb::handle sequence, nb::handle time, nb::handle user) const {
+        RawBuffer buffer = buffer_of(std::move(values), *ports_->element, [&](auto extents) { return made({extents.begin(), extents.end()}); });
+        set_tags(buffer, sequence, time, user);
+        const nb::gil_scoped_release release;
+        try {
+            streaming::program_write(*ports_->output, buffer.release());
+        } catch (const RunEnded&) {
+            if (interrupted_in_filter()) throw Interrupted{};  // which is why the run was stopped
+            throw;
+        }
+    }
+    void close() const {
+        const nb::gil_scoped_release release;
+        streaming::program_close(*ports_->output);
+    }
+    nb::object read(bool wait) const {
+        RawBuffer buffer;
+        {
+            const nb::gil_scoped_release release;
+            auto* const block = streaming::program_read(*ports_->input, wait);
+            if (block != nullptr) buffer = RawBuffer(block);
+            else if (interrupted_in_filter()) throw Interrupted{};
+        }
+        return buffer ? array_over(std::move(buffer), *ports_->element, false) : nb::none();
+    }
+
+  private:
+    /// Without the interpreter's lock: another thread may be in the end, running filters that need it.
+    RawBuffer made(const std::vector<std::size_t>& extents) const {
+        const nb::gil_scoped_release release;
+        auto* const block = streaming::program_make(*ports_->output, bytes_of(extents, ports_->element->type.size));
+        set_extents(*block, extents);
+        return RawBuffer(block);
+    }
+
+    std::shared_ptr<EndPorts> ports_;
+    bool writes_;
+};
+
+}  // namespace
+
+void bind_stream_end(nb::module_& module) {
+    nb::class_<StreamEnd>(module, "StreamEnd", nb::is_final(), "What penstock.Writer and penstock.Reader stand on.")
+        .def(nb::init<const std::string&, bool>(), nb::arg("dtype"), nb::arg("writes"))
+        .def("kind", &StreamEnd::kind)
+        .def("make", &StreamEnd::make, nb::arg("shape"), nb::sig("def make(self, shape: int | tuple[int, ...]) -> Any"))
+        .def("write", &StreamEnd::write, nb::arg("values"), nb::arg("sequence").none() = nb::none(), nb::arg("time").none() = nb::none(),
+             nb::arg("user").none() = nb::none(),
+             nb::sig("def write(self, values: Any, sequence: int | None = None, time: int | None = None, user: tuple[int, int] | None = None) -> None"))
+        .def("close", &StreamEnd::close)
+        .def("read", &StreamEnd::read, nb::arg("wait"), nb::sig("def read(self, wait: bool) -> Any"));
+}
+
+}  // namespace penstock::python

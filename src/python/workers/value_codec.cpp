@@ -1,0 +1,191 @@
+#include "python/workers/value_codec.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "penstock/error.hpp"
+
+namespace penstock::python {
+namespace {
+
+/// Functions of Python that are asked for again and again; borrowed for ever.
+nb::handle interpreters_function(const char* name) { return nb::object(nb::module_::import_("penstock.interpreters").attr(name)).release(); }
+
+template <bool to_contiguous>
+void copy_row(std::byte* strided, std::ptrdiff_t stride, std::size_t count, std::size_t item, std::byte*& contiguous) noexcept {
+    if (stride == static_cast<std::ptrdiff_t>(item)) {
+        if constexpr (to_contiguous) std::memcpy(contiguous, strided, count * item);
+        else std::memcpy(strided, contiguous, count * item);
+    } else {
+        for (std::size_t i = 0; i < count; ++i, strided += stride) {
+            if constexpr (to_contiguous) std::memcpy(contiguous + i * item, strided, item);
+            else std::memcpy(strided, contiguous + i * item, item);
+        }
+    }
+    contiguous += count * item;
+}
+
+template <bool to_contiguous>
+void copy_dimension(const ArrayArgument& array, std::size_t d, std::byte* strided, std::byte*& contiguous) noexcept {
+    if (d + 1 == array.dimensions()) return copy_row<to_contiguous>(strided, array.stride(d), array.extent(d), array.item_bytes(), contiguous);
+    for (std::size_t i = 0; i < array.extent(d); ++i, strided += array.stride(d)) copy_dimension<to_contiguous>(array, d + 1, strided, contiguous);
+}
+
+template <bool to_contiguous>
+void copy_all(const ArrayArgument& array, std::byte* contiguous) noexcept {
+    auto* const base = reinterpret_cast<std::byte*>(array.base());
+    if (array.count() == 0) return;
+    if (array.contiguous() || array.dimensions() == 0) {
+        if constexpr (to_contiguous) std::memcpy(contiguous, base, array.count() * array.item_bytes());
+        else std::memcpy(base, contiguous, array.count() * array.item_bytes());
+        return;
+    }
+    copy_dimension<to_contiguous>(array, 0, base, contiguous);
+}
+
+}  // namespace
+
+void ByteWriter::grow(std::size_t count) {
+    const std::size_t wanted = std::max(2 * capacity_, size_ + count);
+    if (data_ == inline_) {
+        long_.resize(wanted);
+        std::memcpy(long_.data(), inline_, size_);
+    } else {
+        long_.resize(wanted);
+    }
+    data_ = long_.data();
+    capacity_ = long_.size();
+}
+
+void ByteReader::short_of_bytes() { throw Error("what a task or its result consists of ends early: something overwrote it"); }
+
+void gather(const ArrayArgument& array, std::byte* contiguous) noexcept { copy_all<true>(array, contiguous); }
+void scatter(const std::byte* contiguous, const ArrayArgument& array) noexcept {
+    copy_all<false>(array, const_cast<std::byte*>(contiguous));  // only read, by this instance
+}
+
+nb::bytes pickled(nb::handle value) {
+    static const nb::handle dumps = interpreters_function("dumps");
+    return nb::cast<nb::bytes>(dumps(value));
+}
+
+nb::object unpickled(const void* bytes, std::size_t size) {
+    static const nb::handle loads = nb::object(nb::module_::import_("pickle").attr("loads")).release();
+    const auto view = nb::steal(PyMemoryView_FromMemory(const_cast<char*>(static_cast<const char*>(bytes)), static_cast<Py_ssize_t>(size), PyBUF_READ));
+    return loads(view);
+}
+
+void write_value(ByteWriter& writer, nb::handle value) {
+    PyObject* const object = value.ptr();
+    if (object == Py_None) return writer.put('N');
+    if (object == Py_True) return writer.put('T');
+    if (object == Py_False) return writer.put('F');
+    if (PyLong_CheckExact(object)) {
+        int overflow = 0;
+        const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
+        if (overflow == 0) {
+            writer.put('i');
+            return writer.put(static_cast<std::int64_t>(number));
+        }
+    } else if (PyFloat_CheckExact(object)) {
+        writer.put('f');
+        return writer.put(PyFloat_AsDouble(object));
+    } else if (PyUnicode_CheckExact(object)) {
+        Py_ssize_t size = 0;
+        if (const char* text = PyUnicode_AsUTF8AndSize(object, &size)) {
+            writer.put('u');
+            return writer.put_text({text, static_cast<std::size_t>(size)});
+        }
+        PyErr_Clear();  // a lone surrogate: pickle has a way
+    } else if (PyBytes_CheckExact(object)) {
+        char* bytes = nullptr;
+        Py_ssize_t size = 0;
+        PyBytes_AsStringAndSize(object, &bytes, &size);
+        writer.put('b');
+        return writer.put_text({bytes, static_cast<std::size_t>(size)});
+    }
+    const nb::bytes bytes = pickled(value);
+    writer.put('p');
+    writer.put_text({bytes.c_str(), bytes.size()});
+}
+
+void write_array(ByteWriter& writer, const ArrayArgument& array, Place place, bool contiguous) {
+    nb::bytes type;
+    if (array.element().kind == ElementKind::other) type = pickled(nb::module_::import_("numpy").attr("asarray")(array.object()).attr("dtype"));
+    const std::size_t dimensions = array.dimensions();
+    writer.put('A');
+    writer.put(static_cast<std::uint64_t>(sizeof(Place) + 3 + sizeof(std::uint64_t) + 3 + sizeof(std::uint64_t) +
+                                          (type.is_valid() ? type.size() : 0) + dimensions * sizeof(std::uint64_t) * (contiguous ? 1 : 2)));
+    writer.put(place);
+    writer.put(static_cast<std::uint8_t>(array.element().kind));
+    writer.put(array.element().bytes);
+    writer.put(static_cast<std::uint64_t>(array.item_bytes()));
+    writer.put(static_cast<std::uint8_t>(array.access() != Access::in));
+    writer.put(static_cast<std::uint8_t>(contiguous));
+    writer.put(static_cast<std::uint8_t>(dimensions));
+    writer.put_text(type.is_valid() ? std::string_view(type.c_str(), type.size()) : std::string_view());
+    for (std::size_t d = 0; d < dimensions; ++d) writer.put(static_cast<std::uint64_t>(array.extent(d)));
+    if (!contiguous)
+        for (std::size_t d = 0; d < dimensions; ++d) writer.put(static_cast<std::int64_t>(array.stride(d)));
+}
+
+ArrayDescription::ArrayDescription(std::string_view description) {
+    ByteReader reader(reinterpret_cast<const std::byte*>(description.data()), description.size());
+    place = reader.get<Place>();
+    element.kind = static_cast<ElementKind>(reader.get<std::uint8_t>());
+    element.bytes = reader.get<std::uint16_t>();
+    item_bytes = reader.get<std::uint64_t>();
+    writable = reader.get<std::uint8_t>() != 0;
+    const bool contiguous = reader.get<std::uint8_t>() != 0;
+    const std::size_t dimensions = reader.get<std::uint8_t>();
+    pickled_type = reader.text();
+    for (std::size_t d = 0; d < dimensions; ++d) extents.push_back(reader.get<std::uint64_t>());
+    auto next = static_cast<std::ptrdiff_t>(item_bytes);
+    strides.resize(dimensions);
+    for (std::size_t d = 0; d < dimensions && !contiguous; ++d) strides[d] = reader.get<std::int64_t>();
+    for (std::size_t d = dimensions; d-- > 0 && contiguous;) {
+        strides[d] = next;
+        next *= static_cast<std::ptrdiff_t>(extents[d]);
+    }
+}
+
+std::pair<std::ptrdiff_t, std::ptrdiff_t> ArrayDescription::reach() const noexcept {
+    std::ptrdiff_t low = 0, high = static_cast<std::ptrdiff_t>(item_bytes);
+    for (std::size_t d = 0; d < extents.size(); ++d) {
+        if (extents[d] == 0) return {0, 0};
+        const auto far = static_cast<std::ptrdiff_t>(extents[d] - 1) * strides[d];
+        (far < 0 ? low : high) += far;
+    }
+    return {low, high};
+}
+
+nb::object read_value(ByteReader& reader, ArrayViews* views) {
+    const char letter = reader.get<char>();
+    switch (letter) {
+        case 'N': return nb::none();
+        case 'T': return nb::bool_(true);
+        case 'F': return nb::bool_(false);
+        case 'i': return nb::steal(PyLong_FromLongLong(reader.get<std::int64_t>()));
+        case 'f': return nb::steal(PyFloat_FromDouble(reader.get<double>()));
+        case 'u': {
+            const auto text = reader.text();
+            return nb::steal(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
+        }
+        case 'b': {
+            const auto text = reader.text();
+            return nb::steal(PyBytes_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
+        }
+        case 'p': {
+            const auto text = reader.text();
+            return unpickled(text.data(), text.size());
+        }
+        case 'A':
+            if (views != nullptr) return views->view(reader.text());
+            break;
+        default: break;
+    }
+    throw Error("a task or its result holds a value of an unknown kind: something overwrote it");
+}
+
+}  // namespace penstock::python

@@ -1,0 +1,124 @@
+// Arguments and results of Python bodies as bytes: small values by hand, arrays by where they lie, the rest by pickle.
+//
+// Both ends are the same build, so the bytes need no description. A value is one letter and what belongs to it.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "python/calls/array_argument.hpp"
+#include "python/calls/task_board.hpp"
+
+namespace penstock::python {
+
+namespace nb = nanobind;
+
+/// Bytes that grow; the first few hundred without an allocation.
+class ByteWriter {
+  public:
+    ByteWriter() = default;
+    ByteWriter(const ByteWriter&) = delete;
+    ByteWriter& operator=(const ByteWriter&) = delete;
+
+    template <class T>
+    void put(const T& value) {
+        put_bytes(&value, sizeof value);
+    }
+    void put_bytes(const void* bytes, std::size_t count) {
+        if (size_ + count > capacity_) [[unlikely]] grow(count);
+        std::memcpy(data_ + size_, bytes, count);
+        size_ += count;
+    }
+    void put_text(std::string_view text) {
+        put(static_cast<std::uint64_t>(text.size()));
+        put_bytes(text.data(), text.size());
+    }
+    const std::byte* data() const noexcept { return data_; }
+    std::size_t size() const noexcept { return size_; }
+
+  private:
+    void grow(std::size_t count);
+
+    std::byte inline_[512];
+    std::byte* data_ = inline_;
+    std::size_t size_ = 0;
+    std::size_t capacity_ = sizeof inline_;
+    std::vector<std::byte> long_;
+};
+
+/// Bytes that are read from front to back. Throws Error when they end early.
+class ByteReader {
+  public:
+    ByteReader(const std::byte* data, std::size_t size) noexcept : at_(data), end_(data + size) {}
+
+    template <class T>
+    T get() {
+        T value;
+        std::memcpy(&value, bytes(sizeof value), sizeof value);
+        return value;
+    }
+    const std::byte* bytes(std::size_t count) {
+        if (static_cast<std::size_t>(end_ - at_) < count) short_of_bytes();
+        const auto* const place = at_;
+        at_ += count;
+        return place;
+    }
+    std::string_view text() {
+        const auto size = get<std::uint64_t>();
+        return {reinterpret_cast<const char*>(bytes(size)), size};
+    }
+    const std::byte* here() const noexcept { return at_; }
+
+  private:
+    [[noreturn]] static void short_of_bytes();
+
+    const std::byte* at_;
+    const std::byte* end_;
+};
+
+/// Anything but a tagged array. Raises what pickling raises.
+void write_value(ByteWriter& writer, nb::handle value);
+/// An array whose elements lie at `place`; contiguous unless it is used in place.
+void write_array(ByteWriter& writer, const ArrayArgument& array, Place place, bool contiguous);
+
+/// Copies an array's elements into contiguous memory, and back.
+void gather(const ArrayArgument& array, std::byte* contiguous) noexcept;
+void scatter(const std::byte* contiguous, const ArrayArgument& array) noexcept;
+
+/// What array places are turned into, in a worker.
+class ArrayViews {
+  public:
+    virtual ~ArrayViews() = default;
+    /// The array that these bytes describe: a new reference.
+    virtual nb::object view(std::string_view description) = 0;
+};
+
+/// Reads one value or array. `views` may be null where there can be no arrays. Throws Error, raises what unpickling raises.
+nb::object read_value(ByteReader& reader, ArrayViews* views);
+
+/// What an array's bytes say.
+struct ArrayDescription {
+    Place place = 0;
+    Element element;
+    std::size_t item_bytes = 0;
+    bool writable = false;
+    std::string_view pickled_type;  ///< of elements that have no name
+    std::vector<std::size_t> extents;
+    std::vector<std::ptrdiff_t> strides;
+
+    /// `description`: what view() is given. Throws Error.
+    explicit ArrayDescription(std::string_view description);
+    /// Lowest and highest byte that it reaches, counted from its place.
+    std::pair<std::ptrdiff_t, std::ptrdiff_t> reach() const noexcept;
+};
+
+/// Pickled by value where it must be, see penstock/interpreters.py.
+nb::bytes pickled(nb::handle value);
+nb::object unpickled(const void* bytes, std::size_t size);
+
+}  // namespace penstock::python

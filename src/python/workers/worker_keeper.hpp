@@ -1,0 +1,91 @@
+// The thread that starts Python workers, watches over them, and puts new ones in the place of those that die.
+//
+// It sleeps on the workers' pidfds and on a descriptor that wakes it; only while tasks have time limits or wait for a slot does it
+// look every few milliseconds. It never touches Python objects, so it never waits for the interpreter's lock.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "python/calls/task_board.hpp"
+#include "python/calls/task_heap.hpp"
+
+namespace penstock::python {
+
+/// How workers are started: a program with arguments, to which the numbers of descriptors and so on are added.
+struct WorkerCommand {
+    std::vector<std::string> arguments;
+    std::vector<std::string> environment;
+    std::vector<int> processors;  ///< one for each worker, -1 for any
+};
+
+/// How a worker ended.
+struct Death {
+    std::uint32_t worker = 0;
+    int pid = 0;
+    std::optional<int> exit_code, signal;
+};
+
+class WorkerKeeper {
+  public:
+    struct Hooks {
+        std::function<void(const Death&)> died;                      ///< gives its task up
+        std::function<Block(std::uint32_t worker, std::size_t)> room;  ///< for a result; keeps the block in mind
+        std::function<bool()> feed;  ///< moves waiting tasks into slots; true when more wait
+        std::function<void(std::string)> hopeless;  ///< workers do not start
+        std::function<bool()> limits;               ///< are there tasks with a time limit?
+    };
+
+    WorkerKeeper(TaskBoard& board, int heap, WorkerCommand command, Hooks hooks);
+    ~WorkerKeeper();
+    WorkerKeeper(const WorkerKeeper&) = delete;
+    WorkerKeeper& operator=(const WorkerKeeper&) = delete;
+
+    /// Starts the workers. Apart from the constructor, so that hooks find whoever keeps this.
+    void begin();
+    /// Ends the workers and waits until no hook is called any more, while whoever keeps this can still be found by them.
+    void end();
+    /// There is something to do: time limits or tasks without a slot.
+    void wake() noexcept;
+    /// Is written to by workers for whom `armed` is set.
+    int notice() const noexcept { return notice_; }
+    /// Process numbers of the workers, 0 for those that are being started. Any thread.
+    std::vector<int> pids() const;
+
+  private:
+    struct Worker {
+        pid_t pid = 0;
+        int watch = -1;
+        std::uint32_t failed_starts = 0;
+    };
+
+    void keep();
+    void start(std::uint32_t worker);
+    void reap(std::uint32_t worker);
+    void answer();
+    bool enforce_limits();
+    void stop();
+    void give_up(const std::string& why);
+
+    TaskBoard& board_;
+    int heap_;  ///< its descriptor
+    WorkerCommand command_;
+    Hooks hooks_;
+    std::vector<Worker> workers_;
+    mutable std::mutex mutex_;  ///< over `pid` of workers
+    std::atomic<bool> stopping_{false};
+    std::atomic<bool> given_up_{false};
+    int wake_ = -1;
+    int notice_ = -1;
+    std::thread thread_;
+};
+
+}  // namespace penstock::python

@@ -1,0 +1,138 @@
+#include "store/team/guest.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include "store/team/mail.hpp"
+
+namespace penstock::team {
+namespace {
+
+/// One part of a place in the team.
+struct Part {
+    Subject subject = Subject::control;
+    std::size_t first = 0;
+    std::vector<int> descriptors;
+};
+
+std::size_t chunks(std::size_t size) { return (size + process::most_descriptors - 1) / most_descriptors; }
+
+/// How many parts there are in a team of this size: the control block with the inbox, then outboxes, then processes.
+std::size_t parts(std::size_t size) { return 1 + 2 * chunks(size); }
+
+Part part_of(const Hoard& hoard, int rank, std::size_t number) {
+    if (number == 0)
+        return {Subject::control, 0, {hoard.control.descriptor(), hoard.inboxes[static_cast<std::size_t>(rank)].get()}};
+    const auto size = hoard.outboxes.size();
+    const bool boxes = number <= chunks(size);
+    const auto& from = boxes ? hoard.outboxes : hoard.processes;
+    Part part{boxes ? Subject::outboxes : Subject::processes, (number - 1) % chunks(size) * process::most_descriptors, {}};
+    for (auto i = part.first; i < size && i < part.first + process::most_descriptors; ++i) part.descriptors.push_back(from[i].get());
+    return part;
+}
+
+}  // namespace
+
+Hoard::Hoard(int size) : control(size), processes(static_cast<std::size_t>(size)) {
+    for (int rank = 0; rank < size; ++rank) {
+        auto [in, out] = ProcessMail::box();
+        inboxes.push_back(std::move(in));
+        outboxes.push_back(std::move(out));
+    }
+}
+
+/// The length of a message that has come; nothing when none has. Descriptors that came with it are closed.
+std::optional<std::size_t> Guest::receive(std::span<std::byte> text) {
+    process::Arrived arrived;
+    const auto length = process::receive_with_descriptors(connection_.get(), text, MSG_DONTWAIT, arrived);
+    if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
+    if (length <= 0) {
+        forget();
+        return std::nullopt;
+    }
+    return arrived.text_cut ? text.size() + 1 : static_cast<std::size_t>(length);
+}
+
+std::optional<Hello> Guest::hear_hello() {
+    Hello hello;
+    const auto length = receive(std::as_writable_bytes(std::span(&hello, 1)));
+    if (!length) return std::nullopt;
+    if (*length != sizeof hello) hello.magic = 0;
+    return hello;
+}
+
+void Guest::ignore() {
+    std::byte byte{};
+    static_cast<void>(receive({&byte, 1}));
+}
+
+bool Guest::hear_confirmation() {
+    std::array<std::byte, 2> text{};
+    const auto length = receive(text);
+    if (!length) return true;
+    if (*length != 1 || !under_way_) return false;
+    under_way_ = false;
+    ++part_;
+    return true;
+}
+
+void Guest::say(const Notice& notice) {
+    // What does not fit into an empty socket is for nobody.
+    if (process::send_with_descriptors(connection_.get(), std::as_bytes(std::span(&notice, 1)), {}, MSG_DONTWAIT) < 0) forget();
+}
+
+void Guest::refuse(JoinRefused::Reason reason, Time until) {
+    Notice notice;
+    notice.subject = Subject::refused;
+    notice.reason = reason;
+    notice.size = team_size_;
+    stage_ = Stage::refused;
+    rank_ = -1;
+    until_ = until;
+    say(notice);
+}
+
+void Guest::admit(int rank, const Notice& notice) {
+    stage_ = Stage::admitted;
+    rank_ = rank;
+    until_ = Time::max();
+    say(notice);
+}
+
+void Guest::tell_missing(const Notice& notice) { say(notice); }
+
+void Guest::start(const Hoard& hoard, Time until) {
+    stage_ = Stage::starting;
+    until_ = until;
+    hand_over(hoard);
+}
+
+void Guest::hand_over(const Hoard& hoard) {
+    blocked_ = false;
+    if (stage_ != Stage::starting || under_way_) return;
+    if (part_ == parts(hoard.outboxes.size())) {
+        stage_ = Stage::seated;
+        until_ = Time::max();
+        return;
+    }
+    const auto part = part_of(hoard, rank_, part_);
+    Notice notice;
+    notice.subject = part.subject;
+    notice.rank = rank_;
+    notice.size = hoard.control.size();
+    notice.first = static_cast<std::uint32_t>(part.first);
+    if (process::send_with_descriptors(connection_.get(), std::as_bytes(std::span(&notice, 1)), part.descriptors, MSG_DONTWAIT) > 0) {
+        under_way_ = true;
+        return;
+    }
+    // Too many descriptors of this user are under way, or the system is short of memory: both pass. The end of the guest is
+    // noticed elsewhere.
+    blocked_ = errno == EAGAIN || errno == ETOOMANYREFS || errno == ENOBUFS || errno == ENOMEM;
+}
+
+void Guest::forget() noexcept {
+    stage_ = Stage::gone;
+    connection_.reset();
+}
+
+}  // namespace penstock::team

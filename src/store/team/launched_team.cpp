@@ -1,0 +1,110 @@
+// A team whose ranks are forked by a leader, a copy of the program as it was at launch() (contract 16). The leader forks them as a program
+// without threads would do itself, watches them, and sends how they ended. All are copies of one image, so the address of the program's
+// function is the same in all.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "machine/said_by.hpp"
+#include "process/nursery.hpp"
+#include "store/team/team.hpp"
+
+namespace penstock::team {
+namespace {
+
+/// All that a leader needs. Between two copies of one program, so pointers to functions mean the same.
+struct Request {
+    int size = 0;
+    void (*call)(const void*, Rank) = nullptr;
+    SpmdOptions options;
+    WaitPolicy policy;
+    StoreWays ways;
+    bool pinned = false;
+    pid_t group = 0;  ///< the program's process group, so that an interrupt from its terminal ends the ranks too
+    std::array<int, most_ranks> processors{};
+    alignas(64) std::array<std::byte, largest_sent_closure> closure{};
+};
+static_assert(std::is_trivially_copyable_v<Request>);
+
+/// The state of a record that says why a leader could not run the team, and of the last one.
+constexpr std::int32_t refusal = -2;
+constexpr std::int32_t last = -1;
+
+/// False when the other end is gone.
+template <class Record>
+bool send_whole(int socket, const Record& record) {
+    ssize_t sent = 0;
+    do {
+        sent = send(socket, &record, sizeof record, MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    return sent == sizeof record;
+}
+
+/// Runs one team.
+void lead(int answer) {
+    Request request;
+    if (recv(answer, &request, sizeof request, MSG_WAITALL) != sizeof request) return;
+    static_cast<void>(setpgid(0, request.group));
+    EndRecord end;
+    end.rank = last;
+    try {
+        inherit(request.ways);
+        Program program;
+        program.call = request.call;
+        program.closure = request.closure.data();
+        Placement placement;
+        placement.policy = request.policy;
+        if (request.pinned) placement.processors.assign(request.processors.begin(), request.processors.begin() + request.size);
+        for (const auto& record : run_forked(request.size, program, request.options, placement, answer))
+            send_whole(answer, record);
+    } catch (const SystemError& error) {
+        end.rank = refusal;
+        end.exit_code = error.number();
+        end.write(said_by(error));
+    } catch (const std::exception& error) {
+        end.rank = refusal;
+        end.write(said_by(error));
+    }
+    send_whole(answer, end);
+}
+
+}  // namespace
+
+std::vector<EndRecord> run_launched(int size, const Program& program, const SpmdOptions& options, const Placement& placement) {
+    if (!program.sendable)
+        throw UsageError("the function that spmd shall run in processes cannot be sent to the process that launch() started: it "
+                         "must be trivially copyable and have at most " +
+                         std::to_string(largest_sent_closure) + " bytes; let it capture numbers only");
+    Request request;
+    request.size = size;
+    request.call = program.call;
+    request.options = options;
+    request.policy = placement.policy;
+    request.ways = StoreWays::here();
+    request.pinned = !placement.processors.empty();
+    std::copy(placement.processors.begin(), placement.processors.end(), request.processors.begin());
+    std::memcpy(request.closure.data(), program.closure, program.bytes);
+    request.group = getpgrp();
+    const auto leader = process::start_early(&lead);
+    std::vector<EndRecord> ends;
+    const bool asked = send_whole(leader.get(), request);
+    for (;;) {
+        EndRecord record;
+        const auto length = asked ? recv(leader.get(), &record, sizeof record, 0) : 0;
+        if (length < 0 && errno == EINTR) continue;
+        if (length != sizeof record)
+            throw Error("the process that led the team ended before its ranks did; they were ended with it");
+        if (record.rank == refusal) throw SystemError(std::string(record.what()), record.exit_code);
+        if (record.rank == last) return ends;
+        ends.push_back(record);
+    }
+}
+
+}  // namespace penstock::team

@@ -1,0 +1,154 @@
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <exception>
+#include <utility>
+
+#include "machine/said_by.hpp"
+#include "penstock/join.hpp"
+#include "penstock/detail/machine/clock.hpp"
+#include "penstock/topology.hpp"
+#include "store/team/gathering.hpp"
+#include "store/team/seated.hpp"
+
+namespace penstock {
+namespace team {
+namespace {
+
+pid_t this_thread() { return static_cast<pid_t>(syscall(SYS_gettid)); }
+
+/// All in the order in which others may see it: from the last line on this member runs.
+void sit_down(const ControlBlock& control, int rank) {
+    auto& seat = control.seat(rank);
+    seat.fenced.store(syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 ? 1 : 0,
+                      std::memory_order_relaxed);
+    auto expected = State::starting;
+    seat.state.compare_exchange_strong(expected, State::running, std::memory_order_acq_rel);
+}
+
+}  // namespace
+
+Seated::Seated(Place place, const JoinOptions& options)
+    : control_(std::move(place.control)), connection_(std::move(place.connection)),
+      mail_(std::move(place.inbox), std::move(place.outboxes)),
+      member_{.seats = control_.seats(), .mail = &mail_, .index = place.rank, .size = place.size,
+              .substrate = Substrate::processes,
+              .policy = WaitPolicy::for_threads(place.size, Topology::here().usable()),
+              .accept_within = options.accept_within},
+      watch_(control_, place.rank, std::move(place.processes)), process_(getpid()) {
+    if (options.pin && place.processor >= 0) {
+        cpu_set_t before;
+        if (sched_getaffinity(0, sizeof before, &before) == 0 && pin_this_thread(place.processor)) {
+            processors_before_ = before;
+            pinned_ = this_thread();
+        }
+    }
+    sit_down(control_, place.rank);
+}
+
+Seated::~Seated() {
+    fail("its membership was destroyed before it was left", false);
+}
+
+void Seated::leave() noexcept { go(State::finished); }
+
+void Seated::fail(std::string_view what, bool consequence) noexcept {
+    if (left_) return;
+    auto& report = control_.report(member_.index);
+    report.consequence = consequence;
+    report.write(what);
+    report.order = control_.next_failure();
+    go(State::failed);
+}
+
+void Seated::go(State state) noexcept {
+    if (std::exchange(left_, true)) return;
+    control_.end(member_.index, state);
+    // A forked child may have the connection too, so closing it here would not tell the host.
+    shutdown(connection_.get(), SHUT_RDWR);
+    connection_.reset();
+    if (processors_before_ && pinned_ == this_thread()) sched_setaffinity(0, sizeof *processors_before_, &*processors_before_);
+}
+
+}  // namespace team
+
+// ---- membership ----
+
+Membership::Membership(std::string_view name, JoinOptions options)
+    : seated_(std::make_unique<team::Seated>(team::take_place(name, options), options)),
+      exceptions_(std::uncaught_exceptions()) {}
+
+Membership::~Membership() {
+    if (!seated_) return;
+    if (seated_->process() != getpid()) {
+        static_cast<void>(seated_.release());  // its thread stayed behind in the parent, whose place it is
+        return;
+    }
+    if (std::uncaught_exceptions() > exceptions_)
+        fail("an exception ended the scope of its membership");
+    else
+        leave();
+}
+
+Membership::Membership(Membership&& other) noexcept = default;
+Membership& Membership::operator=(Membership&& other) noexcept {
+    Membership ended(std::move(*this));
+    seated_ = std::move(other.seated_);
+    exceptions_ = other.exceptions_;
+    return *this;
+}
+
+Rank Membership::rank() const {
+    if (!seated_ || seated_->left() || seated_->process() != getpid())
+        throw UsageError("this membership of a team was left (or stayed behind in the parent of a fork), so there is no rank");
+    return Rank(seated_->member());
+}
+
+void Membership::leave() noexcept {
+    if (seated_ && seated_->process() == getpid()) seated_->leave();
+}
+
+void Membership::fail(std::string_view what, bool consequence) noexcept {
+    if (seated_ && seated_->process() == getpid()) seated_->fail(what, consequence);
+}
+
+void Membership::fail(const std::exception_ptr& cause) noexcept {
+    try {
+        std::rethrow_exception(cause);
+    } catch (const RankLost& lost) {
+        fail(lost.what(), true);
+    } catch (const std::exception& error) {
+        fail(said_by(error));
+    } catch (...) {
+        fail("an exception that is not a std::exception");
+    }
+}
+
+// ---- host ----
+
+TeamHost::TeamHost(std::string_view name, int size, HostOptions options)
+    : gathering_(std::make_unique<team::Gathering>(name, size, std::move(options))) {}
+
+TeamHost::~TeamHost() {
+    // A forked child has the memory of a thread that stayed behind.
+    if (gathering_ && gathering_->process() != getpid()) static_cast<void>(gathering_.release());
+}
+
+TeamHost::TeamHost(TeamHost&& other) noexcept = default;
+TeamHost& TeamHost::operator=(TeamHost&& other) noexcept {
+    TeamHost ended(std::move(*this));
+    gathering_ = std::move(other.gathering_);
+    return *this;
+}
+
+const std::string& TeamHost::name() const noexcept { return gathering_->name(); }
+int TeamHost::size() const noexcept { return gathering_->size(); }
+int TeamHost::present() const noexcept { return gathering_->present(); }
+bool TeamHost::complete() const noexcept { return gathering_->complete(); }
+void TeamHost::wait() { static_cast<void>(gathering_->wait_until(team::Gathering::Time::max())); }
+bool TeamHost::wait_for(std::chrono::nanoseconds limit) {
+    return gathering_->wait_until(deadline_after(limit));
+}
+
+}  // namespace penstock

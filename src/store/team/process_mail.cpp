@@ -1,0 +1,136 @@
+#include <sys/socket.h>
+#include <cerrno>
+#include <new>
+#include <span>
+
+#include "process/descriptor_message.hpp"
+#include "store/team/mail.hpp"
+
+namespace penstock::team {
+namespace {
+
+/// What travels beside the descriptor. Never trusted: everything in it is checked against the seats and the memory itself.
+struct Envelope {
+    static constexpr std::uint64_t valid = 0x3154454c4e534e50;  // "PNSNLET1"
+    std::uint64_t magic = valid;
+    std::uint64_t bytes = 0;
+    std::uint64_t kind = 0;
+    std::int32_t owner = -1;
+    std::uint32_t name_length = 0;
+    char name[longest_name + 1]{};
+};
+
+struct Arrival {
+    Envelope envelope;
+    bool whole = false;  ///< of the right length, not cut
+    process::Arrived with;
+};
+
+/// Nothing when no message is there.
+std::optional<Arrival> receive(int socket) {
+    Arrival arrival;
+    const auto length =
+        process::receive_with_descriptors(socket, std::as_writable_bytes(std::span(&arrival.envelope, 1)), MSG_DONTWAIT, arrival.with);
+    if (length < 0) {
+        if (errno == EAGAIN || errno == EWOULDBLOCK) return std::nullopt;
+        throw SystemError("cannot receive a grant of memory", errno);
+    }
+    arrival.whole = length == sizeof arrival.envelope && !arrival.with.text_cut;
+    return arrival;
+}
+
+/// Is this a letter of the rank that it names, sent by the process that sits there?
+bool genuine(const Arrival& arrival, const Member& member) {
+    const auto& envelope = arrival.envelope;
+    if (!arrival.whole || envelope.magic != Envelope::valid) return false;
+    if (envelope.owner < 0 || envelope.owner >= member.size) return false;
+    if (envelope.name_length == 0 || envelope.name_length > longest_name) return false;
+    const Seat& seat = member.seats[envelope.owner];
+    return seat.state.load(std::memory_order_acquire) != State::starting && arrival.with.sender.uid == seat.user &&
+           arrival.with.sender.pid == seat.identity.pid;
+}
+
+}  // namespace
+
+std::pair<OwnedDescriptor, OwnedDescriptor> ProcessMail::box() {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
+        throw SystemError("cannot make the socket over which a rank is granted memory", errno);
+    std::pair<OwnedDescriptor, OwnedDescriptor> both{OwnedDescriptor(ends[0]), OwnedDescriptor(ends[1])};
+    const int yes = 1;
+    if (setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0)
+        throw SystemError("cannot ask the kernel who sends grants of memory", errno);
+    return both;
+}
+
+RankMemory ProcessMail::make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind, Pages pages) {
+    const auto offset = MemoryNote::offset(bytes);
+    if (!offset) throw SystemError("cannot get " + std::to_string(bytes) + " bytes of memory; ask for less", ENOMEM);
+    auto shared = SharedMemory::create("penstock-" + std::string(name), *offset + sizeof(MemoryNote), pages);
+    auto* note = new (shared.data() + *offset) MemoryNote;
+    note->bytes = bytes;
+    note->kind = kind;
+    auto memory = assemble(shared.data(), bytes, member.index, name, note);
+    keep(memory, std::move(shared));
+    return memory;
+}
+
+bool ProcessMail::try_send(const Member& member, const RankMemory& memory, int to) {
+    Envelope envelope;
+    envelope.bytes = memory.size();
+    envelope.kind = note(memory).kind;
+    envelope.owner = member.index;
+    envelope.name_length = static_cast<std::uint32_t>(memory.name().copy(envelope.name, longest_name));
+    const auto sent = process::send_with_descriptor(outboxes_[static_cast<std::size_t>(to)].get(), std::as_bytes(std::span(&envelope, 1)),
+                                           shared(memory).descriptor(), MSG_DONTWAIT);
+    if (sent >= 0) return true;
+    // Full, too many descriptors under way, or the receiver has closed its end, which its seat will tell.
+    for (const int passing : {EAGAIN, ENOBUFS, ETOOMANYREFS, EPIPE, ECONNREFUSED, ECONNRESET, ENOTCONN})
+        if (errno == passing) return false;
+    throw SystemError("cannot send a grant of memory to rank " + std::to_string(to), errno);
+}
+
+/// False when nothing was there.
+bool ProcessMail::receive_one(const Member& member) {
+    auto arrival = receive(inbox_.get());
+    if (!arrival) return false;
+    if (!genuine(*arrival, member)) return true;  // whoever sent it is no member: thrown away, with its descriptors
+    const auto& envelope = arrival->envelope;
+    Letter letter;
+    letter.bytes = envelope.bytes;
+    letter.kind = envelope.kind;
+    auto& descriptors = arrival->with.descriptors;
+    letter.descriptor_lost = descriptors.empty() && arrival->with.control_cut;
+    if (descriptors.size() == 1) letter.descriptor = std::move(descriptors.front());
+    letters_[{envelope.owner, std::string(envelope.name, envelope.name_length)}].push_back(std::move(letter));
+    return true;
+}
+
+void ProcessMail::take_in(const Member& member) {
+    while (receive_one(member)) {
+    }
+}
+
+std::optional<Letter> ProcessMail::collect(const Member& member, int owner, const std::string& name) {
+    take_in(member);
+    return take_first(letters_, {owner, name});
+}
+
+RankMemory ProcessMail::open(Letter letter, int owner, const std::string& name) {
+    if (letter.descriptor_lost)
+        throw SystemError("a grant of memory '" + name + "' by rank " + std::to_string(owner) +
+                              " arrived when this process had no descriptor left; raise the limit (ulimit -n)",
+                          EMFILE);
+    if (!letter.descriptor) throw InvalidGrant(owner, name, "it came without memory");
+    const auto offset = MemoryNote::offset(letter.bytes);
+    if (!offset) throw InvalidGrant(owner, name, "it cannot have " + std::to_string(letter.bytes) + " bytes");
+    auto shared = SharedMemory::adopt(letter.descriptor.take(), *offset + sizeof(MemoryNote));
+    auto* note = reinterpret_cast<MemoryNote*>(shared.data() + *offset);
+    if (note->magic != MemoryNote::valid || note->bytes != letter.bytes || note->kind != letter.kind)
+        throw InvalidGrant(owner, name, "the memory does not say the same of itself as the grant");
+    auto memory = assemble(shared.data(), letter.bytes, owner, name, note);
+    keep(memory, std::move(shared));
+    return memory;
+}
+
+}  // namespace penstock::team

@@ -1,0 +1,209 @@
+// A team of processes: forked by the caller, which watches them by pidfd and marks the seats of those that die.
+#include <linux/membarrier.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "machine/said_by.hpp"
+#include "penstock/store_way.hpp"
+#include "penstock/topology.hpp"
+#include "process/fork.hpp"
+#include "process/nursery.hpp"
+#include "store/team/control_block.hpp"
+#include "store/team/mail.hpp"
+#include "store/team/team.hpp"
+
+namespace penstock::team {
+namespace {
+
+/// The child: runs the program as this rank. Returns the exit code.
+int run_rank(const ControlBlock& control, Member& member, const Program& program) {
+    const int rank = member.index;
+    auto& seat = control.seat(rank);
+    bool failed = true;
+    auto& report = control.report(rank);
+    try {
+        seat.identity = ProcessIdentity::of_this_process();
+        seat.user = getuid();
+        seat.fenced.store(syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 ? 1 : 0,
+                          std::memory_order_relaxed);
+        seat.state.store(State::running, std::memory_order_release);
+        program.call(program.closure, Rank(member));
+        failed = false;
+    } catch (const std::exception& error) {
+        report.consequence = dynamic_cast<const RankLost*>(&error) != nullptr;
+        report.write(said_by(error));
+    } catch (...) {
+        report.write("an exception that is not a std::exception");
+    }
+    if (failed) report.order = control.next_failure();
+    // What the rank printed must be out before anybody hears that it has ended.
+    std::cout.flush();
+    std::fflush(nullptr);
+    control.end(rank, failed ? State::failed : State::finished);
+    return failed ? 1 : 0;
+}
+
+/// The ranks as the process that started them sees them. Whatever happens, none is left behind.
+class Children {
+  public:
+    explicit Children(const ControlBlock& control) : control_(control) {}
+    Children(const Children&) = delete;
+    Children& operator=(const Children&) = delete;
+    ~Children() {
+        for (const auto& child : running_) kill(child.pid, SIGKILL);
+        for (const auto& child : running_) reap(child);
+    }
+
+    void add(int rank, pid_t pid) {
+        running_.push_back({rank, pid, {}});
+        running_.back().watch = OwnedDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+        if (!running_.back().watch) throw SystemError("cannot watch the process of rank " + std::to_string(rank), errno);
+    }
+
+    /// Returns when all have ended, or the caller has. Marks the seats of those that died, and wakes whoever waits for them.
+    void await(int caller) {
+        while (!running_.empty()) {
+            std::vector<pollfd> entries;
+            for (const auto& child : running_) entries.push_back({child.watch.get(), POLLIN, 0});
+            entries.push_back({caller, 0, 0});  // says only that it was closed; a negative one says nothing
+            if (poll(entries.data(), entries.size(), -1) < 0) {
+                if (errno == EINTR) continue;
+                throw SystemError("cannot wait for the processes of a team", errno);
+            }
+            if (entries.back().revents != 0) return;
+            for (std::size_t i = running_.size(); i-- > 0;)
+                if (entries[i].revents != 0) {
+                    reap(running_[i]);
+                    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
+                }
+        }
+    }
+
+    /// In a child: these are its siblings.
+    void forget() { running_.clear(); }
+
+  private:
+    struct Child {
+        int rank;
+        pid_t pid;
+        OwnedDescriptor watch;
+    };
+
+    void reap(const Child& child) {
+        int status = 0;
+        pid_t reaped;
+        do {
+            reaped = waitpid(child.pid, &status, 0);
+        } while (reaped < 0 && errno == EINTR);
+        auto& seat = control_.seat(child.rank);
+        if (control_.state(child.rank) >= State::finished) return;
+        // Whoever ignores SIGCHLD never learns how its children ended.
+        if (reaped == child.pid && WIFSIGNALED(status)) seat.signal = WTERMSIG(status);
+        if (reaped == child.pid && WIFEXITED(status)) seat.exit_code = WEXITSTATUS(status);
+        seat.identity.pid = child.pid;
+        control_.end(child.rank, State::dead);
+    }
+
+    const ControlBlock& control_;
+    std::vector<Child> running_;
+};
+
+struct Boxes {
+    std::vector<OwnedDescriptor> receiving;
+    std::vector<OwnedDescriptor> sending;
+
+    explicit Boxes(int size) {
+        for (int rank = 0; rank < size; ++rank) {
+            auto [in, out] = ProcessMail::box();
+            receiving.push_back(std::move(in));
+            sending.push_back(std::move(out));
+        }
+    }
+};
+
+/// The rest of the child's life. Nothing that is thrown here may reach the caller of spmd, which the child has a copy of.
+[[noreturn]] void become(Member& member, const ControlBlock& control, const Placement& placement, Boxes& boxes,
+                         const Program& program) noexcept {
+    placement.pin(member.index);
+    ProcessMail mail(std::move(boxes.receiving[static_cast<std::size_t>(member.index)]), std::move(boxes.sending));
+    boxes.receiving.clear();
+    member.mail = &mail;
+    _exit(run_rank(control, member, program));
+}
+
+}  // namespace
+
+Ending ending_of(const EndRecord& record) {
+    Ending ending;
+    ending.rank = record.rank;
+    if (record.state == State::failed) {
+        ending.order = record.order;
+        ending.consequence = record.consequence;
+        ending.error = std::make_exception_ptr(Error(std::string(record.what())));
+    } else if (record.state == State::dead) {
+        ending.died = true;
+        ending.error = std::make_exception_ptr(
+            RankDied(record.rank, record.pid, record.exit_code < 0 ? std::nullopt : std::optional<int>(record.exit_code),
+                     record.signal == 0 ? std::nullopt : std::optional<int>(record.signal)));
+    }
+    return ending;
+}
+
+std::vector<EndRecord> run_forked(int size, const Program& program, const SpmdOptions& options, const Placement& placement,
+                                  int caller) {
+    settle_before_fork();
+    const ControlBlock control(size);
+    Boxes boxes(size);
+    Children children(control);
+    const pid_t parent = getpid();
+    std::cout.flush();
+    std::fflush(nullptr);  // or each rank would print it again
+    for (int rank = 0; rank < size; ++rank) {
+        const pid_t pid = fork();
+        if (pid < 0)
+            throw SystemError("cannot start a process for rank " + std::to_string(rank) + " of " + std::to_string(size), errno);
+        if (pid != 0) {
+            children.add(rank, pid);
+            continue;
+        }
+        // A rank never outlives whoever started it.
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(1);
+        children.forget();
+        Member member{control.seats(), nullptr, rank, size, Substrate::processes, placement.policy, options.accept_within};
+        become(member, control, placement, boxes, program);
+    }
+    boxes.receiving.clear();
+    boxes.sending.clear();
+    children.await(caller);
+    std::vector<EndRecord> ends;
+    for (int rank = 0; rank < size; ++rank) ends.push_back(control.ending(rank));
+    return ends;
+}
+
+void run_processes(int size, const Program& program, const SpmdOptions& options) {
+    StoreWays::here();  // measured with a thread, and once for all ranks
+    const bool alone = process::has_one_thread();
+    if (!alone && !process::launched())
+        throw UsageError("spmd cannot fork the processes of a team while this process has several threads; call "
+                         "penstock::launch() on main's first line, or spmd before other threads are started");
+    const auto placement = Placement::of(size, options.pin);
+    const auto ends = alone ? run_forked(size, program, options, placement, -1) : run_launched(size, program, options, placement);
+    std::vector<Ending> endings;
+    for (const auto& end : ends) endings.push_back(ending_of(end));
+    conclude(endings);
+}
+
+}  // namespace penstock::team

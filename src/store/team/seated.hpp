@@ -1,0 +1,64 @@
+// A member's own side: how it comes by its place in a team that nobody forked, and what it has of it.
+#pragma once
+
+#include <sched.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/team/control_block.hpp"
+#include "store/team/death_watch.hpp"
+#include "store/team/mail.hpp"
+#include "store/team/team_socket.hpp"
+
+namespace penstock::team {
+
+/// What the host hands over, as it arrives.
+struct Place {
+    int rank = -1;
+    int size = 0;
+    int processor = -1;
+    OwnedDescriptor connection;
+    ControlBlock control;
+    OwnedDescriptor inbox;
+    std::vector<OwnedDescriptor> outboxes;
+    std::vector<OwnedDescriptor> processes;
+};
+
+/// Finds the host and comes back with a whole place. Throws what Membership says.
+Place take_place(std::string_view name, const JoinOptions& options);
+
+/// A place that is taken: the member runs.
+class Seated {
+  public:
+    Seated(Place place, const JoinOptions& options);
+    Seated(const Seated&) = delete;
+    Seated& operator=(const Seated&) = delete;
+    ~Seated();
+
+    Member& member() noexcept { return member_; }
+    /// The process that joined: a forked child has not.
+    pid_t process() const noexcept { return process_; }
+    bool left() const noexcept { return left_; }
+
+    void leave() noexcept;
+    void fail(std::string_view what, bool consequence) noexcept;
+
+  private:
+    void go(State state) noexcept;
+
+    ControlBlock control_;
+    OwnedDescriptor connection_;
+    ProcessMail mail_;
+    Member member_;
+    DeathWatch watch_;
+    pid_t process_;
+    bool left_ = false;
+    std::optional<cpu_set_t> processors_before_;  ///< of the thread that joined, where it was pinned
+    pid_t pinned_ = 0;                            ///< that thread
+};
+
+}  // namespace penstock::team

@@ -1,0 +1,146 @@
+#include "store/ways/store_way_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string_view>
+
+#include "penstock/topology.hpp"
+#include "store/ways/reader_processor.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr std::size_t longest = 4096;  // bytes; a longer file is not ours
+constexpr double largest_move = 1.5;   // of the round trip to the reader; behind another cache it is 3 times or more
+
+/// $XDG_CACHE_HOME, or ~/.cache; a relative path counts as none.
+std::optional<std::filesystem::path> cache_folder() {
+    if (const char* given = secure_getenv("XDG_CACHE_HOME"); given != nullptr && *given == '/') return given;
+    if (const char* home = secure_getenv("HOME"); home != nullptr && *home == '/') return std::filesystem::path(home) / ".cache";
+    return std::nullopt;
+}
+
+/// What the result depends on: the processors, what they can do, and how far the reader is.
+std::string machine_in_one_line(int reader) {
+    const auto& topology = Topology::here();
+    const auto writer = current_processor();
+    const auto distance = topology.find(writer) != nullptr ? topology.distance(writer, reader) : Distance::other;
+    return topology.description() + (topology.has_cldemote() ? ", CLDEMOTE" : "") + ", reader at " + std::string(name(distance));
+}
+
+/// FNV-1a: a name for the file; which machine it is of stands inside.
+std::uint64_t hash(std::string_view text) noexcept {
+    std::uint64_t value = 0xcbf29ce484222325;
+    for (const char letter : text) value = (value ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+    return value;
+}
+
+class Descriptor {
+  public:
+    explicit Descriptor(int number) noexcept : number_(number) {}
+    ~Descriptor() {
+        if (number_ >= 0) close(number_);
+    }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    int get() const noexcept { return number_; }
+
+  private:
+    int number_;
+};
+
+std::optional<std::string> content_of(const std::filesystem::path& path) {
+    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    struct stat status {};
+    if (file.get() < 0 || fstat(file.get(), &status) != 0) return std::nullopt;
+    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        return std::nullopt;
+    std::array<char, longest> text;
+    const auto length = read(file.get(), text.data(), text.size());
+    if (length <= 0 || static_cast<std::size_t>(length) == text.size()) return std::nullopt;
+    return std::string(text.data(), static_cast<std::size_t>(length));
+}
+
+bool write_all(int file, std::string_view text) {
+    while (!text.empty()) {
+        const auto written = write(file, text.data(), text.size());
+        if (written <= 0) return false;
+        text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return true;
+}
+
+}  // namespace
+
+std::optional<StoreWayFile> StoreWayFile::here() {
+    const auto reader = reader_processor();
+    const auto folder = cache_folder();
+    if (!reader || !folder) return std::nullopt;
+    auto machine = machine_in_one_line(*reader);
+    char name[32];
+    std::snprintf(name, sizeof name, "stores-%016llx", static_cast<unsigned long long>(hash(machine)));
+    return StoreWayFile(*folder / "penstock" / name, std::move(machine));
+}
+
+std::string StoreWayFile::header() const { return "penstock: ways of storing, 1\n" + machine_ + "\n"; }
+
+std::optional<StoreWays> StoreWayFile::load(double round_trip) const {
+    const auto content = content_of(path_);
+    if (!content || !content->starts_with(header())) return std::nullopt;
+    std::istringstream rest(content->substr(header().size()));
+    const auto next_way = [&]() -> std::optional<StoreWay> {
+        std::string word;
+        if (!(rest >> word)) return std::nullopt;
+        return store_way_of(word);
+    };
+    std::string word, unit;
+    long then = 0;
+    if (!(rest >> word >> then >> unit) || word != "reader" || unit != "ns") return std::nullopt;
+    const double moved = round_trip / static_cast<double>(then);
+    if (!(moved < largest_move && moved > 1 / largest_move)) return std::nullopt;
+    StoreWays ways;
+    const auto smaller = next_way();
+    if (!smaller) return std::nullopt;
+    ways.smaller_ = *smaller;
+    for (std::size_t i = 0; i < StoreWays::sizes.size(); ++i) {
+        std::size_t size = 0;
+        if (!(rest >> size) || size != StoreWays::sizes[i]) return std::nullopt;
+        const auto way = next_way();
+        if (!way) return std::nullopt;
+        ways.ways_[i] = *way;
+    }
+    std::string end, more;
+    if (!(rest >> end) || end != "end" || rest >> more) return std::nullopt;
+    return ways;
+}
+
+bool StoreWayFile::save(const StoreWays& ways, double round_trip) const {
+    std::error_code error;
+    std::filesystem::create_directories(path_.parent_path(), error);
+    if (error) return false;
+    std::string text = header() + "reader " + std::to_string(std::lround(round_trip)) + " ns\n";
+    text += std::string(name(ways.smaller_)) + "\n";
+    for (std::size_t i = 0; i < StoreWays::sizes.size(); ++i)
+        text += std::to_string(StoreWays::sizes[i]) + " " + std::string(name(ways.ways_[i])) + "\n";
+    text += "end\n";
+    std::string temporary = path_.string() + ".XXXXXX";
+    bool written = false;
+    {
+        const Descriptor file(mkostemp(temporary.data(), O_CLOEXEC));
+        if (file.get() < 0) return false;
+        written = write_all(file.get(), text);
+    }
+    if (written && rename(temporary.c_str(), path_.c_str()) == 0) return true;
+    unlink(temporary.c_str());
+    return false;
+}
+
+}  // namespace penstock

@@ -1,0 +1,177 @@
+#include "penstock/buffer.hpp"
+
+#include <memory>
+
+#include "stream/buffers/block_cache.hpp"
+#include "stream/run/patiently.hpp"
+#include "stream/buffers/pool.hpp"
+#include "stream/run/run_core.hpp"
+#include "stream/run/server.hpp"
+#include "stream/run/station.hpp"
+
+namespace penstock::streaming {
+namespace {
+
+void give_values(Storage& storage) noexcept {
+    if (storage.data == nullptr) return;
+    if (storage.memory != nullptr) storage.memory->give(storage.data);
+    else BlockCache::of_program().give(storage.data, storage.capacity);
+}
+
+void take_storage(Block& block, std::size_t bytes) {
+    constexpr auto alignment = BlockCache::alignment;
+    auto capacity = block.own.memory != nullptr ? (bytes + alignment - 1) / alignment * alignment : bytes;
+    if (capacity < bytes) throw std::bad_alloc();
+    std::byte* const data = block.own.memory != nullptr ? block.own.memory->take(capacity) : BlockCache::of_program().take(capacity);
+    give_values(block.own);
+    block.own.data = data;
+    block.own.capacity = capacity;
+    block.own.owner = &block;
+}
+
+void destroy(Block* block) noexcept {
+    give_values(block->own);
+    delete block;
+}
+
+/// A reader less. True for the last.
+bool leave(Storage& storage) noexcept {
+    return storage.readers.load(std::memory_order_acquire) == 1 || storage.readers.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+
+void recycle(Block* block) noexcept {
+    if (block->own.wrapped != nullptr) [[unlikely]] block->own.wrapped.reset();
+    if (block->pool != nullptr) block->pool->put(block);
+    else destroy(block);
+}
+
+}  // namespace
+
+Block* make_block(Pool* pool, std::size_t bytes) {
+    if (pool != nullptr) return pool->get(bytes);
+    return make_block_in(nullptr, bytes);
+}
+
+Block* make_block_in(std::shared_ptr<BlockMemory> memory, std::size_t bytes) {
+    auto block = std::make_unique<Block>();
+    block->own.memory = std::move(memory);
+    take_storage(*block, bytes);
+    block->storage = &block->own;
+    block->data = block->own.data;
+    block->bytes = bytes;
+    block->extents[0] = bytes;
+    return block.release();
+}
+
+void wrap(Block& block, std::span<const std::byte> values, std::shared_ptr<const void> holder) noexcept {
+    // The const goes for the length of the way: own_values() comes before any writing.
+    block.data = const_cast<std::byte*>(values.data());
+    block.bytes = values.size();
+    block.own.wrapped = std::move(holder);
+}
+
+void give_back(Block* block) noexcept {
+    Storage* const storage = block->storage;
+    const bool last = leave(*storage);
+    if (last) recycle(storage->owner);
+    if (storage != &block->own) destroy(block);
+}
+
+Block* share(Block* block) {
+    auto other = patiently([] { return std::make_unique<Block>(); });
+    other->kind = block->kind;
+    other->order = block->order;
+    other->data = block->data;
+    other->bytes = block->bytes;
+    other->rank = block->rank;
+    other->tagged = block->tagged;
+    other->tags = block->tags;
+    other->extents = block->extents;
+    other->storage = block->storage;
+    block->storage->readers.fetch_add(1, std::memory_order_relaxed);
+    return other.release();
+}
+
+void own_values(Block* block) {
+    // A block that others share is never in anybody's hands itself (outlet.cpp), so this one reads another's storage, or what it wraps.
+    Storage* const shared = block->storage == &block->own ? nullptr : block->storage;
+    const auto bytes = block->capacity();
+    if (shared != nullptr) block->own.memory = shared->memory;
+    if (shared != nullptr || block->own.capacity < bytes) take_storage(*block, bytes);
+    if (block->bytes != 0) std::memcpy(block->own.data, block->data, block->bytes);
+    block->data = block->own.data;
+    if (shared == nullptr) return block->own.wrapped.reset();
+    block->own.readers.store(1, std::memory_order_relaxed);
+    block->storage = &block->own;
+    if (leave(*shared)) recycle(shared->owner);
+}
+
+void throw_gone(const char* what) {
+    throw UsageError(std::string("cannot ") + what + " that this handle does not hold: it was written to a stream or moved away, or none was made");
+}
+
+void throw_overrun(bool appending, std::size_t asked, std::size_t there) {
+    throw BufferOverrun(appending ? "appending " + std::to_string(asked) + " bytes to a buffer that has room for " + std::to_string(there) +
+                                        " more; reserve() more"
+                                  : "extracting " + std::to_string(asked) + " bytes from a buffer that has " + std::to_string(there) + " left");
+}
+
+// ---- pool ----
+
+Block* Pool::get(std::size_t bytes) {
+    if (local_ == nullptr && returned_.any_relaxed()) local_ = static_cast<Block*>(returned_.take_all());  // there they stay should it not grow
+    Block* block = local_;
+    if (block != nullptr) {
+        if (block->own.capacity < bytes) [[unlikely]] take_storage(*block, bytes);
+        local_ = static_cast<Block*>(block->next);
+        block->own.readers.store(1, std::memory_order_relaxed);
+        block->kind = MailKind::buffer;  // it may have been a skip
+        block->tagged = false;
+        block->tags = {};
+    } else {
+        block = make_block_in(memory_, bytes);
+        block->pool = this;
+        ++made_;
+    }
+    block->data = block->own.data;
+    block->bytes = bytes;
+    return block;
+}
+
+void Pool::put(Block* block) noexcept {
+    if (Server* const home = home_.load(std::memory_order_acquire); home != nullptr && home == Server::current) {
+        block->next = local_;
+        local_ = block;
+        if (most_ != 0 && starvation_.must_tell()) [[unlikely]] station_.run().post(station_, &poke_);
+        return;
+    }
+    // As soon as the block lies in the list the pool may be closed and gone, unless it stays for this thread.
+    const bool bounded = most_ != 0;
+    if (bounded) returned_.stay();
+    const bool open = returned_.give_back(block);
+    if (!open) {
+        destroy(block);
+        if (returned_.leave()) return delete this;
+    }
+    if (!bounded) return;
+    if (open && starvation_.must_tell()) station_.run().post(station_, &poke_);
+    if (returned_.leave()) delete this;
+}
+
+bool Pool::exhausted() noexcept {
+    if (most_ == 0 || local_ != nullptr || made_ < static_cast<std::int64_t>(most_)) [[likely]] return false;
+    const auto room = [this] { return returned_.any(); };
+    return !room() && !starvation_.starve(room);
+}
+
+void Pool::close() noexcept {
+    std::int64_t home = 0;
+    const auto end = [&](Mail* first) {
+        for (Mail* block = first; block != nullptr; ++home) destroy(static_cast<Block*>(std::exchange(block, block->next)));
+    };
+    end(std::exchange(local_, nullptr));
+    end(returned_.close());
+    if (returned_.expect(made_ - home)) delete this;
+}
+
+}  // namespace penstock::streaming

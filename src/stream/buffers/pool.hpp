@@ -1,0 +1,69 @@
+// The blocks of one output of one copy of a filter: made as they are needed, used again; new ones near the thread that fills them, or from the cache of blocks.
+//
+// Whoever runs the filter takes from a list of its own; readers on other threads put blocks into a second list, which is taken over as
+// a whole when the first is empty. The pool ends with its output, and goes when the last block that is still abroad has come back.
+//
+// Happens-before. A reader's last use of a block comes before it gives the block back; the owner acquires it with the list
+// (return_list.hpp). The list that only one thread touches is published with `home_` (release, acquire) when the station moves.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "penstock/buffer.hpp"
+#include "stream/buffers/return_list.hpp"
+#include "stream/run/starvation.hpp"
+
+namespace penstock::streaming {
+
+/// A block of nobody's with values in this memory.
+Block* make_block_in(std::shared_ptr<BlockMemory> memory, std::size_t bytes);
+
+class Server;
+class Station;
+
+class Pool {
+  public:
+    /// `most`: blocks that exist at once before exhausted(); 0: no limit. `memory`: of their values; null: the cache of blocks, or malloc.
+    Pool(Station& station, std::size_t most, std::shared_ptr<BlockMemory> memory) noexcept
+        : station_(station), most_(most), memory_(std::move(memory)) { poke_.kind = MailKind::poke; }
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
+
+    /// For whoever runs the station. Throws std::bad_alloc.
+    Block* get(std::size_t bytes);
+    /// Any thread.
+    void put(Block* block) noexcept;
+    /// True when the station must wait for a block to come back. It will be told.
+    bool exhausted() noexcept;
+    Mail& poke() noexcept { return poke_; }
+    /// A block that get() gives without making one, or one more of which exhausted() would not say that it is too many?
+    bool has_one() const noexcept {
+        return most_ == 0 || local_ != nullptr || made_ < static_cast<std::int64_t>(most_) || returned_.any_relaxed();
+    }
+    /// The poke has arrived.
+    void poked() noexcept { starvation_.arrived(); }
+    Starvation<>& starvation() noexcept { return starvation_; }
+    /// No more blocks will be asked for. The pool deletes itself, now or later.
+    void close() noexcept;
+    /// The server whose thread alone runs the station, or null: another, or the station has ended. Called by whoever runs the station.
+    void set_home(Server* home) noexcept { home_.store(home, std::memory_order_release); }
+
+  private:
+    ~Pool() = default;
+
+    Block* local_ = nullptr;  ///< whoever runs the station
+    std::atomic<Server*> home_{nullptr};  ///< only its own thread ever finds itself here, so it sees its own last change
+    Station& station_;
+    std::size_t most_;
+    std::shared_ptr<BlockMemory> memory_;
+    std::int64_t made_ = 0;
+    alignas(64) ReturnList<Mail> returned_;  ///< readers elsewhere
+    Starvation<> starvation_;
+    Mail poke_;
+};
+
+}  // namespace penstock::streaming

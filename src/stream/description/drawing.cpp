@@ -1,0 +1,152 @@
+// A graph as a drawing, in the language of graphviz.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <sstream>
+#include <vector>
+
+#include "penstock/graph.hpp"
+#include "penstock/stream_statistics.hpp"
+#include "stream/description/words.hpp"
+#include "trace/text.hpp"
+
+namespace penstock {
+namespace {
+
+using streaming::short_number;
+using streaming::text_of;
+using trace::dot_text;
+
+constexpr double share_worth_showing = 0.01;
+
+/// Lines below one another, as one label.
+std::string label_of(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const auto& line : lines) text += (text.empty() ? "" : "\n") + line;
+    return dot_text(text);
+}
+
+std::string join(const std::vector<std::string>& parts) {
+    std::string result;
+    for (const auto& part : parts) result += (result.empty() ? "" : ", ") + part;
+    return result;
+}
+
+std::string filter_of(const std::string& port) { return port.substr(0, port.rfind('.')); }
+std::string port_of(const std::string& port) { return port.substr(port.rfind('.') + 1); }
+std::string percent(double share) { return std::to_string(std::lround(100 * share)) + " %"; }
+
+template <class All, class Test>
+auto* find(const All* all, Test&& test) {
+    if (all == nullptr) return static_cast<typename All::const_pointer>(nullptr);
+    const auto found = std::find_if(all->begin(), all->end(), test);
+    return found == all->end() ? nullptr : &*found;
+}
+
+std::string title_of(const FilterDescription& filter, const FilterStatistics* figures) {
+    auto title = filter.name.substr(filter.name.rfind('/') + 1);
+    if (figures != nullptr && figures->copies > 1) title += " x " + std::to_string(figures->copies);
+    else if (figures == nullptr && filter.options.copies == FilterOptions::automatic) title += " x (as many as needed)";
+    else if (figures == nullptr && filter.options.copies != 1) title += " x " + std::to_string(filter.options.copies);
+    return title;
+}
+
+std::string place_of(const FilterDescription& filter) {
+    if (!filter.options.near.empty()) return "near " + filter.options.near;
+    std::vector<std::string> targets;
+    for (const int target : filter.options.targets) targets.push_back(std::to_string(target));
+    return targets.empty() ? "" : (targets.size() == 1 ? "target " : "targets ") + join(targets);
+}
+
+/// What a filter did and where its time went.
+void add_figures(std::vector<std::string>& lines, const FilterStatistics& figures) {
+    auto speed = short_number(figures.rate, "/s");
+    if (figures.service_us > 0) speed += ", " + trace::duration(figures.service_us / 1e6) + " each, load " + percent(figures.load);
+    lines.push_back(speed);
+    std::vector<std::string> waits;
+    for (const auto& [share, what] :
+         {std::pair{figures.waits_for_input, "input"}, {figures.waits_for_output, "output"}, {figures.waits_for_target, "a target"}})
+        if (share >= share_worth_showing) waits.push_back(std::string(what) + ' ' + percent(share));
+    if (!waits.empty()) lines.push_back("waits for " + join(waits));
+    std::vector<std::string> counts;
+    for (const auto& [count, what] : {std::pair{figures.waiting, "wait here"}, {figures.held_back, "held back"}, {figures.failures, "failed"},
+                                      {figures.dropped, "dropped"}})
+        if (count != 0) counts.push_back(std::to_string(count) + ' ' + what);
+    if (!counts.empty()) lines.push_back(join(counts));
+}
+
+void draw_filter(std::ostream& out, const std::string& indent, const FilterDescription& filter, const RunStatistics* all) {
+    const auto* const figures = find(all == nullptr ? nullptr : &all->filters, [&](const auto& each) { return each.name == filter.name; });
+    std::vector<std::string> lines{title_of(filter, figures)};
+    if (auto place = place_of(filter); !place.empty()) lines.push_back(std::move(place));
+    if (filter.of_program) lines.push_back("the program");
+    else if (figures != nullptr) add_figures(lines, *figures);
+    const bool bottleneck = all != nullptr && all->bottleneck == filter.name;
+    if (bottleneck) lines.push_back("BOTTLENECK");
+    out << indent << dot_text(filter.name) << " [label=" << label_of(lines);
+    if (filter.of_program) out << ", shape=ellipse";
+    if (bottleneck) out << ", fillcolor=mistyrose, color=firebrick, penwidth=2";
+    out << "];\n";
+}
+
+/// Filters in groups, by the parts of their names.
+struct Group {
+    std::map<std::string, Group> groups{};
+    std::vector<const FilterDescription*> filters{};
+
+    void add(const FilterDescription& filter) {
+        Group* group = this;
+        std::size_t begin = 0;
+        for (auto end = filter.name.find('/'); end != filter.name.npos; begin = end + 1, end = filter.name.find('/', begin))
+            group = &group->groups[filter.name.substr(begin, end - begin)];
+        group->filters.push_back(&filter);
+    }
+    void draw(std::ostream& out, const std::string& path, const std::string& indent, const RunStatistics* figures) const {
+        for (const auto* const filter : filters) draw_filter(out, indent, *filter, figures);
+        for (const auto& [name, group] : groups) {
+            out << indent << "subgraph " << dot_text("cluster " + path + name) << " {\n"
+                << indent << "  label=" << dot_text(name) << "; style=\"rounded,dashed\"; color=gray50; fontcolor=gray30; fontname=\"sans-serif\";\n";
+            group.draw(out, path + name + "/", indent + "  ", figures);
+            out << indent << "}\n";
+        }
+    }
+};
+
+void draw_stream(std::ostream& out, const StreamDescription& stream, const RunStatistics* all) {
+    const auto& options = stream.options;
+    std::vector<std::string> said;
+    if (!options.name.empty()) said.push_back("\"" + options.name + "\"");
+    if (options.policy != Policy::demand_driven) said.emplace_back(text_of(options.policy));
+    if (options.capacity != 0) said.push_back("room for " + std::to_string(options.capacity));
+    if (options.capacity_bytes != 0) said.push_back("for " + short_number(static_cast<double>(options.capacity_bytes), "B"));
+    if (options.when_full != WhenStreamFull::wait) said.push_back(std::string("full: ") + text_of(options.when_full));
+    if (options.ordered) said.emplace_back("ordered");
+    if (options.feedback) said.emplace_back("feedback");
+    std::vector<std::string> lines{port_of(stream.from) + " - " + port_of(stream.to)};
+    if (!said.empty()) lines.push_back(join(said));
+    const auto* const figures =
+        find(all == nullptr ? nullptr : &all->streams, [&](const auto& each) { return each.from == stream.from && each.to == stream.to; });
+    if (figures != nullptr) {
+        lines.push_back(short_number(figures->rate, "/s") + ", " + short_number(figures->bytes_rate, "B/s"));
+        if (figures->dropped != 0) lines.push_back(std::to_string(figures->dropped) + " dropped");
+    }
+    out << "  " << dot_text(filter_of(stream.from)) << " -> " << dot_text(filter_of(stream.to)) << " [label=" << label_of(lines)
+        << (options.feedback ? ", style=dashed" : "") << "];\n";
+}
+
+}  // namespace
+
+std::string drawing_of(const GraphDescription& graph, const RunStatistics* figures) {
+    std::ostringstream text;
+    text.imbue(std::locale::classic());
+    text << "digraph penstock {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"sans-serif\", fontsize=12];\n"
+            "  edge [fontname=\"sans-serif\", fontsize=10];\n";
+    Group all;
+    for (const auto& filter : graph.filters) all.add(filter);
+    all.draw(text, "", "  ", figures);
+    for (const auto& stream : graph.streams) draw_stream(text, stream, figures);
+    text << "}\n";
+    return text.str();
+}
+
+}  // namespace penstock

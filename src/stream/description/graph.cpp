@@ -1,0 +1,139 @@
+#include "penstock/graph.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "machine/said_by.hpp"
+#include "penstock/machine.hpp"
+#include "stream/description/model.hpp"
+
+namespace penstock {
+
+using streaming::AnyFilter;
+using streaming::FilterModel;
+using streaming::Model;
+using streaming::StreamModel;
+
+GraphBuilder::GraphBuilder(std::unique_ptr<Model> model) : model_(std::move(model)) {}
+GraphBuilder::~GraphBuilder() = default;
+
+GraphBuilder::Prefix::Prefix(GraphBuilder& builder, const std::string& name) : builder_(builder), length_(builder.prefix_.size()) {
+    builder_.prefix_ += name + "/";
+}
+GraphBuilder::Prefix::~Prefix() { builder_.prefix_.resize(length_); }
+
+AnyFilter* GraphBuilder::add_filter(std::string name, FilterOptions options, std::shared_ptr<const streaming::FilterKind> kind) {
+    FilterModel filter;
+    filter.id = model_->next_id++;
+    filter.name = prefix_ + name;
+    filter.first = kind->make();
+    filter.kind = std::move(kind);
+    filter.options = std::move(options);
+    return model_->add(std::move(filter)).first.get();
+}
+
+void GraphBuilder::connect_ports(streaming::OutputPort& from, streaming::InputPort& to, StreamOptions options) {
+    const auto* const source = model_->owning(from.owner);
+    const auto* const sink = model_->owning(to.owner);
+    if (source == nullptr || sink == nullptr) {
+        const std::string& port = source == nullptr ? from.name() : to.name();
+        model_->problems.push_back("the port '" + port + "' that is to be connected belongs to no filter of this graph");
+        return;
+    }
+    const auto position = [](const auto& ports, const auto& port) {
+        return static_cast<std::size_t>(std::find(ports.begin(), ports.end(), &port) - ports.begin());
+    };
+    model_->streams.push_back({model_->next_id++, source->id, position(source->first->outputs, from), sink->id, position(sink->first->inputs, to),
+                               std::move(options)});
+}
+
+GraphBuilder::Ports GraphBuilder::ports_named(const std::string& from, const std::string& to) {
+    const auto find = [&](const std::string& name, const auto& ports_of, const char* kind) {
+        const auto dot = name.rfind('.');
+        const auto* const filter = dot == name.npos ? nullptr : model_->named(prefix_ + name.substr(0, dot));
+        if (filter == nullptr) {
+            model_->problems.push_back("there is no filter for the port '" + prefix_ + name + "' (ports are named \"filter.port\")");
+        } else {
+            for (auto* const port : ports_of(*filter->first))
+                if (port->name() == name.substr(dot + 1)) return port;
+            model_->problems.push_back("filter '" + filter->name + "' has no " + kind + " called '" + name.substr(dot + 1) + "'");
+        }
+        return static_cast<typename std::remove_cvref_t<decltype(ports_of(*filter->first))>::value_type>(nullptr);
+    };
+    auto* const output = find(from, [](const AnyFilter& filter) -> const auto& { return filter.outputs; }, "output");
+    auto* const input = find(to, [](const AnyFilter& filter) -> const auto& { return filter.inputs; }, "input");
+    return {output, input};
+}
+
+void GraphBuilder::connect(const std::string& from, const std::string& to, StreamOptions options) {
+    const auto [output, input] = ports_named(from, to);
+    if (output != nullptr && input != nullptr) connect_ports(*output, *input, std::move(options));
+}
+
+void GraphBuilder::keep(std::shared_ptr<void> group) { model_->groups.push_back(std::move(group)); }
+
+void GraphBuilder::set(const std::string& filter, const std::string& setting, SettingValue value) {
+    auto* const found = model_->named(prefix_ + filter);
+    if (found == nullptr) {
+        model_->problems.push_back("there is no filter '" + prefix_ + filter + "' whose setting '" + setting + "' could be changed");
+        return;
+    }
+    for (auto* const each : found->first->settings)
+        if (each->name() == setting) {
+            try {
+                each->check(value);
+            } catch (const UsageError& error) {
+                model_->problems.push_back("filter '" + found->name + "': " + said_by(error));
+                return;
+            }
+            found->changes.emplace_back(setting, std::move(value));
+            return;
+        }
+    model_->problems.push_back("filter '" + found->name + "' has no setting called '" + setting + "'");
+}
+
+std::vector<std::string> GraphBuilder::check() const { return problems_of(*model_, -1); }
+
+GraphDescription GraphBuilder::description() const { return description_of(*model_); }
+
+namespace {
+
+/// Integers are taken for numbers.
+SettingValue of_same_type(const SettingValue& like, const SettingValue& value) {
+    const auto* const integer = std::get_if<std::int64_t>(&value);
+    return integer != nullptr && std::holds_alternative<double>(like) ? SettingValue(static_cast<double>(*integer)) : value;
+}
+
+}  // namespace
+
+GraphDescription streaming::description_of(const Model& model, bool settings) {
+    GraphDescription all;
+    for (const auto& filter : model.filters) {
+        FilterDescription text;
+        text.name = filter.name;
+        text.type = filter.first->type();
+        for (const auto* port : filter.first->inputs)
+            text.inputs.push_back({port->name(), port->element(), port->options().required, port->options().at_least});
+        for (const auto* port : filter.first->outputs) text.outputs.push_back({port->name(), port->element()});
+        for (const auto* setting : filter.first->settings)
+            if (settings) text.settings.push_back({setting->name(), setting->value(), setting->limits()});
+        if (settings)  // what was given, and is set when the graph starts
+            for (const auto& [name, value] : filter.changes)
+                for (auto& setting : text.settings)
+                    if (setting.name == name) setting.value = of_same_type(setting.value, value);
+        text.options = filter.options;
+        text.may_be_copied = filter.kind->may_be_copied;
+        text.on_any_input = filter.kind->on_any_input;
+        text.of_program = filter.kind->external;
+        all.filters.push_back(std::move(text));
+    }
+    for (const auto& stream : model.streams)
+        all.streams.push_back({port_name(model, stream.from, *model.filter(stream.from)->first->outputs[stream.output]),
+                               port_name(model, stream.to, *model.filter(stream.to)->first->inputs[stream.input]), stream.options});
+    return all;
+}
+
+Graph::Graph() : GraphBuilder(std::make_unique<Model>()) {}
+Graph::~Graph() = default;
+
+}  // namespace penstock

@@ -1,0 +1,237 @@
+#include "stream/description/model.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <unordered_set>
+#include <utility>
+
+#include "stream/description/cycles.hpp"
+#include "stream/description/joints.hpp"
+
+namespace penstock::streaming {
+namespace {
+
+using Say = std::function<void(std::string)>;
+
+/// Blocks of memory lie at multiples of something; the low bits are what the index looks at.
+std::size_t hash_of(const AnyFilter* filter) noexcept {
+    const auto mixed = reinterpret_cast<std::uintptr_t>(filter) * std::uint64_t{0x9E3779B97F4A7C15};
+    return static_cast<std::size_t>(mixed ^ mixed >> 32);
+}
+
+std::string quoted(const std::string& name) { return "'" + name + "'"; }
+
+/// Filters whose way from one to the next that it is to be near does not end.
+std::set<std::uint64_t> near_for_ever(const Model& model) {
+    std::set<std::uint64_t> ending, endless;
+    for (const auto& filter : model.filters) {
+        std::vector<std::uint64_t> way;
+        std::set<std::uint64_t> seen;
+        const auto* next = &filter;
+        while (next != nullptr && !next->options.near.empty() && !ending.contains(next->id) && !endless.contains(next->id) && seen.insert(next->id).second) {
+            way.push_back(next->id);
+            next = model.named(next->options.near);
+        }
+        const bool ends = next == nullptr || next->options.near.empty() || ending.contains(next->id);
+        (ends ? ending : endless).insert(way.begin(), way.end());
+    }
+    return endless;
+}
+
+void check_filters(const Model& model, int targets, const Say& say) {
+    std::unordered_set<std::string_view> names(model.filters.size());
+    const auto circles = near_for_ever(model);
+    for (const auto& filter : model.filters) {
+        const auto& options = filter.options;
+        if (filter.name.empty()) say("a filter has no name");
+        if (!names.insert(filter.name).second) say("the name " + quoted(filter.name) + " is used twice");
+        if (options.copies < 0) say("filter " + quoted(filter.name) + " cannot have " + std::to_string(options.copies) + " copies");
+        if (options.copies != 1 && !filter.kind->may_be_copied)
+            say("filter " + quoted(filter.name) + " does not say that it may be copied (static constexpr bool may_be_copied = true), so it has one copy");
+        if (!options.near.empty() && !options.targets.empty())
+            say("filter " + quoted(filter.name) + " has targets of its own and is to be near " + quoted(options.near) + ": say one of the two");
+        if (!options.near.empty() && model.named(options.near) == nullptr)
+            say("filter " + quoted(filter.name) + " is to be near " + quoted(options.near) + ", which does not exist");
+        if (circles.contains(filter.id)) say("filter " + quoted(filter.name) + " is to be near a filter that is to be near it");
+        for (const int target : options.targets)
+            if (target < 0 || (targets >= 0 && target >= targets))
+                say("filter " + quoted(filter.name) + " is placed on target " + std::to_string(target) +
+                    (targets >= 0 ? ", but the machine has " + std::to_string(targets) : ""));
+        std::vector<std::string_view> ports;
+        const auto note_port = [&](const Part& port) {
+            const bool fresh = std::find(ports.begin(), ports.end(), port.name()) == ports.end();
+            if (fresh) ports.push_back(port.name());
+            else say("filter " + quoted(filter.name) + " has two ports called " + quoted(port.name()));
+        };
+        for (const auto* port : filter.first->inputs) note_port(*port);
+        for (const auto* port : filter.first->outputs) note_port(*port);
+    }
+}
+
+void check_inputs(const Model& model, const Say& say) {
+    std::vector<std::pair<std::uint64_t, std::size_t>> joined;
+    joined.reserve(model.streams.size());
+    for (const auto& stream : model.streams) joined.emplace_back(stream.to, stream.input);
+    std::sort(joined.begin(), joined.end());
+    for (const auto& filter : model.filters)
+        for (std::size_t i = 0; i < filter.first->inputs.size(); ++i) {
+            const auto* const port = filter.first->inputs[i];
+            if (port->options().required && !std::binary_search(joined.begin(), joined.end(), std::pair{filter.id, i}))
+                say("nothing leads to input " + quoted(filter.name + "." + port->name()) + ", which is required");
+        }
+}
+
+using Pair = std::tuple<std::uint64_t, std::size_t, std::uint64_t, std::size_t>;
+
+Pair pair_of(const StreamModel& stream) { return {stream.from, stream.output, stream.to, stream.input}; }
+
+/// Does any stream exist twice? Sorted once, where a set would cost every large graph a tree.
+bool any_twice(const Model& model) {
+    std::vector<Pair> pairs;
+    pairs.reserve(model.streams.size());
+    for (const auto& stream : model.streams) pairs.push_back(pair_of(stream));
+    std::sort(pairs.begin(), pairs.end());
+    return std::adjacent_find(pairs.begin(), pairs.end()) != pairs.end();
+}
+
+void check_streams(const Model& model, const Say& say) {
+    const bool twice = any_twice(model);
+    std::set<Pair> pairs;
+    std::map<std::string, const StreamModel*> groups;
+    std::optional<Joints> joints;  // which only ordered streams need
+    for (const auto& stream : model.streams) {
+        const auto* const from = model.filter(stream.from);
+        const auto* const to = model.filter(stream.to);
+        const auto& output = *from->first->outputs[stream.output];
+        const auto& input = *to->first->inputs[stream.input];
+        const auto text = [&] { return quoted(from->name + "." + output.name()) + " to " + quoted(to->name + "." + input.name()); };
+        if (output.element() != input.element())
+            say("the stream from " + text() + " joins values of type " + std::string(output.element().name) + " (" +
+                std::to_string(output.element().size) + " bytes) to values of type " + std::string(input.element().name) + " (" +
+                std::to_string(input.element().size) + " bytes)");
+        if (twice && !pairs.insert(pair_of(stream)).second) say("the stream from " + text() + " exists twice");
+        const auto& options = stream.options;
+        if (options.ordered && options.policy != Policy::broadcast && to->options.copies != 1)
+            say("the stream from " + text() + " is ordered, but its sink has several copies, of which none would see all");
+        if (options.ordered && options.when_full != WhenStreamFull::wait)
+            say("the stream from " + text() + " is ordered and may drop buffers: an order with gaps cannot be waited for");
+        const auto several = [&] {
+            if (!joints) joints.emplace(model);
+            const auto all = joints->into(stream.to);
+            return std::count_if(all.begin(), all.end(), [&](const StreamModel* other) { return other->input == stream.input; }) > 1;
+        };
+        if (options.ordered && several())
+            say("the stream from " + text() + " is ordered, but others lead to the same input, whose numbers mean something else");
+        if (options.name.empty()) continue;  // a stream of its own
+        const auto [first, fresh] = groups.emplace(Model::group_of(stream), &stream);
+        if (!fresh && (first->second->options.policy != options.policy || first->second->options.when_full != options.when_full))
+            say("the streams called " + quoted(options.name) + " differ in their policy, or in what happens when they are full");
+    }
+}
+
+/// Streams by which buffers from copies come to where their order is restored may not lose any.
+void check_order(const Model& model, const Say& say) {
+    std::vector<std::uint64_t> writers;
+    for (const auto& stream : model.streams)
+        if (stream.options.ordered) writers.push_back(stream.from);
+    if (writers.empty()) return;
+    const Joints joints(model);
+    std::set<std::uint64_t> seen;
+    while (!writers.empty()) {
+        const auto filter = writers.back();
+        writers.pop_back();
+        if (!seen.insert(filter).second || model.filter(filter)->options.copies == 1) continue;
+        for (const auto* const stream : joints.into(filter)) {
+            if (stream->options.when_full != WhenStreamFull::wait)
+                say("the stream into " + quoted(model.filter(filter)->name) + " may drop buffers, but their order is restored further down");
+            writers.push_back(stream->from);
+        }
+    }
+}
+
+}  // namespace
+
+const FilterModel* Model::filter(std::uint64_t id) const noexcept {
+    // A graph that was never edited has its filters' numbers one after the other.
+    if (filters.empty()) return nullptr;
+    if (const auto guess = id - filters.front().id; guess < filters.size() && filters[guess].id == id) return &filters[guess];
+    const auto at = std::lower_bound(filters.begin(), filters.end(), id, [](const FilterModel& each, std::uint64_t wanted) { return each.id < wanted; });
+    return at == filters.end() || at->id != id ? nullptr : &*at;
+}
+FilterModel* Model::filter(std::uint64_t id) noexcept { return const_cast<FilterModel*>(std::as_const(*this).filter(id)); }
+const FilterModel* Model::named(const std::string& name) const noexcept {
+    return filter(by_name_.find(std::hash<std::string>{}(name), [&](std::uint64_t id) {
+        const auto* const found = filter(id);
+        return found != nullptr && found->name == name;
+    }));
+}
+FilterModel* Model::named(const std::string& name) noexcept { return const_cast<FilterModel*>(std::as_const(*this).named(name)); }
+const FilterModel* Model::owning(const AnyFilter* owner) const noexcept {
+    return filter(by_object_.find(hash_of(owner), [&](std::uint64_t id) {
+        const auto* const found = filter(id);
+        return found != nullptr && found->first.get() == owner;
+    }));
+}
+
+FilterModel& Model::add(FilterModel filter) {
+    filters.push_back(std::move(filter));
+    if (!by_name_.full()) {
+        note(filters.back());
+    } else {
+        by_name_ = by_object_ = FilterIndex(2 * filters.size());
+        for (const auto& each : filters) note(each);
+    }
+    return filters.back();
+}
+
+void Model::note(const FilterModel& filter) {
+    by_name_.add(std::hash<std::string>{}(filter.name), filter.id);
+    if (!to_be_checked_only) by_object_.add(hash_of(filter.first.get()), filter.id);
+}
+
+FilterIndex::FilterIndex(std::size_t filters) : slots_(std::bit_ceil(2 * std::max<std::size_t>(filters, 8))) {}
+
+void FilterIndex::add(std::size_t hash, std::uint64_t filter) {
+    auto at = hash & (slots_.size() - 1);
+    while (slots_[at].filter != 0) at = (at + 1) & (slots_.size() - 1);
+    slots_[at] = {hash, filter};
+    ++taken_;
+}
+
+int Model::copies(const FilterModel& filter, int targets) noexcept {
+    if (filter.options.copies != FilterOptions::automatic) return filter.options.copies;
+    const int most = std::max(1, targets + 1);  // the thread that waits for the run helps
+    return filter.copies_now == 0 ? most : std::clamp(filter.copies_now, 1, most);
+}
+
+int Model::place(const FilterModel& filter, int copy) const noexcept {
+    const FilterModel* of = &filter;
+    while (of != nullptr && !of->options.near.empty()) of = named(of->options.near);
+    if (of == nullptr || of->options.targets.empty()) return -1;
+    return of->options.targets[static_cast<std::size_t>(copy) % of->options.targets.size()];
+}
+
+std::string Model::group_of(const StreamModel& stream) {
+    return stream.options.name.empty() ? "#" + std::to_string(stream.id) : stream.options.name;
+}
+
+std::vector<std::string> problems_of(const Model& model, int targets) {
+    auto problems = model.problems;
+    const Say say = [&](std::string problem) { problems.push_back(std::move(problem)); };
+    check_filters(model, targets, say);
+    check_inputs(model, say);
+    check_streams(model, say);
+    find_undeclared_cycles(model, say);
+    check_order(model, say);
+    return problems;
+}
+
+std::string port_name(const Model& model, std::uint64_t filter, const Part& port) { return model.filter(filter)->name + "." + port.name(); }
+
+}  // namespace penstock::streaming

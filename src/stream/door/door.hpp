@@ -1,0 +1,76 @@
+// The door of a run: a name under which other processes of the same user can look at it and send events to it.
+//
+// A visitor connects to a Unix socket, says one line, gets one line of JSON, and the connection is closed. The line consists of words with
+// tabs between them, written as in URLs (%09 is a tab):
+//     graph                          the graph and its figures (json_of), with "name" and "process"
+//     report                         "report": what each filter does and what it waits for, in words
+//     send  EVENT  VALUE  TO         "reached": how many filters got it. VALUE: b:true, i:12, d:0.5 or s:text;
+//                                    TO as for Run::send
+// What cannot be done is answered with "error". One thread serves all visitors; it sleeps in poll() and touches nothing of the run meanwhile.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "penstock/stream_options.hpp"
+#include "process/owned_descriptor.hpp"
+
+namespace penstock::streaming {
+
+struct RunState;
+
+class Door {
+  public:
+    static constexpr const char* space = "penstock-run";
+    static constexpr std::size_t longest_name = 64;
+
+    /// A door with the name that the options or the environment give; null when neither does. Throws UsageError for a name that cannot be or
+    /// that the options give and another run has, SystemError. A name of the environment that is taken gets a number behind it.
+    static std::unique_ptr<Door> open(RunState& run, const RunOptions& options);
+    ~Door();
+    Door(const Door&) = delete;
+    Door& operator=(const Door&) = delete;
+
+    const std::string& name() const noexcept { return name_; }
+    /// Lets visitors in from now on. Throws SystemError.
+    void serve();
+    /// Nobody is in any more when this returns. Not on the door's own thread.
+    void close() noexcept;
+
+  private:
+    struct Visitor {
+        OwnedDescriptor connection;
+        std::chrono::steady_clock::time_point until;
+        std::string heard{};
+        std::string answer{};  ///< not empty once there is one
+        std::size_t said = 0;
+    };
+
+    Door(RunState& run, std::string name, OwnedDescriptor listening);
+    void attend_all() noexcept;
+    void step();
+    void let_in();
+    /// False when the visitor is to go.
+    bool attend(Visitor& visitor);
+    bool listen_to(Visitor& visitor);
+    bool speak_to(Visitor& visitor);
+    std::string answer_to(std::string_view line);
+    std::string graph();
+    std::string send(const std::string& name, const std::string& value, const std::string& to);
+
+    RunState& run_;
+    std::string name_;
+    OwnedDescriptor listening_;
+    OwnedDescriptor stop_;  ///< an eventfd
+    std::list<Visitor> visitors_;
+    bool no_descriptors_ = false;  ///< so nobody can be let in for a while
+    int process_;                  ///< a forked child has no thread
+    std::thread thread_;           ///< last: it uses the others
+};
+
+}  // namespace penstock::streaming

@@ -1,0 +1,332 @@
+#include "stream/edit/change.hpp"
+
+#include <algorithm>
+
+#include "stream/description/cycles.hpp"
+#include "stream/isolated/filter_proxy.hpp"
+#include "stream/run/program_end.hpp"
+
+namespace penstock::streaming {
+
+int Change::copies(const FilterModel& filter) const { return core_.copies(filter); }
+
+bool Change::several(const Model& model, std::uint64_t filter) const { return model.filter(filter)->options.copies != 1; }
+
+namespace {
+
+std::set<std::uint64_t> ids_of(const Model& model) {
+    std::set<std::uint64_t> ids;
+    for (const auto& stream : model.streams) ids.insert(ids.end(), stream.id);  // they rise
+    return ids;
+}
+
+}  // namespace
+
+std::vector<std::string> Change::problems() {
+    std::vector<std::string> problems;
+    const auto in_cycle = [old_cycles = cycles_of(old_), cycles = cycles_of(wished_), this](const Model& model, std::uint64_t filter) {
+        return (&model == &old_ ? old_cycles : cycles)[static_cast<std::size_t>(model.filter(filter) - model.filters.data())] != 0;
+    };
+    const auto before = ids_of(old_), after = ids_of(wished_);
+    for (const auto& stream : wished_.streams) {
+        const bool fresh = !before.contains(stream.id);
+        if (fresh && in_cycle(wished_, stream.to)) problems.push_back("a stream into a cycle cannot be added while the graph runs");
+        const auto crew = wiring_.crews.find(stream.to);
+        if (fresh && !wished_.ended_may_read && crew != wiring_.crews.end() && std::any_of(crew->second.begin(), crew->second.end(), [](Station* each) { return each->ended(); }))
+            problems.push_back("filter '" + wished_.filter(stream.to)->name + "' has ended already and reads no more");
+    }
+    check_order(problems);
+    for (const auto& stream : old_.streams) {
+        const bool gone = !after.contains(stream.id);
+        if (gone && in_cycle(old_, stream.to)) problems.push_back("a stream into a cycle cannot be taken away while the graph runs");
+    }
+    for (const auto& filter : old_.filters) {
+        const auto* const now = wished_.filter(filter.id);
+        if (now == nullptr) continue;
+        bool ordered = false;
+        for (std::size_t i = 0; i < filter.first->outputs.size(); ++i) ordered = ordered || old_joints_.order_matters(filter.id, i) || joints_.order_matters(filter.id, i);
+        if (ordered && several(old_, filter.id) != several(wished_, filter.id))
+            problems.push_back("filter '" + filter.name + "' cannot change between one copy and several while their order is restored further down");
+        if (filter.kind->external && now->options.copies != 1) problems.push_back("'" + filter.name + "' is the program's own end and has one copy");
+        if (copies(*now) != copies(filter) && in_cycle(old_, filter.id)) problems.push_back("filter '" + filter.name + "' in a cycle cannot change its copies");
+    }
+    return problems;
+}
+
+namespace {
+
+/// Streams whose buffers are numbered for those who restore an order: from the last filter of one copy on.
+std::set<std::uint64_t> numbered_streams(const Joints& joints) {
+    std::set<std::uint64_t> numbered;
+    std::vector<const StreamModel*> found;
+    for (const auto& stream : joints.model().streams)
+        if (stream.options.ordered) found.push_back(&stream);
+    while (!found.empty()) {
+        const auto& stream = *found.back();
+        found.pop_back();
+        if (!numbered.insert(stream.id).second || joints.model().filter(stream.from)->options.copies == 1) continue;
+        const auto into = joints.into(stream.from);
+        found.insert(found.end(), into.begin(), into.end());
+    }
+    return numbered;
+}
+
+}  // namespace
+
+/// A new filter numbers from 0, and a new sink expects 0: neither may meet one that has been counting. Filters between them of which
+/// there are several copies pass the numbers on, so that those may be replaced.
+void Change::check_order(std::vector<std::string>& problems) const {
+    enum class Is { old, between, fresh };
+    const auto kind_of = [&](std::uint64_t filter) {
+        if (old_.filter(filter) != nullptr) return Is::old;
+        const bool replaces = std::any_of(wished_.removals.begin(), wished_.removals.end(), [&](const auto& each) { return each.successor == filter; });
+        return replaces && several(wished_, filter) ? Is::between : Is::fresh;
+    };
+    const auto numbered = numbered_streams(joints_);
+    const auto before = ids_of(old_);
+    for (const auto& stream : wished_.streams) {
+        if (before.contains(stream.id)) continue;
+        const auto from = kind_of(stream.from), to = kind_of(stream.to);
+        const auto readers = old_joints_.into(stream.to);
+        const bool was_ordered = std::any_of(readers.begin(), readers.end(), [&](const StreamModel* each) {
+            return each->input == stream.input && each->options.ordered;
+        });
+        const bool fits = (from == Is::fresh && to == Is::fresh) || (from == Is::between && to != Is::fresh) || (from == Is::old && to == Is::between);
+        if (numbered.contains(stream.id) ? fits : !was_ordered) continue;
+        problems.push_back("the stream from '" + wished_.filter(stream.from)->name + "' to '" + wished_.filter(stream.to)->name +
+                           "' is part of an order that is restored, whose beginning and end cannot change while the graph runs");
+    }
+}
+
+void Change::make() {
+    make_stations();
+    make_links();
+    find_touched();
+    hold();
+    join();
+    empty_old_links();
+    move();
+    apply_settings();
+    retire();
+    go_on();
+    {
+        const std::lock_guard lock(core_.structure);
+        state_.model = wished_;
+        state_.model.removals.clear();
+        state_.model.ended_may_read = false;
+    }
+    forget();
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+}
+
+// ---- make ----
+
+void Change::make_stations() {
+    // Filters are constructed first: when one throws, nothing has changed.
+    std::vector<std::unique_ptr<Station>> made;
+    for (const auto& filter : wished_.filters) {
+        const auto crew = wiring_.crews.find(filter.id);
+        for (int copy = crew == wiring_.crews.end() ? 0 : static_cast<int>(crew->second.size()); copy < copies(filter); ++copy) {
+            auto station = wiring_.make_station(joints_, filter, copy);
+            station->box.begin_at_rest();
+            station->held = true;
+            station->unborn = true;
+            made.push_back(std::move(station));
+        }
+    }
+    for (const auto& filter : wished_.filters) {
+        auto& crew = wiring_.crews[filter.id];
+        while (static_cast<int>(crew.size()) > copies(filter)) {
+            retiring_.emplace_back(crew.back(), Removal::hand_over);
+            crew.pop_back();
+        }
+        for (Station* const station : crew) {
+            const int target = station->external ? -1 : joints_.place(filter, station->copy());
+            if (station->proxy != nullptr) {
+                if (target >= 0 && target != station->proxy->target()) relocations_.emplace_back(station, target);
+                continue;
+            }
+            Server* const home = target < 0 || core_.isolated() != nullptr ? nullptr : core_.server_of(target);
+            if (station->home() != home) moves_.emplace_back(station, home);
+        }
+    }
+    for (auto& station : made) {
+        Station& kept = wiring_.keep(std::move(station));  // first: nobody may know of one that is not kept
+        wiring_.crews[kept.filter_id()].push_back(&kept);
+        fresh_.push_back(&kept);
+    }
+    for (const auto& removal : wished_.removals) {
+        const auto crew = wiring_.crews.find(removal.filter);
+        if (crew == wiring_.crews.end()) continue;
+        for (Station* const station : crew->second) retiring_.emplace_back(station, removal.removal);
+        wiring_.crews.erase(crew);
+    }
+}
+
+void Change::make_links() {
+    const std::lock_guard lock(core_.structure);
+    std::set<LinkName> wanted;
+    for (const auto& stream : wished_.streams)
+        for (int from = 0; from < static_cast<int>(wiring_.crews.at(stream.from).size()); ++from)
+            for (int to = 0; to < static_cast<int>(wiring_.crews.at(stream.to).size()); ++to) {
+                const LinkName name{stream.id, from, to};
+                wanted.insert(name);
+                if (wiring_.links.contains(name)) continue;
+                Link* const link = core_.links.emplace_back(wiring_.make_link(wished_, stream, from, to)).get();
+                new_links_.emplace_back(name, link);
+                wiring_.links.emplace(name, link);
+            }
+    std::erase_if(wiring_.links, [&](const auto& entry) {
+        if (wanted.contains(entry.first)) return false;
+        old_links_.push_back(entry);
+        return true;
+    });
+}
+
+void Change::find_touched() {
+    const auto touch = [&](Station* station) {
+        if (!is_fresh(station) && !retires(station)) sources_.insert(station);
+    };
+    for (const auto& [name, link] : new_links_) touch(link->from->station);
+    for (const auto& [name, link] : old_links_) touch(link->from->station);
+    for (const auto& [station, home] : moves_) {
+        touch(station);
+        for (const auto& [name, link] : wiring_.links)
+            if (link->to->station == station) touch(link->from->station);
+    }
+    const auto options_differ = [](const StreamOptions& a, const StreamOptions& b) {
+        return a.policy != b.policy || a.capacity != b.capacity || a.capacity_bytes != b.capacity_bytes || a.when_full != b.when_full ||
+               a.fuse != b.fuse || a.name != b.name || a.key.target_type() != b.key.target_type() || bool(a.key);
+    };
+    std::map<std::uint64_t, const StreamModel*> before;
+    for (const auto& stream : old_.streams) before.emplace_hint(before.end(), stream.id, &stream);
+    for (const auto& stream : wished_.streams)
+        if (const auto same = before.find(stream.id); same != before.end() && options_differ(same->second->options, stream.options))
+            for (Station* const station : wiring_.crews.at(stream.from)) touch(station);
+}
+
+// ---- hold, join, empty ----
+
+void Change::hold() {
+    for (Station* const station : sources_)
+        core_.do_at(*station, [this](Station& each) {
+            each.held = true;  // so it closes nothing any more, unless the run is stopped
+            if (each.external) return;  // it sends within the program's calls, and nobody knows when the next one comes
+            for (const auto& outlet : each.outlets)
+                if (!outlet->closed) senders_.insert(outlet.get());
+        });
+}
+
+void Change::join() {
+    for (Station* const station : fresh_)
+        for (auto& inlet : station->inlets) inlet->open_links = 0;
+    for (const auto& [name, link] : new_links_) {
+        Inlet* const inlet = link->to;
+        const auto open = [inlet](Station&) {
+            ++inlet->open_links;
+            inlet->connected = true;
+        };
+        if (is_fresh(inlet->station)) open(*inlet->station);
+        else core_.do_at(*inlet->station, open);
+    }
+    const auto rewire = [this](Station& station) {
+        const auto& filter = *wished_.filter(station.filter_id());
+        station.several_copies.store(filter.options.copies != 1, std::memory_order_relaxed);
+        for (const auto* const stream : joints_.out_of(station.filter_id()))
+            for (int to = 0; to < static_cast<int>(wiring_.crews.at(stream->to).size()); ++to)
+                wiring_.set_capacity(wished_, *stream, *wiring_.links.at({stream->id, station.copy(), to}));
+        for (std::size_t i = 0; i < station.outlets.size(); ++i) station.outlets[i]->order_matters = joints_.order_matters(filter.id, i);
+        wiring_.set_branches(joints_, station.filter_id(), station);
+        for (auto& outlet : station.outlets) {
+            if (!has_reader(outlet.get())) outlet->discard_pending();
+            if (!outlet->closed) continue;  // else it has ended meanwhile, or closed this output: the new sinks must know
+            for (auto& branch : outlet->branches)
+                for (Link* const link : branch.links) outlet->close_link(*link);
+        }
+    };
+    for (Station* const station : fresh_) rewire(*station);  // before the sources, whose ends already reach them
+    for (Station* const station : sources_) core_.do_at(*station, rewire);
+}
+
+/// By a link that its source does not write to any more.
+void Change::wait_for_arrivals(Link& link) {
+    core_.help_until(
+        [&] {
+            state_.make_way();
+            return link.accepted.load(std::memory_order_acquire) == link.announced.load(std::memory_order_acquire);
+        },
+        "an edit", false);
+}
+
+void Change::wait_for_mail_of(Link& link) {
+    if (!arrived_.insert(&link).second) return;
+    wait_for_arrivals(link);
+    if (!retires(link.to->station)) core_.do_at(*link.to->station, [this, &link](Station&) { stop_using(link); });
+}
+
+void Change::empty_old_links() {
+    for (const auto& [name, link] : old_links_)
+        if (sources_.contains(link->from->station)) wait_for_mail_of(*link);  // else its source retires, and closes it then
+}
+
+/// At its sink, which stays: what has come by the link waits on as if it had come by none.
+void Change::stop_using(Link& link) {
+    Inlet& inlet = *link.to;
+    for (std::size_t i = 0; i < inlet.queue.size(); ++i)
+        if (inlet.queue[i].link == &link) inlet.queue[i].link = nullptr;
+    for (auto& waiting : inlet.early)
+        if (waiting.link == &link) waiting.link = nullptr;
+    if (!link.closed) inlet.station->close_input(inlet);
+    inlet.connected = inlet.connected && inlet.open_links != 0;
+}
+
+// ---- move ----
+
+void Change::move() {
+    const auto moved = [this](const Station* station) {
+        return std::any_of(moves_.begin(), moves_.end(), [&](const auto& each) { return each.first == station; });
+    };
+    // Of links that go, too: who reads there may be elsewhere from now on.
+    const auto set_local = [&](bool allowed) {
+        auto links = old_links_;
+        links.insert(links.end(), wiring_.links.begin(), wiring_.links.end());
+        for (const auto& [name, link] : links) {
+            if (!moved(link->from->station) && !moved(link->to->station)) continue;
+            Link* const each = link;
+            const bool local = allowed && each->from->station->home() != nullptr && each->from->station->home() == each->to->station->home();
+            core_.do_at(*each->to->station, [each, local](Station&) { each->local = local; });
+        }
+    };
+    for (const auto& [station, target] : relocations_) core_.do_at(*station, [target = target](Station& each) { each.proxy->move_to(target); });
+    if (moves_.empty()) return;
+    for (const auto& [station, home] : moves_)
+        for (const auto& [name, link] : wiring_.links)
+            if (link->from->station == station || link->to->station == station)
+                core_.do_at(*link->from->station, [link = link](Station&) { link->from->fused = nullptr; });
+    set_local(false);
+    for (const auto& [station, home] : moves_) {
+        core_.do_at(*station, [home = home](Station& each) {
+            each.next_home = home;
+            each.moving = true;
+        });
+        core_.help_until([station = station, home = home] { return station->home() == home && !station->awaited(); }, "an edit", false);
+    }
+    set_local(true);
+    for (Station* const source : sources_)
+        core_.do_at(*source, [this](Station& each) { wiring_.set_branches(joints_, each.filter_id(), each); });
+}
+
+void Change::apply_settings() {
+    for (auto& filter : wished_.filters)
+        for (const auto& [name, value] : std::exchange(filter.changes, {}))
+            for (Station* const station : wiring_.crews.at(filter.id)) {
+                const auto set = [&name = name, &value = value](Station& each) {
+                    for (auto* const setting : each.filter().settings)
+                        if (setting->name() == name) setting->set(value);
+                };
+                if (is_fresh(station)) set(*station);
+                else core_.do_at(*station, set);
+            }
+}
+
+}  // namespace penstock::streaming

@@ -1,0 +1,304 @@
+#include "stream/isolated/filter_proxy.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "stream/isolated/isolated_run.hpp"
+#include "stream/buffers/pool.hpp"
+#include "stream/run/run_core.hpp"
+#include "stream/isolated/setting_code.hpp"
+#include "stream/run/tally.hpp"
+
+namespace penstock::streaming {
+namespace {
+
+constexpr std::uint64_t first_report = 4'096;
+constexpr std::size_t most_granted = 64;  ///< for one output in one firing; what is made beyond is asked for
+
+std::uint64_t next_key() noexcept {
+    static std::atomic<std::uint64_t> keys{0};
+    return keys.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+template <class T>
+std::byte* put(std::byte* to, const std::vector<T>& all) noexcept {
+    if (!all.empty()) std::memcpy(to, all.data(), all.size() * sizeof(T));
+    return to + all.size() * sizeof(T);
+}
+
+}  // namespace
+
+FilterProxy::FilterProxy(IsolatedRun& run, Station& station, const FilterKind& kind, int target,
+                         std::chrono::nanoseconds time_limit)
+    : run_(run),
+      station_(station),
+      target_(target),
+      time_limit_(time_limit),
+      sent_(station.inlets.size()),
+      most_passed_(station.inlets.size(), 1),
+      takes_(station.inlets.size()),
+      makes_(station.outlets.size()) {
+    carried::Encoder arguments(run.heap().base(), run.heap().size());
+    const auto make = kind.write_down(arguments);
+    record_ = new (run.heap().allocate(sizeof(FiringRecord))) FiringRecord;
+    record_->key = next_key();
+    record_->make = make;
+    make_room(arguments_, arguments.all().size() + 1);
+    put(arguments_.at, arguments.all());
+    record_->arguments = arguments_.at;
+    record_->argument_bytes = arguments.all().size();
+    record_->heap = run.heap().base();
+    record_->heap_bytes = run.heap().size();
+    record_->board = &run.board();
+    make_room(report_, first_report);
+    record_->report = report_.at;
+    record_->report_capacity = report_.capacity;
+    begin_with_state_of_program();
+    run_.enter(*this);
+}
+
+FilterProxy::~FilterProxy() {
+    run_.leave(*this);
+    for (auto& inlet : sent_)
+        for (const Sent& each : inlet) give_back(each.waiting.block), lent_[each.slot].block = nullptr;
+    for (Block* const block : take_all_slots()) give_back(block);
+    for (const Area* const area : {&arguments_, &state_, &job_area_, &report_}) run_.heap().release(area->at);
+    run_.heap().release(reinterpret_cast<std::byte*>(record_));
+}
+
+/// What is in it is lost where it grows.
+void FilterProxy::make_room(Area& area, std::uint64_t bytes) {
+    if (bytes <= area.capacity) return;
+    const auto capacity = std::max(bytes, 2 * area.capacity);
+    std::byte* const larger = run_.heap().allocate(capacity);
+    run_.heap().release(area.at);
+    area = {larger, capacity};
+}
+
+void FilterProxy::keep_state(const std::byte* from, std::uint64_t bytes) {
+    make_room(state_, bytes + 1);
+    if (bytes != 0) std::memcpy(state_.at, from, bytes);
+    state_bytes_ = bytes;
+    record_->state = state_.at;
+    record_->state_bytes = bytes;
+}
+
+void FilterProxy::begin_with_state_of_program() {
+    if (!station_.filter().has_state()) return;
+    carried::Encoder state(run_.heap().base(), run_.heap().size());
+    station_.filter().save_state(state);
+    keep_state(state.all().data(), state.all().size());
+}
+
+void FilterProxy::refuse_nonsense() {
+    throw Error(
+        "what a worker process reported of its firing makes no sense: it has written over the memory that it shares "
+        "with the program");
+}
+
+// ---- memory that lies with the worker ----
+
+std::uint32_t FilterProxy::lend(Block* block, Inlet* inlet) {
+    if (free_slots_.empty()) {
+        free_slots_.push_back(static_cast<std::uint32_t>(lent_.size()));
+        lent_.emplace_back();
+    }
+    const auto slot = free_slots_.back();
+    free_slots_.pop_back();
+    lent_[slot] = {block, inlet, number_, inlet != nullptr};
+    return slot;
+}
+
+Block* FilterProxy::take_slot(std::uint32_t slot) {
+    if (slot >= lent_.size() || lent_[slot].block == nullptr || lent_[slot].waits) refuse_nonsense();
+    return free_slot(slot);
+}
+
+Block* FilterProxy::free_slot(std::uint32_t slot) {
+    free_slots_.push_back(slot);
+    return std::exchange(lent_[slot].block, nullptr);
+}
+
+std::vector<Block*> FilterProxy::take_all_slots() {
+    std::vector<Block*> blocks;
+    for (std::uint32_t slot = 0; slot < lent_.size(); ++slot)
+        if (lent_[slot].block != nullptr) blocks.push_back(free_slot(slot));
+    return blocks;
+}
+
+/// A buffer that the program made outside the graph, or that wraps its memory, is copied, once.
+Block& FilterProxy::in_heap(Waiting& waiting) {
+    Block* const block = waiting.block;
+    if (block->data != nullptr && !block->is_wrapped() && run_.heap().contains(block->data, 1)) return *block;
+    Block* const copy = make_block_in(run_.memory(), block->bytes);
+    if (block->bytes != 0) std::memcpy(copy->data, block->data, block->bytes);
+    copy->bytes = block->bytes;
+    copy->rank = block->rank;
+    copy->tagged = block->tagged;
+    copy->tags = block->tags;
+    copy->written = block->written;
+    copy->order = block->order;
+    copy->extents = block->extents;
+    waiting.block = copy;
+    give_back(block);
+    return *copy;
+}
+
+// ---- a job goes ----
+
+void FilterProxy::pass_inputs(std::vector<Passed>& passed) {
+    passed_all_ = true;
+    for (auto& inlet : station_.inlets) {
+        auto& sent = sent_[inlet->index];
+        const auto most = std::max(most_passed_[inlet->index], inlet->port->options().at_least);
+        while (!inlet->queue.empty() && sent.size() < most) {
+            const Block& block = in_heap(inlet->queue.front());
+            const auto slot = lend(inlet->queue.front().block, inlet.get());
+            sent.push_back({inlet->queue.pop(), slot});
+            passed.push_back({inlet->index,
+                              slot,
+                              block.data,
+                              block.storage->capacity,
+                              block.written,
+                              block.storage->readers.load(std::memory_order_acquire) != 1,
+                              {block.bytes, block.rank, block.tagged, block.tags, block.extents}});
+        }
+        passed_all_ = passed_all_ && inlet->queue.empty();
+        inlet->waiting.store(inlet->queue.size(), std::memory_order_relaxed);
+    }
+}
+
+void FilterProxy::grant(std::vector<Granted>& granted) {
+    for (auto& outlet : station_.outlets) {
+        const auto& made = makes_[outlet->index];
+        for (std::size_t i = 0; i < std::min(made.count, most_granted) && outlet->pool->has_one(); ++i) {
+            Block* const block = outlet->pool->get(made.bytes);
+            granted.push_back({outlet->index, lend(block, nullptr), block->own.data, block->own.capacity});
+        }
+    }
+}
+
+void FilterProxy::send(Job::Kind kind, const Event* event) {
+    kind_ = kind;
+    death_ = nullptr;
+    ++number_;
+    for (auto& made : makes_) made.now = 0;
+    station_.spreading = true;
+    for (auto& taken : record_->taken) taken.store(0, std::memory_order_relaxed);
+    try {
+        std::vector<Passed> passed;
+        std::vector<Granted> granted;
+        carried::Encoder settings, event_code;
+        if (kind == Job::fire) {
+            pass_inputs(passed);
+            grant(granted);
+        }
+        for (AnySetting* const setting : station_.filter().settings) encode_setting(settings, setting->value());
+        if (settings_version_ == 0 || settings.all() != settings_) ++settings_version_, settings_ = settings.all();
+        if (event != nullptr) {
+            carried::encode(event_code, event->name);
+            encode_setting(event_code, event->value);
+        }
+        make_room(job_area_, sizeof(Job) + passed.size() * sizeof(Passed) + granted.size() * sizeof(Granted) +
+                                 station_.inlets.size() + station_.outlets.size() + settings_.size() +
+                                 event_code.all().size());
+        Job job;
+        job.kind = kind;
+        job.begun = started_ && kind != Job::start;
+        job.number = number_;
+        job.passed = static_cast<std::uint32_t>(passed.size());
+        job.granted = static_cast<std::uint32_t>(granted.size());
+        job.inlets = static_cast<std::uint32_t>(station_.inlets.size());
+        job.outlets = static_cast<std::uint32_t>(station_.outlets.size());
+        job.settings_version = settings_version_;
+        job.settings_bytes = settings_.size();
+        job.event_bytes = event_code.all().size();
+        record_->job = new (job_area_.at) Job(job);
+        auto* to = put(put(job_area_.at + sizeof(Job), passed), granted);
+        for (auto& inlet : station_.inlets) *to++ = std::byte{inlet->open_links == 0 && inlet->queue.empty()};
+        for (auto& outlet : station_.outlets) *to++ = std::byte{has_reader(outlet.get())};
+        put(put(to, settings_), event_code.all());
+        started_ = true;
+        run_.issue(*this, number_);
+    } catch (...) {  // it cannot be sent: the firing ends before it began
+        death_ = std::current_exception();
+        tell_station();
+    }
+}
+
+void FilterProxy::tell_station() { station_.run().post(station_, &station_.tasks_done); }
+
+/// Under the lock of those who look at the reports, while the worker waits.
+void FilterProxy::answer() noexcept {
+    const auto asked = record_->asked.load(std::memory_order_acquire);
+    if (asked == record_->answered.load(std::memory_order_relaxed)) return;
+    const auto question = record_->question;
+    record_->answer = {};
+    try {
+        if (question.kind == FiringRecord::Question::report) {
+            make_room(report_, question.bytes);
+            record_->report = report_.at;
+            record_->report_capacity = report_.capacity;
+        } else {
+            const bool of_outlet =
+                question.kind == FiringRecord::Question::values && question.outlet < station_.outlets.size();
+            Block* const block = of_outlet ? station_.outlets[question.outlet]->pool->get(question.bytes)
+                                           : make_block_in(run_.memory(), question.bytes);
+            record_->answer = {block->own.data, block->own.capacity, lend(block, nullptr)};
+        }
+    } catch (const std::exception&) {  // no memory, which the worker sees
+    }
+    record_->answered.store(asked, std::memory_order_release);
+}
+
+// ---- the end, and another worker ----
+
+void FilterProxy::retire() {
+    if (std::exchange(retired_, true)) return;
+    if (station_.filter().has_state()) {
+        carried::Decoder state({state_.at, state_bytes_});
+        try {
+            station_.filter().load_state(state);
+        } catch (...) {
+            station_.run().failed(station_, station_.firings.load(std::memory_order_relaxed), std::current_exception());
+        }
+    }
+    auto blocks = take_all_slots();
+    if (made_.exchange(false, std::memory_order_relaxed)) return run_.forget(target(), record_->key, std::move(blocks));
+    for (Block* const block : blocks) give_back(block);
+}
+
+void FilterProxy::move_to(int target) {
+    if (target == target_.load(std::memory_order_relaxed)) return;
+    Outcome kept;
+    std::vector<Block*> blocks;
+    for (std::uint32_t slot = 0; slot < lent_.size(); ++slot) {
+        if (lent_[slot].block == nullptr) continue;
+        if (lent_[slot].inlet != nullptr) kept.lost.push_back(name_of(*lent_[slot].inlet, *lent_[slot].block));
+        blocks.push_back(free_slot(slot));
+    }
+    run_.note_lost(kept.lost);
+    tally(station_.lost, kept.lost.size());
+    if (made_.exchange(false, std::memory_order_relaxed))
+        run_.forget(this->target(), record_->key, std::move(blocks));
+    else
+        for (Block* const block : blocks) give_back(block);
+    record_->key = next_key();  // what the old worker is told to forget is not what comes back to it one day
+    target_.store(target, std::memory_order_relaxed);
+}
+
+std::string why_not_carried(const FilterKind& kind, const AnyFilter& filter, const SharedHeap& heap) {
+    if (filter.inputs.size() > FiringRecord::most_ports)
+        return "it has more than " + std::to_string(FiringRecord::most_ports) + " inputs";
+    carried::Encoder arguments(heap.base(), heap.size());
+    try {
+        (void)kind.write_down(arguments);
+    } catch (const carried::NotCarried& refusal) {
+        return refusal.what();
+    }
+    return {};
+}
+
+}  // namespace penstock::streaming

@@ -1,0 +1,149 @@
+// What a station has in the place of a filter that lives in a worker process: it sends the filter its jobs, and brings
+// back what the filter did.
+//
+// The object is made in the worker at its first job, of the arguments, the settings and the state that the program has
+// of it, and again when its worker has ended. The state is what state() names: it comes back with each report, so that
+// what a new object begins with is the state behind the last firing that was completed. A filter without state() begins
+// afresh.
+//
+// All of it is run by whoever runs the station, but for what stands under "any thread".
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/heap.hpp"
+#include "penstock/stream_statistics.hpp"
+#include "stream/isolated/firing_record.hpp"
+#include "stream/run/station.hpp"
+
+namespace penstock::streaming {
+
+class IsolatedRun;
+
+class FilterProxy {
+  public:
+    /// Throws carried::NotCarried, SystemError.
+    FilterProxy(IsolatedRun& run, Station& station, const FilterKind& kind, int target,
+                std::chrono::nanoseconds time_limit);
+    ~FilterProxy();
+    FilterProxy(const FilterProxy&) = delete;
+    FilterProxy& operator=(const FilterProxy&) = delete;
+
+    /// Sends a job; its report comes to the station as mail. `event`: of a job of that kind.
+    void send(Job::Kind kind, const Event* event = nullptr);
+    /// What a job came to.
+    struct Outcome {
+        Job::Kind kind = Job::fire;
+        std::exception_ptr failure;    ///< what the filter threw, or how its process ended
+        std::vector<LostBuffer> lost;  ///< that the process had
+        std::string others;            ///< filters that lived there too, and begin afresh
+        bool died = false;
+        bool over = false;
+        bool passed_all = true;  ///< nothing waited that the filter could not see
+        std::uint64_t ticks = 0;
+    };
+    /// Does at the station what the filter did: takes, writes, closes. The station is between its firings behind it.
+    Outcome take_back();
+    /// Names a buffer that goes because of a death.
+    LostBuffer name_of(const Inlet& inlet, const Block& block) const;
+    /// A filter that read nothing shall see more the next time.
+    void pass_more();
+    /// The station has ended: the program's own object gets the last state, the worker drops its own.
+    void retire();
+    /// To another worker, where the object is made anew. Between jobs.
+    void move_to(int target);
+    /// The program's object has changed: what lives in the worker shall begin with its state. Before the first job.
+    void begin_with_state_of_program();
+
+    // ---- any thread ----
+    int target() const noexcept { return target_.load(std::memory_order_relaxed); }
+    const std::string& name() const noexcept { return station_.name(); }
+    std::chrono::nanoseconds time_limit() const noexcept { return time_limit_; }
+    FiringRecord* record() const noexcept { return record_; }
+    /// It has an object in a worker, whose state is known to nobody else.
+    bool forgets() const noexcept { return made_.load(std::memory_order_relaxed) && !station_.filter().has_state(); }
+
+    // ---- whoever looks at the reports, while a job is under way ----
+    bool has_reported(std::uint64_t number) const noexcept {
+        return record_->done.load(std::memory_order_acquire) == number;
+    }
+    void answer() noexcept;
+    void note_death(std::exception_ptr cause) noexcept { death_ = std::move(cause); }
+    void tell_station();
+
+  private:
+    /// A block that lies with the worker.
+    struct Lent {
+        Block* block = nullptr;
+        Inlet* inlet = nullptr;  ///< null: made for an output
+        std::uint64_t job = 0;   ///< with which it went there
+        bool waits = false;      ///< the filter has not read it: it goes back to its queue
+    };
+    struct Sent {
+        Waiting waiting;
+        std::uint32_t slot;
+    };
+    /// Memory in the heap that grows.
+    struct Area {
+        std::byte* at = nullptr;
+        std::uint64_t capacity = 0;
+    };
+
+    /// Of what a worker process says that cannot be.
+    [[noreturn]] static void refuse_nonsense();
+    void make_room(Area& area, std::uint64_t bytes);
+    std::uint32_t lend(Block* block, Inlet* inlet);
+    /// Of what a worker names, which may be nonsense.
+    Block* take_slot(std::uint32_t slot);
+    Block* free_slot(std::uint32_t slot);
+    Block& in_heap(Waiting& waiting);
+    void pass_inputs(std::vector<Passed>& passed);
+    void grant(std::vector<Granted>& granted);
+    void take_one(Inlet& inlet);
+    void write_one(const Action& action, std::exception_ptr& failure);
+    void replay(Outcome& outcome, std::uint64_t actions);
+    void read_report(Outcome& outcome);
+    void put_back_untaken();
+    void lose(Outcome& outcome, std::uint64_t before_job);
+    void keep_state(const std::byte* from, std::uint64_t bytes);
+    std::vector<Block*> take_all_slots();
+
+    IsolatedRun& run_;
+    Station& station_;
+    std::atomic<int> target_;
+    std::chrono::nanoseconds time_limit_;
+    std::atomic<bool> made_{false};
+    bool started_ = false;  ///< start() has been called
+    bool retired_ = false;
+    FiringRecord* record_ = nullptr;
+    Area arguments_, state_, job_area_, report_;
+    std::uint64_t state_bytes_ = 0;
+    std::uint64_t number_ = 0;
+    Job::Kind kind_ = Job::fire;
+    std::exception_ptr death_;
+    std::vector<std::byte> settings_;
+    std::uint64_t settings_version_ = 0;
+    std::vector<Lent> lent_;
+    std::vector<std::uint32_t> free_slots_;
+    std::vector<std::vector<Sent>> sent_;   ///< of each inlet, oldest first
+    std::vector<std::size_t> most_passed_;  ///< of each inlet
+    std::vector<std::size_t> takes_;        ///< of each inlet, in the job that is brought back
+    bool passed_all_ = true;
+    struct Made {
+        std::size_t count = 0;  ///< blocks that a firing lately made here
+        std::uint64_t bytes = 0;
+        std::size_t now = 0;
+    };
+    std::vector<Made> makes_;  ///< of each outlet
+};
+
+/// Why filters of this kind cannot live in a worker process; empty when they can.
+std::string why_not_carried(const FilterKind& kind, const AnyFilter& filter, const SharedHeap& heap);
+
+}  // namespace penstock::streaming

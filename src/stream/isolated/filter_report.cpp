@@ -1,0 +1,176 @@
+// What a filter in a worker process did is done at its station; and what its death took is named.
+#include <algorithm>
+#include <utility>
+
+#include "penstock/isolation.hpp"
+#include "stream/isolated/filter_proxy.hpp"
+#include "stream/isolated/isolated_run.hpp"
+#include "stream/run/run_core.hpp"
+#include "stream/run/tally.hpp"
+
+namespace penstock::streaming {
+namespace {
+
+bool without_workers(const std::exception_ptr& cause) {
+    try {
+        std::rethrow_exception(cause);
+    } catch (const WorkersLost&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
+}  // namespace
+
+void FilterProxy::take_one(Inlet& inlet) {
+    auto& sent = sent_[inlet.index];
+    if (takes_[inlet.index] >= sent.size()) refuse_nonsense();
+    const auto& [waiting, slot] = sent[takes_[inlet.index]++];
+    lent_[slot].waits = false;
+    station_.note_taken(inlet, *waiting.block);
+    station_.credit(inlet, waiting.link, waiting.block->bytes);
+}
+
+void FilterProxy::write_one(const Action& action, std::exception_ptr& failure) {
+    if (action.port >= station_.outlets.size() || action.slot >= lent_.size()) refuse_nonsense();
+    const bool was_made = lent_[action.slot].inlet == nullptr;
+    Block* const block = take_slot(action.slot);
+    const auto& shape = action.shape;
+    if (shape.bytes > block->storage->capacity || shape.rank == 0 || shape.rank > Block::max_rank) {
+        give_back(block);
+        refuse_nonsense();
+    }
+    block->bytes = shape.bytes;
+    block->rank = shape.rank;
+    block->tagged = shape.tagged;
+    if (shape.tagged || !was_made) block->tags = shape.tags;
+    block->extents = shape.extents;
+    if (was_made) {
+        auto& made = makes_[action.port];
+        ++made.now;
+        made.bytes = std::max(made.bytes, shape.bytes);
+    }
+    try {
+        station_.outlets[action.port]->write(block);
+    } catch (...) {
+        if (failure == nullptr) failure = std::current_exception();
+    }
+}
+
+void FilterProxy::replay(Outcome& outcome, std::uint64_t actions) {
+    if (actions > report_.capacity / sizeof(Action)) refuse_nonsense();
+    std::vector<Action> all(actions);
+    if (actions != 0) std::memcpy(all.data(), report_.at, actions * sizeof(Action));
+    for (const Action& action : all) {
+        switch (action.kind) {
+            case Action::take:
+                if (action.port >= station_.inlets.size()) refuse_nonsense();
+                take_one(*station_.inlets[action.port]);
+                break;
+            case Action::write:
+                write_one(action, outcome.failure);
+                break;
+            case Action::give_back:
+                give_back(take_slot(action.slot));
+                break;
+            case Action::close:
+                if (action.port >= station_.outlets.size()) refuse_nonsense();
+                station_.outlets[action.port]->close_when_empty();
+                break;
+        }
+    }
+    for (auto& made : makes_)
+        if (kind_ == Job::fire) made.count = std::max(made.now, made.count - std::min<std::size_t>(made.count, 1));
+}
+
+void FilterProxy::read_report(Outcome& outcome) {
+    if (record_->made && made_.exchange(true, std::memory_order_relaxed)) {
+        // Its worker ended in another filter's firing, and what this one had kept there went with it.
+        tally(station_.made_again);
+        lose(outcome, number_);
+    }
+    const std::uint64_t count = record_->actions;  // looked at once: it may be written over at any time
+    replay(outcome, count);
+    const auto actions = count * sizeof(Action);
+    const auto left = report_.capacity - actions;
+    const auto type = record_->type_bytes, text = record_->text_bytes, state = record_->state_out_bytes;
+    if (type > left || text > left - type || state > left - type - text) refuse_nonsense();
+    const auto* const at = reinterpret_cast<const char*>(report_.at + actions);
+    if (record_->failed)
+        outcome.failure = std::make_exception_ptr(RemoteException(std::string(at, type), std::string(at + type, text)));
+    if (record_->state_changed) keep_state(report_.at + actions + type + text, state);
+    outcome.over = record_->over;
+    outcome.ticks = record_->ticks;
+    if (kind_ == Job::finish) made_.store(false, std::memory_order_relaxed);
+}
+
+/// They are the first in their queues again.
+void FilterProxy::put_back_untaken() {
+    for (auto& inlet : station_.inlets) {
+        auto& sent = sent_[inlet->index];
+        const auto taken = takes_[inlet->index];
+        if (kind_ == Job::fire && taken == sent.size() && taken >= most_passed_[inlet->index])
+            most_passed_[inlet->index] = 2 * taken;
+        for (auto each = sent.size(); each > taken; --each) {
+            (void)free_slot(sent[each - 1].slot);
+            inlet->queue.push_front(sent[each - 1].waiting);
+        }
+        sent.clear();
+        inlet->waiting.store(inlet->queue.size(), std::memory_order_relaxed);
+    }
+}
+
+LostBuffer FilterProxy::name_of(const Inlet& inlet, const Block& block) const {
+    return {station_.name(),    station_.copy(),     station_.firings.load(std::memory_order_relaxed),
+            inlet.port->name(), block.tags.sequence, block.written};
+}
+
+/// What the worker had since before that job.
+void FilterProxy::lose(Outcome& outcome, std::uint64_t before_job) {
+    for (std::uint32_t slot = 0; slot < lent_.size(); ++slot) {
+        if (lent_[slot].block == nullptr || lent_[slot].job >= before_job) continue;
+        const Inlet* const inlet = lent_[slot].inlet;
+        Block* const block = free_slot(slot);
+        if (inlet != nullptr) outcome.lost.push_back(name_of(*inlet, *block));
+        give_back(block);
+    }
+}
+
+FilterProxy::Outcome FilterProxy::take_back() {
+    Outcome outcome;
+    outcome.kind = kind_;
+    std::fill(takes_.begin(), takes_.end(), 0);
+    try {
+        if (death_ == nullptr) read_report(outcome);
+    } catch (...) {
+        death_ = std::current_exception();
+    }
+    outcome.passed_all = passed_all_;
+    if (death_ != nullptr) {
+        outcome.failure = std::exchange(death_, nullptr);
+        outcome.died = true;
+        record_->answered.store(record_->asked.load(std::memory_order_acquire),
+                                std::memory_order_relaxed);  // whoever asked is gone
+        if (without_workers(outcome.failure)) station_.on_failure = OnFailure::stop;
+        outcome.others = run_.others_at(*this);
+        for (auto& inlet : station_.inlets) {
+            const auto taken = std::min<std::size_t>(record_->taken[inlet->index].load(std::memory_order_acquire),
+                                                     sent_[inlet->index].size());
+            while (takes_[inlet->index] < taken) take_one(*inlet);
+        }
+    }
+    put_back_untaken();
+    if (outcome.died) {
+        lose(outcome, number_ + 1);
+        if (made_.exchange(false, std::memory_order_relaxed)) tally(station_.made_again);
+    }
+    return outcome;
+}
+
+void FilterProxy::pass_more() {
+    for (auto& inlet : station_.inlets)
+        most_passed_[inlet->index] = std::max(2 * most_passed_[inlet->index], inlet->queue.size());
+}
+
+}  // namespace penstock::streaming

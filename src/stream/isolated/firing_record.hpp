@@ -1,0 +1,134 @@
+// What the program and a worker process share about a filter that lives in the worker: what the filter is made of, the
+// firing that it is asked for, and what it did. Lies in the machine's shared heap, at one address in both, together
+// with the values of all buffers.
+//
+// The program writes a job and issues a task for it; the worker does the job and writes a report, which holds from the
+// store to `done`. Before that store only `taken` counts: how many buffers it has read in this job. While it does a job
+// the worker may ask for memory, and waits for the answer. The program checks what a worker wrote against what it knows
+// itself (contract 19).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "penstock/buffer.hpp"
+#include "penstock/filter.hpp"
+#include "penstock/detail/machine/waiter.hpp"
+
+namespace penstock::streaming {
+
+/// What a buffer is beside its values.
+struct Shape {
+    std::uint64_t bytes = 0;
+    std::uint32_t rank = 1;
+    bool tagged = false;
+    Tags tags{};
+    std::array<std::size_t, Block::max_rank> extents{};
+};
+
+/// A buffer that waits at an input and may be read in this job. `slot`: by which both sides know memory that the worker
+/// has.
+struct Passed {
+    std::uint32_t inlet = 0;
+    std::uint32_t slot = 0;
+    std::byte* values = nullptr;
+    std::uint64_t capacity = 0;
+    std::uint64_t written = 0;
+    bool shared = false;  ///< others read it too
+    Shape shape{};
+};
+
+/// Memory for a buffer that the filter may make.
+struct Granted {
+    std::uint32_t outlet = 0;
+    std::uint32_t slot = 0;
+    std::byte* values = nullptr;
+    std::uint64_t capacity = 0;
+};
+
+/// What a filter did, in its order.
+struct Action {
+    enum Kind : std::uint32_t { take, write, give_back, close } kind = take;
+    std::uint32_t port = 0;  ///< of take, write and close
+    std::uint32_t slot = 0;  ///< of write and give_back
+    Shape shape{};           ///< of write
+};
+
+struct Job {
+    enum Kind : std::uint32_t { start, fire, event, finish } kind = fire;
+    bool begun = false;  ///< start() has been called before, in another process if need be
+    std::uint64_t number = 0;
+    std::uint32_t passed = 0;
+    std::uint32_t granted = 0;
+    std::uint32_t inlets = 0;
+    std::uint32_t outlets = 0;
+    std::uint64_t settings_version = 0;
+    std::uint64_t settings_bytes = 0;
+    std::uint64_t event_bytes = 0;
+    // Behind it: Passed[passed], Granted[granted], a byte for each inlet (no more will come), one for each outlet
+    // (somebody reads), settings, event.
+};
+
+/// What all filters of a run in workers share: where threads of the program that run stations sleep.
+struct RunBoard {
+    static constexpr std::uint32_t most_bells = 8;
+    std::atomic<std::uint64_t> news{0};   ///< the workers': reports and questions so far
+    std::atomic<std::uint32_t> armed{0};  ///< the program's: bells that are to be rung, a bit each
+    std::array<Doorbell, most_bells> bells{};
+
+    void announce() noexcept {
+        news.fetch_add(1, std::memory_order_release);
+        const auto some = armed.load(std::memory_order_relaxed);
+        for (std::uint32_t bell = 0; bell < most_bells; ++bell)
+            if ((some >> bell & 1) != 0) ring(bells[bell]);
+    }
+};
+
+struct FiringRecord {
+    static constexpr std::uint32_t most_ports = 32;  ///< of one direction
+
+    // The program's, between jobs.
+    std::uint64_t key = 0;
+    FilterKind::Maker make = nullptr;
+    const std::byte* arguments = nullptr;
+    std::uint64_t argument_bytes = 0;
+    const std::byte* state = nullptr;  ///< null: as it is made
+    std::uint64_t state_bytes = 0;
+    const std::byte* heap = nullptr;  ///< into which pointers in its state may point
+    std::uint64_t heap_bytes = 0;
+    RunBoard* board = nullptr;
+    Job* job = nullptr;
+
+    // The program's, also when it answers.
+    alignas(128) std::byte* report = nullptr;
+    std::uint64_t report_capacity = 0;
+    struct Answer {
+        std::byte* values = nullptr;  ///< null: there is no memory
+        std::uint64_t capacity = 0;
+        std::uint32_t slot = 0;
+    } answer;
+    std::atomic<std::uint64_t> answered{0};
+
+    // The worker's.
+    alignas(128) std::atomic<std::uint64_t> done{0};  ///< number of the job that is reported
+    std::atomic<std::uint64_t> asked{0};              ///< number of its question
+    struct Question {
+        enum Kind : std::uint32_t { values, own_values, report } kind = values;
+        std::uint32_t outlet = 0;
+        std::uint64_t bytes = 0;
+    } question;
+    std::uint64_t actions = 0;  ///< in the report; behind them the type and the text of what was thrown, and the state
+    std::uint64_t type_bytes = 0;
+    std::uint64_t text_bytes = 0;
+    std::uint64_t state_out_bytes = 0;
+    std::uint64_t ticks = 0;  ///< that the firing took
+    bool failed = false;
+    bool over = false;  ///< the firing said that the filter has ended
+    bool made = false;  ///< the object was made in this job
+    bool state_changed = false;
+    std::array<std::atomic<std::uint32_t>, most_ports> taken{};
+};
+
+}  // namespace penstock::streaming

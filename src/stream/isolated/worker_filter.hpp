@@ -1,0 +1,85 @@
+// A filter where it lives in a worker process: its object, its ports' ends there, and the memory that it has from the
+// program.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "stream/isolated/firing_record.hpp"
+#include "stream/run/station.hpp"
+
+namespace penstock::streaming {
+
+/// The tasks that a worker runs.
+void do_job(FiringRecord* record) noexcept;
+void forget_filter(std::uint64_t key) noexcept;
+
+class WorkerFilter {
+  public:
+    explicit WorkerFilter(FiringRecord& record);
+    ~WorkerFilter();
+    WorkerFilter(const WorkerFilter&) = delete;
+    WorkerFilter& operator=(const WorkerFilter&) = delete;
+
+    /// Does the record's job and reports.
+    void work() noexcept;
+
+    // ---- for the ports, which have no station here ----
+    static Block* take(Inlet& inlet);
+    static Block* make(Outlet& outlet, std::size_t bytes);
+    static void write(Outlet& outlet, Block* block);
+    static void close(Outlet& outlet);
+
+  private:
+    /// Memory of the program's that lies with the filter.
+    struct Loan {
+        std::uint32_t slot = 0;
+        std::uint64_t capacity = 0;
+    };
+    using Loans = std::unordered_multimap<const std::byte*, Loan>;  ///< by where the values lie
+    class Values;
+
+    void make_filter(const Job& job);
+    void take_in(const Job& job);
+    void pass_in(const Passed& passed);
+    void apply_settings(const Job& job);
+    void carry_out(const Job& job);
+    void say_what_was_thrown() noexcept;
+    void clear_up();
+    void save_state();
+    void report();
+    FiringRecord::Answer ask(FiringRecord::Question question);
+    std::byte* borrow(FiringRecord::Question question, std::size_t& bytes);
+    Loans::iterator loan_of(const std::byte* values, std::uint64_t slot) noexcept;
+    void give(std::byte* values) noexcept;
+    void give(Loans::iterator loan) noexcept;
+    Block* block_over(std::byte* values, std::size_t capacity) const;
+
+    static WorkerFilter* current_;
+
+    FiringRecord& record_;
+    std::shared_ptr<Values> values_;
+    std::unique_ptr<AnyFilter> filter_;
+    std::vector<std::unique_ptr<Inlet>> inlets_;
+    std::vector<std::unique_ptr<Outlet>> outlets_;
+    std::vector<std::vector<Granted>> grants_;  ///< of each outlet, and not used yet
+    Loans loans_;
+    std::vector<Block*> shared_;  ///< stand for what others read too, while the filter has it
+    std::vector<std::shared_ptr<void>> kept_;
+    std::vector<Action> actions_;
+    std::string type_, text_;
+    std::vector<std::byte> state_;
+    std::uint64_t settings_version_ = 0;
+    bool failed_ = false;
+    bool over_ = false;
+    bool made_ = false;
+    bool discards_ = false;  ///< start() is called again: what it writes was written the first time
+    bool state_changed_ = false;
+    std::uint64_t ticks_ = 0;
+};
+
+}  // namespace penstock::streaming

@@ -1,0 +1,127 @@
+// What the ports of a filter do in a worker process: they use what the job brought, and note what is to be done for it in the program.
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <thread>
+
+#include "penstock/detail/machine/relax.hpp"
+#include "stream/isolated/worker_filter.hpp"
+
+namespace penstock::streaming {
+namespace {
+
+constexpr int looks_before_yield = 200;
+constexpr int looks_before_sleep = 2'000;
+
+[[noreturn]] void refuse_outside() { throw UsageError("the ports of a filter are used inside its firing only"); }
+
+}  // namespace
+
+// ---- memory ----
+
+FiringRecord::Answer WorkerFilter::ask(FiringRecord::Question question) {
+    const auto number = record_.asked.load(std::memory_order_relaxed) + 1;
+    record_.question = question;
+    record_.asked.store(number, std::memory_order_release);
+    record_.board->announce();
+    for (int looks = 0; record_.answered.load(std::memory_order_acquire) != number; ++looks) {
+        if (looks < looks_before_yield)
+            relax();
+        else if (looks < looks_before_sleep)
+            std::this_thread::yield();
+        else
+            std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    return record_.answer;
+}
+
+/// Throws std::bad_alloc.
+std::byte* WorkerFilter::borrow(FiringRecord::Question question, std::size_t& bytes) {
+    const auto answer = ask(question);
+    if (answer.values == nullptr) throw std::bad_alloc();
+    loans_.emplace(answer.values, Loan{answer.slot, answer.capacity});
+    bytes = answer.capacity;
+    return answer.values;
+}
+
+/// Two inputs may bring the same values, each in a slot of its own.
+WorkerFilter::Loans::iterator WorkerFilter::loan_of(const std::byte* values, std::uint64_t slot) noexcept {
+    const auto [first, last] = loans_.equal_range(values);
+    const auto found = std::find_if(first, last, [slot](const auto& each) { return each.second.slot == slot; });
+    return found == last ? loans_.end() : found;
+}
+
+void WorkerFilter::give(std::byte* values) noexcept { give(loans_.find(values)); }
+
+void WorkerFilter::give(Loans::iterator loan) noexcept {
+    if (loan == loans_.end()) return;
+    actions_.push_back({Action::give_back, 0, loan->second.slot});
+    loans_.erase(loan);
+}
+
+// ---- ports ----
+
+Block* WorkerFilter::take(Inlet& inlet) {
+    if (current_ == nullptr) refuse_outside();
+    if (inlet.queue.empty()) return nullptr;
+    current_->actions_.push_back({Action::take, inlet.index});
+    auto& count = current_->record_.taken[inlet.index];
+    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    return inlet.queue.pop().block;
+}
+
+Block* WorkerFilter::make(Outlet& outlet, std::size_t bytes) {
+    if (current_ == nullptr) refuse_outside();
+    auto& grants = current_->grants_[outlet.index];
+    const auto fits =
+        std::find_if(grants.begin(), grants.end(), [bytes](const Granted& each) { return each.capacity >= bytes; });
+    Granted granted;
+    if (fits != grants.end()) {
+        granted = *fits;
+        grants.erase(fits);
+    } else {
+        std::size_t capacity = bytes;
+        granted.values = current_->borrow({FiringRecord::Question::values, outlet.index, bytes}, capacity);
+        granted.capacity = capacity;
+    }
+    Block* const block = current_->block_over(granted.values, granted.capacity);
+    block->bytes = bytes;
+    return block;
+}
+
+void WorkerFilter::write(Outlet& outlet, Block* block) {
+    if (current_ == nullptr) give_back(block), refuse_outside();
+    if (outlet.closing) {
+        give_back(block);
+        throw UsageError("a filter writes to its output '" + outlet.port->name() + "' after it has closed it");
+    }
+    if (current_->discards_) return give_back(block);
+    auto loan = current_->loan_of(block->data, block->number);
+    if (loan == current_->loans_.end()) loan = current_->loans_.find(block->data);
+    if (loan == current_->loans_.end()) {  // made by no output: its values are this process's own
+        std::size_t capacity = block->bytes;
+        std::byte* values = nullptr;
+        try {
+            values = current_->borrow({FiringRecord::Question::values, outlet.index, block->bytes}, capacity);
+        } catch (...) {
+            give_back(block);
+            throw;
+        }
+        if (block->bytes != 0) std::memcpy(values, block->data, block->bytes);
+        loan = current_->loans_.find(values);
+    }
+    current_->actions_.push_back({Action::write,
+                                  outlet.index,
+                                  loan->second.slot,
+                                  {block->bytes, block->rank, block->tagged, block->tags, block->extents}});
+    current_->loans_.erase(loan);
+    give_back(block);  // of which the program knows by the action alone
+}
+
+void WorkerFilter::close(Outlet& outlet) {
+    if (current_ == nullptr) refuse_outside();
+    if (std::exchange(outlet.closing, true)) return;
+    if (!current_->discards_) current_->actions_.push_back({Action::close, outlet.index});
+}
+
+}  // namespace penstock::streaming

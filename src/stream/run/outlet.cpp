@@ -1,0 +1,263 @@
+// Where a buffer goes: the policies of a stream with several sinks, what happens when there is no room, and the sending itself.
+#include <algorithm>
+#include <utility>
+
+#include "penstock/stream_error.hpp"
+#include "stream/run/patiently.hpp"
+#include "stream/run/run_core.hpp"
+#include "stream/run/server.hpp"
+#include "stream/run/station.hpp"
+#include "stream/run/tally.hpp"
+
+namespace penstock::streaming {
+namespace {
+
+std::uint64_t scramble(std::uint64_t key) noexcept {
+    key ^= key >> 33;
+    key *= 0xFF51AFD7ED558CCDu;
+    key ^= key >> 33;
+    return key;
+}
+
+std::uint64_t next_random(std::uint64_t& state) noexcept {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state;
+}
+
+}  // namespace
+
+Outlet::~Outlet() {
+    while (!pending.empty()) give_back(pending.pop());
+    if (pool != nullptr) pool->close();
+}
+
+void Outlet::write(Block* block) {
+    if (closed || closing) {
+        give_back(block);
+        throw UsageError("filter '" + station->name() + "' writes to its output '" + port->name() + "' after it has closed it");
+    }
+    if (order_matters && ++written_in_firing > 1) [[unlikely]] {
+        give_back(block);
+        throw UsageError("filter '" + station->name() + "' writes two buffers to '" + port->name() + "' in one firing, but runs in several copies "
+                         "whose order is restored further down: write one buffer in a firing, or run one copy");
+    }
+    station->label(*this, *block);
+    tally(written);
+    tally(written_bytes, block->bytes);
+    if (fused != nullptr && pending.empty() && !station->spreading && Server::current->hand_over(*fused, block)) return;
+    const bool now = pending.empty() && !station->spreading && !station->held;
+    bool sent = false;
+    if (now) {
+        try {
+            sent = send(block);
+        } catch (...) {
+            give_back(block);
+            throw;
+        }
+    }
+    if (!sent) {
+        pending.push(block);
+        held_back.store(pending.size(), std::memory_order_relaxed);
+    }
+}
+
+bool Outlet::flush() {
+    while (!pending.empty()) {
+        if (!send(pending.front())) return false;
+        (void)pending.pop();
+        held_back.store(pending.size(), std::memory_order_relaxed);
+    }
+    if (closing) close();
+    return true;
+}
+
+void Outlet::close_when_empty() {
+    closing = true;
+    if (pending.empty() && !station->spreading) close();
+}
+
+/// The firing wrote nothing here, but its turn in the order must not be waited for.
+void Outlet::skip() {
+    Pool* const from = station->spreading ? nullptr : pool;  // a worker may be given blocks of the pool just now
+    Block* const block = patiently([&] { return make_block(from, 0); });
+    block->kind = MailKind::skip;
+    station->label(*this, *block);
+    if (station->spreading || !pending.empty() || !send(block)) {
+        pending.push(block);
+        held_back.store(pending.size(), std::memory_order_relaxed);
+    }
+}
+
+bool Outlet::send(Block* block) {
+    if (branches.size() == 1) [[likely]] {
+        const Choice choice = choose(branches[0], *block);
+        if (choice.fate == Choice::Fate::wait) return false;
+        carry_out(branches[0], choice, block, false);
+        return true;
+    }
+    // Several streams begin here: all of them get the buffer, or none yet.
+    std::vector<Choice> choices;
+    patiently([&] { choices.reserve(branches.size()); });
+    for (auto& branch : branches) {
+        choices.push_back(choose(branch, *block));
+        if (choices.back().fate == Choice::Fate::wait) return false;
+    }
+    for (std::size_t i = 0; i < branches.size(); ++i) carry_out(branches[i], choices[i], block, true);
+    give_back(block);
+    return true;
+}
+
+/// `shared`: others get the block too, so that it stays the caller's.
+void Outlet::carry_out(Branch& branch, const Choice& choice, Block* block, bool shared) {
+    branch.turn = choice.next_turn;
+    switch (choice.fate) {
+        case Choice::Fate::wait: return;
+        case Choice::Fate::drop:
+            ++choice.link->dropped;
+            if (!shared) give_back(block);
+            return;
+        case Choice::Fate::send: send_by(*choice.link, shared ? share(block) : block); return;
+        case Choice::Fate::broadcast:
+            for (Link* link : branch.links) {
+                if (link->when_full.load(std::memory_order_relaxed) == WhenStreamFull::drop_newest && !link->has_room(block->bytes)) ++link->dropped;
+                else send_by(*link, share(block));
+            }
+            if (!shared) give_back(block);
+            return;
+    }
+}
+
+Outlet::Choice Outlet::choose(Branch& branch, const Block& block) {
+    if (branch.links.size() == 1) [[likely]] return by_link(*branch.links[0], block);
+    if (branch.links.empty()) return {Choice::Fate::broadcast};  // nobody reads: dropped by giving it to nobody
+    return by_policy(branch, block);
+}
+
+Outlet::Choice Outlet::by_policy(Branch& branch, const Block& block) {
+    const auto sinks = static_cast<std::uint32_t>(branch.links.size());
+    switch (branch.policy) {
+        case Policy::round_robin: {
+            if (branch.turn >= sinks) branch.turn = 0;
+            Choice choice = by_link(*branch.links[branch.turn], block);
+            choice.next_turn = branch.turn + 1;
+            return choice;
+        }
+        case Policy::random: {
+            if (branch.turn >= sinks) branch.turn = static_cast<std::uint32_t>(next_random(branch.random) % sinks);
+            Choice choice = by_link(*branch.links[branch.turn], block);
+            choice.next_turn = ~0u;  // drawn once for each buffer, however often it is tried
+            return choice;
+        }
+        case Policy::by_key:
+        case Policy::chosen: {
+            const auto key = branch.key ? branch.key(block.tags, {block.data, block.bytes}) : block.tags.user[0];
+            if (branch.policy == Policy::chosen && key >= sinks)
+                throw UsageError("the function of stream '" + station->name() + "." + port->name() + "' chose sink " + std::to_string(key) + " of " +
+                                 std::to_string(sinks));
+            return by_link(*branch.links[branch.policy == Policy::chosen ? key : scramble(key) % sinks], block);
+        }
+        case Policy::broadcast: {
+            for (Link* link : branch.links)
+                if (by_link(*link, block).fate == Choice::Fate::wait) return {};
+            return {Choice::Fate::broadcast};
+        }
+        case Policy::demand_driven: break;
+    }
+    return to_most_idle(branch, block);
+}
+
+/// The sink with the fewest buffers before it; of equals the one whose turn it is, so that all caches stay warm alike. One that has ended
+/// is always free, and is left to its rest while there are others.
+Outlet::Choice Outlet::to_most_idle(Branch& branch, const Block& block) {
+    const auto sinks = static_cast<std::uint32_t>(branch.links.size());
+    if (branch.turn >= sinks) branch.turn = 0;
+    Link* reader = nullptr;  // the first that has not ended
+    std::uint32_t reader_at = 0;
+    Link* best = nullptr;
+    std::uint32_t best_at = 0;
+    for (std::uint32_t i = 0; i < sinks; ++i) {
+        const auto at = (branch.turn + i) % sinks;
+        Link* const link = branch.links[at];
+        if (link->sink->reads_no_more()) continue;
+        if (reader == nullptr) reader = link, reader_at = at;
+        if (link->outstanding() != 0) link->refresh();
+        if (!link->has_room(block.bytes)) continue;
+        if (best == nullptr || link->outstanding() < best->outstanding()) best = link, best_at = at;
+        if (best->outstanding() == 0) break;
+    }
+    if (best != nullptr) return {Choice::Fate::send, best, best_at + 1};
+    if (reader == nullptr) return by_link(*branch.links[branch.turn], block);
+    if (reader->when_full.load(std::memory_order_relaxed) != WhenStreamFull::wait) {
+        Choice choice = by_link(*reader, block);
+        choice.next_turn = reader_at + 1;  // or one of them would lose all that is dropped
+        return choice;
+    }
+    for (std::uint32_t i = 0; i < sinks; ++i) {
+        Link* const link = branch.links[i];
+        if (!link->sink->reads_no_more() && link->starve(block.bytes)) return {Choice::Fate::send, link, i + 1};
+    }
+    return {};
+}
+
+Outlet::Choice Outlet::by_link(Link& link, const Block& block, Choice::Fate fate) {
+    if (link.has_room(block.bytes)) [[likely]] return {fate, &link};
+    switch (link.when_full.load(std::memory_order_relaxed)) {
+        case WhenStreamFull::wait: return link.starve(block.bytes) ? Choice{fate, &link} : Choice{};
+        case WhenStreamFull::drop_oldest: return {fate, &link};  // the sink sees that there are too many
+        case WhenStreamFull::drop_newest: return {Choice::Fate::drop, &link};
+        case WhenStreamFull::fail: break;
+    }
+    throw StreamFull("stream '" + station->name() + "." + port->name() + "' is full: " +
+                     std::to_string(link.capacity.load(std::memory_order_relaxed)) + " buffers wait at '" + link.to->station->name() + "." +
+                     link.to->port->name() + "'");
+}
+
+void Outlet::send_by(Link& link, Block* block) {
+    block->from = &link;
+    block->number = link.sent++;
+    link.sent_bytes += block->bytes;
+    link.announced.store(link.sent, std::memory_order_relaxed);
+    if (link.loop != nullptr) [[unlikely]] {
+        link.loop->used.store(true, std::memory_order_relaxed);
+        link.loop->tokens.fetch_add(1, std::memory_order_relaxed);
+    }
+    station->run().post(*link.sink, block);
+}
+
+void Outlet::take_back(const std::vector<Block*>& blocks) {
+    RingQueue<Block*> all;
+    all.reserve(blocks.size() + pending.size());
+    for (Block* const block : blocks) all.push(block);
+    while (!pending.empty()) all.push(pending.pop());
+    pending = std::move(all);
+    held_back.store(pending.size(), std::memory_order_relaxed);
+    if (closed || !has_reader(this)) discard_pending();
+}
+
+void Outlet::discard_pending() {
+    while (!pending.empty()) {
+        Block* const block = pending.pop();
+        if (block->kind == MailKind::buffer) tally(station->dropped);
+        give_back(block);
+    }
+    held_back.store(0, std::memory_order_relaxed);
+}
+
+void Outlet::close() {
+    if (std::exchange(closed, true)) return;
+    for (auto& branch : branches)
+        for (Link* link : branch.links) close_link(*link);
+}
+
+void Outlet::close_link(Link& link) {
+    if (std::exchange(link.closed, true)) return;
+    link.closing.kind = MailKind::close;
+    link.closing.from = &link;
+    link.closing.number = link.sent++;
+    link.announced.store(link.sent, std::memory_order_relaxed);
+    station->run().post(*link.to->station, &link.closing);
+}
+
+}  // namespace penstock::streaming

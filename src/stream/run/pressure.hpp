@@ -1,0 +1,64 @@
+// How many copies a filter has whose number is automatic: as many as the pressure at it asks for.
+//
+// A thread of its own looks at the queues and at what everybody does every few milliseconds, and judges several looks together. A filter is
+// pressed while buffers wait for each of its copies, or those who write to it wait for room, and no copy waits for room itself: then it
+// gets copies, if threads have nothing to do. While copies have nothing to do it loses some. The copies are made and retired by an edit
+// (change.hpp). A filter that got back what it had lost keeps it for longer the next time, so that the number does not swing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "stream/run/attendant.hpp"
+#include "stream/description/joints.hpp"
+#include "stream/description/model.hpp"
+
+namespace penstock::streaming {
+
+class Station;
+struct RunState;
+
+class Pressure {
+  public:
+    explicit Pressure(RunState& run) noexcept : run_(run) {}
+    Pressure(const Pressure&) = delete;
+    Pressure& operator=(const Pressure&) = delete;
+
+    /// Looks from now on, if there is a filter to look at. For who has the run's `editing`. Throws SystemError.
+    void begin();
+    /// Returns when nothing is being changed, and nothing will be.
+    void stop() { clock_.stop(); }
+
+  private:
+    /// What a look saw of a filter, or several of them added up.
+    struct Seen {
+        int looks = 0;
+        int pressed = 0;  ///< looks in which it was
+        int busy = 0;     ///< copies that had something to do
+        int free = 0;     ///< threads that had not
+        int copies = 0;
+    };
+    struct Watched {
+        Seen seen{};
+        int calm = 0;          ///< times in a row that it was seen with copies to spare
+        int most_busy = 0;     ///< copies that were busy in any of them, in quarters
+        int patience;          ///< calm times that it takes
+        bool lost = false;     ///< its last change took copies away
+        bool settled = false;  ///< a copy could not be made: it stays as it is
+    };
+
+    bool governs(const Joints& joints, const std::vector<std::size_t>& cycles, const FilterModel& filter) const;
+    void look();
+    bool look_at(const FilterModel& filter, Seen& seen) const;
+    /// Copies that it is to have.
+    int judge(Watched& watched) const;
+    void change(std::uint64_t filter, int copies);
+
+    RunState& run_;
+    std::map<std::uint64_t, Watched> watched_;
+    bool looking_ = false;  ///< under `editing`
+    Attendant clock_{};
+};
+
+}  // namespace penstock::streaming

@@ -1,0 +1,344 @@
+#include "penstock/run.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "machine/said_by.hpp"
+#include "penstock/detail/machine/clock.hpp"
+#include "penstock/machine.hpp"
+#include "stream/edit/change.hpp"
+#include "stream/isolated/isolated_run.hpp"
+#include "stream/description/isolation_problems.hpp"
+#include "stream/run/patiently.hpp"
+#include "stream/run/program_end.hpp"
+#include "stream/run/run_state.hpp"
+
+namespace penstock {
+
+using streaming::Door;
+using streaming::RunState;
+
+namespace {
+
+/// In a forked child there is nobody who runs filters, and what other threads had locked stays so: nothing of the run is touched.
+RunState& here(const std::unique_ptr<RunState>& state) {
+    if (state == nullptr) throw UsageError("this Run holds nothing any more: it was moved to another one");
+    state->core.require_here();
+    return *state;
+}
+
+/// A run of a parent stays as it is.
+void leave_behind(std::unique_ptr<RunState>& state) noexcept {
+    if (state != nullptr && state->core.left_behind()) (void)state.release();
+}
+
+}  // namespace
+
+Run Graph::start(Machine& machine, const RunOptions& options) {
+    auto& described = model();
+    (void)machine.initiator();  // not one that stayed behind in the parent of a fork
+    if (*described.running) throw UsageError("this graph runs already; a second run needs a second graph");
+    if (auto problems = problems_of(described, machine.targets()); !problems.empty()) throw GraphError(std::move(problems));
+    for (auto& filter : described.filters)
+        for (auto& [name, value] : std::exchange(filter.changes, {}))
+            for (auto* const setting : filter.first->settings)
+                if (setting->name() == name) setting->set(value);
+    auto state = std::make_unique<RunState>(machine, described);
+    if (auto problems = isolation_problems(state->core, described); !problems.empty()) {
+        state->finished = true;
+        throw GraphError(std::move(problems));
+    }
+    try {
+        state->door = Door::open(*state, options);
+        state->wiring.build(state->model);
+        if (auto* const isolated = state->core.isolated()) isolated->begin();
+        state->end_of_machine->enter(*state);
+    } catch (...) {  // a copy could not be made, or the name is taken: nothing has begun, so there is nothing to be ended
+        state->finished = true;
+        throw;
+    }
+    *described.running = true;
+    Run run(std::move(state));
+    run.state_->wiring.begin();
+    {
+        const std::lock_guard lock(run.state_->editing);  // a filter may be having the graph edited already
+        run.state_->pressure.begin();
+    }
+    if (run.state_->door != nullptr) run.state_->door->serve();
+    return run;
+}
+
+Run::Run(std::unique_ptr<RunState> state) : state_(std::move(state)) {}
+Run::Run(Run&& other) noexcept = default;
+Run& Run::operator=(Run&& other) noexcept {
+    leave_behind(state_);
+    state_ = std::move(other.state_);
+    return *this;
+}
+Run::~Run() { leave_behind(state_); }
+
+void Run::finish() {
+    auto& state = here(state_);
+    auto& core = state.core;
+    if (streaming::Server::current != nullptr) throw UsageError("a filter cannot wait for the end of a graph: Run::finish() is the program's");
+    if (!state.finished) {
+        std::vector<streaming::Station*> writers;  // the program's own ends stay as long as the run
+        {
+            const std::lock_guard lock(core.structure);
+            for (auto* const station : state.wiring.program_ends)
+                if (!station->outlets.empty()) writers.push_back(station);
+        }
+        for (auto* const writer : writers) streaming::close_program_end(*writer);
+        core.help_until(
+            [&] {
+                state.attend_program_ends();
+                return core.all_ended();
+            },
+            "the end of a graph", true, true);
+        state.settle();
+    }
+    core.throw_failure();
+}
+
+void Run::edit(const std::function<void(Edit&)>& describe) {
+    if (streaming::Server::current != nullptr) return here(state_).edit_later(describe);
+    here(state_).edit(describe);
+}
+
+void Run::close() { here(state_).core.close(); }
+
+void Run::stop() {
+    auto& state = here(state_);
+    if (state.finished) return;
+    if (streaming::Server::current != nullptr) return state.core.stop();  // the filter that says it is in a firing itself
+    state.stop();
+}
+
+void Run::send(const Event& event, const std::string& to) { here(state_).send_to_some(event, to); }
+
+void Run::listen(std::function<bool(const Event&)> take) {
+    auto& state = here(state_);
+    const std::lock_guard lock(state.core.structure);
+    state.listener = std::move(take);
+}
+
+void Run::send_after(std::chrono::nanoseconds delay, const Event& event, const std::string& to, std::chrono::nanoseconds period) {
+    here(state_).send_again(deadline_after(delay), event, to, period);
+}
+
+RunStatistics Run::statistics() const { return here(state_).statistics(); }
+
+GraphDescription Run::description() const { return here(state_).description(true); }
+
+std::string Run::name() const {
+    const auto& door = here(state_).door;
+    return door == nullptr ? std::string() : door->name();
+}
+
+void Run::save(const std::string& path) const {
+    const auto seen = here(state_).seen();
+    save_graph(path, seen.graph, &seen.figures);
+}
+
+std::string Run::drawing() const {
+    const auto seen = here(state_).seen();
+    return drawing_of(seen.graph, &seen.figures);
+}
+
+void Run::look_while_waiting(std::function<void()> look) { here(state_).core.look_while_waiting = std::move(look); }
+
+bool Run::ended() const noexcept { return state_ == nullptr || state_->core.left_behind() || state_->core.all_ended(); }
+
+std::string Run::report() const { return here(state_).core.report(); }
+
+std::vector<LostBuffer> Run::lost() const {
+    auto* const isolated = here(state_).core.isolated();
+    return isolated == nullptr ? std::vector<LostBuffer>{} : isolated->lost();
+}
+
+namespace streaming {
+
+RunState::~RunState() {
+    end_of_machine->leave(*this);
+    while (!finished) {
+        try {
+            stop_for_good();
+            core.throw_failure();
+        } catch (const std::exception& error) {
+            std::fprintf(stderr, "penstock: a run was destroyed before finish(): %s\n", said_by(error));
+        } catch (...) {
+            std::fputs("penstock: a run was destroyed before finish(): an edit threw what is not a std::exception\n", stderr);
+        }
+    }
+    *model.running = false;
+}
+
+void RunState::stop() {
+    core.stop();
+    core.help_until(
+        [&] {
+            attend_program_ends();
+            return core.all_ended();
+        },
+        "the end of a graph", false);
+    settle();
+}
+
+/// Stopping asks for memory only where filters are placed; until there is some, they cannot be left alone.
+void RunState::stop_for_good() {
+    patiently([this] { stop(); }, for_ever);
+}
+
+void RunState::stop_for_end() noexcept {
+    try {
+        if (!finished) stop_for_good();
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "penstock: a run that its machine's end stops: %s\n", said_by(error));
+    }
+    while (core.awaited()) std::this_thread::yield();  // who waited for the run in other threads may still look at the machine
+}
+
+void RunState::attend_program_ends() {
+    const std::unique_lock lock(core.structure, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    for (auto* const station : wiring.program_ends) attend_program_end(*station);
+}
+
+void RunState::make_way() {
+    const std::unique_lock lock(core.structure, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    for (auto* const station : wiring.program_ends) make_way_at(*station);
+}
+
+void RunState::edit(const std::function<void(Edit&)>& describe) {
+    const std::lock_guard lock(editing);
+    Edit edit(std::make_unique<Model>(model));
+    describe(edit);
+    keep_open();
+    const RunCore::LetEnd behind{core};  // behind the pressure, too: the machine may end as soon as the run has
+    change_to(edit.model());
+    pressure.begin();
+}
+
+void RunState::keep_open() {
+    if (!core.keep_open()) throw RunEnded("the graph has ended: there is nothing to edit any more");
+}
+
+void RunState::change_to(const Model& wished) {
+    keep_open();
+    struct Open {
+        RunCore& core;
+        explicit Open(RunCore& of) : core(of) { core.at_work.fetch_add(1, std::memory_order_acq_rel); }
+        ~Open() {
+            core.at_work.fetch_sub(1, std::memory_order_acq_rel);
+            core.let_end();
+        }
+        Open(const Open&) = delete;
+        Open& operator=(const Open&) = delete;
+    } open{core};
+    auto problems = problems_of(wished, core.machine().targets());
+    Change change(*this, wished);
+    if (problems.empty()) problems = change.problems();
+    if (problems.empty()) problems = isolation_problems(core, wished, &model);
+    if (!problems.empty()) throw GraphError(std::move(problems));
+    try {
+        change.make();
+    } catch (const std::bad_alloc&) {  // somewhere on the way: a graph that is half changed is stopped as a whole
+        {
+            const std::lock_guard lock(core.structure);
+            for (const auto& station : core.stations) station->unborn = false;
+        }
+        core.failed_later(std::current_exception());
+        core.stop();
+        throw;
+    }
+}
+
+int RunState::send(const Event& event, const std::string& to, const std::shared_ptr<const void>& beat) {
+    const std::lock_guard lock(core.structure);
+    int reached = to.empty() && listener && listener(event) ? 1 : 0;
+    for (const auto& station : core.stations) {
+        const bool meant = to.empty() || station->name() == to || (to.back() == '/' && station->name().starts_with(to));
+        if (!meant || !station->filter().handles_events() || station->retired.load(std::memory_order_relaxed)) continue;
+        auto mail = std::make_unique<EventMail>();
+        mail->kind = MailKind::event;
+        mail->event = event;
+        mail->beat = beat;
+        core.post_counted(*station, *mail);
+        (void)mail.release();
+        ++reached;
+    }
+    return reached;
+}
+
+int RunState::send_to_some(const Event& event, const std::string& to) {
+    if (core.all_ended()) throw RunEnded("the graph has ended: no event can be sent any more");
+    const int reached = send(event, to);
+    if (reached == 0 && core.all_ended()) throw RunEnded("the graph has ended meanwhile: no event can be sent any more");
+    if (reached == 0)
+        throw UsageError("event '" + event.name + "' reaches nobody: " + (to.empty() ? "no filter" : "no filter '" + to + "'") + " has on_event()");
+    return reached;
+}
+
+void RunState::send_again(std::chrono::steady_clock::time_point when, Event event, std::string to, std::chrono::nanoseconds period,
+                          std::weak_ptr<const void> before) {
+    attendant.at(when, [this, when, event = std::move(event), to = std::move(to), period, before = std::move(before)]() mutable {
+        if (core.all_ended()) return;
+        try {
+            if (before.expired()) {
+                const std::shared_ptr<const void> beat = std::make_shared<char>();
+                before = beat;
+                send(event, to, beat);
+            }
+            if (period.count() <= 0) return;
+            const auto missed = std::max((std::chrono::steady_clock::now() - when) / period, std::int64_t{0});
+            send_again(deadline_after(period, when + missed * period), event, to, period, before);
+        } catch (...) {
+            core.failed_later(std::current_exception());
+        }
+    });
+}
+
+void RunState::edit_later(std::function<void(Edit&)> describe) {
+    attendant.soon([this, describe = std::move(describe)] {
+        try {
+            edit(describe);
+        } catch (const RunEnded&) {  // before it could be made: nothing is left that it could change
+        } catch (...) {
+            core.failed_later(std::current_exception());
+        }
+    });
+}
+
+GraphDescription RunState::description(bool settings) {
+    const std::lock_guard lock(core.structure);
+    return description_of(model, settings);
+}
+
+void RunState::settle() {
+    const std::lock_guard lock(settling);  // several threads may have waited for the end
+    if (finished) return;
+    attendant.stop();
+    pressure.stop();
+    if (door != nullptr) door->close();
+    for (const auto& link : core.links) link->starvation.give_up();
+    for (const auto& station : core.stations)
+        for (const auto& outlet : station->outlets) outlet->pool->starvation().give_up();
+    core.help_until(
+        [&] {
+            attend_program_ends();
+            return core.settled();
+        },
+        "the last mail of a graph", false);
+    if (auto* const isolated = core.isolated()) isolated->close();
+    ended = std::chrono::steady_clock::now();
+    finished = true;
+}
+
+}  // namespace streaming
+}  // namespace penstock

@@ -1,0 +1,309 @@
+#include "stream/run/run_core.hpp"
+
+#include <new>
+#include <utility>
+
+#include "penstock/detail/machine/clock.hpp"
+#include "penstock/stream_error.hpp"
+#include "penstock/topology.hpp"
+#include "stream/isolated/isolated_run.hpp"
+#include "stream/description/model.hpp"
+#include "stream/run/patiently.hpp"
+#include "stream/run/program_end.hpp"
+
+namespace penstock::streaming {
+
+RunCore::RunCore(Machine& machine) : machine_(machine), poster_(machine) {
+    if (machine.options().isolation == Isolation::process && machine.targets() != 0) {
+        isolated_ = std::make_unique<IsolatedRun>(*this, machine);
+        return;
+    }
+    for (int target = 0; target < machine.targets(); ++target) servers_.push_back(std::make_unique<Server>(*this, target));
+}
+
+RunCore::~RunCore() {
+    stations.clear();
+    links.clear();
+}
+
+int RunCore::copies(const FilterModel& filter) const noexcept {
+    return Model::copies(filter, machine_.targets() - (isolated_ == nullptr ? 0 : 1));  // a thread that helps runs no filter that lives in a worker
+}
+
+/// Workers ring the bell of a thread that helps a run of theirs, and need the processors that it could spin on.
+WaitPolicy RunCore::wait_policy() const noexcept {
+    if (isolated_ == nullptr) return WaitPolicy::for_threads(1, 1);
+    auto policy = WaitPolicy::for_threads(machine_.targets() + 1, static_cast<double>(Topology::here().usable()));
+    policy.across_processes = true;
+    return policy;
+}
+
+std::shared_ptr<BlockMemory> RunCore::block_memory() const noexcept { return isolated_ == nullptr ? nullptr : isolated_->memory(); }
+
+void RunCore::add_station(std::unique_ptr<Station> station) {
+    const std::lock_guard lock(structure);
+    {
+        const std::lock_guard of_ready(lock_);
+        ready_.reserve(stations.size() + 1);
+    }
+    stations.push_back(std::move(station));
+    open_.fetch_add(1, std::memory_order_relaxed);
+}
+
+// ---- mail ----
+
+void RunCore::try_to_post(Station& to, Mail* mail) { post(to, mail, Server::current == nullptr ? 1 : for_ever); }
+
+void RunCore::post(Station& to, Mail* mail, int most_tries) {
+    if (Server* const home = to.home()) {
+        if (home == Server::current) [[likely]] {
+            if (to.accept(mail)) home->enqueue(to);
+        } else {
+            send_to(*home, to, mail, most_tries);
+        }
+        return;
+    }
+    if (!to.box.post(mail)) return;
+    if (to.external) return stir();
+    Server* const here = Server::current;
+    if (here != nullptr && &here->run() == this && here->running()) here->keep(to);
+    else put_ready(to);
+}
+
+void RunCore::send_to(Server& home, Station& to, Mail* mail, int most_tries) {
+    const Server* const here = Server::current;
+    if (here != nullptr && &here->run() == this && here->target() != Server::helper &&
+        poster_.post(here->target(), home.target(), {&RunCore::deliver_posted, &to, mail}))
+        return;
+    patiently([&] { machine_.on(home.target()).call<&RunCore::deliver>(&to, mail); }, most_tries);
+}
+
+void RunCore::deliver_posted(void* to, void* mail, int target) noexcept {
+    auto* const station = static_cast<Station*>(to);
+    RunCore& run = station->run();
+    try {
+        run.deliver_at(target, *station, static_cast<Mail*>(mail));
+    } catch (...) {
+        run.broken(std::current_exception());
+    }
+}
+
+void RunCore::deliver(Station* station, Mail* mail) { deliver_posted(station, mail, station->run().machine_.current_target()); }
+
+void RunCore::deliver_at(int target, Station& station, Mail* mail) {
+    Server* const home = station.home();
+    if (home == nullptr || home->target() != target)  // it has moved
+        return mail->kind == MailKind::visit ? send_turn(station) : post(station, mail);
+    const Server::Turn turn(*home);
+    const Server::Here here(*home);
+    if (station.accept(mail)) {
+        if (station.moving) move_on(station, false);
+        else home->enqueue(station);
+    }
+    home->drain();
+}
+
+void RunCore::move_on(Station& station, bool has_turn) {
+    station.nudged.store(true, std::memory_order_relaxed);
+    station.moving = false;
+    if (Server* const old = station.home()) old->forget(station);
+    station.set_home(station.next_home);  // from here on it is another thread's
+    if (has_turn) send_turn(station);
+    post(station, &station.nudge);
+}
+
+void RunCore::send_turn(Station& station) {
+    Server* const home = station.home();
+    if (home == nullptr) {
+        station.visited.store(false, std::memory_order_release);
+        return put_ready(station);
+    }
+    station.visited.store(true, std::memory_order_relaxed);
+    send_to(*home, station, &station.visit, for_ever);
+}
+
+bool RunCore::resume(Server& server) noexcept {
+    if (!server.begin_resumption()) return true;
+    try {
+        machine_.on(server.target()).call<&RunCore::go_on>(&server);
+    } catch (...) {  // no memory for a task
+        server.end_resumption();
+        return false;
+    }
+    return true;
+}
+
+void RunCore::go_on(Server* server) {
+    const Server::Turn turn(*server);
+    const Server::Here here(*server);
+    server->end_resumption();
+    server->drain();
+}
+
+void RunCore::do_at(Station& station, std::function<void(Station&)> work, bool last) {
+    Errand errand;
+    errand.kind = MailKind::errand;
+    errand.work = std::move(work);
+    errand.last = last;
+    // Before anybody has the errand, which lies here, or it is counted: what asks for memory.
+    const std::function<bool()> done = [&, external = station.external] {
+        if (external && !errand.done.load(std::memory_order_acquire)) attend_program_end(station);
+        return errand.done.load(std::memory_order_acquire);
+    };
+    if (last) post(station, &errand);
+    else post_counted(station, errand);
+    std::exception_ptr thrown;
+    while (!errand.done.load(std::memory_order_acquire)) try {
+            help_until(done, "an edit", false);
+        } catch (...) {  // somebody still has the errand
+            thrown = std::current_exception();
+        }
+    if (thrown != nullptr) std::rethrow_exception(thrown);
+    if (errand.failed != nullptr) std::rethrow_exception(errand.failed);
+}
+
+bool RunCore::keep_open() noexcept {
+    auto open = open_.load(std::memory_order_relaxed);
+    while (open != 0)
+        if (open_.compare_exchange_weak(open, open + 1, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;
+    return false;
+}
+void RunCore::let_end() noexcept {
+    if (open_.fetch_sub(1, std::memory_order_acq_rel) == 1) stir();
+}
+
+// ---- ready stations ----
+
+void RunCore::put_ready(Station& station) {
+    if (station.timed()) station.ready_at = Clock::ticks();
+    bool more_servers = false;
+    {
+        const std::lock_guard lock(lock_);
+        ready_.push(&station);
+        ++made_ready_;
+        ready_count_.store(ready_.size(), std::memory_order_relaxed);
+        if (serving_ < static_cast<int>(isolated_ == nullptr ? machine_.targets() : 0)) ++serving_, more_servers = true;
+        ring_waiting();
+        if (waiting_ == nullptr && isolated_ != nullptr) [[unlikely]] isolated_->wake();
+    }
+    if (!more_servers) return;
+    try {
+        machine_.call<&RunCore::serve>(this);
+    } catch (...) {  // no memory for a task: a thread that waits for the run runs the station, or the next server
+        const std::lock_guard lock(lock_);
+        --serving_;
+    }
+}
+
+void RunCore::ring_waiting() noexcept {
+    for (const auto* each = waiting_; each != nullptr; each = each->next) ring(*each->bell);
+}
+
+Station* RunCore::take_ready() {
+    if (ready_count_.load(std::memory_order_relaxed) == 0) return nullptr;
+    const std::lock_guard lock(lock_);
+    if (ready_.empty()) return nullptr;
+    Station* const station = ready_.pop();
+    ready_count_.store(ready_.size(), std::memory_order_relaxed);
+    return station;
+}
+
+int RunCore::threads() {
+    const std::lock_guard lock(lock_);
+    int waiting = 0;
+    for (const auto* each = waiting_; each != nullptr; each = each->next) ++waiting;
+    return machine_.targets() + waiting;
+}
+
+bool RunCore::awaited() {
+    const std::lock_guard lock(lock_);
+    return waiting_ != nullptr;
+}
+
+void RunCore::serve(RunCore* run) {
+    const int target = run->machine_.current_target();
+    Server stand_in(*run, Server::helper);
+    Server& server = target >= 0 ? *run->servers_[static_cast<std::size_t>(target)] : stand_in;
+    const Server::Here here(server);
+    for (;;) {
+        if (!server.serve()) {
+            try {
+                run->machine_.call<&RunCore::serve>(run);  // in its turn among other tasks
+                return;
+            } catch (...) {  // no memory for that: on with it here
+                continue;
+            }
+        }
+        const std::lock_guard lock(run->lock_);
+        if (!run->ready_.empty()) continue;
+        --run->serving_;
+        return;
+    }
+}
+
+void RunCore::stir() {
+    const std::lock_guard lock(lock_);
+    ring_waiting();
+}
+
+// ---- what stations say ----
+
+void RunCore::station_ended(Station&) {
+    open_.fetch_sub(1, std::memory_order_acq_rel);
+    stir();  // an edit may wait for this one alone
+}
+
+void RunCore::failed(Station& station, std::uint64_t firing, std::exception_ptr cause, Loss loss) {
+    {
+        const std::lock_guard lock(failure_lock_);
+        if (++failures_ == 1) {
+            failure_ = std::move(cause);
+            loss_ = std::move(loss);
+            try {
+                failed_filter_ = station.name();
+            } catch (const std::bad_alloc&) {  // then without
+            }
+            failed_copy_ = station.copy();
+            failed_firing_ = firing;
+        }
+    }
+    if (station.on_failure == OnFailure::stop) {
+        stopping_.store(true, std::memory_order_release);
+        station.stopping = true;
+        stir();
+    }
+}
+
+void RunCore::throw_failure() {
+    const std::lock_guard lock(failure_lock_);
+    if (failure_ == nullptr) {
+        if (later_failure_ != nullptr) std::rethrow_exception(std::exchange(later_failure_, nullptr));
+        return;
+    }
+    throw FilterFailed(failed_filter_, failed_copy_, failed_firing_, std::exchange(failure_, nullptr), failures_ - 1, std::move(loss_));
+}
+
+void RunCore::failed_later(std::exception_ptr cause) {
+    const std::lock_guard lock(failure_lock_);
+    if (later_failure_ == nullptr) later_failure_ = std::move(cause);
+}
+
+void RunCore::broken(std::exception_ptr cause) {
+    failed_later(std::move(cause));
+    stopping_.store(true, std::memory_order_release);
+    stir();
+}
+
+void RunCore::leave_loop(Loop& loop, std::int64_t tokens) {
+    if (loop.tokens.fetch_sub(tokens, std::memory_order_acq_rel) != tokens) return;
+    if (!loop.used.load(std::memory_order_relaxed) || loop.ended.exchange(true)) return;
+    for (auto& end : loop.ends) {
+        try {
+            post_counted(*static_cast<Station*>(end->from), *end);
+        } catch (...) {
+            broken(std::current_exception());
+        }
+    }
+}
+
+}  // namespace penstock::streaming

@@ -1,0 +1,188 @@
+// A graph while it runs: its stations, the servers of the targets, the queue of stations that are ready and have no place, and how the
+// run ends.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "process/fork.hpp"
+#include "penstock/machine.hpp"
+#include "penstock/stream_error.hpp"
+#include "penstock/detail/machine/waiter.hpp"
+#include "stream/run/link.hpp"
+#include "stream/run/patiently.hpp"
+#include "stream/run/ring_queue.hpp"
+#include "stream/run/server.hpp"
+#include "stream/run/spin_lock.hpp"
+#include "stream/run/station.hpp"
+#include "task/calls/posting.hpp"
+
+namespace penstock::streaming {
+
+class IsolatedRun;
+struct FilterModel;
+
+class RunCore {
+  public:
+    explicit RunCore(Machine& machine);
+    ~RunCore();
+    RunCore(const RunCore&) = delete;
+    RunCore& operator=(const RunCore&) = delete;
+
+    Machine& machine() const noexcept { return machine_; }
+    /// The machine's targets are worker processes; else null.
+    IsolatedRun* isolated() const noexcept { return isolated_.get(); }
+    /// Number of copies of a filter here.
+    int copies(const FilterModel& filter) const noexcept;
+    /// How a thread waits for the run.
+    WaitPolicy wait_policy() const noexcept;
+    /// Of the values of its buffers; null: the cache of blocks, or malloc.
+    std::shared_ptr<BlockMemory> block_memory() const noexcept;
+
+    // ---- mail ----
+    /// Hands `mail` to the station, wherever it is run. Any thread. For what is counted already, or on its way: where there is no memory for the
+    /// task that brings it to a placed station, that is asked for again until there is.
+    void post(Station& to, Mail* mail) { post(to, mail, for_ever); }
+    /// The same for what can be taken back: outside of firings it throws where it cannot be sent.
+    void try_to_post(Station& to, Mail* mail);
+    /// Has `work` done by the station, between its firings, and waits for that. Not inside a firing.
+    /// `last`: the station has ended, nobody else sends to it, and it is not touched any more behind this.
+    void do_at(Station& station, std::function<void(Station&)> work, bool last = false);
+    /// The same for mail that is counted. Throws with nothing counted where it cannot be sent.
+    void post_counted(Station& to, Mail& mail);
+    /// Passes on the turn of a station whose box is not at rest: to its home, or to the queue.
+    void send_turn(Station& station);
+    /// Lets the station go to its next home. For whoever runs it. `has_turn`: because of its box.
+    void move_on(Station& station, bool has_turn);
+
+    // ---- ready stations without a place ----
+    void put_ready(Station& station);
+    Station* take_ready();
+    /// Stations that are ready and that nobody runs yet. Any thread.
+    std::size_t ready_stations() const noexcept { return ready_count_.load(std::memory_order_relaxed); }
+    /// Threads that could run stations now: the targets', and those that wait for the run.
+    int threads();
+    /// Some thread waits for something about this run.
+    bool awaited();
+    /// More of this server's stations wait than one task may run. False: another could not be had, and this one must go on.
+    bool resume(Server& server) noexcept;
+    bool something_ready() const noexcept { return ready_count_.load(std::memory_order_relaxed) != 0; }
+    /// Wakes whoever waits for something about this run.
+    void stir();
+    /// A thread runs stations while it waits.
+    void begin_help() noexcept { helpers_.fetch_add(Turns::begin, std::memory_order_relaxed); }
+    void end_help() noexcept { helpers_.fetch_sub(Turns::end, std::memory_order_release); }
+
+    // ---- what stations say ----
+    void station_ended(Station& station);
+    void failed(Station& station, std::uint64_t firing, std::exception_ptr cause, Loss loss = {});
+    void leave_loop(Loop& loop, std::int64_t tokens);
+
+    // ---- waiting ----
+    /// Runs stations until `over()`, which is asked often. `what`: for the report. Throws StreamStalled when nothing can go on any more.
+    /// `looks`: calls look_while_waiting, which may throw.
+    void help_until(const std::function<bool()>& over, const char* what, bool report_stall, bool looks = false);
+    std::function<void()> look_while_waiting;
+    bool all_ended() const noexcept { return open_.load(std::memory_order_acquire) == 0; }
+    /// Keeps the run from ending, until let_end(). False when it has ended.
+    bool keep_open() noexcept;
+    void let_end() noexcept;
+    /// Says let_end() when its scope ends.
+    struct LetEnd {
+        RunCore& run;
+        ~LetEnd() { run.let_end(); }
+    };
+    /// An edit is being made, and is not waiting for filters.
+    std::atomic<int> at_work{0};
+    /// Everybody ends without firing again.
+    void stop();
+    /// All sources end after the firing that they are in, and those that come later at once. Does not wait.
+    void close();
+    bool closing() const noexcept { return closing_.load(std::memory_order_acquire); }
+    /// No mail is on its way, nobody fires, and no thread is at work for this run.
+    bool settled();
+    /// Throws FilterFailed for the first that failed, once.
+    void throw_failure();
+    bool stopping() const noexcept { return stopping_.load(std::memory_order_acquire); }
+    /// The program may still write into the graph.
+    bool program_writes();
+    /// What every filter does, a line each.
+    std::string report();
+
+    /// An edit that was made later, on behalf of a filter, failed.
+    void failed_later(std::exception_ptr cause);
+    /// Something of the run could not be done: it is stopped as a whole by whoever waits for it.
+    void broken(std::exception_ptr cause);
+
+    /// The stations; locked by `structure`.
+    std::vector<std::unique_ptr<Station>> stations;
+    std::vector<std::unique_ptr<Link>> links;
+    std::vector<std::unique_ptr<Loop>> loops;
+    std::recursive_mutex structure;
+    /// Held while the sinks of a station's outputs change, and by whoever reports them. Nothing is sent meanwhile.
+    std::mutex picture;
+    void add_station(std::unique_ptr<Station> station);
+    Server* server_of(int target) const noexcept { return servers_[static_cast<std::size_t>(target)].get(); }
+
+    /// Has a target deliver mail to a station that is placed there.
+    void post(Station& to, Mail* mail, int most_tries);
+    void send_to(Server& home, Station& to, Mail* mail, int most_tries);
+    /// The task that brings a placed station its mail.
+    static void deliver(Station* station, Mail* mail);
+    static void serve(RunCore* run);
+    static void go_on(Server* server);
+
+    /// Throws MachineGone in a forked child.
+    void require_here() const { origin_.require("this run"); }
+    bool left_behind() const noexcept { return origin_.left_behind(); }
+
+  private:
+    class Look;
+    void ring_waiting() noexcept;
+    bool nothing_on_its_way() const;
+    std::optional<std::uint64_t> turns_while_idle();
+    std::uint64_t progress();
+    void look_for_stall(Look& look);
+
+    static void deliver_posted(void* station, void* mail, int target) noexcept;
+    void deliver_at(int target, Station& station, Mail* mail);
+
+    Origin origin_;
+    Machine& machine_;
+    Poster poster_;
+    std::unique_ptr<IsolatedRun> isolated_;
+    std::vector<std::unique_ptr<Server>> servers_;  ///< of targets that are threads
+    std::atomic<std::int64_t> open_{0};  ///< stations that have not ended
+    std::atomic<bool> stopping_{false}, closing_{false};
+
+    alignas(128) SpinLock lock_;
+    RingQueue<Station*> ready_;
+    std::atomic<std::size_t> ready_count_{0};
+    int serving_ = 0;  ///< tasks of serve() that have been issued and have not ended
+    std::uint64_t made_ready_ = 0;  ///< stations so far
+    /// Who waits for the run and helps. Lies where he waits, so that waiting needs no memory: what he waits for may lie there too.
+    struct WaitingThread {
+        Doorbell* bell;
+        WaitingThread* next;
+    };
+    WaitingThread* waiting_ = nullptr;
+    std::atomic<std::uint64_t> helpers_{0};  ///< Turns of threads that run stations while they wait: the run must not end under them
+
+    alignas(128) std::mutex failure_lock_;
+    std::exception_ptr failure_;
+    std::string failed_filter_;
+    int failed_copy_ = 0;
+    std::uint64_t failed_firing_ = 0;
+    std::uint64_t failures_ = 0;
+    Loss loss_;
+    std::exception_ptr later_failure_;
+};
+
+}  // namespace penstock::streaming

@@ -1,0 +1,83 @@
+// What a Run keeps.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "penstock/run.hpp"
+#include "stream/door/door.hpp"
+#include "stream/description/model.hpp"
+#include "stream/run/attendant.hpp"
+#include "stream/edit/past.hpp"
+#include "stream/run/pressure.hpp"
+#include "stream/run/run_core.hpp"
+#include "stream/run/wiring.hpp"
+#include "task/calls/machine_end.hpp"
+
+namespace penstock::streaming {
+
+struct RunState final : MachineEnd::Stoppable {
+    RunState(Machine& machine, const Model& described) : model(described), core(machine), wiring(core), end_of_machine(MachineEnd::of(machine)) {}
+    ~RunState();
+
+    Model model;  ///< as it runs now
+    RunCore core;
+    Wiring wiring;
+    const std::shared_ptr<MachineEnd> end_of_machine;
+    std::atomic<bool> finished{false};
+    std::mutex settling;
+    const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+    std::chrono::steady_clock::time_point ended{};  ///< once it has
+    std::chrono::steady_clock::time_point end_or_now() const { return finished ? ended : std::chrono::steady_clock::now(); }
+    /// Number of filters that got it.
+    int send(const Event& event, const std::string& to, const std::shared_ptr<const void>& beat = {});
+    /// The same. Throws UsageError when nobody gets it, RunEnded.
+    int send_to_some(const Event& event, const std::string& to);
+    /// An event of a timer is left out while the one before waits, and where the time of the next has come already: they do not pile up.
+    void send_again(std::chrono::steady_clock::time_point when, Event event, std::string to, std::chrono::nanoseconds period,
+                    std::weak_ptr<const void> before = {});
+    std::function<bool(const Event&)> listener{};  ///< under the structure's lock
+    std::mutex editing;     ///< one edit at a time
+    Attendant attendant{};  ///< what is to be done beside the filters
+    Past past{};            ///< under the core's `structure`
+    Pressure pressure{*this};
+
+    /// Takes in what has come to the program's own ends; ends those that have nothing to come.
+    void attend_program_ends();
+    /// Takes what has come to the program's own reading ends out of the streams' room, because the program waits for an edit and does not read.
+    void make_way();
+    /// Checks the edit, then makes it. Not inside a filter.
+    void edit(const std::function<void(Edit&)>& describe);
+    /// Until core.let_end(). Throws RunEnded.
+    void keep_open();
+    /// Makes the edit, for who has `editing`.
+    void change_to(const Model& wished);
+    /// Has it made by the run's own thread.
+    void edit_later(std::function<void(Edit&)> describe);
+    /// All have ended: waits until nothing of the run is at work any more.
+    void settle();
+    /// Ends all filters without firing them again, and waits for that. Not inside a filter.
+    void stop();
+    /// The same. Does not give up where there is no memory.
+    void stop_for_good();
+    void stop_for_end() noexcept override;
+    RunStatistics statistics();
+    /// The graph as it is now; see description_of().
+    GraphDescription description(bool settings);
+    struct Seen {
+        GraphDescription graph;
+        RunStatistics figures;
+    };
+    /// Both, with no edit between the two.
+    Seen seen() {
+        const std::lock_guard lock(core.structure);
+        return {description(false), statistics()};
+    }
+
+    std::unique_ptr<Door> door{};  ///< last, because it uses the others
+};
+
+}  // namespace penstock::streaming

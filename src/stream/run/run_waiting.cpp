@@ -1,0 +1,255 @@
+// How threads wait for a run: they run its stations meanwhile, notice when nothing can go on, and can say who waits for what.
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+#include <utility>
+
+#include "penstock/detail/machine/clock.hpp"
+#include "penstock/stream_error.hpp"
+#include "stream/run/helping.hpp"
+#include "stream/isolated/isolated_run.hpp"
+#include "stream/run/run_core.hpp"
+
+namespace penstock::streaming {
+namespace {
+
+// What is waited for may come about without anybody saying so (mail arrives at another filter): looked for soon at first, then seldom.
+constexpr std::chrono::nanoseconds first_look = std::chrono::microseconds(200);
+constexpr std::chrono::nanoseconds look_interval = std::chrono::milliseconds(20);
+constexpr auto between_looks = std::chrono::milliseconds(50);
+
+const char* text_of(Doing doing) noexcept {
+    switch (doing) {
+        case Doing::nothing: return "has not begun";
+        case Doing::firing: return "fires";
+        case Doing::waits_for_input: return "waits for input";
+        case Doing::waits_for_output: return "waits for room in its output";
+        case Doing::waits_for_pool: return "waits for a buffer of its own to come back";
+        case Doing::waits_for_tasks: return "waits for the tasks of its firing";
+        case Doing::held: return "is held by an edit";
+        case Doing::ended: return "has ended";
+    }
+    return "";
+}
+
+}  // namespace
+
+/// How long nothing has moved.
+class RunCore::Look {
+  public:
+    std::uint64_t progress = 0;
+    int quiet = 0;
+    std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
+};
+
+void RunCore::help_until(const std::function<bool()>& over, const char* what, bool report_stall, bool looks) {
+    IsolatedRun* const isolated = isolated_.get();
+    const IsolatedRun::Helper helper(isolated);
+    Doorbell own_bell;
+    Waiter waiter(wait_policy(), helper.bell() == nullptr ? own_bell : *helper.bell());
+    struct Waits : WaitingThread {
+        RunCore& run;
+        Waits(RunCore& of, Doorbell& his) : WaitingThread{&his, nullptr}, run(of) {
+            const std::lock_guard lock(run.lock_);
+            next = std::exchange(run.waiting_, this);
+        }
+        ~Waits() {
+            const std::lock_guard lock(run.lock_);
+            WaitingThread** at = &run.waiting_;
+            while (*at != this) at = &(*at)->next;
+            *at = next;
+        }
+        Waits(const Waits&) = delete;
+        Waits& operator=(const Waits&) = delete;
+    } waits{*this, waiter.bell()};
+    Look look;
+    bool told_to_stop = false;
+    auto interval = first_look;
+    looks = looks && look_while_waiting;
+    const auto ticks_between_looks = looks ? Clock::ticks_of(between_looks) : 0;
+    auto next_look = looks ? Clock::ticks() + ticks_between_looks : 0;
+    while (!over()) {
+        if (looks && Clock::ticks() >= next_look) {
+            look_while_waiting();
+            next_look = Clock::ticks() + ticks_between_looks;
+        }
+        if (stopping() && !std::exchange(told_to_stop, true)) stop();
+        bool ran = false;
+        if (isolated != nullptr) isolated->poll();
+        {
+            Helping helping(*this);
+            while (helping.server.help()) {
+                ran = true;
+                if (over() || (looks && Clock::ticks() >= next_look)) break;
+            }
+            helping.server.hand_back();
+        }
+        if (ran) {
+            interval = first_look;
+            continue;
+        }
+        const bool something = waiter.wait_for(
+            [&] {
+                return over() || something_ready() || (stopping() && !told_to_stop) || (isolated != nullptr && isolated->has_news());
+            },
+            isolated != nullptr && isolated->busy() ? std::min(interval, IsolatedRun::look_for_deaths_every) : interval, {what, 0});
+        if (!something && report_stall && interval == look_interval) look_for_stall(look);
+        interval = std::min(2 * interval, look_interval);
+    }
+}
+
+std::uint64_t RunCore::progress() {
+    std::uint64_t sum = 0;
+    for (const auto& station : stations) {
+        sum += station->firings.load(std::memory_order_relaxed) + station->handled.load(std::memory_order_relaxed);
+        for (const auto& inlet : station->inlets) sum += inlet->read.load(std::memory_order_relaxed);
+    }
+    for (const auto& link : links) sum += link->accepted.load(std::memory_order_relaxed);
+    return sum;
+}
+
+void RunCore::look_for_stall(Look& look) {
+    const std::lock_guard lock(structure);
+    const auto now = progress();
+    const auto time = std::chrono::steady_clock::now();
+    if (now != look.progress) {
+        look.progress = now;
+        look.quiet = 0;
+        look.since = time;
+        return;
+    }
+    const auto longest = machine_.options().watchdog;
+    const bool too_long = longest.count() != 0 && time - look.since > longest;
+    // What has not moved by now never will, unless the program itself writes or reads.
+    if (at_work.load(std::memory_order_acquire) != 0 || !settled()) look.quiet = 0;
+    else ++look.quiet;
+    if (look.quiet < 3 && !too_long) return;
+    throw StreamStalled(std::string(too_long ? "nothing has moved for as long as the machine's watchdog allows:\n" : "the graph cannot go on:\n") +
+                        report());
+}
+
+// Mail may move behind the back of a scan: from a station that has not been looked at to one that has. So the scan counts only when no
+// thread was at work for the run during all of it: then it sees the state of one moment.
+//
+// Whoever moves anything of the run has a turn, which is counted when it begins and goes on until what was moved lies where the scan finds
+// it: a helper, a target's server, or a task that serves the queue of ready stations, which is counted when a station is put there. (The program's
+// own threads do not move mail of stations; what they send is counted as posted, or as told, before it is sent.) If the scan reads anything
+// that was written in a turn, it reads a release by an acquire, or a value that says by itself that something is on its way. In the first case
+// the beginning of that turn happens before the second look at the turns, which finds it counted. If it reads nothing of the kind, it is as if
+// that turn had not begun.
+bool RunCore::settled() {
+    const std::lock_guard structure_lock(structure);
+    const auto turns = turns_while_idle();
+    return turns && nothing_on_its_way() && turns_while_idle() == turns;
+}
+
+/// Turns so far; nothing while somebody has one.
+std::optional<std::uint64_t> RunCore::turns_while_idle() {
+    std::uint64_t sum = 0;
+    {
+        const std::lock_guard lock(lock_);
+        if (!ready_.empty() || serving_ != 0) return std::nullopt;
+        sum = made_ready_;
+    }
+    bool idle = true;
+    const auto add = [&](std::uint64_t turns) {
+        idle = idle && Turns::idle(turns);
+        sum += turns >> 32;
+    };
+    for (const auto& server : servers_) add(server->turns());
+    add(helpers_.load(std::memory_order_acquire));
+    return idle ? std::optional(sum) : std::nullopt;
+}
+
+bool RunCore::nothing_on_its_way() const {
+    for (const auto& link : links) {
+        if (link->accepted.load(std::memory_order_acquire) != link->announced.load(std::memory_order_acquire)) return false;
+        if (link->starvation.told_already()) return false;
+    }
+    for (const auto& station : stations) {
+        const auto doing = station->doing.load(std::memory_order_acquire);
+        if (doing == Doing::firing || doing == Doing::waits_for_tasks || doing == Doing::held) return false;
+        if (station->handled.load(std::memory_order_acquire) != station->posted.load(std::memory_order_acquire)) return false;
+        if (!station->external && station->home() == nullptr && !station->box.at_rest()) return false;
+        if (station->awaited()) return false;
+        for (const auto& outlet : station->outlets)
+            if (outlet->pool->starvation().told_already()) return false;
+    }
+    return true;
+}
+
+/// Where it cannot be sent it can be sent again.
+void RunCore::post_counted(Station& to, Mail& mail) {
+    to.posted.fetch_add(1, std::memory_order_relaxed);
+    try {
+        try_to_post(to, &mail);
+    } catch (...) {
+        to.posted.fetch_sub(1, std::memory_order_relaxed);
+        throw;
+    }
+}
+
+void RunCore::stop() {
+    stopping_.store(true, std::memory_order_release);
+    const std::lock_guard lock(structure);
+    for (const auto& station : stations)
+        if (!station->unborn && !station->retired.load(std::memory_order_relaxed) && !station->stop_sent.load()) {
+            post_counted(*station, station->stop_mail);
+            station->stop_sent.store(true);
+        }
+}
+
+void RunCore::close() {
+    const std::lock_guard lock(structure);
+    if (!keep_open()) return;
+    const LetEnd behind{*this};
+    closing_.store(true, std::memory_order_release);
+    for (const auto& station : stations)
+        if (!station->external && !station->unborn && !station->retired.load(std::memory_order_relaxed) && !station->close_sent.load()) {
+            post_counted(*station, station->close_mail);
+            station->close_sent.store(true);
+        }
+}
+
+bool RunCore::program_writes() {
+    const std::lock_guard lock(structure);
+    return std::any_of(stations.begin(), stations.end(),
+                       [](const auto& station) { return station->external && !station->outlets.empty() && !station->ended(); });
+}
+
+std::string RunCore::report() {
+    const std::lock_guard lock(structure);
+    const std::lock_guard picture_lock(picture);
+    std::ostringstream text;
+    for (const auto& station : stations) {
+        const auto doing = station->doing.load(std::memory_order_relaxed);
+        if (station->external && doing != Doing::ended) {
+            std::size_t unread = 0;
+            for (const auto& inlet : station->inlets) unread += inlet->waiting.load(std::memory_order_relaxed);
+            text << "  '" << station->name() << "' is the program's own end" << (unread != 0 ? ", which has not read what waits there" : "") << '\n';
+            continue;
+        }
+        text << "  '" << station->name() << "'";
+        if (station->several_copies) text << " copy " << station->copy();
+        text << ' ' << text_of(doing);
+        const char* separator = ": ";
+        if (doing == Doing::waits_for_input)
+            for (const auto& inlet : station->inlets) {
+                text << separator << inlet->waiting.load(std::memory_order_relaxed) << " wait at '" << inlet->port->name() << "'";
+                separator = ", ";
+            }
+        if (doing == Doing::waits_for_output)
+            for (const auto& outlet : station->outlets) {
+                const auto held_back = outlet->held_back.load(std::memory_order_relaxed);
+                if (held_back == 0) continue;
+                text << separator << held_back << " held back at '" << outlet->port->name() << "', read by";
+                for (const auto& branch : outlet->branches)
+                    for (const Link* link : branch.links) text << " '" << link->to->station->name() << '.' << link->to->port->name() << "'";
+                separator = ", ";
+            }
+        text << '\n';
+    }
+    return text.str();
+}
+
+}  // namespace penstock::streaming

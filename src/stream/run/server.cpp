@@ -1,0 +1,159 @@
+#include "stream/run/server.hpp"
+
+#include <new>
+#include <utility>
+
+#include "penstock/detail/machine/clock.hpp"
+#include "stream/run/run_core.hpp"
+#include "stream/run/station.hpp"
+
+namespace penstock::streaming {
+namespace {
+
+constexpr double task_ns = 30'000;     // then the target looks at its lanes and deques again: mail for its other stations waits there
+constexpr unsigned picks_of_own = 16;  // then one from the run's queue, so that none waits for ever
+
+std::uint64_t end_of_task() noexcept {
+    static const double ticks_a_ns = 1 / Clock::nanoseconds(1);
+    return Clock::ticks() + static_cast<std::uint64_t>(task_ns * ticks_a_ns);
+}
+
+}  // namespace
+
+thread_local constinit Server* Server::current = nullptr;
+
+void Server::enqueue(Station& station) noexcept {
+    if (station.queued) return;
+    station.queued = true;
+    try {
+        local_.push(&station);
+    } catch (const std::bad_alloc&) {
+        station.next_unlisted = std::exchange(unlisted_, &station);
+    }
+}
+
+void Server::forget(Station& station) noexcept {
+    for (Station** at = &unlisted_; *at != nullptr; at = &(*at)->next_unlisted)
+        if (*at == &station) {
+            *at = station.next_unlisted;
+            return;
+        }
+}
+
+void Server::keep(Station& station) {
+    try {
+        fresh_.push_back(&station);
+    } catch (const std::bad_alloc&) {  // the run's queue has room for all
+        run_.put_ready(station);
+    }
+}
+
+/// Takes the turn of a sink without a place, if that waits for a buffer and for nothing else.
+bool Server::claim(Link& link) noexcept {
+    constexpr std::uint32_t long_ago = 64;  // the sink was long: not asked again before so many buffers
+    if (link.until_claim != 0) [[unlikely]] return --link.until_claim, false;
+    Station& sink = *link.sink;
+    if (!sink.box.claim()) return false;
+    if (!sink.timed() && sink.expect_buffer()) return true;
+    if (sink.timed()) link.until_claim = long_ago;
+    if (!sink.rest()) keep(sink);
+    return false;
+}
+
+void Server::run_handed_over() {
+    while (handed_ != nullptr) {
+        Link& link = *handed_by_;
+        link.to->station->fire_with(link, std::exchange(handed_, nullptr));
+    }
+}
+
+Station* Server::pick(Sources sources) {
+    const bool others_first = sources == Sources::all && ++picks_ % picks_of_own == 0;
+    if (others_first)
+        if (Station* const station = run_.take_ready()) return station;
+    while (!local_.empty()) {
+        Station* const station = local_.pop();
+        if (station->home() == this) return station;  // else it has moved since
+    }
+    if (unlisted_ != nullptr) [[unlikely]] return std::exchange(unlisted_, unlisted_->next_unlisted);
+    if (next_ != nullptr) return std::exchange(next_, nullptr);
+    return sources == Sources::all && !others_first ? run_.take_ready() : nullptr;
+}
+
+void Server::run_one(Station& station) {
+    Server* const home = station.home();
+    running_ = true;
+    if (home == this) [[likely]] {
+        station.queued = false;
+        if (station.gives_way() || station.work(station.burst())) enqueue(station);
+    } else if (home != nullptr) {
+        run_.send_turn(station);  // it got a place while it was in a queue, or had mail in its box then
+    } else {
+        bool more = false;
+        bool moved = false;
+        if (station.timed() && station.ready_at != 0) station.note_ready();
+        do {
+            station.accept_box();
+            moved = station.moving;
+            more = !moved && station.work(station.burst());
+        } while (!more && !moved && !station.rest());
+        if (moved) run_.move_on(station, true);
+        else if (more && station.is_source() && run_.something_ready()) run_.put_ready(station);  // or its buffers left the cache before they are read
+        else if (more) keep(station);
+    }
+    running_ = false;
+    if (!fresh_.empty()) share_fresh(station);
+}
+
+/// The first that was made ready stays here; the others are for whoever is free.
+void Server::share_fresh(Station& ran) {
+    for (Station* const station : fresh_) {
+        if (next_ == nullptr) {
+            next_ = station;
+        } else if (next_ == &ran) {
+            run_.put_ready(*std::exchange(next_, station));
+        } else {
+            run_.put_ready(*station);
+        }
+    }
+    fresh_.clear();
+}
+
+void Server::drain() {
+    if (running_) return;  // the loop below this call will come to it
+    do {
+        const auto end = end_of_task();
+        do {
+            Station* const station = pick(Sources::own);
+            if (station == nullptr) return;
+            run_one(*station);
+        } while (Clock::ticks() < end);
+        hand_back();
+    } while (has_own() && !run_.resume(*this));
+}
+
+bool Server::serve() {
+    const auto end = end_of_task();
+    do {
+        Station* const station = pick(Sources::all);
+        if (station == nullptr) return true;
+        run_one(*station);
+    } while (Clock::ticks() < end);
+    hand_back();
+    while (has_own() && !run_.resume(*this))
+        if (Station* const station = pick(Sources::own)) run_one(*station);
+    return false;
+}
+
+void Server::hand_back() {
+    if (Station* const station = std::exchange(next_, nullptr)) run_.put_ready(*station);
+}
+
+bool Server::help() {
+    Station* const station = pick(Sources::all);
+    if (station == nullptr) return false;
+    run_one(*station);
+    return true;
+}
+
+}  // namespace penstock::streaming

@@ -1,0 +1,122 @@
+// What one thread has to run of one run: a target's thread, or a thread that helps while it waits for the run.
+//
+// A target's server keeps the placed stations that have something to do; only its thread touches it. Stations without a place are in
+// the run's own queue (run_core.hpp), and whoever makes one ready in the course of a firing keeps it for itself, while its buffer is in
+// the cache, unless there is more to do than that.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "stream/run/ring_queue.hpp"
+#include "stream/run/station.hpp"
+
+namespace penstock::streaming {
+
+class RunCore;
+
+/// In one word: how many are at work now, in the lower half, and how often anybody has begun, in the upper half.
+struct Turns {
+    static constexpr std::uint64_t begin = (std::uint64_t{1} << 32) + 1, end = 1;
+    static bool idle(std::uint64_t turns) noexcept { return static_cast<std::uint32_t>(turns) == 0; }
+};
+
+class Server {
+  public:
+    static constexpr int helper = -1;
+
+    Server(RunCore& run, int target) noexcept : run_(run), target_(target) {}
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    /// Of the calling thread, while it runs stations.
+    static thread_local constinit Server* current;
+
+    RunCore& run() const noexcept { return run_; }
+    int target() const noexcept { return target_; }
+
+    /// A placed station of this server may have something to do.
+    void enqueue(Station& station) noexcept;
+    /// It goes to another server.
+    void forget(Station& station) noexcept;
+    /// A station without a place has something to do: this thread's, for now.
+    void keep(Station& station);
+    bool running() const noexcept { return running_; }
+    /// The station will fire with this buffer when the firing under way has ended, before anything else: a fused stream. Not inside that
+    /// firing: calls nested so deep outrun the processor's memory of return addresses (`./bench hop`: 50 ns a hop, not 15). False when
+    /// something forbids it. A sink without a place must be short, or others could run it meanwhile.
+    bool hand_over(Link& link, Block* block) noexcept {
+        if (handed_ != nullptr || !(link.local ? link.sink->expect_buffer() : claim(link))) return false;
+        handed_by_ = &link;
+        handed_ = block;
+        return true;
+    }
+    void run_handed_over();
+
+    /// Runs what there is for this thread alone.
+    void drain();
+    /// Runs that and whatever else is ready in the run, until nothing is. False: it stopped because it was long enough.
+    bool serve();
+    /// Runs one station, if any is ready. For threads that help.
+    bool help();
+
+    /// What help() has left over is for others.
+    void hand_back();
+
+    /// A task of this server is at work, or on its way, so the run must not end. Called by the server's own thread.
+    void begin() noexcept { active_.store(active_.load(std::memory_order_relaxed) + Turns::begin, std::memory_order_relaxed); }
+    void end() noexcept { active_.store(active_.load(std::memory_order_relaxed) - Turns::end, std::memory_order_release); }
+    /// One task that goes on where the last one stopped is enough. False when there is one already.
+    bool begin_resumption() noexcept { return !resuming_ && (begin(), resuming_ = true); }
+    void end_resumption() noexcept { resuming_ = false, end(); }
+    std::uint64_t turns() const noexcept { return active_.load(std::memory_order_acquire); }
+
+    /// For the length of a task: it is at work.
+    class Turn {
+      public:
+        explicit Turn(Server& server) noexcept : server_(server) { server_.begin(); }
+        ~Turn() { server_.end(); }
+        Turn(const Turn&) = delete;
+        Turn& operator=(const Turn&) = delete;
+
+      private:
+        Server& server_;
+    };
+
+    /// For the length of a task: the thread's server.
+    class Here {
+      public:
+        explicit Here(Server& server) noexcept : server_(server), outer_(current) { current = &server; }
+        ~Here() { current = outer_; }
+        Here(const Here&) = delete;
+        Here& operator=(const Here&) = delete;
+
+      private:
+        Server& server_;
+        Server* outer_;
+    };
+
+  private:
+    bool claim(Link& link) noexcept;
+    enum class Sources : bool { own, all };
+    Station* pick(Sources sources);
+    void run_one(Station& station);
+    void share_fresh(Station& ran);
+    bool has_own() const noexcept { return !local_.empty() || unlisted_ != nullptr; }
+
+    RunCore& run_;
+    int target_;
+    alignas(64) bool running_ = false;  // what is above is read by others
+    bool resuming_ = false;
+    unsigned picks_ = 0;
+    RingQueue<Station*> local_;
+    Station* next_ = nullptr;
+    Station* unlisted_ = nullptr;  ///< those for which local_ could not grow
+    Link* handed_by_ = nullptr;
+    Block* handed_ = nullptr;
+    std::vector<Station*> fresh_;
+    alignas(64) std::atomic<std::uint64_t> active_{0};
+};
+
+}  // namespace penstock::streaming

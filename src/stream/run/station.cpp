@@ -1,0 +1,362 @@
+// When a station may fire, its firings, and its end.
+#include "stream/run/station.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "penstock/detail/machine/clock.hpp"
+#include "penstock/spread.hpp"
+#include "penstock/stream_error.hpp"
+#include "stream/isolated/filter_proxy.hpp"
+#include "stream/run/run_core.hpp"
+#include "stream/run/server.hpp"
+#include "stream/run/tally.hpp"
+
+namespace penstock::streaming {
+namespace {
+
+constexpr std::uint32_t firings_a_sample = 64;
+
+}  // namespace
+
+Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter, const FilterKind& kind,
+                 const FilterOptions& options)
+    : filter_(std::move(filter)), ahead_(run.machine().options().prefetch), run_(run), external(kind.external), on_failure(options.on_failure),
+      born(Clock::ticks()), on_any_input_(kind.on_any_input), bounded_pools_(options.pool != 0), name_(std::move(name)), copy_(copy),
+      filter_id_(filter_id) {
+    visit.kind = MailKind::visit;
+    nudge.kind = MailKind::nudge;
+    stop_mail.kind = MailKind::errand;
+    stop_mail.work = [](Station& station) { station.stopping = true; };
+    close_mail.kind = MailKind::errand;
+    close_mail.work = [](Station& station) { station.end_source(); };
+    try {
+        take_ports(options);
+    } catch (...) {
+        leave_ports();
+        throw;
+    }
+    for (Spread* const spread : filter_->spreads) {
+        spread->station_ = this;
+        // Worker processes do not have the filter, so its tasks run inside its call. Said each time: the run before may have been another machine's.
+        spread->keep_at_once(run.isolated() != nullptr ? &kept : nullptr);
+    }
+    tasks_done.kind = MailKind::tasks;
+    source_ = inlets.empty();
+}
+
+void Station::take_ports(const FilterOptions& options) {
+    for (InputPort* port : filter_->inputs) {
+        auto& inlet = *inlets.emplace_back(std::make_unique<Inlet>());
+        inlet.station = this;
+        inlet.port = port;
+        inlet.index = static_cast<std::uint32_t>(inlets.size() - 1);
+        port->inlet = &inlet;
+    }
+    for (OutputPort* port : filter_->outputs) {
+        auto& outlet = *outlets.emplace_back(std::make_unique<Outlet>());
+        outlet.station = this;
+        outlet.port = port;
+        outlet.index = static_cast<std::uint32_t>(outlets.size() - 1);
+        outlet.pool = new Pool(*this, options.pool, run_.block_memory());
+        port->outlet = &outlet;
+    }
+}
+
+void Station::leave_ports() noexcept {
+    for (auto& inlet : inlets)
+        if (inlet->port != nullptr) inlet->port->inlet = nullptr;
+    for (auto& outlet : outlets)
+        if (outlet->port != nullptr) outlet->port->outlet = nullptr;
+}
+
+Station::~Station() {
+    proxy = nullptr;
+    leave_ports();
+    for (auto& inlet : inlets) {
+        while (!inlet->queue.empty()) give_back(inlet->queue.pop().block);
+        for (auto& waiting : inlet->early) give_back(waiting.block);
+    }
+    for (EventMail* event : events_) delete event;
+}
+
+void Station::set_home(Server* home) noexcept {
+    moved = moved || started_;
+    queued = false;
+    home_.store(home, std::memory_order_release);
+    for (auto& outlet : outlets) outlet->pool->set_home(home);
+}
+
+bool Station::work(int most) {
+    for (int turn = 0; turn < most; ++turn) {
+        switch (next()) {
+            case Next::nothing: return false;
+            case Next::start: start(); break;
+            case Next::event: handle_event(); break;
+            case Next::fire: fire(); break;
+            case Next::finish: end_of_inputs(); break;
+            case Next::close: end(); return false;
+        }
+        if (Server::current != nullptr) Server::current->run_handed_over();
+    }
+    return true;
+}
+
+Station::Next Station::next() {
+    const auto waits = [this](Doing what) {
+        turn_to(what);
+        return Next::nothing;
+    };
+    if (ended_) return waits(Doing::ended);
+    if (spreading) [[unlikely]] return waits(Doing::waits_for_tasks);
+    if (stopping) [[unlikely]] return Next::close;
+    if (held) return waits(Doing::held);  // nor does it send what it holds back
+    if (!started_) [[unlikely]] return Next::start;
+    for (auto& outlet : outlets)
+        if ((!outlet->pending.empty() || outlet->closing) && !flush(*outlet)) return waits(Doing::waits_for_output);
+    if (loop_tokens_ != 0) [[unlikely]] leave_loop();
+    if (!events_.empty()) [[unlikely]] return Next::event;
+    if (finished_) return Next::close;
+    if (over_) [[unlikely]] return Next::finish;
+    if (bounded_pools_) [[unlikely]]
+        for (auto& outlet : outlets)
+            if (outlet->pool->exhausted()) return waits(Doing::waits_for_pool);
+    if (source_) {
+        if (!outlets.empty() && std::all_of(outlets.begin(), outlets.end(), [](auto& outlet) { return outlet->closed; })) return Next::finish;
+        return Next::fire;
+    }
+    if (inputs_ready()) return Next::fire;
+    if (inputs_over()) return Next::finish;
+    waits_plainly_ = true;
+    tally(ran_dry);
+    return waits(Doing::waits_for_input);
+}
+
+bool Station::flush(Outlet& outlet) {
+    try {
+        return outlet.flush();
+    } catch (...) {  // a stream's own function threw, or the stream is full and says fail
+        give_back(outlet.pending.pop());
+        outlet.held_back.store(outlet.pending.size(), std::memory_order_relaxed);
+        tally(dropped);
+        fail(std::current_exception());
+        return outlet.pending.empty();
+    }
+}
+
+bool Station::inputs_ready() const noexcept {
+    const auto enough = [](const Inlet& inlet) {
+        const auto there = inlet.queue.size();
+        return there != 0 && (there >= inlet.port->options().at_least || inlet.open_links == 0);
+    };
+    if (inlets.size() == 1) [[likely]] return enough(*inlets[0]);
+    bool any = false;
+    bool all = true;
+    bool required = false;
+    for (const auto& inlet : inlets) {
+        if (!inlet->connected) continue;
+        const bool ready = enough(*inlet);
+        any = any || ready;
+        if (inlet->port->options().required) required = true, all = all && ready;
+    }
+    return on_any_input_ || !required ? any : all;
+}
+
+bool Station::inputs_over() const noexcept {
+    bool any_open = false;
+    bool required_over = false;
+    for (const auto& inlet : inlets) {
+        if (!inlet->connected) continue;
+        const bool over = inlet->open_links == 0 && inlet->queue.empty();
+        any_open = any_open || !over;
+        if (over && inlet->port->options().required) required_over = true;
+    }
+    return !any_open || (!on_any_input_ && required_over);
+}
+
+bool Station::gives_way() noexcept {
+    if (!fuses) return false;
+    constexpr int most_in_a_row = 4;  // a sink may have other sources, which never run dry
+    const bool behind = std::any_of(outlets.begin(), outlets.end(), [](const auto& outlet) {
+        return outlet->fused != nullptr && outlet->fused->local && outlet->fused->sink->queued;
+    });
+    gave_way_ = behind ? gave_way_ + 1 : 0;
+    return behind && gave_way_ % most_in_a_row != 0;
+}
+
+[[gnu::always_inline]] inline void Station::fire() {
+    turn_to(Doing::firing);
+    if (proxy != nullptr) [[unlikely]] return proxy->send(Job::fire);
+    const std::uint64_t begin = --until_sample_ == 0 ? Clock::ticks() : 0;
+    taken_in_firing_ = 0;
+    const bool timing = ahead_.timing();
+    if (timing) [[unlikely]] ahead_.begin();
+    bool failed = false;
+    try {
+        over_ = !filter_->fire();
+        if (taken_in_firing_ == 0 && !source_ && !over_) [[unlikely]]
+            throw UsageError("filter '" + name_ + "' fired because buffers wait at its inputs, and read none of them: it would fire for ever");
+    } catch (...) {
+        failed = true;
+        fail(std::current_exception());
+    }
+    if (timing) [[unlikely]] ahead_.end();
+    if (begin != 0) [[unlikely]] sample_end(begin);
+    tally(firings);
+    if (failed && taken_in_firing_ == 0) [[unlikely]] drop_one_of_each();
+    if (several_copies && !(spreading && filter_->completes_later)) [[unlikely]] pass_on_order();
+    if (loop != nullptr) [[unlikely]] loop_tokens_ += taken_in_firing_;
+    if (spreading) [[unlikely]] leave_task();
+    else if (loop_tokens_ != 0) [[unlikely]] leave_loop();
+}
+
+void Station::fire_with(Link& link, Block* block) {
+    Inlet& inlet = *link.to;
+    inlet.hand = block;
+    tally(link.buffers_through);
+    tally(link.bytes_through, block->bytes);
+    fire();
+    if (inlet.hand != nullptr) [[unlikely]] {  // it threw before it read
+        tally(dropped);
+        give_back(std::exchange(inlet.hand, nullptr));
+    }
+    bool plain = !over_ && !stopping && !held && events_.empty() && !spreading && inlet.queue.empty();
+    for (const auto& outlet : outlets) plain = plain && outlet->pending.empty() && !outlet->closing;
+    if (plain) {
+        turn_to(Doing::waits_for_input);
+        waits_plainly_ = true;
+    }
+    if (link.local) {
+        if (!plain) home()->enqueue(*this);
+    } else if (!plain || !rest()) {  // once at rest it may be another thread's
+        Server::current->keep(*this);
+    }
+}
+
+/// How long it did what it did until now.
+void Station::add_up_time() {
+    const auto now = Clock::ticks();
+    if (since_ != 0) tally(ticks_in_[static_cast<std::size_t>(doing.load(std::memory_order_relaxed))], now - since_);
+    since_ = now;
+    if (run_.machine().timeline_recorded()) [[unlikely]] until_sample_ = 1;
+}
+
+void Station::note_ready() { tally(ticks_ready, Clock::ticks() - std::exchange(ready_at, 0)); }
+
+/// What was read stays in the cycle until what was written has gone: else a cycle would end while its last buffer is held back.
+void Station::leave_loop() {
+    for (const auto& outlet : outlets)
+        if (!outlet->pending.empty()) return;
+    run_.leave_loop(*loop, std::exchange(loop_tokens_, 0));
+}
+
+/// A firing of one of several copies that wrote nothing still has its turn in the order.
+void Station::pass_on_order() {
+    for (auto& outlet : outlets)
+        if (outlet->order_matters) [[unlikely]] {
+            if (outlet->written_in_firing == 0 && !outlet->closed && taken_in_firing_ != 0) outlet->skip();
+            outlet->written_in_firing = 0;
+        }
+}
+
+/// A firing that failed before it read anything would be repeated with the same buffers for ever.
+void Station::drop_one_of_each() {
+    for (auto& inlet : inlets)
+        if (!inlet->queue.empty()) {
+            drop(*inlet, inlet->queue.pop());
+            inlet->waiting.store(inlet->queue.size(), std::memory_order_relaxed);
+        }
+}
+
+void Station::sample_end(std::uint64_t begin) {
+    const auto end = Clock::ticks();
+    const bool recorded = run_.machine().timeline_recorded();
+    until_sample_ = recorded ? 1 : firings_a_sample;
+    if (recorded) record_firing(begin, end);
+    constexpr double burst_ns = 2'000;
+    timed_ = Clock::nanoseconds(end - begin) >= 1'000;
+    if (!timed_) since_ = 0;
+    burst_ = std::clamp(static_cast<int>(burst_ns / std::max(Clock::nanoseconds(end - begin), 1.0)), 1, 16);
+    tally(service_ticks, end - begin);
+    tally(sampled);
+}
+
+/// A timeline that is switched on sees firings of a microsecond or more at once, those of shorter filters from their next sample on.
+void Station::record_firing(std::uint64_t begin, std::uint64_t end) {
+    Machine& machine = run_.machine();
+    if (timeline_id_ == 0) timeline_id_ = machine.timeline_id(name_);
+    machine.record({.begin = begin, .end = end, .id = timeline_id_, .kind = trace::EventKind::firing});
+}
+
+void Station::fail(std::exception_ptr cause, std::uint64_t firing) {
+    tally(failures);
+    run_.failed(*this, firing, std::move(cause));
+}
+
+void Station::handle_event() {
+    const std::unique_ptr<EventMail> mail(events_.front());
+    events_.pop_front();
+    if (proxy != nullptr) return proxy->send(Job::event, &mail->event);
+    taken_in_firing_ = 0;
+    try {
+        filter_->handle(mail->event);
+    } catch (...) {
+        fail(std::current_exception());
+    }
+}
+
+void Station::start() {
+    started_ = true;
+    if (proxy != nullptr) return proxy->send(Job::start);
+    taken_in_firing_ = 0;
+    try {
+        filter_->start();
+    } catch (...) {
+        fail(std::current_exception());
+    }
+    if (loop != nullptr) loop_tokens_ += 1 + taken_in_firing_, leave_loop();
+}
+
+void Station::end_of_inputs() {
+    finished_ = true;
+    if (proxy != nullptr) return proxy->send(Job::finish);
+    taken_in_firing_ = 0;
+    for (auto& outlet : outlets) outlet->written_in_firing = 1;  // what came after the last buffer would have no place in the order
+    try {
+        filter_->finish();
+    } catch (...) {
+        fail(std::current_exception());
+    }
+}
+
+void Station::never_begin() {
+    nudged.store(false, std::memory_order_relaxed);
+    retired.store(true, std::memory_order_relaxed);
+    if (home() == nullptr) box.begin_at_rest();
+    ended_ = true;
+    doing.store(Doing::ended, std::memory_order_release);
+    run_.station_ended(*this);
+}
+
+void Station::end_reader() {
+    if (ended_ || std::exchange(over_, true)) return;  // a stop may have come with the last of its links
+    doing.store(Doing::ended, std::memory_order_release);  // who sees this sees the filter's last state
+    run_.station_ended(*this);
+}
+
+void Station::end() {
+    if (std::exchange(ended_, true)) return;
+    reads_no_more_.store(true, std::memory_order_relaxed);
+    if (proxy != nullptr) proxy->retire();
+    discard_waiting();
+    for (auto& outlet : outlets) {
+        outlet->discard_pending();
+        outlet->close();
+        outlet->pool->set_home(nullptr);  // an edit may take the station apart while readers on this thread still have blocks of it
+    }
+    if (loop_tokens_ != 0) [[unlikely]] leave_loop();
+    doing.store(Doing::ended, std::memory_order_release);  // who sees this sees the filter's last state
+    run_.station_ended(*this);
+}
+
+}  // namespace penstock::streaming

@@ -1,0 +1,390 @@
+// One copy of a filter in a run: what waits at its inputs, where its outputs lead, and when it may fire.
+//
+// A station is run by one thread at a time, and all that is in it belongs to whoever runs it. A placed station is run by its target's thread
+// alone: mail from other threads comes through that target's lanes, mail from the thread itself as a plain call. Any other station
+// has a mail box, and whoever finds the box at rest has it queued (mail.hpp). What is for other threads to see is atomic.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "penstock/filter.hpp"
+#include "penstock/stream_options.hpp"
+#include "stream/buffers/buffer_ahead.hpp"
+#include "stream/run/link.hpp"
+#include "stream/buffers/pool.hpp"
+#include "stream/run/ring_queue.hpp"
+#include "stream/run/tally.hpp"
+
+namespace penstock::streaming {
+
+class FilterProxy;
+class RunCore;
+class Server;
+class Station;
+
+/// A buffer at an input, and the link on which it takes room (null once that was removed, or where it takes none).
+struct Waiting {
+    Block* block = nullptr;
+    Link* link = nullptr;
+};
+
+/// What each firing touches comes first, here and in what follows: a chain of filters that do little costs what its lines do that
+/// have left the first-level cache when its turn comes again (`./bench hop`).
+struct alignas(64) Inlet {
+    Station* station = nullptr;
+    Block* hand = nullptr;            ///< handed over by the firing before this one
+    std::atomic<std::uint64_t> read{0};
+    std::atomic<std::uint64_t> read_bytes{0};
+    RingQueue<Waiting> queue;
+    InputPort* port = nullptr;
+    std::uint32_t open_links = 0;
+    std::uint32_t index = 0;
+    bool connected = false;
+    std::uint64_t next_in_order = 0;  ///< where order is restored
+    bool ordered = false;
+    std::vector<Waiting> early;       ///< where order is restored: arrived before their turn
+    std::vector<Mail*> strays;        ///< overtook an older mail of their link on the way here
+    std::atomic<std::uint64_t> waiting{0};  ///< queue.size(), for other threads
+};
+
+/// A stream as one source sees it: its sinks, and whose turn it is.
+struct Branch {
+    std::vector<Link*> links;
+    Policy policy = Policy::demand_driven;
+    std::function<std::uint64_t(const Tags&, std::span<const std::byte>)> key;
+    std::uint32_t turn = 0;
+    std::uint64_t random = 0x9E3779B97F4A7C15u;
+};
+
+struct alignas(64) Outlet {
+    Station* station = nullptr;
+    Link* fused = nullptr;      ///< the only sink, which the same thread runs, and which may fire inside the writer's firing
+    std::uint64_t next_order = 0;
+    std::atomic<std::uint64_t> written{0};
+    std::atomic<std::uint64_t> written_bytes{0};
+    bool closed = false;
+    bool closing = false;        ///< takes no more; the end follows when what is held back has gone
+    bool order_matters = false;  ///< several copies write here, and their order is restored further down
+    std::uint32_t written_in_firing = 0;
+    RingQueue<Block*> pending;   ///< written, and no sink has room
+    Pool* pool = nullptr;
+    OutputPort* port = nullptr;
+    std::vector<Branch> branches;
+    std::uint32_t index = 0;
+    std::atomic<std::uint64_t> held_back{0};  ///< pending.size(), for other threads
+
+    Outlet() = default;
+    ~Outlet();
+    /// Sends or holds back. Throws StreamFull.
+    void write(Block* block);
+    /// True when nothing is held back any more.
+    bool flush();
+    /// Buffers that were sent and come back: they are the first to be sent again. Dropped where nobody reads any more, or the run was stopped.
+    void take_back(const std::vector<Block*>& blocks);
+    /// What is held back is dropped, and counted.
+    void discard_pending();
+    /// Sends the end of the stream. Nothing may be held back.
+    void close();
+    /// Takes no more from now on; the end follows when what is held back has gone.
+    void close_when_empty();
+    /// The same to one sink.
+    void close_link(Link& link);
+
+  private:
+    friend class Station;
+    /// What is to become of a block in one stream.
+    struct Choice {
+        enum class Fate : std::uint8_t { send, broadcast, drop, wait } fate = Fate::wait;
+        Link* link = nullptr;
+        std::uint32_t next_turn = 0;
+    };
+    bool send(Block* block);
+    Choice choose(Branch& branch, const Block& block);
+    Choice by_policy(Branch& branch, const Block& block);
+    Choice to_most_idle(Branch& branch, const Block& block);
+    Choice by_link(Link& link, const Block& block, Choice::Fate fate = Choice::Fate::send);
+    void carry_out(Branch& branch, const Choice& choice, Block* block, bool shared);
+    void send_by(Link& link, Block* block);
+    void skip();
+};
+
+/// Mail that carries something to be done by the station itself, between firings.
+struct Errand : Mail {
+    std::function<void(Station&)> work;
+    bool last = false;  ///< the station is not touched any more behind this
+    std::exception_ptr failed{};
+    std::atomic<bool> done{false};
+};
+
+struct EventMail : Mail {
+    Event event;
+    std::shared_ptr<const void> beat;  ///< of a timer: kept until the event was handled
+};
+
+/// What a station can do now.
+enum class Doing : std::uint8_t { nothing, firing, waits_for_input, waits_for_output, waits_for_pool, waits_for_tasks, held, ended };
+
+class alignas(64) Station {
+    // What each firing touches, in as few lines as it fits in.
+    std::shared_ptr<AnyFilter> filter_;
+
+  public:
+    std::vector<std::unique_ptr<Inlet>> inlets;
+    std::vector<std::unique_ptr<Outlet>> outlets;
+    std::unique_ptr<FilterProxy> proxy;  ///< of a filter that lives in a worker process (filter_proxy.hpp); null: the filter itself is called
+    Loop* loop = nullptr;
+    std::atomic<std::uint64_t> firings{0};
+
+  private:
+    std::uint64_t since_ = 0;  ///< tick at which what it does now began
+    std::uint32_t taken_in_firing_ = 0;
+    std::uint32_t until_sample_ = 1;
+    std::uint32_t loop_tokens_ = 0;  ///< to be given back when what the firing wrote has gone
+    bool waits_plainly_ = false;     ///< for input, and for nothing else: it can fire as soon as there is some
+    bool over_ = false;              ///< the filter said that it has ended
+    bool timed_ = false;             ///< its firings are long enough for two looks at the clock
+
+  public:
+    std::atomic<Doing> doing{Doing::nothing};
+    std::atomic<bool> several_copies{false};  ///< written between its firings
+    bool held = false;                        ///< neither fires nor sends
+    bool stopping = false;
+    bool spreading = false;  ///< a firing goes on as tasks (spread.cpp): from the first of them until tasks_done has arrived
+
+  private:
+    alignas(64) std::deque<EventMail*> events_;
+    std::uint64_t first_order_ = 0;
+    Tags first_tags_{};
+    BufferAhead ahead_;
+
+  public:
+    Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter, const FilterKind& kind,
+            const FilterOptions& options);
+    ~Station();
+    Station(const Station&) = delete;
+    Station& operator=(const Station&) = delete;
+
+  private:
+    // Read by whoever sends to it, and hardly ever written.
+    alignas(64) RunCore& run_;
+    std::atomic<Server*> home_{nullptr};
+    std::atomic<bool> reads_no_more_{false};
+
+  public:
+    const bool external;  ///< the program's own end of a stream: never fires
+
+    RunCore& run() const noexcept { return run_; }
+    const std::string& name() const noexcept { return name_; }
+    int copy() const noexcept { return copy_; }
+    std::uint64_t filter_id() const noexcept { return filter_id_; }
+    AnyFilter& filter() const noexcept { return *filter_; }
+    std::shared_ptr<AnyFilter> filter_pointer() const noexcept { return filter_; }
+    /// Has it ended, so that what is sent to it is lost? Any thread; writers to several copies ask.
+    bool reads_no_more() const noexcept { return reads_no_more_.load(std::memory_order_relaxed); }
+    /// The server whose thread alone runs this station; null: any.
+    Server* home() const noexcept { return home_.load(std::memory_order_acquire); }
+    void set_home(Server* home) noexcept;
+
+    // ---- for whoever runs it ----
+    /// False when the station must not be touched any more.
+    bool accept(Mail* mail);
+    void accept_box();
+    /// The same until the box is at rest. Not for stations that are run because of their box.
+    void empty_box();
+    /// Does what can be done, up to `most` firings. True when there is more to do at once.
+    bool work(int most);
+    /// Could it fire at once if a buffer came? Then it will: the caller comes with one.
+    bool expect_buffer() noexcept { return std::exchange(waits_plainly_, false); }
+    /// Fires with the buffer that it was told to expect.
+    void fire_with(Link& link, Block* block);
+    /// The station has nothing to do now; false: mail has come meanwhile. Only for stations without a home.
+    bool rest() noexcept { return box.rest(); }
+    void fail(std::exception_ptr cause) { fail(std::move(cause), firings.load(std::memory_order_relaxed)); }
+    void fail(std::exception_ptr cause, std::uint64_t firing);
+    /// Drops what waits and closes its outputs.
+    void end();
+    /// Counts as ended: the run could not be begun as a whole.
+    void never_begin();
+    /// The program's own reading end: nothing more will come. What waits can still be read. Once; behind the first call, or end(), nothing.
+    void end_reader();
+    bool over() const noexcept { return over_; }
+    bool is_source() const noexcept { return source_; }
+    void discard_waiting();
+    /// What waits at its inputs takes no room in the streams any more.
+    void free_room();
+    /// Number of buffers at the port of this name; 0 where there is none.
+    std::size_t waiting_at(const std::string& port) const noexcept;
+    /// Gets a buffer that waited at the port of this name of a filter whose place it takes. False when it reads no more there.
+    bool inherit(const std::string& port, Block* block);
+    /// Gets a buffer back that waited here.
+    void take_back(Inlet& inlet, Waiting waiting);
+    /// One link less leads here.
+    void close_input(Inlet& inlet);
+    /// Ticks that were spent so, over all times that were measured.
+    std::uint64_t ticks_spent(Doing what) const noexcept { return ticks_in_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed); }
+    bool timed() const noexcept { return timed_; }
+    void note_ready();
+    std::uint64_t ready_at = 0;                   ///< tick at which it was made ready; whoever has its turn
+    std::atomic<std::uint64_t> ticks_ready{0};    ///< between being ready and being run
+    /// A source gives no more: it ends when what it has written has gone.
+    void end_source() noexcept { over_ = over_ || source_; }
+    /// Has nothing of what was sent to it still to be handled? For reports.
+    bool ended() const noexcept { return doing.load(std::memory_order_acquire) == Doing::ended; }
+    /// Any thread: is one of the two on its way?
+    bool awaited() const noexcept { return visited.load(std::memory_order_acquire) || nudged.load(std::memory_order_acquire); }
+    /// Firings in a row: about two microseconds of them.
+    int burst() const noexcept { return fuses ? std::min(burst_, 2) : burst_; }
+    bool fuses = false;  ///< others fire behind each of its firings
+    /// Others would fire behind it if they had not fallen behind: they come first, until nothing waits between them and it can hand over again.
+    bool gives_way() noexcept;
+
+    alignas(64) MailBox<> box;
+    // A box that is not at rest has one turn, which is somewhere: in a queue of ready stations, with a thread that runs the station, or, when
+    // the station has got a home meanwhile, on its way there as a visit.
+    alignas(64) Mail visit{};
+    std::atomic<bool> visited{false};  ///< it is on its way
+    Mail nudge{};                      ///< for the first time, and at a new home
+    std::atomic<bool> nudged{false};
+    Errand stop_mail;             ///< "end without firing again"
+    std::atomic<bool> stop_sent{false};
+    Errand close_mail;            ///< "end, if you are a source"
+    std::atomic<bool> close_sent{false};
+    bool queued = false;          ///< home's thread: in its list
+    std::atomic<bool> retired{false};  ///< taken out by an edit: gets no more events
+    bool unborn = false;          ///< an edit still wires it (under the run's `structure`)
+    bool moving = false;          ///< goes to next_home as soon as whoever runs it lets go of it
+    bool moved = false;           ///< old homes may still have it in their lists
+    Server* next_home = nullptr;
+    Station* next_unlisted = nullptr;  ///< home's thread: behind it among those for which its list had no room
+    OnFailure on_failure = OnFailure::stop;
+
+    // ---- for any thread ----
+    const std::uint64_t born;  ///< tick
+    std::atomic<std::uint64_t> failures{0};
+    std::atomic<std::uint64_t> dropped{0};       ///< buffers that nobody read
+    std::atomic<std::uint64_t> service_ticks{0}; ///< of sampled firings
+    std::atomic<std::uint64_t> sampled{0};
+    std::atomic<std::uint64_t> ran_dry{0};       ///< times that it could do nothing for want of input
+    std::atomic<std::uint64_t> handled{0};       ///< mail
+    /// Behind all that was done because of it.
+    void count_handled() noexcept { handled.store(handled.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+    std::atomic<std::uint64_t> posted{0};        ///< errands and events that were sent to it
+    std::recursive_mutex program;                ///< the program's own end: which of its threads acts as the station
+
+    // ---- a firing that goes on as tasks (spread.cpp) ----
+    std::atomic<std::uint32_t> tasks_left{0};  ///< the firing itself counts as one until it returns
+    Mail tasks_done{};                         ///< sent once for each such firing, by whoever was the last
+    std::vector<std::shared_ptr<void>> kept;   ///< until then
+    std::mutex task_failure_lock;
+    std::exception_ptr task_failure;           ///< of the first task that threw
+    void leave_task();
+    void note_task_failure(std::exception_ptr cause);
+
+    // ---- a filter that lives in a worker process ----
+    std::atomic<std::uint64_t> lost{0};          ///< buffers that went with a worker
+    std::atomic<std::uint64_t> made_again{0};    ///< times that the filter's object did
+
+    // ---- for the ports, during a firing ----
+    Block* take(Inlet& inlet) {
+        if (inlet.hand == nullptr) return take_from_queue(inlet);
+        Block* const block = std::exchange(inlet.hand, nullptr);
+        note_taken(inlet, *block);
+        return block;
+    }
+    void note_taken(Inlet& inlet, const Block& block) {
+        tally(inlet.read);
+        tally(inlet.read_bytes, block.bytes);
+        if (taken_in_firing_++ != 0) return;
+        first_tags_ = block.tags;
+        first_order_ = block.order;
+    }
+    /// Numbers what is written, and gives it the tags of what was read first where it has none.
+    void label(Outlet& outlet, Block& block) {
+        const auto number = outlet.next_order++;
+        block.written = number;
+        block.order = several_copies ? first_order_ : number;
+        if (block.tagged) return;
+        if (taken_in_firing_ != 0) block.tags = first_tags_;
+        else block.tags.sequence = number;
+    }
+    bool has_bounded_pools() const noexcept { return bounded_pools_; }
+
+  private:
+    friend class FilterProxy;
+    friend struct Outlet;
+    void take_ports(const FilterOptions& options);
+    void leave_ports() noexcept;
+    enum class Next : std::uint8_t { nothing, start, event, fire, finish, close };
+    Next next();
+    bool inputs_ready() const noexcept;
+    bool inputs_over() const noexcept;
+    Block* take_from_queue(Inlet& inlet);
+    void fire();
+    void start();
+    /// What it does from now on.
+    void turn_to(Doing what) {
+        if (timed_) [[unlikely]] add_up_time();
+        doing.store(what, std::memory_order_release);  // who sees that it has ended sees the filter's last state
+    }
+    void add_up_time();
+    void complete_spread();
+    void leave_loop();
+    void complete_job();
+    void carry_out(Errand* errand);
+    void handle_event();
+    void end_of_inputs();
+    void accept_in_turn(Link& link, Mail* mail);
+    void accept_poke(const Mail* mail);
+    void arrive(Link& link, Mail* mail);
+    void enqueue(Inlet& inlet, Waiting waiting);
+    void put_in_order(Inlet& inlet, Waiting waiting);
+    void stop_ordering(Inlet& inlet);
+    void pass_skip(Inlet& inlet, Waiting waiting);
+    void release(Inlet& inlet, Waiting waiting);
+    void credit(Inlet& inlet, Link* link, std::uint64_t bytes);
+    void drop(Inlet& inlet, Waiting waiting);
+    void drop_one_of_each();
+    void pass_on_order();
+    bool flush(Outlet& outlet);
+    void sample_end(std::uint64_t begin);
+    void record_firing(std::uint64_t begin, std::uint64_t end);
+
+    bool on_any_input_;
+    bool bounded_pools_;
+    bool started_ = false;
+    bool finished_ = false;  ///< finish() has been called
+    bool ended_ = false;
+    bool source_ = false;
+    std::array<std::atomic<std::uint64_t>, 8> ticks_in_{};
+    std::uint32_t timeline_id_ = 0;  ///< of the filter's name, once a firing was recorded
+    int burst_ = 1;
+    int gave_way_ = 0;  ///< in a row
+    std::vector<Errand*> postponed_;  ///< came while a worker was at a firing
+    std::string name_;
+    int copy_;
+    std::uint64_t filter_id_;
+};
+
+/// A cycle of filters: the buffers in it, the links into it that are still open, and its filters that have not begun. At zero its
+/// feedback ends, if there ever was anything in it: a cycle that nobody starts is reported (StreamStalled).
+struct Loop {
+    std::atomic<std::int64_t> tokens{0};
+    std::atomic<bool> used{false};  ///< it is entered from outside, or a buffer was in it
+    std::atomic<bool> ended{false};
+    std::vector<Link*> feedback;
+    std::vector<std::unique_ptr<Errand>> ends{};  ///< to the sources of the feedback, whose links it is to close
+};
+
+}  // namespace penstock::streaming

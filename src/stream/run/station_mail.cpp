@@ -1,0 +1,252 @@
+// What comes to a station and waits at its inputs: taking mail in, queues and their order, credits, and what a firing reads.
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "stream/isolated/filter_proxy.hpp"
+#include "stream/run/patiently.hpp"
+#include "stream/run/run_core.hpp"
+#include "stream/run/station.hpp"
+#include "stream/run/tally.hpp"
+
+namespace penstock::streaming {
+
+bool Station::accept(Mail* mail) {
+    waits_plainly_ = false;
+    switch (mail->kind) {
+        case MailKind::buffer:
+        case MailKind::skip:
+        case MailKind::close: accept_in_turn(*static_cast<Link*>(mail->from), mail); break;
+        case MailKind::poke: accept_poke(mail); break;
+        case MailKind::event:
+            try {
+                events_.push_back(static_cast<EventMail*>(mail));
+            } catch (const std::bad_alloc&) {
+                delete static_cast<EventMail*>(mail);
+                fail(std::current_exception());
+            }
+            count_handled();
+            break;
+        case MailKind::errand: {
+            auto* const errand = static_cast<Errand*>(mail);
+            if (proxy != nullptr && spreading) [[unlikely]] {  // errands are done between firings
+                postponed_.push_back(errand);
+                break;
+            }
+            const bool last = errand->last;
+            carry_out(errand);
+            return !last;
+        }
+        case MailKind::tasks:
+            if (proxy != nullptr) complete_job();
+            else complete_spread();
+            break;
+        case MailKind::nudge:
+            nudged.store(false, std::memory_order_release);
+            run_.stir();  // an edit waits for its arrival
+            break;
+        case MailKind::visit:
+            visited.store(false, std::memory_order_release);
+            run_.stir();
+            empty_box();
+            break;
+    }
+    return true;
+}
+
+void Station::carry_out(Errand* errand) {
+    RunCore& run = run_;
+    const bool last = errand->last;
+    try {
+        errand->work(*this);
+    } catch (...) {
+        errand->failed = std::current_exception();
+    }
+    if (!last) count_handled();
+    errand->done.store(true, std::memory_order_release);
+    run.stir();
+}
+
+/// Mail of one link is taken in by its numbers: a lane that was full may have let a younger one overtake.
+void Station::accept_in_turn(Link& link, Mail* mail) {
+    auto& strays = link.to->strays;
+    if (mail->number != link.accepted.load(std::memory_order_relaxed)) [[unlikely]] {
+        patiently([&] { strays.push_back(mail); });
+        return;
+    }
+    arrive(link, mail);
+    while (!strays.empty()) [[unlikely]] {
+        const auto next = std::find_if(strays.begin(), strays.end(), [&](const Mail* stray) {
+            return stray->from == &link && stray->number == link.accepted.load(std::memory_order_relaxed);
+        });
+        if (next == strays.end()) break;
+        Mail* const stray = *next;
+        strays.erase(next);
+        arrive(link, stray);
+    }
+}
+
+/// There is room again at a sink, or a block has come back to a pool.
+void Station::accept_poke(const Mail* mail) {
+    if (mail->from != nullptr) return static_cast<Link*>(mail->from)->starvation.arrived();
+    for (auto& outlet : outlets)
+        if (mail == &outlet->pool->poke()) return outlet->pool->poked();
+}
+
+void Station::accept_box() {
+    for (Mail* mail = box.take_all(); mail != nullptr;) {
+        Mail* const next = mail->next;
+        accept(mail);
+        mail = next;
+    }
+}
+
+void Station::empty_box() {
+    do accept_box();
+    while (!box.at_rest() && !box.rest());
+}
+
+void Station::arrive(Link& link, Mail* mail) {
+    link.accepted.store(mail->number + 1, std::memory_order_release);
+    Inlet& inlet = *link.to;
+    if (mail->kind == MailKind::close) {
+        close_input(inlet);
+        if (link.loop != nullptr && !link.feedback && link.enters_loop) run_.leave_loop(*link.loop, 1);
+        return;
+    }
+    const Waiting waiting{static_cast<Block*>(mail), &link};
+    tally(link.buffers_through);
+    tally(link.bytes_through, waiting.block->bytes);
+    if (ended_) return drop(inlet, waiting);
+    if (inlet.ordered) [[unlikely]] return put_in_order(inlet, waiting);
+    if (mail->kind == MailKind::skip) [[unlikely]] return pass_skip(inlet, waiting);
+    enqueue(inlet, waiting);
+}
+
+void Station::close_input(Inlet& inlet) {
+    if (--inlet.open_links == 0 && inlet.ordered) [[unlikely]] stop_ordering(inlet);
+}
+
+void Station::enqueue(Inlet& inlet, Waiting waiting) {
+    try {
+        inlet.queue.push(waiting);
+    } catch (const std::bad_alloc&) {  // no room and no memory: the run fails of it
+        drop(inlet, waiting);
+        return fail(std::current_exception());
+    }
+    inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
+    if (waiting.link != nullptr && waiting.link->when_full.load(std::memory_order_relaxed) == WhenStreamFull::drop_oldest && inlet.queue.size() > waiting.link->queue_limit.load(std::memory_order_relaxed)) [[unlikely]] {
+        ++waiting.link->displaced;
+        drop(inlet, inlet.queue.pop());
+        inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
+    }
+}
+
+/// Buffers enter the queue by their numbers in the order; those that are early wait beside it.
+void Station::put_in_order(Inlet& inlet, Waiting waiting) {
+    if (waiting.block->order != inlet.next_in_order) {
+        // What is early takes no room: the buffer that is missed may stand behind others of the same producer's, or of one further up.
+        credit(inlet, waiting.link, waiting.block->bytes);
+        waiting.link = nullptr;
+    }
+    try {
+        inlet.early.push_back(waiting);
+    } catch (const std::bad_alloc&) {
+        release(inlet, waiting);
+        return fail(std::current_exception());
+    }
+    for (;;) {
+        const auto next = std::find_if(inlet.early.begin(), inlet.early.end(),
+                                       [&](const Waiting& each) { return each.block->order == inlet.next_in_order; });
+        if (next == inlet.early.end()) return;
+        const Waiting turn = *next;
+        inlet.early.erase(next);
+        ++inlet.next_in_order;
+        if (turn.block->kind == MailKind::skip) release(inlet, turn);
+        else enqueue(inlet, turn);
+    }
+}
+
+/// No more will come: the turns that are missing never will (a copy ended by itself, or lost what it held).
+void Station::stop_ordering(Inlet& inlet) {
+    std::sort(inlet.early.begin(), inlet.early.end(), [](const Waiting& a, const Waiting& b) { return a.block->order < b.block->order; });
+    for (const Waiting& each : std::exchange(inlet.early, {})) {
+        inlet.next_in_order = each.block->order + 1;
+        if (each.block->kind == MailKind::skip) release(inlet, each);
+        else enqueue(inlet, each);
+    }
+}
+
+/// Nothing was written in this turn: those further down who restore the order must know.
+void Station::pass_skip(Inlet& inlet, Waiting waiting) {
+    first_order_ = waiting.block->order;
+    release(inlet, waiting);
+    if (!several_copies) return;
+    for (auto& outlet : outlets)
+        if (outlet->order_matters && !outlet->closed) outlet->skip();
+}
+
+/// The buffer has left the queue and was read, or never will be.
+void Station::release(Inlet& inlet, Waiting waiting) {
+    const auto bytes = waiting.block->bytes;
+    give_back(waiting.block);
+    credit(inlet, waiting.link, bytes);
+    if (loop != nullptr) run_.leave_loop(*loop, 1);
+}
+
+void Station::credit(Inlet&, Link* link, std::uint64_t bytes) {
+    if (link != nullptr && link->take(bytes)) run_.post(*link->from->station, &link->poke);
+}
+
+void Station::drop(Inlet& inlet, Waiting waiting) {
+    if (waiting.block->kind == MailKind::buffer) tally(dropped);
+    if (several_copies) pass_skip(inlet, waiting);  // its turn in the order must not be waited for
+    else release(inlet, waiting);
+}
+
+Block* Station::take_from_queue(Inlet& inlet) {
+    if (inlet.queue.empty()) return nullptr;
+    const Waiting waiting = inlet.queue.pop();
+    inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
+    Block* const block = waiting.block;
+    note_taken(inlet, *block);
+    credit(inlet, waiting.link, block->bytes);
+    if (!inlet.queue.empty()) ahead_.took(*block, *inlet.queue.front().block);
+    return block;
+}
+
+void Station::discard_waiting() {
+    for (auto& inlet : inlets) {
+        while (!inlet->queue.empty()) drop(*inlet, inlet->queue.pop());
+        for (const auto& waiting : std::exchange(inlet->early, {})) drop(*inlet, waiting);
+        inlet->waiting.store(0, std::memory_order_relaxed);
+    }
+}
+
+void Station::free_room() {
+    for (auto& inlet : inlets)
+        for (std::size_t i = 0; i < inlet->queue.size(); ++i)
+            credit(*inlet, std::exchange(inlet->queue[i].link, nullptr), inlet->queue[i].block->bytes);
+}
+
+std::size_t Station::waiting_at(const std::string& port) const noexcept {
+    const auto inlet = std::find_if(inlets.begin(), inlets.end(), [&](const auto& each) { return each->port->name() == port; });
+    return inlet == inlets.end() ? 0 : (*inlet)->queue.size();
+}
+
+bool Station::inherit(const std::string& port, Block* block) {
+    if (ended_ || finished_ || over_ || stopping) return false;
+    const auto inlet = std::find_if(inlets.begin(), inlets.end(), [&](const auto& each) { return each->port->name() == port; });
+    if (inlet == inlets.end()) return false;
+    if (block->kind == MailKind::skip) give_back(block);
+    else take_back(**inlet, {block, nullptr});
+    return true;
+}
+
+void Station::take_back(Inlet& inlet, Waiting waiting) {
+    if (ended_) return drop(inlet, waiting);  // the run was stopped meanwhile
+    inlet.queue.push(waiting);
+    inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
+}
+
+}  // namespace penstock::streaming

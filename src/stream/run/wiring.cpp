@@ -1,0 +1,220 @@
+#include "stream/run/wiring.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "stream/description/cycles.hpp"
+#include "stream/isolated/filter_proxy.hpp"
+#include "stream/isolated/isolated_run.hpp"
+
+namespace penstock::streaming {
+namespace {
+
+constexpr std::size_t automatic_capacity = 8;  // to begin with
+constexpr std::size_t most_automatic_capacity = 64;
+constexpr std::uint64_t scrambled_start = 0xBF58476D1CE4E5B9u;
+
+int copies_in(const RunCore& run, const FilterModel& filter) { return run.copies(filter); }
+
+}  // namespace
+
+std::unique_ptr<Station> Wiring::make_station(const Joints& joints, const FilterModel& filter, int copy) const {
+    auto held = copy == 0 ? filter.first : std::shared_ptr<AnyFilter>(filter.kind->make());
+    if (copy != 0)
+        for (std::size_t i = 0; i < held->settings.size(); ++i) held->settings[i]->set(filter.first->settings[i]->value());
+    auto station = std::make_unique<Station>(run_, filter.id, filter.name, copy, std::move(held), *filter.kind, filter.options);
+    station->several_copies = filter.options.copies != 1;
+    const int target = joints.place(filter, copy);
+    if (auto* const isolated = run_.isolated()) {
+        if (!station->external && filter.options.isolation != Isolation::none)
+            station->proxy = std::make_unique<FilterProxy>(*isolated, *station, *filter.kind, target >= 0 ? target : isolated->next_target(),
+                                                           filter.options.time_limit);
+    } else if (target >= 0 && !station->external) {
+        station->set_home(run_.server_of(target));
+    }
+    for (std::size_t i = 0; i < station->outlets.size(); ++i) station->outlets[i]->order_matters = joints.order_matters(filter.id, i);
+    for (const auto* const stream : joints.into(filter.id)) {
+        Inlet& inlet = *station->inlets[stream->input];
+        inlet.connected = true;
+        inlet.ordered = inlet.ordered || stream->options.ordered;
+    }
+    return station;
+}
+
+std::unique_ptr<Link> Wiring::make_link(const Model& model, const StreamModel& stream, int source_copy, int sink_copy) const {
+    auto link = std::make_unique<Link>();
+    Station& source = *crews.at(stream.from)[static_cast<std::size_t>(source_copy)];
+    Station& sink = *crews.at(stream.to)[static_cast<std::size_t>(sink_copy)];
+    link->from = source.outlets[stream.output].get();
+    link->to = sink.inlets[stream.input].get();
+    link->sink = &sink;
+    link->stream = stream.id;
+    link->feedback = stream.options.feedback;
+    link->local = source.home() != nullptr && source.home() == sink.home();
+    link->poke.kind = MailKind::poke;
+    link->poke.from = link.get();
+    set_capacity(model, stream, *link);
+    return link;
+}
+
+void Wiring::set_capacity(const Model& model, const StreamModel& stream, Link& link) const {
+    const auto sources = static_cast<std::size_t>(copies_in(run_, *model.filter(stream.from)));
+    const auto& options = stream.options;
+    // A sink that fires with several buffers must be able to get them by one link: the others may have nothing.
+    const auto least = std::max<std::size_t>(model.filter(stream.to)->first->inputs[stream.input]->options().at_least, 1);
+    const auto capacity = std::max(options.capacity != 0 ? options.capacity : automatic_capacity, least);
+    link.capacity.store(std::max(capacity / sources, least), std::memory_order_relaxed);
+    link.capacity_bytes = options.capacity_bytes != 0 ? std::max<std::size_t>(options.capacity_bytes / sources, 1) : 0;
+    link.free_of_bytes = least;
+    if (options.capacity_bytes == 0 && options.capacity == 0) {
+        link.capacity_bytes = std::max<std::size_t>(local_store_bytes_ / sources, 1);
+        link.free_of_bytes = std::max<std::size_t>(least, 2);
+    }
+    link.most_capacity = 0;
+    if (options.capacity == 0 && options.when_full == WhenStreamFull::wait) {
+        link.most_capacity = std::max(most_automatic_capacity / sources, least);
+        link.least_capacity = std::max<std::size_t>(least, 2);
+        link.many_bytes = (options.capacity_bytes != 0 ? options.capacity_bytes : local_store_bytes_) / sources / 4;
+    }
+    link.when_full.store(options.when_full, std::memory_order_relaxed);
+    link.queue_limit.store(capacity, std::memory_order_relaxed);
+}
+
+/// The one link of an outlet whose sink has no other input, may be run by the same thread and may be fused; else null.
+Link* Wiring::only_sink_to_fuse(const Joints& joints, const Outlet& outlet) const {
+    if (outlet.branches.size() != 1 || outlet.branches[0].links.size() != 1 || outlet.order_matters) return nullptr;
+    Link* const link = outlet.branches[0].links[0];
+    const Station& sink = *link->to->station;
+    const Station& source = *outlet.station;
+    const bool anywhere = source.home() == nullptr && sink.home() == nullptr && !source.external && !sink.external && run_.isolated() == nullptr;
+    if (!(link->local || anywhere) || link->loop != nullptr || link->to->ordered || sink.inlets.size() != 1 || link->to->port->options().at_least != 1) return nullptr;
+    if (outlet.station->has_bounded_pools() || sink.has_bounded_pools()) return nullptr;
+    const auto streams = joints.out_of(source.filter_id());
+    const auto allows = [&](const StreamModel* stream) { return stream->output != outlet.index || stream->options.fuse; };
+    return std::all_of(streams.begin(), streams.end(), allows) ? link : nullptr;
+}
+
+void Wiring::set_branches(const Joints& joints, std::uint64_t filter, Station& station) const {
+    station.fuses = false;
+    const std::lock_guard lock(run_.picture);
+    for (auto& outlet : station.outlets) {
+        std::map<std::string, Branch> branches;
+        for (const auto* const stream : joints.out_of(filter)) {
+            if (stream->output != outlet->index) continue;
+            Branch& branch = branches[Model::group_of(*stream)];
+            branch.policy = stream->options.policy;
+            branch.turn = static_cast<std::uint32_t>(joints.rank(*stream)) + static_cast<std::uint32_t>(station.copy());
+            if (stream->options.key) branch.key = stream->options.key;
+            for (int copy = 0; copy < static_cast<int>(crews.at(stream->to).size()); ++copy)
+                branch.links.push_back(links.at({stream->id, station.copy(), copy}));
+        }
+        outlet->branches.clear();
+        for (auto& [name, branch] : branches) {
+            branch.random += scrambled_start * static_cast<std::uint64_t>(station.copy() + 1);
+            // Writers to the same sinks begin with different ones: many that write little would all write to the first. Not where they take
+            // turns by rule: there two of them may bring the same sink what belongs together.
+            if (branch.policy != Policy::demand_driven || branch.links.empty()) branch.turn = 0;
+            else branch.turn %= static_cast<std::uint32_t>(branch.links.size());
+            outlet->branches.push_back(std::move(branch));
+        }
+        outlet->fused = only_sink_to_fuse(joints, *outlet);
+        station.fuses = station.fuses || outlet->fused != nullptr;
+    }
+}
+
+void Wiring::build(const Model& model) {
+    const Joints joints(model);
+    for (const auto& filter : model.filters)
+        for (int copy = 0; copy < copies_in(run_, filter); ++copy) {
+            auto station = make_station(joints, filter, copy);
+            crews[filter.id].push_back(&keep(std::move(station)));
+        }
+    for (const auto& stream : model.streams) {
+        const auto sources = static_cast<int>(crews[stream.from].size()), sinks = static_cast<int>(crews[stream.to].size());
+        for (int from = 0; from < sources; ++from)
+            for (int to = 0; to < sinks; ++to) {
+                auto link = make_link(model, stream, from, to);
+                ++link->to->open_links;
+                links.emplace_hint(links.end(), std::tuple{stream.id, from, to}, link.get());  // by rising number
+                run_.links.push_back(std::move(link));
+            }
+    }
+    build_loops(model);
+    for (const auto& [filter, crew] : crews)
+        for (Station* const station : crew) set_branches(joints, filter, *station);
+}
+
+Station& Wiring::keep(std::unique_ptr<Station> station) {
+    Station& kept = *station;
+    const std::lock_guard lock(run_.structure);
+    if (kept.external) program_ends.reserve(program_ends.size() + 1);
+    run_.add_station(std::move(station));
+    if (kept.external) program_ends.push_back(&kept);
+    return kept;
+}
+
+void Wiring::build_loops(const Model& model) {
+    const auto cycles = cycles_of(model);
+    std::map<std::size_t, Loop*> loops;
+    const auto loop_of = [&](std::uint64_t filter) -> Loop* {
+        const auto cycle = cycles[static_cast<std::size_t>(model.filter(filter) - model.filters.data())];
+        if (cycle == 0) return nullptr;
+        Loop*& loop = loops[cycle];
+        if (loop == nullptr) loop = run_.loops.emplace_back(std::make_unique<Loop>()).get();
+        return loop;
+    };
+    for (const auto& [filter, crew] : crews)
+        for (Station* const station : crew) {
+            station->loop = loop_of(filter);
+            if (station->loop != nullptr) station->loop->tokens.fetch_add(1, std::memory_order_relaxed);  // until it has begun
+        }
+    for (const auto& stream : model.streams) {
+        Loop* const loop = loop_of(stream.to);
+        if (loop == nullptr) continue;
+        for (auto at = links.lower_bound({stream.id, 0, 0}); at != links.end() && std::get<0>(at->first) == stream.id; ++at) {
+            Link* const link = at->second;
+            link->loop = loop;
+            link->enters_loop = loop_of(stream.from) != loop;
+            if (link->enters_loop) {
+                loop->used.store(true, std::memory_order_relaxed);
+                loop->tokens.fetch_add(1, std::memory_order_relaxed);
+            }
+            if (!link->feedback) continue;
+            loop->feedback.push_back(link);
+            auto& end = *loop->ends.emplace_back(std::make_unique<Errand>());
+            end.kind = MailKind::errand;
+            end.from = link->from->station;
+            end.work = [link](Station&) { link->from->close_link(*link); };
+        }
+    }
+}
+
+void Wiring::begin(Station& station) const {
+    if (station.external) return;
+    if (station.home() != nullptr) {
+        station.nudged.store(true, std::memory_order_relaxed);
+        run_.try_to_post(station, &station.nudge);
+    } else {
+        run_.put_ready(station);
+    }
+}
+
+void Wiring::begin() {
+    for (const auto& [filter, crew] : crews)
+        for (Station* const station : crew)
+            if (station->external || station->home() != nullptr) station->box.begin_at_rest();
+    // The last first: then each waits for its input when the one before it writes, and a chain fuses from its first buffer on.
+    std::exception_ptr why;
+    for (auto crew = crews.rbegin(); crew != crews.rend(); ++crew)
+        for (Station* const station : crew->second) try {
+                if (why != nullptr) station->never_begin();
+                else begin(*station);
+            } catch (...) {  // a placed one, for lack of memory: none of the rest begins, and those that have are stopped with the run
+                why = std::current_exception();
+                station->never_begin();
+            }
+    if (why != nullptr) std::rethrow_exception(why);
+}
+
+}  // namespace penstock::streaming

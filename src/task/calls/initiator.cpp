@@ -1,0 +1,390 @@
+#include "penstock/detail/task/initiator.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <string>
+
+#include "penstock/detail/machine/clock.hpp"
+#include "penstock/error.hpp"
+#include "task/calls/core.hpp"
+#include "task/waiting/notices.hpp"
+#include "task/calls/runner.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr std::uint32_t first_ring_of_thread = 256;  // 16 KiB of descriptors: what stays in the nearest cache
+constexpr std::uint32_t first_ring_of_task = 64;
+constexpr std::uint32_t growth = 4;
+constexpr std::uint32_t largest_ring = 1u << 18;
+
+}  // namespace
+
+Initiator::Initiator(Core& core, int target, Waiter* waiter)
+    : board_(core.board()),
+      core_(core),
+      target_(target),
+      host_(core.host()),
+      own_waiter_(waiter != nullptr   ? nullptr
+                  : host_ == nullptr ? std::make_unique<Waiter>(core.wait_policy())
+                                     : std::make_unique<Waiter>(core.wait_policy(), host_->make_bell())),
+      waiter_(waiter == nullptr ? *own_waiter_ : *waiter),
+      runner_(std::make_unique<Runner>(*this, target, core.local_store_bytes(), core.options())),
+      started_(Clock::ticks()),
+      local_store_bytes_(core.local_store_bytes()),
+      machine_id_(core.id()) {
+    target_count_ = std::max(0, core.options().targets);
+    asked_ = core.standing_options();
+    direct_ = core.options().distribution == Distribution::balanced && asked_ == nullptr && host_ == nullptr;
+    lanes_ = std::make_unique<LaneEnd[]>(static_cast<std::size_t>(target_count_));
+    lanes_idle_ = target_count_;
+    base_.last.assign(static_cast<std::size_t>(target_count_), 0);
+    base_.before.assign(static_cast<std::size_t>(target_count_), 0);
+    scope_ = &base_;
+    immediate_ = &Ring::acquire(Ring::Kind::immediate, 0, 0, *this, waiter_.bell(), any_target);
+}
+
+Initiator::~Initiator() {
+    for (int t = 0; t < target_count_; ++t)
+        if (Ring* const lane = lanes_[static_cast<std::size_t>(t)].ring) lane->release();
+    for (auto& place : rings_)
+        if (Ring* const ring = place.load(std::memory_order_relaxed)) ring->release();
+    immediate_->release();
+}
+
+bool Initiator::in_task() const noexcept {
+    if (!shared_) return runner_->depth() != 0;
+    // Who runs a task of a shared initiator holds its lock.
+    const std::unique_lock held(sharing_, std::try_to_lock);
+    return held.owns_lock() && runner_->depth() != 0;
+}
+
+// ---- where a task goes ----
+
+Initiator::Spot Initiator::reserve(int target) {
+    scope();
+    if (target_count_ == 0) return {};
+    if (asked_ != nullptr && asked_->priority == Priority::high) return reserve_in_deque(target, true);
+    if (target != any_target) return target == target_ ? reserve_in_deque(target) : reserve_in_lane(target);
+    if (core_.options().distribution == Distribution::balanced || target_ != any_target) return reserve_in_deque(any_target);
+    if (core_.options().distribution == Distribution::round_robin) {
+        next_ = next_ + 1 >= target_count_ ? 0 : next_ + 1;
+        return reserve_in_lane(next_);
+    }
+    int least = 0;
+    for (int t = 1; t < target_count_; ++t) {
+        const auto& lanes = lanes_;
+        if (lanes[static_cast<std::size_t>(t)].producer.outstanding() < lanes[static_cast<std::size_t>(least)].producer.outstanding())
+            least = t;
+    }
+    return reserve_in_lane(least);
+}
+
+namespace {
+
+constexpr std::uint32_t lines_ahead = 4;
+
+/// In a stream the line of a record that is to come is fetched from the target, which read it a round ago, several at once
+/// (docs/performance/2-vcpu-epyc.md, tasks to named targets, has what it gains).
+void fetch_ahead(const Ring& ring, const Producer<TaskPayload>& producer, const TaskRecord* record) noexcept {
+    if (producer.known_empty() || producer.outstanding() + lines_ahead >= ring.capacity()) return;
+    const auto ahead = (static_cast<std::uint32_t>(record - ring.slots()) + lines_ahead) & (ring.capacity() - 1);
+    prefetch_write(&ring.slots()[ahead]);
+}
+
+}  // namespace
+
+Initiator::Spot Initiator::reserve_in_lane(int target) {
+    LaneEnd& lane = lanes_[static_cast<std::size_t>(target)];
+    if (lane.ring == nullptr) make_lane(target);
+    const auto when_full = in_task() ? WhenFull::defer : core_.options().when_full;
+    // Looking for credit moves a line that the target writes with each task, so a lane that was full is left alone for a while.
+    if (lane.calls_past != 0) {
+        --lane.calls_past;
+        return reserve_in_deque(target);
+    }
+    const bool was_empty = lane.producer.known_empty();
+    TaskRecord* record = lane.producer.reserve();
+    if (!was_empty && lane.producer.known_empty()) ++lanes_idle_;
+    if (record != nullptr) {
+        fetch_ahead(*lane.ring, lane.producer, record);
+        return {record, &lane, lane.ring};
+    }
+    if (when_full == WhenFull::defer) lane.calls_past = core_.options().depth;
+    if (when_full == WhenFull::refuse) {
+        counters_.refused.add();
+        throw QueueFull("the lane to target " + std::to_string(target) + " holds " + std::to_string(core_.options().depth) +
+                        " tasks; wait for some, raise MachineOptions::depth, or choose WhenFull::defer");
+    }
+    if (when_full == WhenFull::defer) return reserve_in_deque(target);
+    counters_.stalls.add();
+    sample_spoilt_ = true;
+    counters_.stall_ticks.begin(Clock::ticks());
+    wait_for_room([&] { return (record = lane.producer.reserve()) != nullptr; }, {"room in a lane", static_cast<std::uint64_t>(target) + 1});
+    counters_.stall_ticks.end(Clock::ticks());
+    if (lane.producer.known_empty()) ++lanes_idle_;
+    return {record, &lane, lane.ring};
+}
+
+Ring* Initiator::ring_with_room(Scope& scope, int only_target, bool urgent) noexcept {
+    for (Ring* ring : only_target == any_target ? scope.rings : scope.named) {
+        if (ring->isolated()) ring->forward_through(ring->pending().appended());
+        if (ring->only_target() == only_target && ring->urgent == urgent && ring->pending().reserve() != nullptr) return ring;
+    }
+    return nullptr;
+}
+
+bool Initiator::may_grow(const Scope& scope, int only_target, bool urgent) const noexcept {
+    const auto limit = core_.options().pending_limit;
+    if (limit == 0) return true;
+    std::size_t capacity = 0;
+    for (const Ring* ring : only_target == any_target ? scope.rings : scope.named)
+        if (ring->only_target() == only_target && ring->urgent == urgent) capacity += ring->capacity();
+    return capacity < limit;
+}
+
+Initiator::Spot Initiator::reserve_in_deque(int only_target, bool urgent) {
+    Scope& mine = scope();
+    // The part that took the last such task most likely takes this one; asking the others first would touch lines of full ones.
+    Ring*& overflow = only_target == any_target ? mine.current : lanes_[static_cast<std::size_t>(only_target)].overflow;
+    if (overflow != nullptr && !urgent && &mine == &base_)
+        if (TaskRecord* const record = overflow->pending().reserve()) return {record, nullptr, overflow};
+    Ring* ring = ring_with_room(mine, only_target, urgent);
+    // A task never waits for room (contract 3): it runs its child at once. What only another target may run cannot run here, so that
+    // part of the deque grows without limit.
+    const bool unlimited = in_task() && only_target != any_target;
+    if (ring == nullptr && (unlimited || may_grow(mine, only_target, urgent))) ring = add_ring(mine, only_target, urgent);
+    if (ring == nullptr) {
+        if (in_task() && only_target == any_target) return {};
+        if (unlimited || core_.options().when_full == WhenFull::refuse) {
+            counters_.refused.add();
+            throw QueueFull("this thread has " + std::to_string(core_.options().pending_limit) +
+                            " tasks waiting; wait for some, or raise MachineOptions::pending_limit");
+        }
+        counters_.stalls.add();
+        sample_spoilt_ = true;
+        counters_.stall_ticks.begin(Clock::ticks());
+        wait_for_room([&] { return (ring = ring_with_room(mine, only_target, urgent)) != nullptr; }, {"room in the deque", 0});
+        counters_.stall_ticks.end(Clock::ticks());
+    }
+    if (!urgent && (only_target == any_target || &mine == &base_)) overflow = ring;
+    return {ring->pending().reserve(), nullptr, ring};
+}
+
+void Initiator::make_lane(int target) {
+    LaneEnd& lane = lanes_[static_cast<std::size_t>(target)];
+    const auto& options = core_.options();
+    // One slot more than the depth, rounded up: with depth 1 the lane still alternates between its slots when it must.
+    const auto capacity = std::bit_ceil(std::max<std::uint32_t>(options.depth, 2));
+    Ring& ring = Ring::acquire(Ring::Kind::lane, capacity, 0, *this, waiter_.bell(), target, host_, options.initiation);
+    Target& receiver = core_.target(target);
+    {
+        const std::lock_guard lock(core_.mutex());
+        receiver.add_lane(ring, options.initiation);
+    }
+    lane.producer = Producer<TaskPayload>(ring.parts(options.initiation), options.depth, options.completion);
+    lane.ring = &ring;
+    lane.bell = &receiver.waiter().bell();
+}
+
+Ring* Initiator::inviting(int target, Look look, std::uint32_t from, std::uint32_t* found) const noexcept {
+    const auto words = ring_words_.load(std::memory_order_acquire);
+    const auto first_in = [&](std::uint32_t w, std::uint64_t among, int least_target = any_target) -> Ring* {
+        auto bits = open_[w].load(std::memory_order_relaxed) & among;
+        if (look == Look::urgent) bits &= urgent_[w].load(std::memory_order_relaxed);
+        if (look == Look::normal) bits &= ~urgent_[w].load(std::memory_order_relaxed);
+        for (; bits != 0; bits &= bits - 1) {
+            const auto place = w * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+            Ring* const ring = rings_[place].load(std::memory_order_acquire);
+            if (ring == nullptr || (ring->only_target() >= 0 && ring->only_target() != target) || ring->only_target() < least_target) continue;
+            if (!ring->pending().inviting()) continue;
+            if (found != nullptr) *found = place;
+            return ring;
+        }
+        return nullptr;
+    };
+    constexpr auto all = ~std::uint64_t{0};
+    if (from != 0) [[unlikely]]
+        for (auto w = from / 64; w < words; ++w) {
+            Ring* const ring = first_in(w, w == from / 64 ? all << from % 64 : all);
+            if (ring == nullptr) continue;
+            if (ring->only_target() < 0) return ring;
+            for (std::uint32_t v = 0; v <= w; ++v)  // what is for a named target keeps its order
+                if (Ring* const oldest = first_in(v, all, 0)) return oldest;
+        }
+    for (std::uint32_t w = 0; w < words; ++w)
+        if (Ring* const ring = first_in(w, all)) return ring;
+    return nullptr;
+}
+
+void Initiator::wake_a_target(const Ring& ring) noexcept { core_.wake_a_target(ring); }
+
+void Initiator::require_room_to_nest() const {
+    if (runner_->depth() >= core_.options().nesting_limit)
+        throw NestingTooDeep("calls inside tasks are nested " + std::to_string(runner_->depth()) +
+                             " deep; make fewer levels, or raise MachineOptions::nesting_limit");
+}
+
+Handle Initiator::run_at_once(TaskPayload& payload, Extension& extension) {
+    counters_.calls.add();
+    counters_.inlined.add();
+    sample_spoilt_ = true;
+    const auto notice = payload.flags >> TaskPayload::notice_shift;
+    const auto number = ++immediate_runs_;
+    const Handle handle{immediate_->index(), immediate_->generation(), {number, 0, false}};
+    if (notice != 0) note_issued(notice, handle);
+    runner_->run(*immediate_, payload, &extension, number);
+    if (notice != 0) runner_->notify(*immediate_, notice);
+    return handle;
+}
+
+// ---- scopes ----
+
+void Initiator::leave_behind() noexcept {
+    stream_ = nullptr;
+    direct_ = false;
+    shared_ = false;  // whoever held the lock is not here
+    left_behind_ = true;
+}
+
+void Initiator::require_here() const {
+    if (left_behind_) throw MachineGone("this machine stayed behind in the parent of a fork; make a new one in the child");
+}
+
+Scope& Initiator::scope() {
+    require_here();
+    if (scope_ != nullptr) return *scope_;
+    if (runner_->depth() >= core_.options().nesting_limit)
+        throw NestingTooDeep("tasks wait inside tasks " + std::to_string(runner_->depth()) +
+                             " deep; make fewer levels, or raise MachineOptions::nesting_limit");
+    core_.mix();
+    reap_orphans();
+    if (free_scopes_.empty()) {
+        auto whole = std::make_unique<Scope>();
+        whole->last.assign(static_cast<std::size_t>(target_count_), 0);
+        whole->before.assign(static_cast<std::size_t>(target_count_), 0);
+        free_scopes_.push_back(std::move(whole));
+    }
+    // Where each of the lists that a scope may come to has room for all, nothing need be asked for at the end of a task.
+    const auto scopes = free_scopes_.size() + scopes_in_use_.size();
+    scopes_in_use_.reserve(scopes);
+    free_scopes_.reserve(scopes);
+    orphans_.reserve(scopes);
+    Scope& fresh = *free_scopes_.back();
+    for (std::size_t t = 0; t < fresh.before.size(); ++t) fresh.before[t] = lanes_[t].producer.issued();
+    fresh.immediate_before = immediate_runs_;
+    scopes_in_use_.push_back(std::move(free_scopes_.back()));
+    free_scopes_.pop_back();
+    return *(scope_ = scopes_in_use_.back().get());
+}
+
+void Initiator::leave_scope() noexcept {
+    scope_->immediate_until = immediate_runs_;
+    if (drained(*scope_)) recycle(*scope_);
+    else orphans_.push_back(scope_);
+}
+
+void Initiator::reap_orphans() noexcept {
+    for (std::size_t i = orphans_.size(); i-- > 0;) {
+        if (!drained(*orphans_[i])) continue;
+        recycle(*orphans_[i]);
+        orphans_.erase(orphans_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+}
+
+void Initiator::recycle(Scope& scope) noexcept {
+    if (!clean(scope)) try {
+            core_.keep_unclaimed([&](std::vector<Failure>& unclaimed) { collect_failures(scope, unclaimed); });
+        } catch (const std::bad_alloc&) {  // they stay in the rings, where finish() finds them
+        }
+    for (auto* list : {&scope.rings, &scope.named}) {
+        for (Ring* ring : *list) {
+            close_ring(*ring);
+            free_rings_.push_back(ring);
+        }
+        list->clear();
+    }
+    for (Ring* ring : scope.dependents) ring->orphaned = false;
+    free_dependents_.insert(free_dependents_.end(), scope.dependents.begin(), scope.dependents.end());
+    scope.dependents.clear();
+    scope.after = {};
+    scope.current = nullptr;
+    scope.immediate_until = Ring::no_limit;
+    std::fill(scope.last.begin(), scope.last.end(), 0);
+    const auto mine = std::find_if(scopes_in_use_.begin(), scopes_in_use_.end(), [&](const auto& s) { return s.get() == &scope; });
+    free_scopes_.push_back(std::move(*mine));
+    scopes_in_use_.erase(mine);
+}
+
+Ring* Initiator::add_ring(Scope& scope, int only_target, bool urgent) {
+    auto& list = only_target == any_target ? scope.rings : scope.named;
+    std::uint32_t capacity = &scope == &base_ ? first_ring_of_thread : first_ring_of_task;
+    for (const Ring* ring : list)
+        if (ring->only_target() == only_target && ring->urgent == urgent) capacity = std::min(std::max(capacity, ring->capacity() * growth), largest_ring);
+    if (const auto limit = core_.options().pending_limit; limit != 0 && limit < capacity)
+        capacity = std::bit_ceil(static_cast<std::uint32_t>(limit));
+    const auto open = [this](Ring& ring) {
+        if (ring.urgent) board_.urgent.fetch_add(1, std::memory_order_relaxed);
+        auto& word = open_[ring.place / 64];
+        word.store(word.load(std::memory_order_relaxed) | std::uint64_t{1} << ring.place % 64, std::memory_order_release);
+    };
+    const auto used = std::find_if(free_rings_.begin(), free_rings_.end(), [&](const Ring* ring) {
+        return ring->only_target() == only_target && ring->urgent == urgent && ring->capacity() >= capacity;
+    });
+    if (used != free_rings_.end()) {
+        Ring* const ring = *used;
+        list.push_back(ring);
+        free_rings_.erase(used);
+        open(*ring);
+        return ring;
+    }
+    std::uint32_t place = 0;
+    while (place < max_rings && rings_[place].load(std::memory_order_relaxed) != nullptr) ++place;
+    if (place == max_rings) return nullptr;
+    list.reserve(list.size() + 1);
+    free_rings_.reserve(place + 1);
+    Ring& ring = Ring::acquire(Ring::Kind::pending, capacity, core_.claimants(), *this, waiter_.bell(), only_target, host_);
+    ring.place = place;
+    ring.urgent = urgent;
+    if (urgent) urgent_[place / 64].store(urgent_[place / 64].load(std::memory_order_relaxed) | std::uint64_t{1} << place % 64, std::memory_order_release);
+    rings_[place].store(&ring, std::memory_order_release);
+    open(ring);
+    if (place / 64 + 1 > ring_words_.load(std::memory_order_relaxed)) ring_words_.store(place / 64 + 1, std::memory_order_release);
+    list.push_back(&ring);
+    return &ring;
+}
+
+void Initiator::close_ring(Ring& ring) noexcept {
+    if (ring.urgent) board_.urgent.fetch_sub(1, std::memory_order_relaxed);
+    auto& word = open_[ring.place / 64];
+    word.store(word.load(std::memory_order_relaxed) & ~(std::uint64_t{1} << ring.place % 64), std::memory_order_release);
+}
+
+/// All is done and told: nobody need look for tasks of high priority until there are some again.
+void Initiator::close_urgent_rings(Scope& scope) noexcept {
+    for (auto* const list : {&scope.rings, &scope.named})
+        std::erase_if(*list, [this](Ring* ring) {
+            if (!ring->urgent) return false;
+            close_ring(*ring);
+            free_rings_.push_back(ring);
+            return true;
+        });
+}
+
+// ---- samples ----
+
+std::uint64_t Initiator::start_sample() noexcept {
+    until_sample_.store(trace::tasks_a_sample, std::memory_order_relaxed);
+    if (shared_) return 0;
+    sample_spoilt_ = false;
+    return Clock::ticks();
+}
+
+void Initiator::end_sample(std::uint64_t begin) noexcept {
+    if (sample_spoilt_) return;  // a stall, a task that ran inside the call: these are counted elsewhere
+    counters_.sampled_calls.add();
+    counters_.sampled_call_ticks.add(Clock::ticks() - begin);
+}
+
+}  // namespace penstock

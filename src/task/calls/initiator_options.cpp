@@ -1,0 +1,149 @@
+// What calls with options ask for: where an affine call goes, notices, call-backs, the notification descriptor.
+#include <string>
+
+#include "penstock/error.hpp"
+#include "penstock/detail/task/initiator.hpp"
+#include "task/calls/core.hpp"
+#include "task/waiting/notices.hpp"
+#include "task/calls/runner.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr std::size_t affine_places = 4096;  // of 16 bytes
+
+std::size_t place_of(const void* block) noexcept {
+    const auto line = reinterpret_cast<std::uintptr_t>(block) / 64;
+    return static_cast<std::size_t>(line * 0x9E3779B97F4A7C15u >> 52) % affine_places;
+}
+
+}  // namespace
+
+int Initiator::route(const CallOptions& options, const void* home) {
+    if (options.time_limit.count() != 0 && host_ == nullptr)
+        throw UsageError("CallOptions::time_limit needs process targets (MachineOptions::isolation): a thread cannot be ended");
+    if (options.target != CallOptions::any_target) {
+        if (options.target < 0 || options.target >= target_count_)
+            throw UsageError("this machine has no target " + std::to_string(options.target) + "; its targets are numbered 0 to " +
+                             std::to_string(target_count_ - 1));
+        return options.target;
+    }
+    if (!options.affine || home == nullptr || target_count_ == 0) return any_target;
+    if (affine_ == nullptr) affine_ = std::make_unique<AffineBlock[]>(affine_places);
+    const auto room = [this](int target) {
+        LaneEnd& lane = lanes_[static_cast<std::size_t>(target)];
+        if (lane.ring == nullptr || lane.producer.outstanding() < core_.options().depth) return true;
+        const bool has_room = lane.producer.reserve() != nullptr;
+        if (lane.producer.known_empty()) ++lanes_idle_;  // it was not, a moment ago
+        return has_room;
+    };
+    AffineBlock& place = affine_[place_of(home)];
+    if (place.block == home && (place.target == target_ || room(place.target))) return place.target;
+    // A block that nobody has had yet, or whose target has too much to do: the least loaded takes it, in turn among equals.
+    int best = (next_ + 1) % target_count_;
+    for (int looked = 1; looked < target_count_; ++looked) {
+        const int candidate = (next_ + 1 + looked) % target_count_;
+        const auto load = [this](int target) { return lanes_[static_cast<std::size_t>(target)].producer.outstanding(); };
+        if (load(candidate) < load(best)) best = candidate;
+    }
+    next_ = best;
+    place = {home, best};
+    return best;
+}
+
+std::uint32_t Initiator::add_notice(std::uint32_t entry) {
+    const bool asks = asked_->then || asked_->deadline.count() > 0 || asked_->notification != Notification::polled;
+    const bool inside = in_task();
+    if (inside && asked_ != core_.standing_options() && (asked_->then || asked_->notification != Notification::polled))
+        throw UsageError("a call inside a task cannot have a call-back or a notification, because its target does not poll; wait for its "
+                         "handle instead, or issue it outside");
+    if (asked_->then && shared_)
+        throw UsageError("this thread shares its initiator with others (a machine gives " + std::to_string(Core::most_threads - 1) +
+                         " threads one of their own), so a call-back could run on any of them; issue this call on another thread");
+    if (!asks || (inside && asked_ == core_.standing_options())) {
+        unnoticed_ = true;
+        return 0;
+    }
+    if (notices_ == nullptr) notices_ = std::make_unique<Notices>();
+    return notices_->add(*asked_, entry, asked_->notification == Notification::interrupt);
+}
+
+void Initiator::note_issued(std::uint32_t notice, const Handle& handle) noexcept { (*notices_)[notice].handle = handle; }
+
+bool Initiator::callbacks_due() const noexcept { return notices_ != nullptr && notices_->mail() && !polling_ && !in_task(); }
+
+/// A barrier outside tasks and call-backs also covers what was asked to happen after the tasks.
+bool Initiator::notices_left(const Scope& scope) const noexcept {
+    return notices_ != nullptr && &scope == &base_ && !polling_ && notices_->outstanding() != 0;
+}
+
+/// The thread has ended, and its call-backs with it. False while notices may still come in.
+bool Initiator::forget_callbacks() noexcept {
+    if (notices_ == nullptr) return true;
+    notices_->collect();
+    while (const auto index = notices_->next_due()) notices_->remove(index);
+    notices_->forget_failures();
+    notices_->arm();
+    return notices_->outstanding() == 0;
+}
+
+/// Does everything outstanding post into the mailbox, so that nothing else need be looked at?
+bool Initiator::waits_for_mail() const noexcept {
+    return core_.standing_options() != nullptr && notices_ != nullptr && !unnoticed_ && !polling_ && notices_->outstanding() != 0 &&
+           !in_task();
+}
+
+/// Runs the call-backs that are due now, not those that become due meanwhile. What they throw is kept.
+std::size_t Initiator::run_callbacks() {
+    struct Polling {
+        bool& flag;
+        explicit Polling(bool& polling) noexcept : flag(polling) { flag = true; }
+        ~Polling() { flag = false; }
+    } const polling(polling_);
+    const auto completed = notices_->collect();
+    for (auto due = notices_->due(); due != 0; --due) {
+        const auto index = notices_->next_due();
+        const auto then = std::move((*notices_)[index].then);
+        const Handle handle = (*notices_)[index].handle;
+        notices_->remove(index);
+        counters_.callbacks.add();
+        try {
+            then(handle);
+        } catch (...) {
+            notices_->keep_failure(std::current_exception());
+        }
+    }
+    notices_->arm();
+    return completed;
+}
+
+std::size_t Initiator::poll() {
+    require_here();
+    std::unique_lock<std::recursive_mutex> sharing;
+    if (shared_) sharing = std::unique_lock{sharing_};
+    if (notices_ == nullptr || polling_ || in_task()) return 0;
+    const auto completed = run_callbacks();
+    notices_->throw_failures();
+    return completed;
+}
+
+int Initiator::notification_descriptor() {
+    require_here();
+    std::unique_lock<std::recursive_mutex> sharing;
+    if (shared_) sharing = std::unique_lock{sharing_};
+    if (in_task()) throw UsageError("a task has no notification descriptor, because its target does not poll; ask outside tasks");
+    if (notices_ == nullptr) notices_ = std::make_unique<Notices>();
+    return notices_->descriptor();
+}
+
+Pending Initiator::pending() const {
+    std::unique_lock<std::recursive_mutex> sharing;
+    if (shared_) sharing = std::unique_lock{sharing_};
+    Pending pending;
+    for (const auto* const list : {&base_.rings, &base_.named})
+        for (Ring* const ring : *list) pending.tasks += ring->waiting();
+    pending.bytes = pending.tasks * (sizeof(TaskRecord) + sizeof(Extension));
+    return pending;
+}
+
+}  // namespace penstock

@@ -1,0 +1,203 @@
+#include "penstock/machine.hpp"
+
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "process/fork.hpp"
+#include "machine/said_by.hpp"
+#include "penstock/detail/machine/clock.hpp"
+#include "penstock/error.hpp"
+#include "penstock/topology.hpp"
+#include "task/calls/core.hpp"
+#include "task/calls/runner.hpp"
+
+namespace penstock {
+namespace {
+
+/// Has this process ever begun to make a machine?
+constinit std::atomic<bool> in_use{false};
+
+void before_fork() {
+    if (in_use.load()) settle_before_fork();
+}
+
+// In a forked child there are no targets: every handle goes stale and every call is refused, instead of waiting for ever. Registered
+// when the program is loaded: at first use, another thread might fork meanwhile.
+[[maybe_unused]] const int watches_for_forks =
+    pthread_atfork(&before_fork, nullptr, &Initiator::leave_behind_in_parent);
+
+/// Keeps the memory of a machine that ended behind one of its own tasks: the thread that issued that task may still be on its way out
+/// of the call. Goes when this many more have ended in the same way.
+constexpr std::size_t most_kept = 16;
+constinit ProcessMutex of_kept;
+constinit std::array<Core*, most_kept> kept{};
+constinit std::size_t next_kept = 0;
+
+void keep_for_a_while(std::shared_ptr<Core> core) noexcept {
+    std::shared_ptr<Core> goes;  // behind the lock
+    const std::lock_guard lock(of_kept);
+    Core*& place = kept[next_kept];
+    next_kept = (next_kept + 1) % most_kept;
+    if (place != nullptr) goes = place->let_go();
+    place = core.get();
+    place->keep(std::move(core));
+}
+
+}  // namespace
+
+Machine::Machine(const MachineOptions& options) {
+    in_use.store(true);
+    core_ = std::make_shared<Core>(options);
+    core_->start();
+    id_ = core_->id();
+}
+
+Machine::~Machine() {
+    if (core_ == nullptr) return;
+    if (!core_->origin().left_behind() && in_task()) {
+        // One of its own tasks destroys it. The task cannot wait for itself, so the end happens behind it.
+        Core& core = *core_;
+        core.keep(std::move(core_));
+        try {
+            std::thread([&core] {
+                auto ended = core.let_go();
+                ended->shut_down();
+                keep_for_a_while(std::move(ended));
+            }).detach();
+        } catch (const std::exception& error) {
+            // It cannot end while its task runs, and nothing else could end it behind that.
+            std::fprintf(stderr, "penstock: a machine that one of its own tasks destroyed stays, because no thread can be had: %s\n", said_by(error));
+        }
+        return;
+    }
+    core_->stop_what_runs();
+    core_->shut_down();
+}
+
+namespace {
+
+/// What other threads may have locked at a fork is not touched in the child.
+Core& here(const std::shared_ptr<Core>& core) {
+    core->origin().require("this machine");
+    return *core;
+}
+
+}  // namespace
+
+Initiator& Machine::find_initiator() {
+    (void)here(core_);
+    if (Initiator* const mine = Initiator::of_this_thread(id_)) {
+        mine->bind_to_this_thread();
+        return *mine;
+    }
+    return core_->adopt_thread();
+}
+
+NamedTarget Machine::on(int target) {
+    if (target < 0 || target >= targets())
+        throw UsageError("this machine has no target " + std::to_string(target) + "; its targets are numbered 0 to " +
+                         std::to_string(targets() - 1));
+    return NamedTarget(*this, target);
+}
+
+CallsWith Machine::with(CallOptions options) {
+    if (options.target != CallOptions::any_target) (void)on(options.target);
+    if (options.deadline.count() < 0) throw UsageError("CallOptions::deadline must not be negative");
+    return CallsWith(*this, std::move(options));
+}
+
+void Machine::finish() { core_->finish(initiator()); }
+std::shared_ptr<SharedHeap> Machine::heap() { return here(core_).heap(); }
+int Machine::targets() const noexcept { return core_->target_count(); }
+
+int Machine::processor(int target) const {
+    if (target < 0 || target >= targets()) throw UsageError("there is no target " + std::to_string(target));
+    return here(core_).target(target).processor();
+}
+
+const MachineOptions& Machine::options() const noexcept { return core_->options(); }
+
+bool Machine::in_task() const noexcept {
+    Initiator* const mine = Initiator::of_this_thread(id_);
+    return mine != nullptr && mine->in_task();
+}
+
+int Machine::current_target() const noexcept {
+    Initiator* const mine = Initiator::of_this_thread(id_);
+    return mine == nullptr ? -1 : mine->target_;
+}
+
+std::string Machine::description() const {
+    Core& core = here(core_);
+    std::string text = Topology::here().description() + "; " + std::to_string(targets()) + " target(s)";
+    for (int t = 0; t < targets(); ++t) {
+        const int processor = core.target(t).processor();
+        text += (t == 0 ? " on processors " : ", ") + (processor < 0 ? std::string("any") : std::to_string(processor));
+    }
+    return text;
+}
+
+std::string Machine::waiting_report() const { return here(core_).waiting_report(); }
+
+// ---- the trace ----
+
+trace::Snapshot Machine::snapshot() const {
+    trace::Snapshot snapshot(Clock::ticks(), Clock::nanoseconds_per_tick());
+    here(core_).each_initiator([&](Initiator& initiator) {
+        trace::Track track;
+        track.id = initiator.track_;
+        track.started = initiator.started_;
+        if (initiator.target_ == Initiator::any_target) {
+            track.name = "thread " + std::to_string(initiator.track_);
+            snapshot.add(track, initiator.counters_);
+        } else {
+            track.role = trace::Role::target;
+            track.name = "target " + std::to_string(initiator.track_);
+            auto* const host = core_->host();
+            snapshot.add(track, host != nullptr ? host->seat(initiator.target_).counters : initiator.runner_->counters());
+        }
+    });
+    return snapshot;
+}
+
+void Machine::start_timeline(std::size_t events) {
+    here(core_).start_timeline(events);
+}
+
+void Machine::stop_timeline() {
+    here(core_).stop_timeline();
+}
+
+std::string Machine::timeline_json() const {
+    std::vector<trace::TimelineTrack> tracks;
+    here(core_).each_initiator([&](Initiator& initiator) {
+        const bool thread = initiator.target_ == Initiator::any_target;
+        trace::Track track;
+        track.role = thread ? trace::Role::initiator : trace::Role::target;
+        track.id = initiator.track_;
+        track.started = initiator.started_;
+        track.name = (thread ? "thread " : "target ") + std::to_string(initiator.track_);
+        tracks.push_back({track, initiator.timeline_.snapshot()});
+    });
+    return trace::perfetto_json(tracks, Clock::nanoseconds_per_tick(),
+                                [this](std::uint32_t id) { return core_->timeline_name(id); });
+}
+
+bool Machine::timeline_recorded() const noexcept { return core_->board().timeline.load(std::memory_order_relaxed) != 0; }
+std::uint32_t Machine::timeline_id(const std::string& name) { return here(core_).timeline_id(name); }
+
+void Machine::record(trace::Event event) {
+    Initiator& mine = find_initiator();
+    event.issuer = event.target = mine.track_;
+    std::unique_lock<std::recursive_mutex> sharing;
+    if (mine.shared_) sharing = std::unique_lock(mine.sharing_);  // a timeline has one writer
+    mine.timeline_.record(event);
+}
+
+}  // namespace penstock

@@ -1,0 +1,447 @@
+#include "task/calls/runner.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "penstock/detail/machine/clock.hpp"
+#include "penstock/error.hpp"
+#include "task/calls/core.hpp"
+#include "task/dependent/replay.hpp"
+#include "task/chain/step_failed.hpp"
+#include "task/waiting/notices.hpp"
+#include "task/waiting/verdict.hpp"
+
+namespace penstock {
+
+namespace {
+
+/// Of a task that ended otherwise than it should, perhaps for want of memory.
+std::string name_of(const Entry& entry) noexcept {
+    try {
+        return std::string(entry.name);
+    } catch (const std::bad_alloc&) {
+        return "(unnamed)";  // short enough to need none
+    }
+}
+
+}  // namespace
+
+/// For as long as it lives this thread is inside tasks: what they issue goes into scopes of their own.
+class Runner::Inside {
+  public:
+    explicit Inside(Runner& runner, Ring* ring = nullptr, std::uint64_t number = 0) noexcept
+        : task{ring, number, nullptr, runner.innermost_},
+          runner_(runner),
+          scope_(std::exchange(runner.self_.scope_, nullptr)),
+          stream_(runner.self_.stream_),
+          asked_(std::exchange(runner.self_.asked_, runner.self_.core_.standing_options())) {
+        if (stream_ != nullptr) runner.self_.stream_ = nullptr;  // always null where several threads share an initiator
+        ++runner.depth_;
+        runner.innermost_ = &task;
+        if (runner.self_.board_.timeline.load(std::memory_order_relaxed) != 0) runner.until_sample_ = 1;
+    }
+    ~Inside() {
+        runner_.innermost_ = task.outer;
+        if (--runner_.depth_ == 0) runner_.running_.store(0, std::memory_order_relaxed);
+        runner_.self_.scope_ = scope_;
+        runner_.self_.asked_ = asked_;
+        if (stream_ != nullptr) runner_.self_.stream_ = stream_;
+    }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+    Running task;  ///< the one that runs now
+
+  private:
+    Runner& runner_;
+    Scope* scope_;
+    Ring* stream_;
+    const CallOptions* asked_;  ///< of the call inside which the task runs
+};
+
+[[gnu::always_inline]] inline std::uint32_t Runner::run_one(Ring& ring, TaskPayload& payload, Extension* extension,
+                                                   std::uint64_t number) noexcept {
+    const Entry& entry = entry_of(payload.entry);
+    const std::uint32_t notice = payload.flags >> TaskPayload::notice_shift;
+    const PackedArguments arguments{payload.line, extension->bytes, (payload.flags & TaskPayload::boxed) != 0};
+    if (ring.cancels() && ring.take_cancellation(number)) [[unlikely]] {
+        skip(ring, entry, arguments, number);
+        return notice;
+    }
+    if (depth_ == 1) running_.store(payload.entry, std::memory_order_relaxed);
+    const std::uint64_t begin = --until_sample_ == 0 ? start_sample() : 0;
+    try {
+        entry.run(arguments, store_);
+    } catch (...) {
+        keep_failure(ring, entry, number);
+    }
+    if (begin != 0) [[unlikely]] end_sample(begin, payload, extension->bytes, ring);
+    if (self_.scope_ != nullptr) [[unlikely]] {
+        self_.leave_scope();
+        self_.scope_ = nullptr;
+    }
+    return notice;
+}
+
+std::uint32_t Runner::run(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept {
+    const Inside inside(*this, &ring, number);
+    const auto notice = run_one(ring, payload, extension, number);
+    if (ring.cancels()) [[unlikely]] ring.take_cancellation(number);  // asked for too late
+    counters_.tasks.add_release();
+    return notice;
+}
+
+std::uint32_t Runner::claimant_in(const Ring& ring) const noexcept {
+    const auto targets = static_cast<std::uint32_t>(self_.target_count_);
+    return target_ >= 0 ? static_cast<std::uint32_t>(target_) : targets + (&ring.owner() == &self_ ? 0 : 1);
+}
+
+void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim) noexcept {
+    auto& pending = ring.pending();
+    OpenClaim<Ring>* open = nullptr;
+    if (claim.count > 1) {
+        open = open_claim(ring, claim);
+        pending.fetch(claim);
+        if (!looks_ahead_) looks_ahead_ = prefetcher_.may_pay(entry_of(pending.record(claim.first).payload.entry));
+    }
+    std::uint64_t end = claim.first + claim.count;
+    std::uint64_t number = claim.first;
+    {
+        Inside inside(*this, &ring, number);
+        for (std::uint64_t fetched = number;;) {
+            if (looks_ahead_ && open != nullptr) end = look_ahead(ring, *open, number, fetched, end);
+            const auto notice = run_one(ring, pending.record(number).payload, &ring.extensions()[pending.slot(number)], number);
+            pending.complete(number);
+            if (notice != 0) [[unlikely]] notify(ring, notice);
+            penstock::ring(ring.owner_bell());
+            if (++number == end) break;
+            if (self_.board_.urgent.load(std::memory_order_relaxed) != 0 && must_give_way(ring)) [[unlikely]] break;
+            open->announce(number);
+            if (!open->unchanged()) [[unlikely]] {
+                end = open->settle(std::this_thread::yield);
+                if (number >= end) break;
+            }
+            inside.task.number = number;
+        }
+    }
+    if (number != end) [[unlikely]] give_back(open->withdraw(std::this_thread::yield));
+    claim.count = static_cast<std::uint32_t>(number - claim.first);
+    if (open != nullptr) close_claim();
+    if (ring.cancels()) [[unlikely]] ring.forget_cancellations(claim.first - 1, number - 1);  // asked for too late
+    counters_.tasks.add_release(claim.count);
+    pending.complete_claim(claim, claimant_in(ring));
+    penstock::ring(ring.owner_bell());
+}
+
+// ---- what is claimed and has not begun ----
+
+/// Where there is no room for one more that others can take from, only its first task is kept.
+OpenClaim<Ring>* Runner::open_claim(Ring& ring, PendingRing<TaskPayload>::Claim& claim) noexcept {
+    const auto level = open_claims_.load(std::memory_order_relaxed);
+    if (level == most_open_claims) [[unlikely]] {
+        ring.pending().give_back(claim.first + 1, claim.first + claim.count);
+        self_.core_.tell_of_returned(ring, std::exchange(claim.count, 1) - 1);
+        return nullptr;
+    }
+    open_[level].claim.open(ring, claim.first, claim.first + claim.count);
+    open_claims_.store(level + 1, std::memory_order_release);
+    return &open_[level].claim;
+}
+
+/// Fetches the arguments of those that come next. Nobody may take (and run, and end) a task whose record is looked at, so each is announced
+/// as if it began. Returns the end of the claim.
+std::uint64_t Runner::look_ahead(Ring& ring, OpenClaim<Ring>& open, std::uint64_t number, std::uint64_t& fetched, std::uint64_t end) noexcept {
+    for (fetched = std::max(fetched, number); fetched + 1 < end && fetched < number + ahead(); ++fetched) {
+        open.announce(fetched + 1);
+        if (!open.unchanged()) [[unlikely]] {
+            end = open.settle(std::this_thread::yield);
+            if (fetched + 1 >= end) break;
+        }
+        prefetch(ring.pending().record(fetched + 1).payload, &ring.extensions()[ring.pending().slot(fetched + 1)]);
+    }
+    open.announce_again(number);
+    return end;
+}
+
+void Runner::close_claim() noexcept {
+    const auto level = open_claims_.load(std::memory_order_relaxed) - 1;
+    open_[level].claim.close();
+    open_claims_.store(level, std::memory_order_relaxed);
+}
+
+void Runner::give_back(const OpenClaim<Ring>::Rest& rest) noexcept {
+    if (rest.empty()) return;
+    rest.where->pending().give_back(rest.first, rest.end);
+    self_.core_.tell_of_returned(*rest.where, static_cast<std::uint32_t>(rest.end - rest.first));
+}
+
+void Runner::give_back_all() noexcept {
+    for (std::uint32_t level = open_claims_.load(std::memory_order_relaxed); level-- > 0;) give_back(open_[level].claim.withdraw(std::this_thread::yield));
+}
+
+void Runner::give_back_if_held_up(const Initiator& taker) noexcept {
+    static const bool can_take = waiting::process_wide_barrier();
+    if (!can_take) return;
+    const auto levels = open_claims_.load(std::memory_order_acquire);
+    for (std::uint32_t level = 0; level < levels; ++level) {
+        auto& [claim, seen, since] = open_[level];
+        const auto next = claim.next();
+        if (next == 0) continue;
+        const auto now = Clock::ticks();
+        const auto task = next ^ static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(claim.where())) << 16;
+        if (seen.load(std::memory_order_acquire) != task) {
+            since.store(now, std::memory_order_relaxed);
+            seen.store(task, std::memory_order_release);
+        } else if (Clock::nanoseconds(now - since.load(std::memory_order_relaxed)) > held_up_after) {
+            give_back(claim.take(&taker, waiting::process_wide_barrier));
+        }
+    }
+}
+
+/// Between two tasks of a claim, outside of waits: is there a task of high priority that may run here?
+bool Runner::must_give_way(const Ring& ring) const noexcept {
+    if (ring.urgent || depth_ != 1) return false;
+    if (target_ < 0) return self_.inviting(target_, Initiator::Look::urgent) != nullptr;
+    bool waits = false;
+    self_.core_.each_initiator([&](const Initiator& other) { waits = waits || other.inviting(target_, Initiator::Look::urgent) != nullptr; });
+    return waits;
+}
+
+void Runner::run_posted(const Posting& posting) noexcept {
+    const Inside inside(*this);
+    posting.run(posting.first, posting.second, target_);
+    if (self_.scope_ != nullptr) [[unlikely]] {
+        self_.leave_scope();
+        self_.scope_ = nullptr;
+    }
+}
+
+// ---- dependent tasks ----
+
+std::uint64_t Runner::run_dependent(DependentNode& first, std::uint64_t most) noexcept {
+    Inside inside(*this);
+    std::uint64_t count = 0;
+    for (DependentNode* node = &first; node != nullptr; ++count) {
+        if (count == most) {
+            self_.hand_on(*node);
+            break;
+        }
+        node = run_and_release(*node, inside.task);
+    }
+    return count;
+}
+
+DependentNode* Runner::run_and_release(DependentNode& node, Running& running) noexcept {
+    Ring& ring = *node.ring();
+    auto& pending = ring.pending();
+    const auto slot = static_cast<std::uint32_t>(&node - ring.nodes());
+    TaskRecord& record = ring.slots()[slot];
+    Extension* const extension = &ring.extensions()[slot];
+    const std::uint64_t number = record.sequence.load(std::memory_order_relaxed) >> 1;
+    running.ring = &ring;
+    running.number = number;
+    running.node = &node;
+    if (node.verdict() != nullptr) [[unlikely]]
+        pass_over(ring, node, entry_of(record.payload.entry),
+                  {record.payload.line, extension->bytes, (record.payload.flags & TaskPayload::boxed) != 0}, number);
+    else run_one(ring, record.payload, extension, number);
+    if (ring.cancels()) [[unlikely]] ring.take_cancellation(number);  // asked for too late
+    const auto verdict = Verdict::on(ring, number);
+    const auto successors = node.close();
+    pending.complete(number);  // from here on the owner may use the slot again
+    DependentNode* next = nullptr;
+    DependentNode::each_successor(successors, [&](DependentNode& successor) {
+        if (verdict) [[unlikely]] Verdict::give(successor, *verdict);
+        if (!successor.arrive()) return;
+        if (next != nullptr || (successor.target() >= 0 && successor.target() != target_)) return self_.hand_on(successor);
+        next = &successor;
+        const Ring& its = *successor.ring();
+        prefetch_read(&its.slots()[&successor - its.nodes()]);
+    });
+    counters_.tasks.add_release();
+    pending.complete_claim({number, 1}, claimant_in(ring));
+    penstock::ring(ring.owner_bell());
+    return next;
+}
+
+std::uint64_t Runner::run_ready(const Scope* only) noexcept {
+    DependentNode* node = named_.take_oldest(only);
+    if (node == nullptr) node = ready_.take_newest(only);
+    if (node == nullptr) {
+        self_.core_.each_initiator([&](Initiator& other) {
+            if (node != nullptr || &other == &self_) return;
+            node = only == nullptr ? take_several(other.runner_->ready_) : other.runner_->ready_.take_oldest(only);
+        });
+    }
+    return node == nullptr ? 0 : run_dependent(*node);
+}
+
+/// Whoever looked while it was away and is about to sleep is told.
+void Runner::put_back(ReadyQueue& queue, DependentNode& node) noexcept {
+    Ring& ring = *node.ring();
+    try {
+        queue.push(node);
+    } catch (const std::bad_alloc&) {
+        return self_.hand_on(node);
+    }
+    if (&queue != &named_) self_.tell_of_ready(ring);
+}
+
+void Runner::each_other_ready(const std::function<void(ReadyQueue&)>& visit) {
+    self_.core_.each_initiator([&](Initiator& other) {
+        if (&other != &self_) visit(other.runner_->ready_);
+    });
+}
+
+/// The oldest; those that come with it are ready here from now on, for anybody.
+DependentNode* Runner::take_several(ReadyQueue& queue) noexcept {
+    std::array<DependentNode*, 16> several;
+    const auto count = queue.take_oldest(several);
+    if (count == 0) return nullptr;
+    if (count > 1) {
+        std::array<Ring*, several.size()> rings;  // asked now: once they are pushed they may be over at any moment
+        for (std::size_t i = 1; i < count; ++i) rings[i] = several[i]->ring();
+        std::reverse(several.begin() + 1, several.begin() + static_cast<std::ptrdiff_t>(count));
+        ready_.push(std::span(several).subspan(1, count - 1));
+        for (std::size_t i = 1; i < count; ++i) self_.tell_of_ready(*rings[i]);
+    }
+    return several[0];
+}
+
+bool Runner::can_run_ready(const Scope* only) noexcept {
+    const auto good = [only](ReadyQueue& queue) { return only == nullptr ? queue.inviting() : queue.holds(*only); };
+    bool can = good(named_);
+    self_.core_.each_initiator([&](Initiator& other) { can = can || good(other.runner_->ready_); });
+    return can;
+}
+
+[[gnu::always_inline]] inline void Runner::run_step(Replay& replay, const ReplayStep& step, Extension& extension) noexcept {
+    // Relaxed: who waited for a task of another worker has acquired what that one stored before it signalled.
+    if (replay.failing.load(std::memory_order_relaxed) && replay.comes_after_lost(step.task)) [[unlikely]] {
+        replay.lost[step.task].store(replay.number, std::memory_order_relaxed);
+        return;
+    }
+    const Entry& entry = entry_of(step.payload.entry);
+    try {
+        entry.run({const_cast<std::byte*>(step.payload.line), extension.bytes, false}, store_);
+    } catch (...) {
+        counters_.failed.add();
+        replay.lost[step.task].store(replay.number, std::memory_order_relaxed);
+        replay.failing.store(true, std::memory_order_relaxed);
+        const std::lock_guard lock(replay.mutex);
+        if (replay.failed++ == 0) replay.first_failed = {entry.name, target_, std::current_exception()};
+    }
+    if (self_.scope_ != nullptr) [[unlikely]] {
+        self_.leave_scope();
+        self_.scope_ = nullptr;
+    }
+}
+
+void Runner::replay(Replay& replay, std::uint32_t worker) noexcept {
+    Replay::Worker& mine = replay.workers[worker];
+    const Inside inside(*this);
+    for (std::size_t i = 0; i < mine.steps.size(); ++i) {
+        const ReplayStep& step = mine.steps[i];
+        const Replay::Word* word = mine.words.data() + step.begin;
+        for (std::uint32_t w = 0; w < step.waits; ++w, ++word) [[unlikely]] {
+            const auto& reached = mine.counters[word->worker].reached;
+            const auto wanted = replay.word_of(word->position);
+            for (std::uint32_t looks = 1; reached.load(std::memory_order_acquire) < wanted; ++looks) {
+                relax();
+                if (looks % 1024 != 0) continue;
+                if (replay.abandoned.load(std::memory_order_relaxed)) return;
+                std::this_thread::yield();  // the other worker may have no processor now
+            }
+        }
+        const auto begin = replay.measuring ? Clock::ticks() : 0;
+        run_step(replay, step, mine.extensions[i]);
+        if (replay.measuring) [[unlikely]] mine.ticks[i] = Clock::ticks() - begin;
+        for (std::uint32_t s = 0; s < step.signals; ++s, ++word) [[unlikely]]
+            replay.workers[word->worker].counters[worker].reached.store(replay.word_of(step.position), std::memory_order_release);
+    }
+}
+
+void Runner::look_at_watched(std::size_t most) noexcept {
+    auto& watched = self_.core_.watched();
+    if (!watched.any()) return;
+    watched.look([this](const Handle& handle, DependentNode& node) {
+        if (Ring* const ring = handle.ring())
+            if (const auto verdict = Verdict::on(*ring, handle.ticket().number)) Verdict::give(node, *verdict);
+        if (node.arrive()) self_.hand_on(node);
+    }, most);
+}
+
+[[gnu::noinline, gnu::cold]] void Runner::pass_over(Ring& ring, DependentNode& node, const Entry& entry,
+                                                    const PackedArguments& arguments, std::uint64_t number) noexcept {
+    entry.discard(arguments);
+    const Verdict::Owned verdict(node.verdict());
+    ring.fail(verdict->failure_of(number, entry, target_));
+}
+
+[[gnu::noinline, gnu::cold]] std::uint64_t Runner::start_sample() noexcept {
+    until_sample_ = self_.board_.timeline.load(std::memory_order_relaxed) != 0 ? 1 : trace::tasks_a_sample;
+    return Clock::ticks();
+}
+
+[[gnu::noinline, gnu::cold]] void Runner::end_sample(std::uint64_t begin, const TaskPayload& payload, std::byte* extension,
+                                                     const Ring& ring) noexcept {
+    const auto end = Clock::ticks();
+    counters_.sampled_tasks.add();
+    counters_.sampled_compute_ticks.add(end - begin);
+    if (const auto staged = store_.take_staged()) counters_.staged_bytes.add(staged * trace::tasks_a_sample);
+    if (depth_ == 1 && target_ == Initiator::any_target) {
+        self_.counters_.help_sampled.add();
+        self_.counters_.help_ticks_sampled.add(end - begin);
+    }
+    if (!self_.timeline_.enabled()) return;
+    trace::Event event{.begin = begin, .end = end, .id = payload.entry, .kind = trace::EventKind::task};
+    event.issuer = ring.owner().track_;
+    event.target = self_.track_;
+    if ((payload.flags & TaskPayload::boxed) == 0) {  // a box is gone by now
+        std::array<ArgumentBlock, Entry::max_blocks> blocks;
+        const PackedArguments arguments{const_cast<std::byte*>(payload.line), extension, false};
+        const auto count = entry_of(payload.entry).describe(arguments, blocks.data());
+        for (std::size_t i = 0; i < count; ++i) {
+            if (blocks[i].access != Access::out) event.bytes_in += blocks[i].bytes();
+            if (blocks[i].access != Access::in) event.bytes_out += blocks[i].bytes();
+        }
+    }
+    self_.timeline_.record(event);
+}
+
+[[gnu::noinline, gnu::cold]] void Runner::notify(Ring& ring, std::uint32_t notice) noexcept {
+    Notices& notices = *ring.owner().notices_;
+    if (const auto deadline = notices[notice].deadline; deadline != 0) {
+        if (const auto now = Clock::ticks(); now > deadline) {
+            counters_.late.add();
+            if (self_.timeline_.enabled())
+                self_.timeline_.record({.begin = deadline, .end = now, .id = notices[notice].entry, .kind = trace::EventKind::late,
+                                        .issuer = ring.owner().track_, .target = self_.track_});
+        }
+    }
+    notices.completed(notice);
+}
+
+[[gnu::noinline, gnu::cold]] void Runner::keep_failure(Ring& ring, const Entry& entry, std::uint64_t number) noexcept {
+    counters_.failed.add();
+    try {
+        throw;
+    } catch (chain::StepFailed& step) {
+        ring.fail({number, std::move(step.task), target_, std::move(step.cause), false});
+    } catch (...) {
+        ring.fail({number, name_of(entry), target_, std::current_exception(), false});
+    }
+}
+
+[[gnu::noinline, gnu::cold]] void Runner::skip(Ring& ring, const Entry& entry, const PackedArguments& arguments,
+                                               std::uint64_t number) noexcept {
+    entry.discard(arguments);
+    ring.fail({number, name_of(entry), target_, nullptr, true});
+}
+
+}  // namespace penstock

@@ -1,0 +1,181 @@
+// task layer: what a thread needs to run tasks: a local store, a prefetcher, counters. Each target has one and each initiator, for
+// the tasks that it runs while it helps.
+//
+// One task goes through TPC's stages: FETCH (its arguments are prefetched while the task before it is active, and what must be
+// staged is copied into the local store), READY, ACTIVE, WRITE-BACK (staged results are copied out), COMPLETE (the completion is
+// published). FETCH and WRITE-BACK are in the entry's trampoline (landing.hpp); COMPLETE is the caller's.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "penstock/detail/task/entry.hpp"
+#include "penstock/detail/task/initiator.hpp"
+#include "penstock/detail/task/local_store.hpp"
+#include "penstock/options.hpp"
+#include "penstock/detail/task/ring.hpp"
+#include "penstock/detail/trace/counters.hpp"
+#include "task/calls/open_claim.hpp"
+#include "task/calls/posting.hpp"
+#include "task/calls/prefetcher.hpp"
+#include "task/calls/ready_queue.hpp"
+
+namespace penstock {
+
+struct Replay;
+struct ReplayStep;
+
+class Runner {
+  public:
+    /// `target`: index of the target that this runs for, or Initiator::any_target for a helping thread.
+    Runner(Initiator& self, int target, std::size_t store_bytes, const MachineOptions& options) noexcept
+        : self_(self), target_(target), jobs_in_flight_(options.jobs_in_flight), store_(store_bytes),
+          prefetcher_(options.jobs_in_flight == 1 ? Prefetch::never : options.prefetch) {}
+
+    /// Runs one task. Whatever it throws is kept in `ring`. The caller completes the record afterwards, and then calls notify() with the
+    /// notice that this returns, unless that is 0.
+    std::uint32_t run(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
+    /// Runs claimed tasks and completes each, but for those that others take meanwhile, or that a task of high priority goes before.
+    void run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim) noexcept;
+    /// This thread is about to wait: what it has claimed and not begun, others may have.
+    void give_back_all() noexcept;
+    /// The same by another thread, `taker`'s, where this one has been in the same task for a while. Costs a process-wide barrier.
+    void give_back_if_held_up(const Initiator& taker) noexcept;
+
+    /// Runs what another target has posted.
+    void run_posted(const Posting& posting) noexcept;
+
+    /// Tells the initiator of a completed task what it asked to be told.
+    void notify(Ring& ring, std::uint32_t notice) noexcept;
+
+    /// Entry number of the task that runs here now (the outermost, where tasks wait inside tasks), 0 for none. Any thread.
+    std::uint32_t running() const noexcept { return running_.load(std::memory_order_relaxed); }
+
+    // ---- dependent tasks ----
+
+    /// Runs a task that waits for nothing any more and, while completing it makes others ready, one of these after the other, whose data
+    /// are warm; the rest is handed on. Returns how many it ran.
+    /// `most`: then this thread looks at its lanes and deques again.
+    std::uint64_t run_dependent(DependentNode& first, std::uint64_t most = 64) noexcept;
+    /// Runs one that is ready anywhere in the machine, of this scope unless it is null. Returns how many it ran.
+    std::uint64_t run_ready(const Scope* only) noexcept;
+    bool can_run_ready(const Scope* only) noexcept;
+    /// Hands on what waited for tasks that could not tell, and no longer has to. Looks at `most` of these.
+    void look_at_watched(std::size_t most = 64) noexcept;
+    /// Runs the steps of one worker of a recording.
+    void replay(Replay& replay, std::uint32_t worker) noexcept;
+    /// Those that became ready here, for anybody, and those for this target alone. Any thread.
+    ReadyQueue& ready() noexcept { return ready_; }
+    ReadyQueue& named() noexcept { return named_; }
+    /// A ready task that may run here and is `wanted(node)`, or null. It is nobody's else from here on. Throws what `wanted` throws; nothing
+    /// is lost then.
+    template <class Wanted>
+    DependentNode* take_ready(Wanted&& wanted) {
+        DependentNode* found = take_wanted(named_, wanted);
+        if (found == nullptr) found = take_wanted(ready_, wanted);
+        each_other_ready([&](ReadyQueue& queue) {
+            if (found == nullptr) found = take_wanted(queue, wanted);
+        });
+        return found;
+    }
+
+    /// A task that runs on this thread, innermost first. Others read it while this thread waits (circles.hpp).
+    struct Running {
+        Ring* ring;           ///< null: nobody can wait for it
+        std::uint64_t number;
+        DependentNode* node;  ///< of a dependent task
+        const Running* outer;
+    };
+    const Running* innermost() const noexcept { return innermost_; }
+
+    /// Fetches the arguments of the task that will run after the one that is about to.
+    void prefetch(const TaskPayload& next, Extension* extension) noexcept {
+        const auto bytes = prefetcher_.next(next, extension->bytes);
+        if (bytes == 0) return;
+        counters_.prefetched_bytes.add(bytes);
+        counters_.prefetched_tasks.add();
+        fits_ = static_cast<std::uint32_t>(std::min<std::size_t>(store_.capacity() / bytes, MachineOptions::max_jobs_in_flight));
+    }
+    /// How many tasks beyond the current one may have their data on the way: what was asked for, but no more than the local store would
+    /// hold of the size seen last, and one at least.
+    std::uint32_t ahead() const noexcept { return std::max(1u, std::min(jobs_in_flight_ - 1, fits_)); }
+    void interrupted() noexcept { prefetcher_.interrupted(); }
+
+    /// How deep tasks wait inside tasks on this thread now; 0 outside tasks.
+    std::uint32_t depth() const noexcept { return depth_; }
+    /// Tasks run here since the start. The acquire makes visible what they wrote.
+    std::uint64_t executed() const noexcept { return counters_.tasks.value_acquire(); }
+    trace::TargetCounters& counters() noexcept { return counters_; }
+    LocalStore& store() noexcept { return store_; }
+
+  private:
+    class Inside;
+
+    /// Claims whose rest others can take: more than one only where tasks wait inside tasks.
+    static constexpr std::uint32_t most_open_claims = 8;
+    /// Nanoseconds in the same task, after which others take what is behind it.
+    static constexpr double held_up_after = 50'000;
+    struct Open {
+        OpenClaim<Ring> claim;
+        // Of those who look whether it is held up.
+        std::atomic<std::uint64_t> seen{0};  ///< a task, by its number and place
+        std::atomic<std::uint64_t> since{0};
+    };
+    OpenClaim<Ring>* open_claim(Ring& ring, PendingRing<TaskPayload>::Claim& claim) noexcept;
+    void close_claim() noexcept;
+    std::uint64_t look_ahead(Ring& ring, OpenClaim<Ring>& open, std::uint64_t number, std::uint64_t& fetched, std::uint64_t end) noexcept;
+    void give_back(const OpenClaim<Ring>::Rest& rest) noexcept;
+    bool must_give_way(const Ring& ring) const noexcept;
+    /// Where this runner counts what it completes (pending.hpp).
+    std::uint32_t claimant_in(const Ring& ring) const noexcept;
+    template <class Wanted>
+    DependentNode* take_wanted(ReadyQueue& queue, Wanted&& wanted) {
+        for (auto left = queue.size(); left != 0; --left) {
+            DependentNode* const node = queue.take_oldest(nullptr);
+            if (node == nullptr) return nullptr;
+            try {
+                if (wanted(*node)) return node;
+            } catch (...) {
+                put_back(queue, *node);
+                throw;
+            }
+            put_back(queue, *node);
+        }
+        return nullptr;
+    }
+    void put_back(ReadyQueue& queue, DependentNode& node) noexcept;
+    void each_other_ready(const std::function<void(ReadyQueue&)>& visit);
+
+    std::uint32_t run_one(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
+
+    void run_step(Replay& replay, const ReplayStep& step, Extension& extension) noexcept;
+    DependentNode* run_and_release(DependentNode& node, Running& running) noexcept;
+    DependentNode* take_several(ReadyQueue& queue) noexcept;
+    void pass_over(Ring& ring, DependentNode& node, const Entry& entry, const PackedArguments& arguments, std::uint64_t number) noexcept;
+    std::uint64_t start_sample() noexcept;
+    void end_sample(std::uint64_t begin, const TaskPayload& payload, std::byte* extension, const Ring& ring) noexcept;
+    void keep_failure(Ring& ring, const Entry& entry, std::uint64_t number) noexcept;
+    void skip(Ring& ring, const Entry& entry, const PackedArguments& arguments, std::uint64_t number) noexcept;
+
+    Initiator& self_;
+    int target_;
+    std::uint32_t jobs_in_flight_;
+    std::uint32_t fits_ = MachineOptions::max_jobs_in_flight;
+    std::uint32_t depth_ = 0;
+    std::atomic<std::uint32_t> running_{0};
+    std::uint32_t until_sample_ = 1;
+    LocalStore store_;
+    Prefetcher prefetcher_;
+    trace::TargetCounters counters_;
+    const Running* innermost_ = nullptr;
+    bool looks_ahead_ = false;  ///< in claims: a task whose arguments may be worth it has run here
+    ReadyQueue ready_;
+    ReadyQueue named_;
+    std::atomic<std::uint32_t> open_claims_{0};
+    std::array<Open, most_open_claims> open_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,271 @@
+#include "task/calls/target.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <mutex>
+#include <new>
+#include <string>
+#include <system_error>
+
+#include "penstock/detail/machine/clock.hpp"
+#include "penstock/error.hpp"
+#include "penstock/machine.hpp"
+#include "penstock/detail/machine/relax.hpp"
+#include "penstock/topology.hpp"
+#include "task/calls/core.hpp"
+#include "task/waiting/notices.hpp"
+
+namespace penstock {
+
+Target::Target(Core& core, int index, int processor, std::uint32_t most_lanes)
+    : core_(core),
+      index_(index),
+      processor_(processor),
+      lanes_(std::make_unique<LaneInbox[]>(most_lanes)),
+      waiter_(core.host() == nullptr ? Waiter(core.wait_policy()) : Waiter(core.wait_policy(), core.host()->seat(index).bell)),
+      initiator_(new Initiator(core, index, &waiter_)),
+      runner_(initiator_->runner_.get()) {
+    if (core.host() != nullptr) idle_.store(true, std::memory_order_relaxed);  // its tasks, in a worker process, wait for none
+}
+
+Target::~Target() { stop(); }
+
+void Target::start() {
+    try {
+        thread_ = std::thread([this] { serve(); });
+    } catch (const std::system_error& e) {
+        throw SystemError("cannot start a thread for target " + std::to_string(index_), e.code().value());
+    }
+}
+
+void Target::stop() noexcept {
+    if (!thread_.joinable()) return;
+    stopping_.store(true, std::memory_order_release);
+    while (waiter_.parked()) ring(waiter_.bell());
+    ring(waiter_.bell());
+    thread_.join();
+}
+
+void Target::add_lane(Ring& ring, Initiation initiation) noexcept {
+    const auto count = lane_count_.load(std::memory_order_relaxed);
+    lanes_[count] = {Consumer<TaskPayload>(ring.parts(initiation)), &ring, 0};
+    lane_count_.store(count + 1, std::memory_order_release);
+}
+
+void Target::serve() {
+    name_this_thread("penstock/" + std::to_string(index_));
+    if (processor_ >= 0 && !pin_this_thread(processor_)) processor_ = -1;
+    if (processor_ < 0) unpin_this_thread();  // not where the maker of the machine happened to be pinned
+    initiator_->bind_to_this_thread();
+    // The first looks after a task do not even pause: on an idle machine they are what a lone task's latency consists of. Where the
+    // last task came from a lane, the next one is expected there too.
+    int lane_looks = 1;
+    int lane_rounds = 0;
+    for (std::uint32_t misses = 0;;) {
+        bool from_lane = false;
+        if (lane_rounds == lane_rounds_in_a_row) {
+            lane_rounds = 0;
+            claim_from_deques();
+        }
+        for (int looks = 0; looks < lane_looks && !from_lane; ++looks) from_lane = serve_postings() | serve_lanes();
+        const bool dependent = core_.board().dependents.load(std::memory_order_relaxed) != 0 && run_ready();
+        if (from_lane || claim_from_deques() || dependent) {
+            lane_looks = from_lane ? most_lane_looks : 1;
+            lane_rounds = from_lane ? lane_rounds + 1 : 0;
+            misses = 0;
+            continue;
+        }
+        if (misses == 0) runner_->interrupted();
+        if (++misses < looks_before_idle) continue;
+        if (stopping_.load(std::memory_order_acquire)) break;
+        idle();
+        misses = 0;
+    }
+}
+
+bool Target::serve_lanes() noexcept {
+    bool served = false;
+    const auto count = lane_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        auto& [consumer, lane, fetched] = lanes_[i];
+        for (int turn = 0; turn < lane_share; ++turn) {
+            TaskRecord* const record = consumer.front();
+            if (record == nullptr) break;
+            while (core_.board().urgent.load(std::memory_order_relaxed) != 0 && claim_urgent()) [[unlikely]] {}
+            begin_work();
+            for (fetched = std::max(fetched, consumer.next()); fetched < consumer.next() + runner_->ahead(); ++fetched) {
+                const auto* const behind = consumer.behind(static_cast<std::uint32_t>(fetched + 1 - consumer.next()));
+                if (behind == nullptr) break;
+                runner_->prefetch(behind->payload, &lane->extensions()[behind - lane->slots()]);
+            }
+            const auto notice = runner_->run(*lane, record->payload, &lane->extensions()[consumer.position()], consumer.next());
+            consumer.complete();
+            if (notice != 0) [[unlikely]] runner_->notify(*lane, notice);
+            ring(lane->owner_bell());
+            served = true;
+        }
+    }
+    return served;
+}
+
+namespace {
+
+void fetch(const Posting& posting) noexcept {
+    prefetch_read(posting.second);
+    prefetch_read(static_cast<const std::byte*>(posting.second) + 64);
+}
+
+}  // namespace
+
+bool Target::serve_postings() noexcept {
+    bool served = false;
+    const auto count = posting_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        auto& consumer = postings_[i];
+        for (int turn = 0; turn < lane_share; ++turn) {
+            const auto* const record = consumer.front();
+            if (record == nullptr) break;
+            const Posting posting = record->payload;
+            fetch(posting);
+            if (const auto* const behind = consumer.behind()) fetch(behind->payload);
+            consumer.complete();
+            begin_work();
+            runner_->run_posted(posting);
+            served = true;
+        }
+    }
+    return served;
+}
+
+PostingLane* Target::make_posting_lane(int receiver) noexcept {
+    Target& to = core_.target(receiver);
+    try {
+        const std::lock_guard lock(core_.mutex());
+        outgoing_.resize(static_cast<std::size_t>(core_.target_count()));
+        auto& lane = outgoing_[static_cast<std::size_t>(receiver)];
+        if (to.postings_ == nullptr) to.postings_ = std::make_unique<Consumer<Posting>[]>(static_cast<std::size_t>(core_.target_count()));
+        lane = std::make_unique<PostingLane>(to.waiter_.bell());
+        core_.mix();
+        const auto count = to.posting_count_.load(std::memory_order_relaxed);
+        to.postings_[count] = Consumer<Posting>(lane->parts());
+        to.posting_count_.store(count + 1, std::memory_order_release);
+        return lane.get();
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
+bool Target::post(int to, const Posting& posting) noexcept {
+    const auto receiver = static_cast<std::size_t>(to);
+    PostingLane* lane = receiver < outgoing_.size() ? outgoing_[receiver].get() : nullptr;
+    if (lane == nullptr) [[unlikely]] lane = make_posting_lane(to);
+    return lane != nullptr && lane->post(posting);
+}
+
+Poster::Poster(Machine& machine) noexcept : core_(Core::of(machine)) {}
+
+bool Poster::post(int from, int to, const Posting& posting) noexcept { return core_.target(from).post(to, posting); }
+
+bool Target::claim_from_deques() noexcept {
+    if (core_.board().urgent.load(std::memory_order_relaxed) == 0) [[likely]] return claim_from_any(Look::everything);
+    return claim_urgent() || claim_from_any(Look::normal) || claim_from_any(Look::urgent);
+}
+
+/// Runs tasks of high priority, unless it is the turn of the normal ones.
+bool Target::claim_urgent() noexcept {
+    if (urgent_in_a_row_ < most_urgent_in_a_row && claim_from_any(Look::urgent)) {
+        ++urgent_in_a_row_;
+        return true;
+    }
+    urgent_in_a_row_ = 0;
+    return false;
+}
+
+bool Target::claim_from_any(Look look) noexcept {
+    // Its own tasks first, and of each deque the part that stands first, but not always: tasks that issue themselves again and again must not
+    // keep the others out.
+    const bool in_turn = ++claims_ % 16 == 0;
+    if (!in_turn && claim_from(*initiator_, look, false)) return true;
+    const auto count = core_.initiator_count_.load(std::memory_order_acquire);
+    for (std::uint32_t looked = 0; looked < count; ++looked) {
+        next_victim_ = next_victim_ + 1 >= count ? 0 : next_victim_ + 1;
+        if (claim_from(*core_.initiators_[next_victim_], look, in_turn)) return true;
+    }
+    return in_turn && claim_from(*initiator_, look, true);
+}
+
+bool Target::claim_from(Initiator& initiator, Look look, bool in_turn) noexcept {
+    std::uint32_t part = 0;
+    Ring* const ring = initiator.inviting(index_, look, in_turn ? next_part_ : 0, &part);
+    if (ring == nullptr) return false;
+    if (in_turn) next_part_ = part + 1;
+    const auto share = ring->only_target() >= 0 ? 1 : core_.workers();
+    const auto claim = ring->pending().claim(most_claimed, share);
+    if (claim.count == 0) return false;
+    begin_work();
+    runner_->counters().pulled.add(claim.count);
+    runner_->run_claimed(*ring, claim);
+    return true;
+}
+
+bool Target::run_ready() noexcept {
+    runner_->look_at_watched();
+    constexpr std::uint64_t most = 64;
+    std::uint64_t count = 0;
+    while (count < most) {
+        const auto more = runner_->run_ready(nullptr);
+        if (more == 0) break;
+        begin_work();
+        count += more;
+    }
+    return count != 0;
+}
+
+bool Target::something_waits() noexcept {
+    if (stopping_.load(std::memory_order_acquire)) return true;
+    if (core_.board().dependents.load(std::memory_order_relaxed) != 0) {
+        runner_->look_at_watched();
+        if (runner_->can_run_ready(nullptr)) return true;
+    }
+    const auto lanes = lane_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < lanes; ++i)
+        if (lanes_[i].consumer.front() != nullptr) return true;
+    const auto postings = posting_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < postings; ++i)
+        if (postings_[i].front() != nullptr) return true;
+    const auto count = core_.initiator_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i)
+        if (core_.initiators_[i]->inviting(index_, Look::everything) != nullptr) return true;
+    if (++looks_ % 256 == 0 || waiter_.parked()) core_.give_back_what_is_held_up(*initiator_);
+    return false;
+}
+
+void Target::idle() {
+    initiator_->reap_orphans();
+    if (initiator_->notices_ != nullptr) initiator_->notices_->collect();  // of calls inside tasks: they have no call-backs
+    auto& counters = runner_->counters();
+    counters.idle_periods.add();
+    counters.idle_ticks.begin(Clock::ticks());
+    idle_.store(true, std::memory_order_release);
+    core_.board().idle_targets.fetch_add(1, std::memory_order_seq_cst);
+    const auto parks = waiter_.parks();
+    // Who waits for a task that cannot tell is let go by those who look: while there are such, no target sleeps for long.
+    if (core_.watched().any()) waiter_.wait_for([this] { return something_waits(); }, std::chrono::microseconds(200), {"tasks", 0});
+    else waiter_.wait([this] { return something_waits() || core_.watched().any(); }, {"tasks", 0});
+    idle_.store(false, std::memory_order_relaxed);
+    core_.board().idle_targets.fetch_sub(1, std::memory_order_relaxed);
+    counters.parks.add(waiter_.parks() - parks);
+    counters.idle_ticks.end(Clock::ticks());
+    woken_ = true;
+}
+
+/// It may have been woken for something else than what it has taken, by somebody who woke no other.
+void Target::pass_on() noexcept {
+    woken_ = false;
+    if (core_.board().idle_targets.load(std::memory_order_relaxed) == 0) return;
+    const auto count = core_.initiator_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i)
+        if (core_.initiators_[i]->inviting(index_, Look::everything) != nullptr) return core_.wake_a_target();
+}
+
+}  // namespace penstock

@@ -1,0 +1,165 @@
+#include "task/isolated/keeper.hpp"
+
+#include <link.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <map>
+#include <span>
+
+#include "penstock/detail/task/entry.hpp"
+#include "process/descriptor_message.hpp"
+#include "process/owned_descriptor.hpp"
+#include "task/isolated/heap_mapping.hpp"
+#include "task/isolated/worker_board.hpp"
+
+namespace penstock::isolated {
+namespace {
+
+using process::Arrived;
+
+template <class Message>
+void tell(int socket, const Message& message) noexcept {
+    static_cast<void>(process::send_with_descriptors(socket, std::as_bytes(std::span(&message, 1)), {}, 0));
+}
+
+/// Maps the heaps where the program has them. The error's number, or 0.
+int map_heaps(const Setup& setup, const Arrived& arrived) noexcept {
+    for (std::size_t i = 0; i < setup.heaps.size(); ++i) {
+        const auto& [base, bytes] = setup.heaps[i];
+        if (!map_heap(static_cast<std::byte*>(base), bytes, arrived.descriptors[i].get())) return errno;
+    }
+    return 0;
+}
+
+class Keeper {
+  public:
+    explicit Keeper(int socket) : socket_(socket) {}
+
+    void live() {
+        if (!set_up()) return;
+        sigset_t children;
+        sigemptyset(&children);
+        sigaddset(&children, SIGCHLD);
+        sigprocmask(SIG_BLOCK, &children, &before_);
+        const OwnedDescriptor signals(signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
+        for (;;) {
+            pollfd ends[] = {{socket_, POLLIN, 0}, {signals.get(), POLLIN, 0}};
+            if (poll(ends, 2, -1) < 0 && errno != EINTR) return;
+            if (ends[1].revents != 0) {
+                signalfd_siginfo seen;
+                while (read(signals.get(), &seen, sizeof seen) > 0) {
+                }
+                bury();
+            }
+            if (ends[0].revents != 0 && !obey()) return;
+        }
+    }
+
+    /// The program has gone, or wants no workers any more.
+    ~Keeper() {
+        for (const auto& [pid, worker] : running_) kill(pid, SIGKILL);
+    }
+
+  private:
+    bool set_up() {
+        Setup setup;
+        Arrived arrived;
+        const auto length = process::receive_with_descriptors(socket_, std::as_writable_bytes(std::span(&setup, 1)), 0, arrived);
+        if (length != sizeof setup || arrived.descriptors.size() != setup.heaps.size() + 1) return false;
+        board_ = setup.board;
+        Hello hello;
+        hello.error = map_heaps(setup, arrived);
+        if (dup2(arrived.descriptors.back().get(), STDOUT_FILENO) < 0) hello.error = errno;
+        // Whole lines come out at once: what a worker printed must not die with it.
+        static_cast<void>(setvbuf(stdout, nullptr, _IOLBF, BUFSIZ));
+        while (hello.entries + 1 < entries.size() && entries[hello.entries + 1] != nullptr) ++hello.entries;
+        hello.images = loaded_images(hello.bases.data(), Hello::most_images);
+        tell(socket_, hello);
+        return hello.error == 0;
+    }
+
+    bool obey() {
+        Command command;
+        Arrived arrived;
+        const auto length = process::receive_with_descriptors(socket_, std::as_writable_bytes(std::span(&command, 1)), 0, arrived);
+        if (length != sizeof command) return false;
+        if (command.kind == Command::kill) {
+            for (const auto& [pid, worker] : running_)
+                if (worker == command.worker) kill(pid, SIGKILL);
+            return true;
+        }
+        if (arrived.descriptors.size() != 2) {  // as many are open here as may be
+            tell(socket_, News{News::refused, command.worker, 0, EMFILE});
+            return true;
+        }
+        const pid_t keeper = getpid();
+        const pid_t pid = fork();
+        if (pid < 0) {
+            tell(socket_, News{News::refused, command.worker, 0, errno});
+        } else if (pid == 0) {
+            running_.clear();
+            // A worker never outlives its keeper.
+            if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != keeper) _exit(1);
+            sigprocmask(SIG_SETMASK, &before_, nullptr);
+            close(socket_);
+            if (dup2(arrived.descriptors[1].get(), STDERR_FILENO) < 0) _exit(1);
+            arrived.descriptors[1].reset();
+            work(arrived.descriptors[0].take(), *board_);
+        } else {
+            running_.emplace(pid, command.worker);
+            tell(socket_, News{News::forked, command.worker, pid, 0});
+        }
+        return true;
+    }
+
+    void bury() {
+        int status = 0;
+        for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+            const auto found = running_.find(pid);
+            if (found == running_.end()) continue;
+            tell(socket_, News{News::ended, found->second, pid, status});
+            running_.erase(found);
+        }
+    }
+
+    int socket_;
+    Board* board_ = nullptr;
+    sigset_t before_{};
+    std::map<pid_t, std::uint32_t> running_;
+};
+
+struct Images {
+    std::uintptr_t* bases;
+    std::uint32_t most;
+    std::uint32_t count = 0;
+};
+
+}  // namespace
+
+std::uint32_t loaded_images(std::uintptr_t* bases, std::uint32_t most) noexcept {
+    Images images{bases, most};
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* data) {
+            auto& all = *static_cast<Images*>(data);
+            const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+            for (int i = 0; i < info->dlpi_phnum && all.count < all.most; ++i) {
+                if (info->dlpi_phdr[i].p_type != PT_LOAD) continue;
+                all.bases[all.count++] = (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) & ~(page - 1);
+                break;  // the first is where dladdr() says that the image begins
+            }
+            return 0;
+        },
+        &images);
+    return images.count;
+}
+
+void keep_workers(int socket) { Keeper(socket).live(); }
+
+}  // namespace penstock::isolated

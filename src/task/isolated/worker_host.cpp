@@ -1,0 +1,214 @@
+#include "task/isolated/worker_host.hpp"
+
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <span>
+
+#include "penstock/error.hpp"
+#include "process/descriptor_message.hpp"
+#include "process/quiet_thread.hpp"
+#include "process/nursery.hpp"
+
+namespace penstock {
+namespace {
+
+std::string describe(const WorkerDied::Facts& facts) {
+    std::string text =
+        "the worker process of target " + std::to_string(facts.target) + " (process " + std::to_string(facts.pid) + ") ";
+    if (facts.time_limit)
+        text += "was ended because the task took longer than its limit of " +
+                std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(*facts.time_limit).count()) + " ms";
+    else if (facts.signal) {
+        const char* const name = sigabbrev_np(*facts.signal);
+        text += "was ended by signal " + std::to_string(*facts.signal) + " (SIG" + (name == nullptr ? "?" : name) + ")";
+        if (*facts.signal == SIGKILL) text += ", sent by somebody, or by the system when memory was short";
+    } else {
+        text += "exited with code " + std::to_string(facts.exit_code.value_or(-1));
+    }
+    if (facts.core_dumped) text += " and left a core dump";
+    text += " inside " + facts.task;
+    if (!facts.argument_bytes.empty()) {
+        text += ", whose arguments have";
+        for (std::size_t i = 0; i < facts.argument_bytes.size(); ++i)
+            text += (i == 0 ? " " : ", ") + std::to_string(facts.argument_bytes[i]);
+        text += " bytes";
+    }
+    if (!facts.output.empty()) text += "; the last that it wrote to stderr:\n" + facts.output;
+    return text;
+}
+
+}  // namespace
+
+WorkerDied::WorkerDied(Facts facts) : Error(describe(facts)), facts_(std::move(facts)) {}
+
+RemoteException::RemoteException(std::string type, const std::string& what) : Error(type + ": " + what), type_(std::move(type)) {}
+
+CannotCarryOver::CannotCarryOver(std::string task, int argument, const std::string& why)
+    : UsageError("task " + task + (argument == 0 ? std::string() : ", argument " + std::to_string(argument)) +
+                 " cannot be carried over to a worker process: " + why),
+      task_(std::move(task)),
+      argument_(argument) {}
+
+namespace isolated {
+namespace {
+
+constexpr std::size_t control_addresses = std::size_t{1} << 34;
+constexpr auto longest_start = std::chrono::seconds(10);
+constexpr std::size_t smallest_block = 128;
+
+std::size_t block_size(std::size_t bytes) noexcept { return std::bit_ceil(std::max(bytes, smallest_block)); }
+
+}  // namespace
+
+WorkerHost::WorkerHost(const MachineOptions& options, std::shared_ptr<SharedHeap> heap, const std::vector<int>& processors,
+                       WaitPolicy policy, std::size_t local_store)
+    : options_(options), heap_(std::move(heap)), control_(SharedHeap::create(control_addresses)), clocks_(processors.size()) {
+    const auto limit = options.time_limit;
+    if (limit.count() != 0 && (limit < std::chrono::milliseconds(1) || limit > longest_limit))
+        throw UsageError("MachineOptions::time_limit must be from 1 ms to 27 minutes, or 0 for none");
+    if (limit.count() != 0) expect_limit(limit);
+    board_ = new (control_->allocate(sizeof(Board))) Board;
+    board_->seats = static_cast<std::uint32_t>(processors.size());
+    auto* const seats = reinterpret_cast<Seat*>(control_->allocate(processors.size() * sizeof(Seat)));
+    for (std::size_t i = 0; i < processors.size(); ++i) new (&seats[i]) Seat{}, seats[i].processor = processors[i];
+    board_->seat = seats_ = seats;
+    board_->spin_nanoseconds = static_cast<std::uint64_t>(policy.spin.count());
+    board_->spins_before_yield = policy.spins_before_yield;
+    board_->local_store = local_store;
+    board_->memory_limit = options.worker_memory;
+    board_->all_timed = limit.count() != 0;
+    side_.heap = heap_->base();
+    side_.heap_bytes = heap_->size();
+}
+
+WorkerHost::~WorkerHost() { stop(); }
+
+void WorkerHost::start(std::function<Progress()> progress) {
+    progress_ = std::move(progress);
+    waiting::accept_barriers();
+    kicked_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!kicked_) throw SystemError("cannot make a descriptor for the supervisor of worker processes", errno);
+    keeper_ = process::start_early(&keep_workers);
+    Setup setup;
+    setup.heaps = {Setup::Window{control_->base(), control_->size()}, Setup::Window{heap_->base(), heap_->size()}};
+    setup.board = board_;
+    const int descriptors[] = {control_->descriptor(), heap_->descriptor(), STDOUT_FILENO};
+    if (process::send_with_descriptors(keeper_.get(), std::as_bytes(std::span(&setup, 1)), descriptors, 0) < 0)
+        throw SystemError("cannot reach the keeper of worker processes", errno);
+    const timeval limit{.tv_sec = longest_start.count(), .tv_usec = 0};
+    setsockopt(keeper_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    ssize_t length = 0;
+    do {
+        length = recv(keeper_.get(), &hello_, sizeof hello_, 0);
+    } while (length < 0 && errno == EINTR);
+    if (length != sizeof hello_)
+        throw SystemError("the keeper of worker processes does not answer; the process that launch() started may have ended",
+                          length < 0 ? errno : ECHILD);
+    if (hello_.error != 0) throw SystemError("the keeper of worker processes cannot map the shared heap", hello_.error);
+    side_.entries = hello_.entries;
+    for (std::uint32_t s = 0; s < board_->seats; ++s) ask_for_worker(static_cast<int>(s));
+    ask_for_worker(-1);
+    thread_ = process::quiet_thread("penstock/watch", [this] { supervise(); });
+}
+
+void WorkerHost::stop() noexcept {
+    if (!thread_.joinable()) return;
+    stopping_.store(true, std::memory_order_release);
+    board_->stopping.store(1, std::memory_order_release);
+    for (std::uint32_t s = 0; s < clocks_.size(); ++s) ring(seats_[s].bell);
+    kick();
+    thread_.join();
+    keeper_.reset();  // it ends whoever is left
+}
+
+void WorkerHost::kick() noexcept {
+    const std::uint64_t one = 1;
+    static_cast<void>(!write(kicked_.get(), &one, sizeof one));
+}
+
+void WorkerHost::expect_limit(std::chrono::nanoseconds limit) noexcept {
+    auto shortest = shortest_limit_.load(std::memory_order_relaxed);
+    while (shortest == 0 || limit.count() < shortest)
+        if (shortest_limit_.compare_exchange_weak(shortest, limit.count(), std::memory_order_relaxed)) {
+            if (kicked_) kick();
+            return;
+        }
+}
+
+Doorbell& WorkerHost::make_bell() { return *new (control_->allocate(sizeof(Doorbell))) Doorbell; }
+
+SharedRing& WorkerHost::make_ring(Ring& ring, bool lane, int only_target, Doorbell& owner_bell, Initiation initiation) {
+    const auto capacity = ring.capacity();
+    const auto array = [&]<class T>(T*& at) {
+        at = reinterpret_cast<T*>(control_->allocate(capacity * sizeof(T)));
+        std::uninitialized_default_construct_n(at, capacity);
+    };
+    auto* const shared = new (control_->allocate(sizeof(SharedRing))) SharedRing;
+    shared->lane = lane;
+    shared->only_target = only_target;
+    shared->capacity = capacity;
+    shared->owner_bell = &owner_bell;
+    shared->initiation = initiation;
+    array(shared->slots);
+    array(shared->extensions);
+    if (!lane) array(shared->done);
+    const std::lock_guard lock(mutex_);
+    // give_up() says that all is lost before it takes the lock, so a ring is either refused here or found there.
+    if (lost()) throw WorkersLost("this machine has lost its workers; make a new one");
+    if (rings_.size() == Board::most_rings)
+        throw SystemError("this machine has as many lanes and deques as its workers can look at; let fewer threads issue tasks",
+                          ENOSPC);
+    shared->index = static_cast<std::uint32_t>(rings_.size());
+    rings_.push_back({&ring, shared, shared->slots, shared->done, &owner_bell, capacity, only_target, lane});
+    board_->rings[shared->index] = shared;
+    board_->ring_count.store(shared->index + 1, std::memory_order_release);
+    return *shared;
+}
+
+std::uint64_t WorkerHost::executed() const noexcept {
+    std::uint64_t sum = 0;
+    for (std::size_t s = 0; s < clocks_.size(); ++s) sum += seats_[s].counters.tasks.value_acquire();
+    return sum;
+}
+
+std::byte* WorkerHost::take_block(std::size_t bytes) {
+    const auto size = block_size(bytes);
+    {
+        const std::lock_guard lock(blocks_mutex_);
+        auto& free = blocks_[static_cast<std::size_t>(std::countr_zero(size))];
+        if (!free.empty()) {
+            auto* const block = free.back();
+            free.pop_back();
+            return block;
+        }
+    }
+    return heap_->allocate(size);
+}
+
+void WorkerHost::give_block(std::byte* block, std::size_t bytes) noexcept {
+    // Large ones are given back, so that a burst does not keep its memory for ever.
+    constexpr std::size_t largest_kept = std::size_t{1} << 22;
+    constexpr std::size_t most_kept = 256;
+    const auto size = block_size(bytes);
+    if (size <= largest_kept) try {
+            const std::lock_guard lock(blocks_mutex_);
+            auto& free = blocks_[static_cast<std::size_t>(std::countr_zero(size))];
+            if (free.size() < most_kept) return free.push_back(block);
+        } catch (const std::bad_alloc&) {  // no room to note it
+        }
+    heap_->release(block);
+}
+
+bool WorkerHost::has_image(std::uintptr_t base) const noexcept {
+    return std::find(hello_.bases.begin(), hello_.bases.begin() + hello_.images, base) != hello_.bases.begin() + hello_.images;
+}
+
+}  // namespace isolated
+}  // namespace penstock

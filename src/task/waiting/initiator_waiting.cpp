@@ -1,0 +1,347 @@
+// How an initiator waits: what is complete, helping, barriers, circles of targets that wait for one another, failures.
+#include <algorithm>
+#include <string>
+
+#include "penstock/detail/machine/clock.hpp"
+#include "penstock/error.hpp"
+#include "penstock/detail/task/initiator.hpp"
+#include "task/calls/core.hpp"
+#include "task/waiting/notices.hpp"
+#include "task/calls/runner.hpp"
+
+namespace penstock {
+namespace {
+
+/// Says that a thread is inside Penstock's code for the length of a wait: the machine must not go away under it.
+class Waiting {
+  public:
+    explicit Waiting(std::atomic<bool>& flag) noexcept : flag_(flag), outer_(flag.load(std::memory_order_relaxed)) {
+        flag.store(true, std::memory_order_relaxed);
+    }
+    ~Waiting() { flag_.store(outer_, std::memory_order_release); }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+  private:
+    std::atomic<bool>& flag_;
+    bool outer_;
+};
+
+constexpr std::chrono::microseconds shortest_wait{200};
+constexpr std::chrono::microseconds longest_wait{2000};
+
+}  // namespace
+
+// ---- completion ----
+
+bool Initiator::lane_complete(LaneEnd& lane, std::uint64_t number) noexcept {
+    if (lane.producer.known_empty()) return true;
+    const bool complete = lane.producer.complete_through(number);
+    if (lane.producer.known_empty()) ++lanes_idle_;
+    return complete;
+}
+
+bool Initiator::drained(Scope& scope) noexcept {
+    for (int t = 0; t < target_count_; ++t) {
+        const auto last = Handle::number_of(scope.last[static_cast<std::size_t>(t)]);
+        if (last != 0 && !lane_complete(lanes_[static_cast<std::size_t>(t)], last)) return false;
+    }
+    for (auto* list : {&scope.rings, &scope.named})
+        for (Ring* ring : *list) {
+            if (ring->isolated()) ring->forward_through(ring->pending().appended());
+            if (!ring->pending().drained()) return false;
+        }
+    return dependents_drained(scope.dependents);
+}
+
+bool Initiator::complete(const Handle& handle, Ring& ring) noexcept {
+    if (&ring.owner() != this || shared_ || ring.kind() != Ring::Kind::lane) return handle.complete(ring);
+    LaneEnd& lane = lanes_[static_cast<std::size_t>(ring.only_target())];
+    if (lane.producer.known_empty()) return true;
+    if (!lane.producer.complete(handle.ticket())) return false;
+    if (lane.producer.known_empty()) ++lanes_idle_;
+    return true;
+}
+
+/// Each look at a lane's completion line takes it from the target, which writes it with every task: the more tasks are still
+/// outstanding there, the longer until the next look. Always false.
+bool Initiator::pace() const noexcept {
+    std::uint64_t outstanding = 0;
+    for (int t = 0; t < target_count_; ++t) outstanding += lanes_[static_cast<std::size_t>(t)].producer.outstanding();
+    for (std::uint64_t breath = std::min<std::uint64_t>(outstanding, 32); breath > 1; --breath) relax();
+    return false;
+}
+
+bool Initiator::can_help(const Scope* scope) const noexcept {
+    if (scope == nullptr || host_ != nullptr) return false;  // nobody runs a process target's tasks in its place
+    for (Ring* ring : scope->rings)
+        if (ring->pending().inviting()) return true;
+    for (Ring* ring : scope->named)
+        if (ring->only_target() == target_ && ring->pending().inviting()) return true;
+    if (!scope->dependents.empty()) {
+        runner_->look_at_watched();
+        return runner_->can_run_ready(scope);
+    }
+    return false;
+}
+
+/// Runs at most `most` waiting tasks of the scope. A barrier takes many at once, because a claim moves the line that all
+/// claimants write; a wait for one task takes one, because its task may complete meanwhile.
+bool Initiator::help(Scope* scope, std::uint32_t most) {
+    if (scope == nullptr || host_ != nullptr) return false;
+    const auto help_from = [&](Ring& ring) {
+        const auto claim = ring.pending().claim(most, ring.only_target() >= 0 ? 1 : core_.workers());
+        if (claim.count == 0) return false;
+        counters_.helped.add(claim.count);
+        runner_->run_claimed(ring, claim);
+        return true;
+    };
+    const auto help_from_all = [&](bool urgent_only) {
+        for (std::size_t i = 0; i < scope->rings.size(); ++i)
+            if ((!urgent_only || scope->rings[i]->urgent) && help_from(*scope->rings[i])) return true;
+        for (std::size_t i = 0; i < scope->named.size(); ++i)
+            if (scope->named[i]->only_target() == target_ && (!urgent_only || scope->named[i]->urgent) && help_from(*scope->named[i]))
+                return true;
+        return false;
+    };
+    if ((board_.urgent.load(std::memory_order_relaxed) != 0 && help_from_all(true)) || help_from_all(false)) return true;
+    if (scope->dependents.empty()) return false;
+    runner_->look_at_watched();
+    const auto count = runner_->run_ready(scope);
+    counters_.helped.add(count);
+    return count != 0;
+}
+
+/// Throws Stalled when it is asked again and again for as long as the watchdog allows, and no task of the machine has ended meanwhile.
+class Vigil {
+  public:
+    explicit Vigil(Core& core) noexcept : core_(core) {}
+    void look(WaitReason reason) {
+        const auto longest = core_.options().watchdog;
+        if (longest.count() == 0) return;
+        const auto now = std::chrono::steady_clock::now();
+        if (const auto executed = core_.executed(); executed != executed_ || since_ == std::chrono::steady_clock::time_point{}) {
+            executed_ = executed;
+            since_ = now;
+        } else if (now - since_ > longest) {
+            core_.throw_stalled(reason);
+        }
+    }
+
+  private:
+    Core& core_;
+    std::uint64_t executed_ = 0;
+    std::chrono::steady_clock::time_point since_{};
+};
+
+/// Waits, and throws Stalled when the machine has a watchdog that finds no progress.
+template <class Poll>
+void Initiator::wait_watched(Waiter& waiter, Poll&& poll, WaitReason reason) {
+    const auto longest = core_.options().watchdog;
+    if (longest.count() == 0) return waiter.wait(poll, reason);
+    for (auto before = core_.executed(); !waiter.wait_for(poll, longest, reason);) {
+        const auto now = core_.executed();
+        if (now == before) core_.throw_stalled(reason);
+        before = now;
+    }
+}
+template <class Poll>
+void Initiator::wait_watched(Poll&& poll, WaitReason reason) {
+    wait_watched(waiter_, poll, reason);
+}
+
+void Initiator::wait_for_room(const std::function<bool()>& found, WaitReason reason) { wait_watched(found, reason); }
+
+/// Waits for all tasks of the machine.
+void Initiator::wait_for_all(WaitReason reason) {
+    const auto done = [this] { return core_.all_executed(); };
+    if (!shared_) return wait_watched(done, reason);
+    Waiter waiter(core_.wait_policy());  // several threads may be here
+    wait_watched(waiter, done, reason);
+}
+
+/// Waits for what nobody rings for. Comes back with the length of the next such wait.
+template <class Poll>
+std::chrono::microseconds Initiator::wait_a_while(Poll&& poll, std::chrono::microseconds limit, WaitReason reason) {
+    return waiter_.wait_for(poll, limit, reason) ? shortest_wait : std::min(2 * limit, longest_wait);
+}
+
+/// Waits with nothing to do, and counts the time: each wait beyond a microsecond exactly, the shorter ones as nothing. May come back early:
+/// with mail, the caller looks for itself.
+template <class Poll>
+void Initiator::wait_until(Poll&& poll, WaitReason reason) {
+    for (int looks = 0; looks < 64; ++looks)
+        if (poll()) return;
+    counters_.waits.add();
+    counters_.sampled_waits.add();
+    const auto begin = Clock::ticks();
+    sample_spoilt_ = true;
+    if (!waits_for_mail()) wait_watched(poll, reason);
+    else if (core_.options().notification == Notification::interrupt) {
+        for (Vigil vigil(core_); !notices_->mail() && !poll(); vigil.look(reason)) {
+            notices_->sleep(std::chrono::milliseconds(20));
+            core_.give_back_what_is_held_up(*this);
+        }
+    } else {
+        // Mostly its own line alone, not those that the targets write with each task.
+        std::uint32_t looks = 0;
+        const auto mail = [&] { return notices_->mail() || ((++looks % 64 == 0 || waiter_.parked()) && poll()); };
+        wait_watched(mail, reason);
+    }
+    const auto end = Clock::ticks();
+    counters_.sampled_wait_ticks.add(end - begin);
+    if (timeline_.enabled())
+        timeline_.record({.begin = begin, .end = end, .kind = trace::EventKind::wait, .issuer = track_, .target = track_});
+}
+
+void Initiator::barrier() {
+    require_here();
+    std::unique_lock<std::recursive_mutex> sharing;
+    if (shared_) sharing = std::unique_lock{sharing_};
+    Scope* const mine = scope_;
+    if (mine == nullptr) return;  // inside a task that issued nothing
+    const Waiting inside(waiting_);
+    const AwaitedTasks awaited{.scope = mine};
+    auto limit = shortest_wait;
+    while (!drained(*mine) || notices_left(*mine)) {
+        if (callbacks_due()) {
+            run_callbacks();
+            continue;
+        }
+        if (help(mine, Target::most_claimed) || run_awaited(awaited)) continue;
+        const Circles::Wait wait(*this, awaited);
+        std::uint32_t looks = 0;
+        const auto poll = [&] {
+            return callbacks_due() || can_help(mine) || (drained(*mine) && !notices_left(*mine)) || look_for_held_up(++looks) || pace();
+        };
+        if (mine->dependents.empty() || !in_task()) wait_until(poll, {"its tasks", 0});
+        else limit = wait_a_while(poll, limit, {"its tasks", 0});
+    }
+    if (mine == &base_) {
+        deque_idle_ = true;
+        unnoticed_ = false;
+        if (stream_ != nullptr) stream_ = nullptr;  // always null where several threads share an initiator
+    }
+    // Everything is free again, so start over with the smallest part, which the nearest cache holds.
+    const auto smallest = std::find_if(mine->rings.begin(), mine->rings.end(), [](const Ring* part) { return !part->urgent; });
+    if (smallest != mine->rings.end()) mine->current = *smallest;
+    if (mine == &base_)
+        for (int t = 0; t < target_count_; ++t) lanes_[static_cast<std::size_t>(t)].overflow = nullptr;
+    std::vector<Failure> failures;
+    collect_failures(*mine, failures);
+    if (mine == &base_ && board_.urgent.load(std::memory_order_relaxed) != 0) close_urgent_rings(*mine);
+    if (!failures.empty()) Core::throw_first(std::move(failures));
+    if (notices_ != nullptr && mine == &base_) notices_->throw_failures();
+}
+
+void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
+    const bool own = &ring.owner() == this && !shared_;
+    if (own && ring.kind() == Ring::Kind::lane && back_soon(lanes_[static_cast<std::size_t>(ring.only_target())], handle.ticket())) {
+        if (!ring.may_have_failed(handle.ticket().number)) [[likely]] return;
+        return throw_failure_of(handle, ring);
+    }
+    if (!complete(handle, ring)) {
+        Scope* const mine = scope_;
+        helping = (helping && own) || in_task();
+        const AwaitedTasks awaited{.handles = std::span(&handle, 1)};
+        const bool rung = own && !(in_task() && ring.kind() == Ring::Kind::dependent);  // when it might go on
+        std::uint32_t looks = 0;
+        const auto poll = [&] {
+            if (complete(handle, ring) || callbacks_due()) return true;
+            return helping && (can_help(mine) || (in_task() && can_run(awaited)) || look_for_held_up(++looks));
+        };
+        const WaitReason reason{Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)};
+        const Waiting inside(waiting_);
+        Vigil vigil(core_);
+        auto limit = shortest_wait;
+        while (!complete(handle, ring)) {
+            if (callbacks_due()) {
+                run_callbacks();
+                continue;
+            }
+            if (helping && (run_awaited(awaited) || help(mine, 1))) continue;
+            const Circles::Wait wait(*this, awaited);
+            if (rung) {
+                wait_until(poll, reason);
+                continue;
+            }
+            limit = wait_a_while(poll, limit, reason);
+            vigil.look(reason);
+        }
+    }
+    if (callbacks_due()) run_callbacks();
+    if (own && !deque_idle_ && scope_ == &base_ && ring.kind() == Ring::Kind::pending && board_.mixed.load(std::memory_order_relaxed) == 0) {
+        const auto idle = [](Ring* part) {
+            if (part->isolated()) part->forward_through(part->pending().appended());
+            return part->pending().drained();
+        };
+        deque_idle_ = std::all_of(base_.rings.begin(), base_.rings.end(), idle) && std::all_of(base_.named.begin(), base_.named.end(), idle);
+    }
+    if (deque_idle_ && stream_ != nullptr) stream_ = nullptr;
+    throw_failure_of(handle, ring);
+}
+
+/// A lone task is back before anything else could be done, so the first looks are at its line alone.
+bool Initiator::back_soon(LaneEnd& lane, Ticket ticket) noexcept {
+    constexpr int looks = 256;
+    if (lane.producer.known_empty()) return true;
+    for (int look = 0; look < looks; ++look) {
+        if (!lane.producer.complete(ticket)) continue;
+        if (lane.producer.known_empty()) ++lanes_idle_;
+        return true;
+    }
+    return false;
+}
+
+void Initiator::wait_while_helping(const std::function<bool()>& ready, const AwaitedTasks& awaited) {
+    Scope* const mine = scope_;
+    const Waiting inside(waiting_);
+    const WaitReason reason{"one of several tasks", 0};
+    std::uint32_t looks = 0;
+    const auto poll = [&] { return ready() || callbacks_due() || can_help(mine) || look_for_held_up(++looks); };
+    auto limit = shortest_wait;
+    for (Vigil vigil(core_); !ready(); vigil.look(reason)) {
+        if (callbacks_due()) {
+            run_callbacks();
+        } else if (!run_awaited(awaited) && !help(mine, 1)) {
+            const Circles::Wait wait(*this, awaited);
+            limit = wait_a_while(poll, limit, reason);
+        }
+    }
+}
+
+void Initiator::throw_failure_of(const Handle& handle, Ring& ring) {
+    if (!ring.may_have_failed(handle.ticket().number)) [[likely]] return;
+    const auto failure = ring.failure_of(handle.ticket().number, handle.generation_);
+    if (!failure) return;
+    if (failure->cancelled) std::rethrow_exception(failure->cause);
+    throw TaskFailed(failure->task, failure->target, failure->cause);
+}
+
+/// Has no task failed (and none been cancelled) in any ring that this scope used?
+bool Initiator::clean(const Scope& scope) const noexcept {
+    const auto good = [](const Ring* ring) { return ring->clean() && !ring->cancels(); };
+    for (int t = 0; t < target_count_; ++t)
+        if (scope.last[static_cast<std::size_t>(t)] != 0 && !good(lanes_[static_cast<std::size_t>(t)].ring)) return false;
+    return std::all_of(scope.rings.begin(), scope.rings.end(), good) && std::all_of(scope.named.begin(), scope.named.end(), good) &&
+           std::all_of(scope.dependents.begin(), scope.dependents.end(), good) &&
+           good(immediate_);
+}
+
+/// Adds the failures of the scope's own tasks: lanes and the immediate ring also hold those of the scopes around it.
+void Initiator::collect_failures(Scope& scope, std::vector<Failure>& failures) {
+    if (!clean(scope)) core_.judge_watched();
+    const auto take = [&](Ring& ring, std::uint64_t after, std::uint64_t until) {
+        if (ring.cancels()) ring.forget_cancellations(after, until);
+        if (ring.clean()) return;
+        for (auto& failure : ring.take_failures(after, until)) failures.push_back(std::move(failure));
+    };
+    for (std::size_t t = 0; t < scope.last.size(); ++t)
+        if (scope.last[t] != 0) take(*lanes_[t].ring, scope.before[t], Handle::number_of(scope.last[t]));
+    for (Ring* ring : scope.rings) take(*ring, 0, Ring::no_limit);
+    for (Ring* ring : scope.named) take(*ring, 0, Ring::no_limit);
+    collect_dependent_failures(scope.dependents, failures);
+    take(*immediate_, scope.immediate_before, scope.immediate_until);
+}
+
+}  // namespace penstock
