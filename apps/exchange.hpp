@@ -11,8 +11,8 @@
 
 namespace penstock::apps {
 
-/// This rank's region of a name, and everybody's as remotes (its own too, so that no rank is a special case). Made by all ranks
-/// together.
+/// This rank's region of a name, and everybody's as remotes (its own too, so that no rank is a special case). Made by
+/// all ranks together.
 template <class T>
 class Exchange {
   public:
@@ -24,7 +24,8 @@ class Exchange {
 
     std::span<T> mine() const noexcept { return mine_.elements(); }
     const Remote<T>& of(std::size_t rank) const noexcept { return theirs_[rank]; }
-    /// Stores to this rank travel by the way that suits `count` elements, as when they are published together in pieces.
+    /// Stores to this rank travel by the way that suits `count` elements, as when they are published together in
+    /// pieces.
     void expect(std::size_t rank, std::size_t count) { theirs_[rank].set_way(StoreWays::here().of(count * sizeof(T))); }
 
   private:

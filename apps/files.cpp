@@ -20,13 +20,15 @@
 namespace penstock::apps {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "files hold numbers with the lowest byte first, and are read as they are");
+static_assert(std::endian::native == std::endian::little,
+              "files hold numbers with the lowest byte first, and are read as they are");
 
 std::string bytes_of(const std::string& path) {
     errno = 0;
     std::ifstream file(path, std::ios::binary);
     std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    if (!file.is_open() || file.bad()) throw SystemError("cannot read the file '" + path + "'", errno != 0 ? errno : EIO);
+    if (!file.is_open() || file.bad())
+        throw SystemError("cannot read the file '" + path + "'", errno != 0 ? errno : EIO);
     return bytes;
 }
 
@@ -40,10 +42,15 @@ void write_bytes(const std::string& path, const std::string& head, const void* v
 
 template <class T>
 std::string type_in_words() {
-    return std::is_same_v<T, std::uint8_t> ? "|u1" : std::is_same_v<T, std::uint32_t> ? "<u4" : std::is_same_v<T, float> ? "<f4" : "<f8";
+    return std::is_same_v<T, std::uint8_t>    ? "|u1"
+           : std::is_same_v<T, std::uint32_t> ? "<u4"
+           : std::is_same_v<T, float>         ? "<f4"
+                                              : "<f8";
 }
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) { throw UsageError("the file '" + path + "' " + why); }
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+    throw UsageError("the file '" + path + "' " + why);
+}
 
 /// What stands behind a key of the header, which is a dictionary as Python writes it.
 std::string after(const std::string& header, const std::string& key, const std::string& path) {
@@ -52,7 +59,9 @@ std::string after(const std::string& header, const std::string& key, const std::
     return header.substr(header.find_first_not_of(' ', at + key.size() + 3));
 }
 
-std::size_t product(std::span<const std::size_t> shape) { return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>()); }
+std::size_t product(std::span<const std::size_t> shape) {
+    return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
+}
 
 bool ends_with(const std::string& path, const std::string& ending) { return path.ends_with(ending); }
 
@@ -70,10 +79,12 @@ std::size_t number_in(const std::string& bytes, std::size_t& at, const std::stri
 Picture ppm_picture(const std::string& bytes, const std::string& path) {
     if (!bytes.starts_with("P6")) refuse(path, "is no binary PPM: save it as P6");
     std::size_t at = 2;
-    const auto columns = number_in(bytes, at, path), rows = number_in(bytes, at, path), most = number_in(bytes, at, path);
+    const auto columns = number_in(bytes, at, path), rows = number_in(bytes, at, path),
+               most = number_in(bytes, at, path);
     ++at;
     if (most != 255) refuse(path, "has not 8 bits a colour");
-    if (rows == 0 || columns == 0 || at > bytes.size() || bytes.size() - at < rows * columns * 3) refuse(path, "ends before its last pixel");
+    if (rows == 0 || columns == 0 || at > bytes.size() || bytes.size() - at < rows * columns * 3)
+        refuse(path, "ends before its last pixel");
     Picture picture{rows, columns};
     std::memcpy(picture.rgb.data(), bytes.data() + at, rows * columns * 3);
     return picture;
@@ -102,13 +113,16 @@ FileArray<T> read_array(const std::string& path) {
     if (!bytes.starts_with(magic) || bytes.size() < 12) refuse(path, "is no .npy file of NumPy");
     const auto byte = [&](std::size_t at) { return static_cast<std::size_t>(static_cast<unsigned char>(bytes[at])); };
     const bool first_version = byte(6) == 1;
-    const std::size_t length = first_version ? byte(8) + 256 * byte(9) : byte(8) + 256 * (byte(9) + 256 * (byte(10) + 256 * byte(11)));
+    const std::size_t length =
+        first_version ? byte(8) + 256 * byte(9) : byte(8) + 256 * (byte(9) + 256 * (byte(10) + 256 * byte(11)));
     const std::size_t begin = first_version ? 10 : 12;
     if (length > bytes.size() - begin) refuse(path, "ends within its header");
     const auto header = bytes.substr(begin, length);
     if (const auto type = after(header, "descr", path); !type.starts_with("'" + type_in_words<T>() + "'"))
-        refuse(path, "holds elements of type " + type.substr(0, type.find(',')) + ", and should hold '" + type_in_words<T>() + "'");
-    if (!after(header, "fortran_order", path).starts_with("False")) refuse(path, "holds columns first: save it rows first (numpy.ascontiguousarray)");
+        refuse(path, "holds elements of type " + type.substr(0, type.find(',')) + ", and should hold '" +
+                         type_in_words<T>() + "'");
+    if (!after(header, "fortran_order", path).starts_with("False"))
+        refuse(path, "holds columns first: save it rows first (numpy.ascontiguousarray)");
     FileArray<T> array;
     const auto shape = after(header, "shape", path);
     for (std::size_t at = 1; at < shape.size() && shape[at] != ')';) {
@@ -117,7 +131,9 @@ FileArray<T> read_array(const std::string& path) {
             continue;
         }
         std::size_t side = 0;
-        for (; at < shape.size() && std::isdigit(static_cast<unsigned char>(shape[at])) != 0 && side < (std::size_t{1} << 40); ++at)
+        for (; at < shape.size() && std::isdigit(static_cast<unsigned char>(shape[at])) != 0 &&
+               side < (std::size_t{1} << 40);
+             ++at)
             side = 10 * side + static_cast<std::size_t>(shape[at] - '0');
         array.shape.push_back(side);
         if (side > bytes.size()) refuse(path, "holds fewer elements than its shape says");
@@ -160,7 +176,8 @@ Picture read_picture(const std::string& path) {
     if (ends_with(path, ".ppm")) return ppm_picture(bytes_of(path), path);
     if (!ends_with(path, ".npy")) refuse(path, "is of no kind that is known here: give a .npy, a .ppm or a .jpg");
     const auto array = read_array<std::uint8_t>(path);
-    if (array.shape.size() != 3 || array.shape[2] != 3 || array.values.empty()) refuse(path, "holds no picture: rows x columns x 3 bytes");
+    if (array.shape.size() != 3 || array.shape[2] != 3 || array.values.empty())
+        refuse(path, "holds no picture: rows x columns x 3 bytes");
     Picture picture{array.shape[0], array.shape[1]};
     std::ranges::copy(array.values, picture.rgb.span().begin());
     return picture;
@@ -170,7 +187,8 @@ void write_picture(const std::string& path, const Picture& picture) {
     const std::size_t shape[] = {picture.rows, picture.columns, 3};
     if (ends_with(path, ".npy")) return write_array<std::uint8_t>(path, shape, picture.rgb.span());
     if (!ends_with(path, ".ppm")) refuse(path, "has an ending that no picture is written with: say .npy or .ppm");
-    write_bytes(path, "P6\n" + std::to_string(picture.columns) + " " + std::to_string(picture.rows) + "\n255\n", picture.rgb.data(), picture.rgb.size());
+    write_bytes(path, "P6\n" + std::to_string(picture.columns) + " " + std::to_string(picture.rows) + "\n255\n",
+                picture.rgb.data(), picture.rgb.size());
 }
 
 Picture picture_from(const std::string& path, std::size_t rows, std::size_t columns, std::uint32_t seed) {

@@ -1,4 +1,5 @@
-// Arrays and pictures in files, for applications that are written down: NumPy's .npy, PNM (.ppm) and, where there is libjpeg-turbo, JPEG.
+// Arrays and pictures in files, for applications that are written down: NumPy's .npy, PNM (.ppm) and, where there is
+// libjpeg-turbo, JPEG.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +19,8 @@ struct FileArray {
     std::vector<T> values;
 };
 
-/// A .npy file of elements of type T (uint8, uint32, float, double), rows first. Throws SystemError when it cannot be read, UsageError when it
-/// holds something else, with what it holds.
+/// A .npy file of elements of type T (uint8, uint32, float, double), rows first. Throws SystemError when it cannot be
+/// read, UsageError when it holds something else, with what it holds.
 template <class T>
 FileArray<T> read_array(const std::string& path);
 
@@ -27,7 +28,8 @@ FileArray<T> read_array(const std::string& path);
 template <class T>
 void write_array(const std::string& path, std::span<const std::size_t> shape, std::span<const T> values);
 
-/// A picture by its ending: .npy (rows x columns x 3, uint8), .ppm (binary, 8 bits), .jpg or .jpeg. Throws as read_array(); JpegError.
+/// A picture by its ending: .npy (rows x columns x 3, uint8), .ppm (binary, 8 bits), .jpg or .jpeg. Throws as
+/// read_array(); JpegError.
 Picture read_picture(const std::string& path);
 
 /// By its ending: .npy or .ppm. Throws SystemError when it cannot be written, UsageError for another ending.

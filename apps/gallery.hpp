@@ -18,8 +18,8 @@ namespace penstock::apps {
 struct App {
     std::string name;
     std::string summary;  ///< one line
-    /// The ways to compute the result, in the order in which run() takes them. "serial" is the first, and the last is the one
-    /// that the application is there to show.
+    /// The ways to compute the result, in the order in which run() takes them. "serial" is the first, and the last is
+    /// the one that the application is there to show.
     std::vector<std::string> ways;
     RunResult (*entry)(Machine&, const Settings&, const Progress&);
 };
@@ -30,10 +30,10 @@ std::span<const App> gallery();
 /// The application of this name. Throws UsageError that lists the names.
 const App& find_app(std::string_view name);
 
-/// Computes the application's result in each of its ways, interleaved, and checks it: serially; by tagged calls on `machine` and,
-/// to compare, threaded by hand; or by ranks that share memory or store into one another's. Threads by hand and ranks are as
-/// many as the machine has workers: its targets and the caller. Throws SettingError for what it cannot take. Checks that fail are
-/// told by RunResult::ok() and not thrown.
+/// Computes the application's result in each of its ways, interleaved, and checks it: serially; by tagged calls on
+/// `machine` and, to compare, threaded by hand; or by ranks that share memory or store into one another's. Threads by
+/// hand and ranks are as many as the machine has workers: its targets and the caller. Throws SettingError for what it
+/// cannot take. Checks that fail are told by RunResult::ok() and not thrown.
 RunResult run(const App& app, Machine& machine, const Settings& settings = {}, const Progress& progress = {});
 
 }  // namespace penstock::apps

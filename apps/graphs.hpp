@@ -7,11 +7,12 @@ namespace penstock {
 class Graph;
 class Machine;
 class Run;
-}
+}  // namespace penstock
 
 namespace penstock::apps {
 
-/// While it lives, note_graph() on the same thread keeps the graph and the figures of a run that has ended. One at a time.
+/// While it lives, note_graph() on the same thread keeps the graph and the figures of a run that has ended. One at a
+/// time.
 class NotedGraph {
   public:
     NotedGraph() noexcept;
@@ -22,7 +23,8 @@ class NotedGraph {
     std::string json() const;
 };
 
-/// Some tens of microseconds where a NotedGraph waits for it, else nothing: a benchmark that makes a graph for every picture would see it.
+/// Some tens of microseconds where a NotedGraph waits for it, else nothing: a benchmark that makes a graph for every
+/// picture would see it.
 void note_graph(const Run& run);
 /// Runs a graph to its end, and notes it.
 void run_noted(Graph& graph, Machine& machine);

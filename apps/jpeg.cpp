@@ -1,16 +1,16 @@
 #include "apps/jpeg.hpp"
 
+#include <jpeglib.h>
+
 #include <csetjmp>
 #include <cstdio>  // jpeglib.h needs it before it
 #include <string>
 
-#include <jpeglib.h>
-
 namespace penstock::apps {
 namespace {
 
-// libjpeg reports an error by a function that must not return. It jumps out, because exceptions need not get through C code: between
-// setjmp and the call that fails nothing may stand that has a destructor.
+// libjpeg reports an error by a function that must not return. It jumps out, because exceptions need not get through C
+// code: between setjmp and the call that fails nothing may stand that has a destructor.
 struct Reports {
     jpeg_error_mgr manager;
     std::jmp_buf back;
@@ -35,7 +35,8 @@ void prepare(Reports& reports) {
     reports.words[0] = '\0';
 }
 
-bool read_header(jpeg_decompress_struct& decoder, Reports& reports, std::span<const std::uint8_t> jpeg, unsigned divisor) noexcept {
+bool read_header(jpeg_decompress_struct& decoder, Reports& reports, std::span<const std::uint8_t> jpeg,
+                 unsigned divisor) noexcept {
     if (setjmp(reports.back) != 0) return false;
     jpeg_mem_src(&decoder, const_cast<unsigned char*>(jpeg.data()), static_cast<unsigned long>(jpeg.size()));
     jpeg_read_header(&decoder, TRUE);
@@ -47,7 +48,8 @@ bool read_header(jpeg_decompress_struct& decoder, Reports& reports, std::span<co
     return true;
 }
 
-bool read_pixels(jpeg_decompress_struct& decoder, Reports& reports, std::uint8_t* first, std::ptrdiff_t pitch) noexcept {
+bool read_pixels(jpeg_decompress_struct& decoder, Reports& reports, std::uint8_t* first,
+                 std::ptrdiff_t pitch) noexcept {
     if (setjmp(reports.back) != 0) return false;
     jpeg_start_decompress(&decoder);
     while (decoder.output_scanline < decoder.output_height) {
@@ -63,7 +65,8 @@ bool read_pixels(jpeg_decompress_struct& decoder, Reports& reports, std::uint8_t
 }
 
 // `bytes`: what there is room for at `memory`, then what was written.
-bool write_pixels(Reports& reports, view<const std::uint8_t, 2> rgb, int quality, unsigned char*& memory, unsigned long& bytes) noexcept {
+bool write_pixels(Reports& reports, view<const std::uint8_t, 2> rgb, int quality, unsigned char*& memory,
+                  unsigned long& bytes) noexcept {
     jpeg_compress_struct encoder;
     encoder.err = &reports.manager;
     if (setjmp(reports.back) != 0) {
@@ -81,7 +84,8 @@ bool write_pixels(Reports& reports, view<const std::uint8_t, 2> rgb, int quality
     encoder.dct_method = JDCT_ISLOW;
     jpeg_start_compress(&encoder, TRUE);
     while (encoder.next_scanline < encoder.image_height) {
-        auto* row = const_cast<std::uint8_t*>(rgb.data() + static_cast<std::ptrdiff_t>(encoder.next_scanline) * rgb.stride(0));
+        auto* row =
+            const_cast<std::uint8_t*>(rgb.data() + static_cast<std::ptrdiff_t>(encoder.next_scanline) * rgb.stride(0));
         jpeg_write_scanlines(&encoder, &row, 1);
     }
     jpeg_finish_compress(&encoder);
@@ -105,7 +109,8 @@ struct JpegDecoder::State {
     }
     void head(std::span<const std::uint8_t> jpeg, int divisor) {
         if (divisor != 1 && divisor != 2 && divisor != 4 && divisor != 8)
-            throw UsageError("pictures are decoded at 1/1, 1/2, 1/4 or 1/8 of their size, not at 1/" + std::to_string(divisor));
+            throw UsageError("pictures are decoded at 1/1, 1/2, 1/4 or 1/8 of their size, not at 1/" +
+                             std::to_string(divisor));
         if (jpeg.empty()) throw JpegError("a picture of 0 bytes cannot be decoded");
         if (!read_header(decoder, reports, jpeg, static_cast<unsigned>(divisor))) refuse(jpeg.size());
     }
@@ -128,15 +133,17 @@ void JpegDecoder::decode(std::span<const std::uint8_t> jpeg, view<std::uint8_t, 
     decode(jpeg, [rgb](PictureSize) { return rgb; }, divisor);
 }
 
-void JpegDecoder::decode(std::span<const std::uint8_t> jpeg, const std::function<view<std::uint8_t, 2>(PictureSize)>& room, int divisor) {
+void JpegDecoder::decode(std::span<const std::uint8_t> jpeg,
+                         const std::function<view<std::uint8_t, 2>(PictureSize)>& room, int divisor) {
     state_->head(jpeg, divisor);
     const PictureSize size{state_->decoder.output_height, state_->decoder.output_width};
     view<std::uint8_t, 2> rgb;
     try {
         rgb = room(size);
         if (rgb.extent(0) != size.rows || rgb.extent(1) != 3 * size.columns || rgb.stride(1) != 1)
-            throw UsageError("a picture of " + std::to_string(size.rows) + " x " + std::to_string(size.columns) + " pixels needs as many rows of " +
-                             std::to_string(3 * size.columns) + " bytes that follow one another, not " + std::to_string(rgb.extent(0)) + " of " +
+            throw UsageError("a picture of " + std::to_string(size.rows) + " x " + std::to_string(size.columns) +
+                             " pixels needs as many rows of " + std::to_string(3 * size.columns) +
+                             " bytes that follow one another, not " + std::to_string(rgb.extent(0)) + " of " +
                              std::to_string(rgb.extent(1)));
     } catch (...) {
         jpeg_abort_decompress(&state_->decoder);
@@ -147,8 +154,10 @@ void JpegDecoder::decode(std::span<const std::uint8_t> jpeg, const std::function
 
 std::vector<std::uint8_t> encode_jpeg(view<const std::uint8_t, 2> rgb, int quality) {
     constexpr std::size_t most_side = JPEG_MAX_DIMENSION;
-    if (rgb.empty() || rgb.extent(1) % 3 != 0 || rgb.stride(1) != 1 || rgb.extent(0) > most_side || rgb.extent(1) / 3 > most_side)
-        throw JpegError("a picture to encode needs 1 to " + std::to_string(most_side) + " rows and columns of pixels of 3 bytes that follow one another");
+    if (rgb.empty() || rgb.extent(1) % 3 != 0 || rgb.stride(1) != 1 || rgb.extent(0) > most_side ||
+        rgb.extent(1) / 3 > most_side)
+        throw JpegError("a picture to encode needs 1 to " + std::to_string(most_side) +
+                        " rows and columns of pixels of 3 bytes that follow one another");
     Reports reports;
     prepare(reports);
     // No baseline picture needs more: 64 coefficients of a block take at most 6 bytes a pixel of a padded picture.
@@ -156,7 +165,8 @@ std::vector<std::uint8_t> encode_jpeg(view<const std::uint8_t, 2> rgb, int quali
     std::vector<std::uint8_t> made(6 * padded(rgb.extent(0)) * padded(rgb.extent(1) / 3) + 4096);
     unsigned char* memory = made.data();
     unsigned long bytes = made.size();
-    if (!write_pixels(reports, rgb, quality, memory, bytes)) throw JpegError(std::string("a picture cannot be encoded: ") + reports.words);
+    if (!write_pixels(reports, rgb, quality, memory, bytes))
+        throw JpegError(std::string("a picture cannot be encoded: ") + reports.words);
     made.resize(bytes);
     return made;
 }

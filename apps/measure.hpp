@@ -25,8 +25,8 @@ struct Way {
 /// Seconds that body() takes.
 double seconds_of(const std::function<void()>& body);
 
-/// Has every target of the machine work, so that none sleeps when a run begins that is over before they would be awake (50 us and more).
-/// The clock of a team of threads by hand starts when all are awake, too.
+/// Has every target of the machine work, so that none sleeps when a run begins that is over before they would be awake
+/// (50 us and more). The clock of a team of threads by hand starts when all are awake, too.
 void wake(Machine& machine);
 
 /// Runs every way once untimed (caches, pages, threads), then `repetitions` times in turn. Progress goes from `from`

@@ -17,7 +17,8 @@ struct Picture {
     std::size_t rows, columns;
     Buffer<std::uint8_t> rgb;
 
-    Picture(std::size_t of_rows, std::size_t of_columns) : rows{of_rows}, columns{of_columns}, rgb{of_rows * of_columns * 3} {}
+    Picture(std::size_t of_rows, std::size_t of_columns)
+        : rows{of_rows}, columns{of_columns}, rgb{of_rows * of_columns * 3} {}
     /// rows x 3 columns.
     view<std::uint8_t, 2> all() const noexcept { return {rgb.data(), {rows, 3 * columns}}; }
     /// The pixels of a tile.
@@ -26,10 +27,12 @@ struct Picture {
     }
 };
 
-/// The top left part of `rgb`, which goes on as if between mirrors (d c b | a b c d | c b a) where it is too small. Neither may be empty.
+/// The top left part of `rgb`, which goes on as if between mirrors (d c b | a b c d | c b a) where it is too small.
+/// Neither may be empty.
 Picture mirrored(view<const std::uint8_t, 2> rgb, std::size_t rows, std::size_t columns);
 
-/// Brown and blue spots on a light ground, soft and noisy, as a stained tissue under the microscope. The same for the same seed.
+/// Brown and blue spots on a light ground, soft and noisy, as a stained tissue under the microscope. The same for the
+/// same seed.
 Picture spots(std::size_t rows, std::size_t columns, std::uint32_t seed);
 
 /// The input "image" (any rows x any columns x 3, uint8) as large as the settings say, or spots. Throws SettingError.

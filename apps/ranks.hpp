@@ -34,8 +34,8 @@ inline Range share(const Rank& me, std::size_t count) noexcept {
     return {count * index / size, count * (index + 1) / size};
 }
 
-/// Makes `make(rank)` in each rank (regions, grants), runs all parts together `passes` times, and returns the seconds from
-/// when all were ready in the last pass to when all had finished. Throws as spmd().
+/// Makes `make(rank)` in each rank (regions, grants), runs all parts together `passes` times, and returns the seconds
+/// from when all were ready in the last pass to when all had finished. Throws as spmd().
 template <class Make>
     requires Part<std::invoke_result_t<const Make&, Rank>>
 double seconds_of_ranks(const RankOptions& options, const Make& make) {

@@ -89,14 +89,15 @@ const std::vector<T>* given_input(const std::string& app, const Settings& settin
             throw SettingError(app, "input " + name, std::string("give it as ") + word<T>());
         }
         if (!fits(input.shape, shape)) {
-            throw SettingError(app, "input " + name, "its shape is " + text(input.shape) + "; give it as " + text(shape));
+            throw SettingError(app, "input " + name,
+                               "its shape is " + text(input.shape) + "; give it as " + text(shape));
         }
         std::size_t count = 1;
         for (const std::size_t extent : input.shape) count *= extent;
         if (count != values->size()) {
             throw SettingError(app, "input " + name,
-                               "its shape " + text(input.shape) + " needs " + std::to_string(count) + " values, and it has " +
-                                   std::to_string(values->size()));
+                               "its shape " + text(input.shape) + " needs " + std::to_string(count) +
+                                   " values, and it has " + std::to_string(values->size()));
         }
         return values;
     }
@@ -113,9 +114,11 @@ template const std::vector<std::complex<float>>* given_input<std::complex<float>
 template const std::vector<std::complex<double>>* given_input<std::complex<double>>(const std::string&, const Settings&,
                                                                                     const std::string&,
                                                                                     const std::vector<std::size_t>&);
-template const std::vector<std::uint32_t>* given_input<std::uint32_t>(const std::string&, const Settings&, const std::string&,
+template const std::vector<std::uint32_t>* given_input<std::uint32_t>(const std::string&, const Settings&,
+                                                                      const std::string&,
                                                                       const std::vector<std::size_t>&);
-template const std::vector<std::uint8_t>* given_input<std::uint8_t>(const std::string&, const Settings&, const std::string&,
+template const std::vector<std::uint8_t>* given_input<std::uint8_t>(const std::string&, const Settings&,
+                                                                    const std::string&,
                                                                     const std::vector<std::size_t>&);
 
 void check_settings(const std::string& app, const Settings& settings, const std::vector<std::string>& names) {

@@ -18,8 +18,8 @@ namespace penstock::apps {
 struct Array {
     std::string name;
     std::vector<std::size_t> shape;
-    std::variant<std::vector<float>, std::vector<double>, std::vector<std::complex<float>>, std::vector<std::complex<double>>,
-                 std::vector<std::uint32_t>, std::vector<std::uint8_t>>
+    std::variant<std::vector<float>, std::vector<double>, std::vector<std::complex<float>>,
+                 std::vector<std::complex<double>>, std::vector<std::uint32_t>, std::vector<std::uint8_t>>
         values;
 };
 
@@ -73,8 +73,9 @@ inline constexpr std::size_t largest_side = std::size_t{1} << 28;
 
 /// Who is told how far an application has come. Never called inside a timed run. May throw to give up.
 struct Progress {
-    std::function<void(double fraction)> done;                     ///< between runs, from 0 to 1
-    std::function<void(const std::string& way, bool over)> timed;  ///< right before each timed run of a way, and right after it
+    std::function<void(double fraction)> done;  ///< between runs, from 0 to 1
+    /// Right before each timed run of a way, and right after it
+    std::function<void(const std::string& way, bool over)> timed;
 };
 
 /// What one run of an application found.
@@ -86,7 +87,8 @@ struct RunResult {
     std::vector<Timing> timings;
     std::vector<Check> checks;
     std::vector<Array> arrays;
-    std::string graph;  ///< of the last run by filters, with its figures, as json_of() writes it; empty where there are none
+    /// Of the last run by filters, with its figures, as json_of() writes it; empty where there are none
+    std::string graph;
 
     bool ok() const noexcept;                            ///< whether every check holds
     const Timing& timing(const std::string& way) const;  ///< throws UsageError for a way that was not run

@@ -1,5 +1,5 @@
-// What every rank of a team sees under one address: the input and the result of an application, and the one global array of
-// its shared-memory variant. Ranks that are processes inherit it, because it was made before they were forked.
+// What every rank of a team sees under one address: the input and the result of an application, and the one global
+// array of its shared-memory variant. Ranks that are processes inherit it, because it was made before they were forked.
 #pragma once
 
 #include <fcntl.h>
@@ -18,8 +18,8 @@ enum class Home {
     first_touch,  ///< each near the rank that touches it first
 };
 
-/// A fixed number (at least 1) of elements, zero at first, on lines of their own. Made by the caller of spmd(). Costs and
-/// errors as SharedMemory.
+/// A fixed number (at least 1) of elements, zero at first, on lines of their own. Made by the caller of spmd(). Costs
+/// and errors as SharedMemory.
 template <class T>
 class SharedArray {
   public:
@@ -27,7 +27,8 @@ class SharedArray {
 
     explicit SharedArray(std::size_t size, Home home = Home::maker)
         : memory_{SharedMemory::create("array", size * sizeof(T))}, size_{size} {
-        // Gives the pages back, so that the next touch allocates them; where that cannot be done they stay where they are.
+        // Gives the pages back, so that the next touch allocates them; where that cannot be done they stay where they
+        // are.
         if (home == Home::first_touch)
             static_cast<void>(fallocate(memory_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                                         static_cast<off_t>(memory_.size())));

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "penstock/error.hpp"
 #include "penstock/detail/machine/relax.hpp"
+#include "penstock/error.hpp"
 #include "penstock/topology.hpp"
 
 namespace penstock::apps {

@@ -91,7 +91,8 @@ void member(Rank me, std::barrier<>& standard, const bench::Options& options, be
 
     const auto& processors = bench::allowed_processors();
     bench::Floors floors{processors.front(), processors[processors.size() > 1 ? 1 : 0]};
-    std::vector<Contestant> contestants{floors.one_line(), {"ours", [&] { return crew.timed(0, times); }},
+    std::vector<Contestant> contestants{floors.one_line(),
+                                        {"ours", [&] { return crew.timed(0, times); }},
                                         {"pthread_barrier", [&] { return crew.timed(1, times); }}};
     if (threads) {
         contestants.push_back({"std::barrier", [&] { return crew.timed(2, times); }});
@@ -108,9 +109,10 @@ void member(Rank me, std::barrier<>& standard, const bench::Options& options, be
 }  // namespace
 
 int main(int argc, char** argv) {
-    const bench::About about{"barrier",
-                             "a barrier of 2..N members: ours, std::barrier, pthread_barrier, OpenMP's; threads and processes",
-                             {"barrier/over-std"}};
+    const bench::About about{
+        "barrier",
+        "a barrier of 2..N members: ours, std::barrier, pthread_barrier, OpenMP's; threads and processes",
+        {"barrier/over-std"}};
     const bench::Options options = bench::parse(argc, argv, about);
     bench::Report report{about, options};
     bench::Carried carried;

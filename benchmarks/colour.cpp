@@ -1,4 +1,5 @@
-// RGB to CIELAB over the tiles of a photograph, as filters in copies: 1..N processors against one thread and oneTBB's parallel_pipeline.
+// RGB to CIELAB over the tiles of a photograph, as filters in copies: 1..N processors against one thread and oneTBB's
+// parallel_pipeline.
 #include "apps/colour/colour.hpp"
 
 #include <algorithm>
@@ -16,7 +17,8 @@ namespace colour = penstock::apps::colour;
 using penstock::apps::Picture;
 using penstock::apps::Tiling;
 
-constexpr std::size_t rows = 512, columns = 1024, tile = 128;  // 32 tiles, which stay in a core's own cache while they are converted
+// 32 tiles, which stay in a core's own cache while they are converted
+constexpr std::size_t rows = 512, columns = 1024, tile = 128;
 
 Picture input(bench::Report& report) {
     if (const auto coffee = bench::photograph("coffee.png"))
@@ -26,7 +28,8 @@ Picture input(bench::Report& report) {
 }
 
 struct Bench {
-    explicit Bench(const Picture& picture) : lab(picture.rgb.size()), wanted(lab.size()), work{picture, {rows, columns, tile, tile}, all(lab)} {
+    explicit Bench(const Picture& picture)
+        : lab(picture.rgb.size()), wanted(lab.size()), work{picture, {rows, columns, tile, tile}, all(lab)} {
         const colour::Work first{picture, work.tiling, all(wanted)};
         statistics = colour::serial(first);
     }
@@ -58,7 +61,8 @@ struct Item {
     penstock::view<float, 2> converted() { return {lab.data(), {tile, 3 * tile}}; }
 };
 
-colour::ChannelStatistics by_onetbb(const colour::Work& work, std::size_t passes, bool in_place, std::vector<Item>& items) {
+colour::ChannelStatistics by_onetbb(const colour::Work& work, std::size_t passes, bool in_place,
+                                    std::vector<Item>& items) {
     std::size_t next = 0;
     std::vector<colour::ChannelStatistics> tiles(work.tiling.count());
     const auto number = [&](Item& item) {
@@ -66,21 +70,25 @@ colour::ChannelStatistics by_onetbb(const colour::Work& work, std::size_t passes
         item.number = next++ % tiles.size();
         return true;
     };
-    const bench::Pipeline<Item> direct{number, {[&](Item& item) { colour::convert_tile(work, item.number, tiles[item.number]); }}, [](Item&) {}};
+    const bench::Pipeline<Item> direct{
+        number, {[&](Item& item) { colour::convert_tile(work, item.number, tiles[item.number]); }}, [](Item&) {}};
     const bench::Pipeline<Item> through_buffers{
         [&](Item& item) {
             if (!number(item)) return false;
             colour::read_tile(work, item.number, item.pixels());
             return true;
         },
-        {[&](Item& item) { penstock::kernels::rgb_to_lab_with_statistics(item.pixels(), item.converted(), {&tiles[item.number], 1}); }},
+        {[&](Item& item) {
+            penstock::kernels::rgb_to_lab_with_statistics(item.pixels(), item.converted(), {&tiles[item.number], 1});
+        }},
         [&](Item& item) { colour::place_tile(work, item.number, item.converted()); }};
     bench::run_onetbb_pipeline(in_place ? direct : through_buffers, items);
     return colour::merged(tiles);
 }
 #endif
 
-/// `in_place`: from the photograph into the result; else a tile is copied into a buffer, and the result out of another, by all ways.
+/// `in_place`: from the photograph into the result; else a tile is copied into a buffer, and the result out of another,
+/// by all ways.
 bench::Filters filters(Bench& bench, std::size_t passes, bool in_place) {
     bench::Filters made;
     made.unit = "tiles";
@@ -91,7 +99,8 @@ bench::Filters filters(Bench& bench, std::size_t passes, bool in_place) {
             return once(bench.work);
         });
     };
-    made.streamed = [&bench, passes, run = in_place ? colour::streamed_in_place : colour::streamed](penstock::Machine& machine, int processors) {
+    made.streamed = [&bench, passes, run = in_place ? colour::streamed_in_place : colour::streamed](
+                        penstock::Machine& machine, int processors) {
         return bench.timed([&] { return run(bench.work, machine, processors, passes); });
     };
 #if defined(PENSTOCK_BENCH_TBB)
@@ -106,7 +115,8 @@ bench::Filters filters(Bench& bench, std::size_t passes, bool in_place) {
 
 int main(int argc, char** argv) {
     const bench::About about{"colour",
-                             "RGB to CIELAB over 32 tiles of a photograph, as filters: tiles a second on 1..N processors against one thread and oneTBB",
+                             "RGB to CIELAB over 32 tiles of a photograph, as filters: tiles a second on 1..N "
+                             "processors against one thread and oneTBB",
                              {"colour/speedup-2", "colour/over-onetbb"}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 31;
@@ -119,8 +129,10 @@ int main(int argc, char** argv) {
     both.on_two.add(copied.on_two);
     if (both.over_onetbb) both.over_onetbb->add(*copied.over_onetbb);
     bench::judge_speed_up("colour", both, 1.9, report);
-    report.note("32 tiles of 128 x 128, by each way from the photograph into the result; copied: by each way into a buffer and out of another; "
-                "the goals judge both; every result is compared with the bits of the serial way");
+    report.note(
+        "32 tiles of 128 x 128, by each way from the photograph into the result; copied: by each way into a buffer and "
+        "out of another; "
+        "the goals judge both; every result is compared with the bits of the serial way");
     report.note("one photograph: the graph is made, started and ended for every 32 tiles; 32 in a row: for 1,024");
     return report.finish();
 }

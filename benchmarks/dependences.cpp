@@ -1,9 +1,12 @@
-// What the order costs: a stencil task whose order follows from its tags, against OpenMP depend and StarPU; the smallest task at 50 %
-// efficiency (METG) for three patterns of Task Bench; and the same graphs recorded and replayed.
+// What the order costs: a stencil task whose order follows from its tags, against OpenMP depend and StarPU; the
+// smallest task at 50 % efficiency (METG) for three patterns of Task Bench; and the same graphs recorded and replayed.
 //
-// Patterns (Slaughter et al., SC20, written from the paper), task i of a step reads outputs of the step before: stencil i-1, i, i+1;
-// nearest the five from i-2 to i+2; FFT i and the one whose index differs in one bit, another bit each step. A task writes its
-// own cell; two rows of cells are used in turn. No barrier ends a step: the order comes from the tags alone.
+// Patterns (Slaughter et al., SC20, written from the paper), task i of a step reads outputs of the step before: stencil
+// i-1, i, i+1; nearest the five from i-2 to i+2; FFT i and the one whose index differs in one bit, another bit each
+// step. A task writes its own cell; two rows of cells are used in turn. No barrier ends a step: the order comes from
+// the tags alone.
+#include "penstock/dependences.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -22,7 +25,6 @@
 #include "peers/ours.hpp"
 #include "peers/peer.hpp"
 #include "peers/starpu.hpp"
-#include "penstock/dependences.hpp"
 
 namespace {
 
@@ -58,20 +60,26 @@ void finish(Cell& mine, std::int64_t step, std::int32_t iterations, const Cells&
     mine.step = step;
 }
 void task2(const Cell& a, const Cell& b, Cell& mine, std::int64_t step, std::int32_t n) { finish(mine, step, n, a, b); }
-void task3(const Cell& a, const Cell& b, const Cell& c, Cell& mine, std::int64_t step, std::int32_t n) { finish(mine, step, n, a, b, c); }
-void task5(const Cell& a, const Cell& b, const Cell& c, const Cell& d, const Cell& e, Cell& mine, std::int64_t step, std::int32_t n) {
+void task3(const Cell& a, const Cell& b, const Cell& c, Cell& mine, std::int64_t step, std::int32_t n) {
+    finish(mine, step, n, a, b, c);
+}
+void task5(const Cell& a, const Cell& b, const Cell& c, const Cell& d, const Cell& e, Cell& mine, std::int64_t step,
+           std::int32_t n) {
     finish(mine, step, n, a, b, c, d, e);
 }
 
 class Grid {
   public:
-    Grid(Pattern pattern, int width) : pattern_(pattern), width_(width), cells_{std::vector<Cell>(size(width)), std::vector<Cell>(size(width))} {}
+    Grid(Pattern pattern, int width)
+        : pattern_(pattern), width_(width), cells_{std::vector<Cell>(size(width)), std::vector<Cell>(size(width))} {}
     Pattern pattern() const { return pattern_; }
     int width() const { return width_; }
     void begin() {
         for (Cell& cell : cells_[0]) cell = {};
     }
-    Cell& cell(std::int64_t step, int i) { return cells_[size(static_cast<int>(step & 1))][size((i + width_) % width_)]; }
+    Cell& cell(std::int64_t step, int i) {
+        return cells_[size(static_cast<int>(step & 1))][size((i + width_) % width_)];
+    }
     int partner(std::int64_t step, int i) const {
         const int bits = std::max(1, static_cast<int>(std::lround(std::log2(width_))));
         return (i ^ (1 << static_cast<int>(step % bits))) % width_;
@@ -96,11 +104,16 @@ void issue(penstock::Dependences& order, Grid& grid, std::int64_t steps, std::in
             const auto at = [&](int k) -> const Cell& { return grid.cell(s - 1, k); };
             Cell& mine = grid.cell(s, i);
             switch (grid.pattern()) {
-                case Pattern::stencil: order.call<task3>(in(at(i - 1)), in(at(i)), in(at(i + 1)), out(mine), s, n); break;
-                case Pattern::nearest:
-                    order.call<task5>(in(at(i - 2)), in(at(i - 1)), in(at(i)), in(at(i + 1)), in(at(i + 2)), out(mine), s, n);
+                case Pattern::stencil:
+                    order.call<task3>(in(at(i - 1)), in(at(i)), in(at(i + 1)), out(mine), s, n);
                     break;
-                case Pattern::fft: order.call<task2>(in(at(i)), in(at(grid.partner(s, i))), out(mine), s, n); break;
+                case Pattern::nearest:
+                    order.call<task5>(in(at(i - 2)), in(at(i - 1)), in(at(i)), in(at(i + 1)), in(at(i + 2)), out(mine),
+                                      s, n);
+                    break;
+                case Pattern::fft:
+                    order.call<task2>(in(at(i)), in(at(grid.partner(s, i))), out(mine), s, n);
+                    break;
             }
         }
     }
@@ -110,9 +123,15 @@ void run_here(Grid& grid, std::int64_t s, int i, std::int32_t n) {
     Cell& mine = grid.cell(s, i);
     const auto at = [&](int k) -> const Cell& { return grid.cell(s - 1, k); };
     switch (grid.pattern()) {
-        case Pattern::stencil: task3(at(i - 1), at(i), at(i + 1), mine, s, n); break;
-        case Pattern::nearest: task5(at(i - 2), at(i - 1), at(i), at(i + 1), at(i + 2), mine, s, n); break;
-        case Pattern::fft: task2(at(i), at(grid.partner(s, i)), mine, s, n); break;
+        case Pattern::stencil:
+            task3(at(i - 1), at(i), at(i + 1), mine, s, n);
+            break;
+        case Pattern::nearest:
+            task5(at(i - 2), at(i - 1), at(i), at(i + 1), at(i + 2), mine, s, n);
+            break;
+        case Pattern::fft:
+            task2(at(i), at(grid.partner(s, i)), mine, s, n);
+            break;
     }
 }
 
@@ -154,7 +173,8 @@ void by_openmp(Grid& grid, std::int64_t steps, std::int32_t n) {
 #endif
 
 /// A way to run a grid: `run(steps, iterations)` after `prepare`.
-Contestant contestant(std::string name, std::shared_ptr<Grid> grid, std::int64_t steps, std::int32_t n, std::function<void(std::int64_t, std::int32_t)> run) {
+Contestant contestant(std::string name, std::shared_ptr<Grid> grid, std::int64_t steps, std::int32_t n,
+                      std::function<void(std::int64_t, std::int32_t)> run) {
     return {std::move(name), [=] {
                 const bench::Pinned pinned{bench::allowed_processors().front()};
                 grid->begin();
@@ -185,7 +205,8 @@ std::vector<Contestant> ways(std::shared_ptr<Grid> grid, std::int64_t steps, std
                        const bench::Pinned pinned{bench::allowed_processors().front()};
                        if (*recording == nullptr) {
                            grid->begin();
-                           *recording = std::make_unique<penstock::Recording>(order.record([&] { issue(order, *grid, steps, n); }));
+                           *recording = std::make_unique<penstock::Recording>(
+                               order.record([&] { issue(order, *grid, steps, n); }));
                            for (int i = 0; i < 2; ++i) (*recording)->replay();  // the first measures
                        }
                        grid->begin();
@@ -198,7 +219,8 @@ std::vector<Contestant> ways(std::shared_ptr<Grid> grid, std::int64_t steps, std
                        return time / static_cast<double>(steps * grid->width());
                    }});
 #if defined(_OPENMP)
-    all.push_back(contestant("openmp-depend", grid, steps, n, [grid](std::int64_t count, std::int32_t size) { by_openmp(*grid, count, size); }));
+    all.push_back(contestant("openmp-depend", grid, steps, n,
+                             [grid](std::int64_t count, std::int32_t size) { by_openmp(*grid, count, size); }));
 #endif
     (void)machine;
     return all;
@@ -208,7 +230,8 @@ std::vector<Contestant> ways(std::shared_ptr<Grid> grid, std::int64_t steps, std
 
 void touch(std::span<std::int64_t> own) { own[0] += 1; }
 
-void cost(bench::Report& report, const bench::Options& options, penstock::Machine& machine, penstock::Dependences& order) {
+void cost(bench::Report& report, const bench::Options& options, penstock::Machine& machine,
+          penstock::Dependences& order) {
     constexpr int width = 32;
     constexpr std::int64_t steps = 60;
     const auto grid = std::make_shared<Grid>(Pattern::stencil, width);
@@ -234,22 +257,23 @@ void cost(bench::Report& report, const bench::Options& options, penstock::Machin
     std::unique_ptr<bench::StarPu> starpu;
     if (bench::StarPu::available()) {
         starpu = std::make_unique<bench::StarPu>(2 * width);
-        contestants.push_back({"starpu", [&starpu] {
-                                   const auto run = [&](std::int64_t count) {
-                                       for (std::int64_t s = 1; s <= count; ++s)
-                                           for (int i = 0; i < width; ++i) {
-                                               const auto at = [&](std::int64_t row, int k) {
-                                                   return static_cast<std::size_t>(row % 2 * width + (k + width) % width);
-                                               };
-                                               starpu->insert(at(s - 1, i - 1), at(s - 1, i), at(s - 1, i + 1), at(s, i));
-                                           }
-                                       starpu->wait();
-                                   };
-                                   run(steps / 8 + 1);
-                                   const auto start = bench::Clock::now();
-                                   run(steps);
-                                   return bench::nanoseconds_since(start) / static_cast<double>(steps * width);
-                               }});
+        contestants.push_back(
+            {"starpu", [&starpu] {
+                 const auto run = [&](std::int64_t count) {
+                     for (std::int64_t s = 1; s <= count; ++s)
+                         for (int i = 0; i < width; ++i) {
+                             const auto at = [&](std::int64_t row, int k) {
+                                 return static_cast<std::size_t>(row % 2 * width + (k + width) % width);
+                             };
+                             starpu->insert(at(s - 1, i - 1), at(s - 1, i), at(s - 1, i + 1), at(s, i));
+                         }
+                     starpu->wait();
+                 };
+                 run(steps / 8 + 1);
+                 const auto start = bench::Clock::now();
+                 run(steps);
+                 return bench::nanoseconds_since(start) / static_cast<double>(steps * width);
+             }});
     }
     const auto result = bench::measure(contestants, options.plan);
     report.rows("stencil task: ", result);
@@ -260,8 +284,11 @@ void cost(bench::Report& report, const bench::Options& options, penstock::Machin
 #else
     report.missing("dependences/over-openmp", Direction::at_least, 3, "OpenMP was not found when this was built");
 #endif
-    if (starpu != nullptr) report.goal("dependences/over-starpu", result.ratio("starpu", "inferred"), Direction::at_least, 10);
-    else report.missing("dependences/over-starpu", Direction::at_least, 10, "StarPU was not found when this was built (libstarpu-dev)");
+    if (starpu != nullptr)
+        report.goal("dependences/over-starpu", result.ratio("starpu", "inferred"), Direction::at_least, 10);
+    else
+        report.missing("dependences/over-starpu", Direction::at_least, 10,
+                       "StarPU was not found when this was built (libstarpu-dev)");
 }
 
 // ---- the smallest task that pays ----
@@ -278,7 +305,8 @@ struct Measured {
     bench::Result result;
 };
 
-double metg(const std::vector<Measured>& sizes, const std::string& way, double workers, const std::vector<std::size_t>& rounds) {
+double metg(const std::vector<Measured>& sizes, const std::string& way, double workers,
+            const std::vector<std::size_t>& rounds) {
     double below_granularity = 0, below_efficiency = 0;
     for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {
         std::vector<double> granularities, efficiencies;
@@ -298,7 +326,8 @@ double metg(const std::vector<Measured>& sizes, const std::string& way, double w
     return std::numeric_limits<double>::infinity();
 }
 
-void smallest_task(bench::Report& report, bench::Options options, penstock::Machine& machine, penstock::Dependences& order) {
+void smallest_task(bench::Report& report, bench::Options options, penstock::Machine& machine,
+                   penstock::Dependences& order) {
     const int workers = machine.targets() + 1;
     if (!options.quick) options.plan.rounds = 15;
     options.plan.attempts = 1;
@@ -309,15 +338,20 @@ void smallest_task(bench::Report& report, bench::Options options, penstock::Mach
         std::vector<Measured> sizes;
         for (double exact = 512; exact >= 1; exact /= options.quick ? 8 : 2) {
             const auto n = static_cast<std::int32_t>(std::lround(exact));
-            const auto steps = static_cast<std::int64_t>(std::clamp(1.0e6 / (task_nanoseconds(n) * width), 12.0, 400.0)) / 2 * 2;
-            sizes.push_back({bench::measure(ways(std::make_shared<Grid>(pattern, width), steps, n, machine, order), options.plan)});
+            const auto steps =
+                static_cast<std::int64_t>(std::clamp(1.0e6 / (task_nanoseconds(n) * width), 12.0, 400.0)) / 2 * 2;
+            sizes.push_back(
+                {bench::measure(ways(std::make_shared<Grid>(pattern, width), steps, n, machine, order), options.plan)});
             report.conditions(sizes.back().result);
         }
         const std::string name = names[static_cast<int>(pattern)];
         const auto over = [&](const std::string& a, const std::string& b) {
-            return bench::bootstrap(sizes.front().result.of("serial").size(), [&](const std::vector<std::size_t>& rounds) {
-                return metg(sizes, a, workers, rounds) / (b.empty() ? 1000 : metg(sizes, b, workers, rounds));
-            }, 200);
+            return bench::bootstrap(
+                sizes.front().result.of("serial").size(),
+                [&](const std::vector<std::size_t>& rounds) {
+                    return metg(sizes, a, workers, rounds) / (b.empty() ? 1000 : metg(sizes, b, workers, rounds));
+                },
+                200);
         };
         for (const auto& way : sizes.front().result.names()) {
             if (way == "serial") continue;
@@ -327,21 +361,26 @@ void smallest_task(bench::Report& report, bench::Options options, penstock::Mach
 #if defined(_OPENMP)
         for (const char* way : {"inferred", "replay"}) {
             const auto times = over("openmp-depend", way);
-            report.row("METG " + name + ", OpenMP depend over " + way, {{"times", times.value}, {"low", times.low}, {"high", times.high}});
+            report.row("METG " + name + ", OpenMP depend over " + way,
+                       {{"times", times.value}, {"low", times.low}, {"high", times.high}});
             if (std::string(way) == "inferred" && !(times.value >= worst.value)) worst = times;
         }
 #endif
     }
 #if defined(_OPENMP)
-    if (std::isfinite(worst.value)) report.goal("dependences/stencil-metg-over-openmp-depend", worst, Direction::at_least, 8);
+    if (std::isfinite(worst.value))
+        report.goal("dependences/stencil-metg-over-openmp-depend", worst, Direction::at_least, 8);
     else
         report.missing("dependences/stencil-metg-over-openmp-depend", Direction::at_least, 8,
                        "one of the two reached 50 % efficiency at no size: run it again on a quieter machine");
 #else
-    report.missing("dependences/stencil-metg-over-openmp-depend", Direction::at_least, 8, "OpenMP was not found when this was built");
+    report.missing("dependences/stencil-metg-over-openmp-depend", Direction::at_least, 8,
+                   "OpenMP was not found when this was built");
 #endif
-    report.note("dependences/stencil-metg-over-openmp-depend is the worst of the three patterns, with the order inferred at each call; it has no near "
-                "and far: it comes from a sweep, whose sizes are measured one after another");
+    report.note(
+        "dependences/stencil-metg-over-openmp-depend is the worst of the three patterns, with the order inferred at "
+        "each call; it has no near "
+        "and far: it comes from a sweep, whose sizes are measured one after another");
 }
 
 }  // namespace

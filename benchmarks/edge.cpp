@@ -1,5 +1,5 @@
-// Edges of pictures over 36 angles, as filters: 1..N processors against one thread and oneTBB's parallel_pipeline, by both
-// algorithms.
+// Edges of pictures over 36 angles, as filters: 1..N processors against one thread and oneTBB's parallel_pipeline, by
+// both algorithms.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -23,7 +23,8 @@ constexpr std::size_t angles = 36;
 
 struct Bench {
     Bench(Algorithm by, std::size_t count, std::size_t side)
-        : algorithm{by}, extents{count, side, side}, pixels(count * side * side), wanted(pixels.size()), found(pixels.size()) {
+        : algorithm{by}, extents{count, side, side}, pixels(count * side * side), wanted(pixels.size()),
+          found(pixels.size()) {
         penstock::apps::Random random{1};
         penstock::apps::fill(pixels, nullptr, random, 0.0f, 1.0f);
         edge::serial(algorithm, pictures(), {wanted.data(), extents}, angles);
@@ -54,7 +55,8 @@ struct Item {
     edge::Detector detect;
     std::vector<float> response;
 
-    explicit Item(const Bench& bench) : detect{bench.algorithm, angles}, response(bench.extents[1] * bench.extents[2]) {}
+    explicit Item(const Bench& bench)
+        : detect{bench.algorithm, angles}, response(bench.extents[1] * bench.extents[2]) {}
     view<float, 2> image(const Bench& bench) { return {response.data(), {bench.extents[1], bench.extents[2]}}; }
 };
 
@@ -70,7 +72,8 @@ void by_onetbb(Bench& bench, std::vector<Item>& items) {
                                                          item.number % angles, item.image(bench));
                                          }},
                                          [&](Item& item) {
-                                             const auto strongest = edge::picture_of(bench.result(), item.number / angles);
+                                             const auto strongest =
+                                                 edge::picture_of(bench.result(), item.number / angles);
                                              penstock::kernels::maximum<float>(item.image(bench), strongest, strongest);
                                          }};
     bench::run_onetbb_pipeline(pipeline, items);
@@ -105,16 +108,19 @@ int main(int argc, char** argv) {
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 15;
     bench::Report report{about, options};
-    Bench turned{Algorithm::turned, 2, options.quick ? 96u : 160u}, dense{Algorithm::dense, 2, options.quick ? 48u : 96u};
+    Bench turned{Algorithm::turned, 2, options.quick ? 96u : 160u},
+        dense{Algorithm::dense, 2, options.quick ? 48u : 96u};
     auto both = compare(turned, "turned pictures: ", options, report);
     const auto by_kernels = compare(dense, "turned kernels: ", options, report);
     both.on_two.add(by_kernels.on_two);
     if (both.over_onetbb) both.over_onetbb->add(*by_kernels.over_onetbb);
     bench::judge_speed_up("edge", both, 1.9, report);
     report.note(
-        "2 pictures of 160 x 160 by turned pictures (Edge-Rot), of 96 x 96 by turned kernels (Edge-2D); the goals judge "
+        "2 pictures of 160 x 160 by turned pictures (Edge-Rot), of 96 x 96 by turned kernels (Edge-2D); the goals "
+        "judge "
         "both");
     report.note(
-        "making and ending the graph included; every way's pixels are compared with the serial ones bit for bit, in every batch");
+        "making and ending the graph included; every way's pixels are compared with the serial ones bit for bit, in "
+        "every batch");
     return report.finish();
 }

@@ -1,4 +1,5 @@
-// 2-D FFT, 256 x 256 and 1024 x 1024, over ranks in the paper's four ways, tiled pull, and the one that calibration chose.
+// 2-D FFT, 256 x 256 and 1024 x 1024, over ranks in the paper's four ways, tiled pull, and the one that calibration
+// chose.
 #include "apps/fft2d/fft2d.hpp"
 
 #include <algorithm>
@@ -24,15 +25,18 @@ bench::OverRanks application(const fft2d::Problem& problem) {
     const auto scratch = std::make_shared<std::vector<fft2d::Complex>>(problem.result.size());
     fft2d::serial(problem, *wanted);
     bench::OverRanks result{"n=" + std::to_string(problem.n),
-                            [&problem, again, scratch] { return penstock::apps::seconds_of([&] { fft2d::serial(problem, *again, *scratch); }); },
+                            [&problem, again, scratch] {
+                                return penstock::apps::seconds_of([&] { fft2d::serial(problem, *again, *scratch); });
+                            },
                             {}};
     for (const auto variant : fft2d::variants)
-        result.variants.push_back({std::string(fft2d::name(variant)), [&problem, variant, wanted, bytes](const auto& ranks) {
-                                       const double seconds = fft2d::parallel(problem, variant, ranks);
-                                       if (std::memcmp(problem.result.data(), wanted->data(), bytes) != 0)
-                                           throw std::runtime_error("fft2d: a result that differs from that of the serial way");
-                                       return seconds;
-                                   }});
+        result.variants.push_back(
+            {std::string(fft2d::name(variant)), [&problem, variant, wanted, bytes](const auto& ranks) {
+                 const double seconds = fft2d::parallel(problem, variant, ranks);
+                 if (std::memcmp(problem.result.data(), wanted->data(), bytes) != 0)
+                     throw std::runtime_error("fft2d: a result that differs from that of the serial way");
+                 return seconds;
+             }});
     return result;
 }
 
@@ -66,7 +70,8 @@ int main(int argc, char** argv) {
     }
     report.goal("fft2d/choice", choice, bench::Direction::at_least, 0.95, bench::Judged::by_interval);
     report.goal("fft2d/push-over-shared", push_over_shared, bench::Direction::at_least, 1.1);
-    report.note("the goals are the worst of all widths from 2 ranks on and of both substrates; push-over-shared of n = 1024");
+    report.note(
+        "the goals are the worst of all widths from 2 ranks on and of both substrates; push-over-shared of n = 1024");
     report.note("every variant's result is compared with the serial one bit for bit, in every batch");
     return report.finish();
 }

@@ -77,10 +77,8 @@ class Grid {
         return {&row(step - 1)[size(low)], size(high - low + 1)};
     }
     void run_here(std::int64_t step, int i, std::int32_t iterations) {
-        if (stencil_)
-            stencil_task(neighbours(step, i), out(step, i), step, iterations);
-        else
-            trivial_task(out(step, i), step, iterations);
+        if (stencil_) stencil_task(neighbours(step, i), out(step, i), step, iterations);
+        else trivial_task(out(step, i), step, iterations);
     }
     /// Throws when a task has read what it should not have read.
     void check(std::int64_t steps) {
@@ -116,8 +114,7 @@ void by_tagged_calls(Grid& grid, const Work& work, penstock::Machine& machine) {
             if (grid.stencil())
                 machine.call<stencil_task>(penstock::in(grid.neighbours(step, i)), penstock::out(grid.out(step, i)),
                                            step, work.iterations);
-            else
-                machine.call<trivial_task>(penstock::out(grid.out(step, i)), step, work.iterations);
+            else machine.call<trivial_task>(penstock::out(grid.out(step, i)), step, work.iterations);
         }
         machine.barrier();
     }
@@ -151,7 +148,8 @@ void by_openmp_tasks(Grid& grid, const Work& work, penstock::Machine&) {
 void by_onetbb_for(Grid& grid, const Work& work, penstock::Machine&) {
     bench::in_onetbb_arena([&] {
         for (std::int64_t step = 1; step <= work.steps; ++step)
-            tbb::parallel_for(0, grid.width(), [&](int i) { grid.run_here(step, i, work.iterations); }, tbb::simple_partitioner());
+            tbb::parallel_for(
+                0, grid.width(), [&](int i) { grid.run_here(step, i, work.iterations); }, tbb::simple_partitioner());
     });
 }
 
@@ -159,7 +157,8 @@ void by_onetbb_tasks(Grid& grid, const Work& work, penstock::Machine&) {
     bench::in_onetbb_arena([&] {
         tbb::task_group group;
         for (std::int64_t step = 1; step <= work.steps; ++step) {
-            for (int i = 0; i < grid.width(); ++i) group.run([&grid, &work, step, i] { grid.run_here(step, i, work.iterations); });
+            for (int i = 0; i < grid.width(); ++i)
+                group.run([&grid, &work, step, i] { grid.run_here(step, i, work.iterations); });
             group.wait();
         }
     });
@@ -173,12 +172,10 @@ struct NamedWay {
 
 constexpr NamedWay ways[] = {{"serial", serially},
 #if defined(_OPENMP)
-                             {"openmp-for", by_openmp_for},
-                             {"openmp-task", by_openmp_tasks},
+                             {"openmp-for", by_openmp_for}, {"openmp-task", by_openmp_tasks},
 #endif
 #if defined(PENSTOCK_BENCH_TBB)
-                             {"onetbb-for", by_onetbb_for},
-                             {"onetbb-task", by_onetbb_tasks},
+                             {"onetbb-for", by_onetbb_for}, {"onetbb-task", by_onetbb_tasks},
 #endif
                              {"penstock", by_tagged_calls}};
 
@@ -225,16 +222,19 @@ Point point(const Measured& size, const char* way, double workers, const std::ve
     return {bench::median(granularities), bench::median(efficiencies)};
 }
 
-/// The smallest granularity at which half the time is work, in us: interpolated between the smallest size that reaches it and the one
-/// below, both logarithmic. The smallest seen when all reach it, infinite when none does.
-double metg(const std::vector<Measured>& sizes, const char* way, double workers, const std::vector<std::size_t>& rounds) {
+/// The smallest granularity at which half the time is work, in us: interpolated between the smallest size that reaches
+/// it and the one below, both logarithmic. The smallest seen when all reach it, infinite when none does.
+double metg(const std::vector<Measured>& sizes, const char* way, double workers,
+            const std::vector<std::size_t>& rounds) {
     Point below{0, 0};
     for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {  // the smallest task first
         const Point here = point(*size, way, workers, rounds);
         if (here.efficiency >= 0.5) {
             if (below.granularity == 0) return here.granularity / 1000;
             const double part = (0.5 - below.efficiency) / (here.efficiency - below.efficiency);
-            return std::exp(std::log(below.granularity) + part * (std::log(here.granularity) - std::log(below.granularity))) / 1000;
+            return std::exp(std::log(below.granularity) +
+                            part * (std::log(here.granularity) - std::log(below.granularity))) /
+                   1000;
         }
         below = here;
     }
@@ -309,7 +309,8 @@ int main(int argc, char** argv) {
             if (!stencil || width != workers) continue;
             report.goal("granularity/stencil-metg", metg(sizes, "penstock", workers), Direction::at_most, 0.6);
 #if defined(_OPENMP)
-            report.goal("granularity/stencil-over-openmp", metg(sizes, "openmp-task", workers, "penstock"), Direction::at_least, 5);
+            report.goal("granularity/stencil-over-openmp", metg(sizes, "openmp-task", workers, "penstock"),
+                        Direction::at_least, 5);
 #else
             report.missing("granularity/stencil-over-openmp", Direction::at_least, 5,
                            "OpenMP was not found when this was built");

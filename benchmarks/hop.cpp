@@ -1,6 +1,6 @@
-// What a stream costs: a buffer that is handed from filter to filter on one target, to another target and back, and through chains of
-// filters that do nothing. Beside the bare ring, the exchange of two lines, oneTBB's flow graph, and GNU
-// Radio's where it is installed.
+// What a stream costs: a buffer that is handed from filter to filter on one target, to another target and back, and
+// through chains of filters that do nothing. Beside the bare ring, the exchange of two lines, oneTBB's flow graph, and
+// GNU Radio's where it is installed.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -9,13 +9,13 @@
 #include "harness/floors.hpp"
 #include "harness/report.hpp"
 #include "hop_process.hpp"
-#include "penstock/graph.hpp"
-#include "penstock/run.hpp"
-#include "penstock/machine.hpp"
-#include "penstock/spmd.hpp"
 #include "peers/flow_graph.hpp"
 #include "peers/gnuradio_chain.hpp"
 #include "peers/peer.hpp"
+#include "penstock/graph.hpp"
+#include "penstock/machine.hpp"
+#include "penstock/run.hpp"
+#include "penstock/spmd.hpp"
 
 namespace {
 
@@ -65,8 +65,8 @@ struct Sink {
 enum class Fuse : bool { no, yes };
 
 /// `buffers` buffers through a source, `filters` filters and a sink, placed as `place(i)` says. Nanoseconds a buffer.
-double chain(Machine& machine, int filters, int buffers, std::size_t bytes, std::size_t pool, const std::function<std::vector<int>(int)>& place,
-             Fuse fuse = Fuse::yes) {
+double chain(Machine& machine, int filters, int buffers, std::size_t bytes, std::size_t pool,
+             const std::function<std::vector<int>(int)>& place, Fuse fuse = Fuse::yes) {
     Graph graph;
     auto& source = graph.add<Source>("source", {.targets = place(0), .pool = pool}, bytes, buffers);
     auto* from = &source.out;
@@ -88,11 +88,13 @@ const auto anywhere = [](int) { return std::vector<int>{}; };
 void on_one_target(bench::Report& report, const bench::Options& options, Machine& machine) {
     constexpr int filters = 32;
     const Contestant fused{"fused", [&] { return chain(machine, filters, 4'000, 64, 0, on_one) / (filters + 1); }};
-    const Contestant same{"same target", [&] { return chain(machine, filters, 4'000, 64, 0, on_one, Fuse::no) / (filters + 1); }};
+    const Contestant same{"same target",
+                          [&] { return chain(machine, filters, 4'000, 64, 0, on_one, Fuse::no) / (filters + 1); }};
     const auto result = bench::measure({bench::nearest_floors().ring(), fused, same}, options.plan);
     report.rows("hop: ", result);
     report.goal("hop/fused", result.ratio("fused", "ring"), Direction::at_most, 2, bench::Judged::by_interval);
-    report.goal("hop/same-target", result.ratio("same target", "ring"), Direction::at_most, 8, bench::Judged::by_interval);
+    report.goal("hop/same-target", result.ratio("same target", "ring"), Direction::at_most, 8,
+                bench::Judged::by_interval);
 }
 
 void to_another_target(bench::Report& report, const bench::Options& options, Machine& machine) {
@@ -103,16 +105,20 @@ void to_another_target(bench::Report& report, const bench::Options& options, Mac
                                [&, bytes] { return chain(machine, 1, 10'000, bytes, 1, there_and_back); }});
     const auto result = bench::measure(contestants, options.plan);
     report.rows("hop: ", result);
-    report.goal("hop/other-target", result.ratio("other target and back, 64 B", "F2"), Direction::at_most, 1.6, bench::Judged::by_interval);
+    report.goal("hop/other-target", result.ratio("other target and back, 64 B", "F2"), Direction::at_most, 1.6,
+                bench::Judged::by_interval);
 }
 
 void chains(bench::Report& report, const bench::Options& options, Machine& machine) {
     for (const int filters : {1, 4, 32}) {
         const auto name = std::to_string(filters) + " filters";
         std::vector<Contestant> contestants{bench::nearest_floors().ring()};
-        contestants.push_back({"one target, " + name, [&, filters] { return chain(machine, filters, 4'000, 64, 0, on_one); }});
-        contestants.push_back({"anywhere, " + name, [&, filters] { return chain(machine, filters, 4'000, 64, 0, anywhere); }});
-        contestants.push_back({"one buffer at a time, " + name, [&, filters] { return chain(machine, filters, 2'000, 64, 1, anywhere); }});
+        contestants.push_back(
+            {"one target, " + name, [&, filters] { return chain(machine, filters, 4'000, 64, 0, on_one); }});
+        contestants.push_back(
+            {"anywhere, " + name, [&, filters] { return chain(machine, filters, 4'000, 64, 0, anywhere); }});
+        contestants.push_back({"one buffer at a time, " + name,
+                               [&, filters] { return chain(machine, filters, 2'000, 64, 1, anywhere); }});
         if (auto peer = bench::flow_graph(filters)) {
             contestants.push_back({"oneTBB, " + name, [peer] { return peer->stream(4'000); }});
             contestants.push_back({"oneTBB, one at a time, " + name, [peer] { return peer->one_by_one(2'000); }});
@@ -122,10 +128,10 @@ void chains(bench::Report& report, const bench::Options& options, Machine& machi
         const auto result = bench::measure(contestants, options.plan);
         report.rows("chain: ", result);
         if (filters != 32 || contestants.size() < 6) continue;
-        report.goal("hop/over-onetbb", result.ratio("oneTBB, one at a time, " + name, "one buffer at a time, " + name), Direction::at_least, 1,
-                    bench::Judged::by_interval);
-        report.goal("hop/chain-over-onetbb", result.ratio("oneTBB, " + name, "one target, " + name), Direction::at_least, 5,
-                    bench::Judged::by_interval);
+        report.goal("hop/over-onetbb", result.ratio("oneTBB, one at a time, " + name, "one buffer at a time, " + name),
+                    Direction::at_least, 1, bench::Judged::by_interval);
+        report.goal("hop/chain-over-onetbb", result.ratio("oneTBB, " + name, "one target, " + name),
+                    Direction::at_least, 5, bench::Judged::by_interval);
     }
 }
 
@@ -133,9 +139,11 @@ void chains(bench::Report& report, const bench::Options& options, Machine& machi
 
 int main(int argc, char** argv) {
     penstock::launch();
-    const bench::About about{"hop",
-                             "a buffer through a stream on one target, to another, to another process and back, and through chains of filters",
-                             {"hop/fused", "hop/same-target", "hop/other-target", "hop/over-onetbb", "hop/chain-over-onetbb"}};
+    const bench::About about{
+        "hop",
+        "a buffer through a stream on one target, to another, to another process and back, and through chains of "
+        "filters",
+        {"hop/fused", "hop/same-target", "hop/other-target", "hop/over-onetbb", "hop/chain-over-onetbb"}};
     const bench::Options options = bench::parse(argc, argv, about);
     bench::Report report{about, options};
     Machine machine{{.targets = 2}};
@@ -143,6 +151,8 @@ int main(int argc, char** argv) {
     to_another_target(report, options, machine);
     hop::to_another_process(report, options);
     chains(report, options, machine);
-    report.note("fused, same target: a hop of a chain of 32 filters that pass buffers of 64 B on, with `fuse` and without; chains: a buffer through all of it");
+    report.note(
+        "fused, same target: a hop of a chain of 32 filters that pass buffers of 64 B on, with `fuse` and without; "
+        "chains: a buffer through all of it");
     return report.finish();
 }

@@ -9,9 +9,9 @@
 #include "harness/floors.hpp"
 #include "harness/report.hpp"
 #include "penstock/graph.hpp"
-#include "penstock/run.hpp"
 #include "penstock/isolation.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/run.hpp"
 
 namespace hop {
 
@@ -27,7 +27,8 @@ class ThereAndBack {
     explicit ThereAndBack(penstock::Machine& machine) : run_(connected().start(machine)) {}
     ~ThereAndBack() {
         writer_.close();
-        while (reader_.read()) {}
+        while (reader_.read()) {
+        }
         run_.finish();
     }
     ThereAndBack(const ThereAndBack&) = delete;
@@ -57,12 +58,14 @@ inline void to_another_process(bench::Report& report, const bench::Options& opti
     const auto there = std::make_shared<ThereAndBack>(machine);
     constexpr int trips = 500;
     std::vector<bench::Contestant> contestants{bench::nearest_floors().two_lines()};
-    for (const std::size_t bytes : {std::size_t{0}, std::size_t{64}, std::size_t{4096}, std::size_t{65'536}, std::size_t{1} << 20})
-        contestants.push_back({"other process and back, " + std::to_string(bytes) + " B", [there, bytes] {
-                                   const auto begin = bench::Clock::now();
-                                   for (int i = 0; i < trips; ++i) there->trip(bytes);
-                                   return std::chrono::duration<double, std::nano>(bench::Clock::now() - begin).count() / trips;
-                               }});
+    for (const std::size_t bytes :
+         {std::size_t{0}, std::size_t{64}, std::size_t{4096}, std::size_t{65'536}, std::size_t{1} << 20})
+        contestants.push_back(
+            {"other process and back, " + std::to_string(bytes) + " B", [there, bytes] {
+                 const auto begin = bench::Clock::now();
+                 for (int i = 0; i < trips; ++i) there->trip(bytes);
+                 return std::chrono::duration<double, std::nano>(bench::Clock::now() - begin).count() / trips;
+             }});
     report.rows("hop: ", bench::measure(contestants, options.plan));
 }
 

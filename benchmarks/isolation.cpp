@@ -1,5 +1,8 @@
-// What it costs to run tasks in worker processes: a null task and a task on 64 KiB there and back against thread targets, against a
-// fork for each task and against a worker at the other end of two pipes; and what crashes cost the tasks that do not crash.
+// What it costs to run tasks in worker processes: a null task and a task on 64 KiB there and back against thread
+// targets, against a fork for each task and against a worker at the other end of two pipes; and what crashes cost the
+// tasks that do not crash.
+#include "penstock/isolation.hpp"
+
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +16,6 @@
 #include "harness/report.hpp"
 #include "peers/ours.hpp"
 #include "penstock/detail/machine/clock.hpp"
-#include "penstock/isolation.hpp"
 #include "penstock/spmd.hpp"
 
 namespace {
@@ -94,18 +96,22 @@ void fork_for_one_task() {
     waitpid(pid, nullptr, 0);
 }
 
-void null_tasks(bench::Report& report, const bench::Options& options, Machine& threads, Machine& processes, PipeWorker& pipes) {
+void null_tasks(bench::Report& report, const bench::Options& options, Machine& threads, Machine& processes,
+                PipeWorker& pipes) {
     const auto lone = [](Machine& machine) { return [&machine] { machine.call<null_task>().wait(); }; };
-    const auto result = bench::measure({bench::nearest_floors().one_line(), bench::repeated("null task, thread target", 2000, lone(threads)),
-                                        bench::repeated("null task, process target", 2000, lone(processes)),
-                                        bench::repeated("null task, pipe-fed process", 100, [&] { pipes.round_trip(); }),
-                                        bench::repeated("null task, fork a task", 3, fork_for_one_task)},
-                                       options.plan);
+    const auto result = bench::measure(
+        {bench::nearest_floors().one_line(), bench::repeated("null task, thread target", 2000, lone(threads)),
+         bench::repeated("null task, process target", 2000, lone(processes)),
+         bench::repeated("null task, pipe-fed process", 100, [&] { pipes.round_trip(); }),
+         bench::repeated("null task, fork a task", 3, fork_for_one_task)},
+        options.plan);
     report.rows("round trip: ", result);
-    report.goal("isolation/null-task", result.ratio("null task, process target", "null task, thread target"), Direction::at_most, 1.3);
+    report.goal("isolation/null-task", result.ratio("null task, process target", "null task, thread target"),
+                Direction::at_most, 1.3);
 }
 
-void blocks(bench::Report& report, const bench::Options& options, Machine& threads, Machine& processes, PipeWorker& pipes) {
+void blocks(bench::Report& report, const bench::Options& options, Machine& threads, Machine& processes,
+            PipeWorker& pipes) {
     auto shared_from = processes.array<float>(block_floats);
     auto shared_to = processes.array<float>(block_floats);
     std::vector<float> from(block_floats, 1.0f);
@@ -113,11 +119,12 @@ void blocks(bench::Report& report, const bench::Options& options, Machine& threa
     const auto call = [](Machine& machine, auto& source, auto& sink) {
         return [&] { machine.call<brighten>(penstock::in(source), penstock::out(sink)).wait(); };
     };
-    const auto result = bench::measure({bench::repeated("64 KiB, thread target", 200, call(threads, from, to)),
-                                        bench::repeated("64 KiB in the shared heap, process target", 200, call(processes, shared_from, shared_to)),
-                                        bench::repeated("64 KiB copied in and out, process target", 200, call(processes, from, to)),
-                                        bench::repeated("64 KiB through pipes", 30, [&] { pipes.round_trip(); })},
-                                       options.plan);
+    const auto result = bench::measure(
+        {bench::repeated("64 KiB, thread target", 200, call(threads, from, to)),
+         bench::repeated("64 KiB in the shared heap, process target", 200, call(processes, shared_from, shared_to)),
+         bench::repeated("64 KiB copied in and out, process target", 200, call(processes, from, to)),
+         bench::repeated("64 KiB through pipes", 30, [&] { pipes.round_trip(); })},
+        options.plan);
     report.rows("round trip: ", result);
 }
 
@@ -149,17 +156,21 @@ void crashes(bench::Report& report, const bench::Options& options, Machine& proc
     int undisturbed = 0;
     int disturbed = 0;
     int thousands = 0;
-    const auto result = bench::measure({{"tasks of 100 us, none crashes", [&] { return thousand(processes, 0, undisturbed); }},
-                                        {"tasks of 100 us, one in 1,000 crashes", [&] { return ++thousands, thousand(processes, 1, disturbed); }}},
-                                       plan);
+    const auto result = bench::measure(
+        {{"tasks of 100 us, none crashes", [&] { return thousand(processes, 0, undisturbed); }},
+         {"tasks of 100 us, one in 1,000 crashes", [&] { return ++thousands, thousand(processes, 1, disturbed); }}},
+        plan);
     report.rows("throughput: ", result);
-    report.note(std::to_string(disturbed) + " tasks failed in " + std::to_string(thousands) + " thousands with one crash each, " +
-                std::to_string(undisturbed) + " in those without; all others completed");
+    report.note(std::to_string(disturbed) + " tasks failed in " + std::to_string(thousands) +
+                " thousands with one crash each, " + std::to_string(undisturbed) +
+                " in those without; all others completed");
     if (disturbed != thousands || undisturbed != 0)
-        report.missing("isolation/crash-throughput", Direction::at_least, 0.8, "other tasks than those that crash failed");
+        report.missing("isolation/crash-throughput", Direction::at_least, 0.8,
+                       "other tasks than those that crash failed");
     else
         report.goal("isolation/crash-throughput",
-                    result.ratio("tasks of 100 us, none crashes", "tasks of 100 us, one in 1,000 crashes"), Direction::at_least, 0.8);
+                    result.ratio("tasks of 100 us, none crashes", "tasks of 100 us, one in 1,000 crashes"),
+                    Direction::at_least, 0.8);
 }
 
 }  // namespace
@@ -168,9 +179,10 @@ int main(int argc, char** argv) {
     penstock::launch();
     PipeWorker null_pipes(1, work_on_nothing);
     PipeWorker block_pipes(block_bytes, work_on_block);
-    const bench::About about{"isolation",
-                             "tasks in worker processes against thread targets, a fork a task and pipes; throughput with crashes",
-                             {"isolation/null-task", "isolation/crash-throughput"}};
+    const bench::About about{
+        "isolation",
+        "tasks in worker processes against thread targets, a fork a task and pipes; throughput with crashes",
+        {"isolation/null-task", "isolation/crash-throughput"}};
     const bench::Options options = bench::parse(argc, argv, about);
     bench::Report report{about, options};
     const auto threads = bench::make_machine({.targets = 1});

@@ -1,4 +1,5 @@
-// 1-D Jacobi relaxation, n = 57,344, 100 sweeps: edges stored into the neighbours' regions, against a global array and a barrier.
+// 1-D Jacobi relaxation, n = 57,344, 100 sweeps: edges stored into the neighbours' regions, against a global array and
+// a barrier.
 #include "apps/jacobi/jacobi.hpp"
 
 #include <cstring>
@@ -20,7 +21,9 @@ constexpr std::size_t sweeps = 100;
 
 int main(int argc, char** argv) {
     const bench::About about{
-        "jacobi", "1-D Jacobi relaxation over ranks: shared memory and remote stores, threads and processes, 1..N ranks", {}};
+        "jacobi",
+        "1-D Jacobi relaxation over ranks: shared memory and remote stores, threads and processes, 1..N ranks",
+        {}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 61;
     bench::Report report{about, options};
@@ -28,7 +31,8 @@ int main(int argc, char** argv) {
     jacobi::generate(problem, 1);
     std::vector<float> wanted(points + 2), again(points + 2), scratch(points + 2);
     const auto serial = [&](std::vector<float>& into) {
-        return penstock::apps::seconds_of([&] { jacobi::serial(problem.start.span(), problem.source.span(), into, scratch, sweeps); });
+        return penstock::apps::seconds_of(
+            [&] { jacobi::serial(problem.start.span(), problem.source.span(), into, scratch, sweeps); });
     };
     serial(wanted);
     bench::OverRanks application{"jacobi", [&] { return serial(again); }, {}};

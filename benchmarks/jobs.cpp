@@ -1,9 +1,10 @@
-// What the runtime adds to jobs of a fixed number of cycles a byte: alone, in chains, with resident data, over the ways of notification.
+// What the runtime adds to jobs of a fixed number of cycles a byte: alone, in chains, with resident data, over the ways
+// of notification.
 //
-// The figures of Cell-Space's Cell-RTL, on its job of 32,400 bytes in and as many out. Effective execution time (AEET) is the time that
-// workers spend inside the jobs' own code, by the time stamps of each job, divided by the number of workers; total execution time (TET)
-// is the time from the first issue until all is complete. The overhead is TET / AEET - 1: issuing, transfers outside of the code, waiting,
-// and imbalance at the end.
+// The figures of Cell-Space's Cell-RTL, on its job of 32,400 bytes in and as many out. Effective execution time (AEET)
+// is the time that workers spend inside the jobs' own code, by the time stamps of each job, divided by the number of
+// workers; total execution time (TET) is the time from the first issue until all is complete. The overhead is TET /
+// AEET - 1: issuing, transfers outside of the code, waiting, and imbalance at the end.
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -140,7 +141,8 @@ Way chain_way(std::string name, penstock::Machine& machine, std::size_t length) 
     return {std::move(name), length, machine.targets() + 1, [&machine, chain, length](Data& data) {
                 for (std::size_t b = 0; b < blocks; b += length) {
                     const auto ticks = std::span(data.ticks).subspan(b, length);
-                    if constexpr (staging) machine.call(*chain, staged(in(data.input(b))), staged(out(data.output(b))), out(ticks));
+                    if constexpr (staging)
+                        machine.call(*chain, staged(in(data.input(b))), staged(out(data.output(b))), out(ticks));
                     else machine.call(*chain, in(data.input(b)), out(data.output(b)), out(ticks));
                 }
                 machine.barrier();
@@ -152,7 +154,8 @@ Way resident_way(std::string name, penstock::Machine& machine, const Data& data,
     const auto table = machine.resident(data.input(0).first(part));
     return {std::move(name), 1, machine.targets() + 1, [&machine, table, part](Data& all) {
                 for (std::size_t b = 0; b < blocks; ++b)
-                    machine.call<job_with_table>(in(table), in(all.input(b).subspan(part)), out(all.output(b)), out(all.ticks[b]));
+                    machine.call<job_with_table>(in(table), in(all.input(b).subspan(part)), out(all.output(b)),
+                                                 out(all.ticks[b]));
                 machine.barrier();
             }};
 }
@@ -195,7 +198,8 @@ class Comparison {
         std::vector<Contestant> contestants;
         for (const auto& way : ways_) {
             if (way.name.find("resident") == std::string::npos) check<cycles>(way, data);
-            contestants.push_back({way.name, [this, &way, &data] { return batch(way, data); }, {}, [this] { return overhead_; }, {}});
+            contestants.push_back(
+                {way.name, [this, &way, &data] { return batch(way, data); }, {}, [this] { return overhead_; }, {}});
         }
         return bench::measure(contestants, plan);
     }
@@ -237,7 +241,7 @@ class Comparison {
 
     int passes_;
     std::vector<Way> ways_;
-    double overhead_ = 0;  ///< of the last batch: TET / AEET - 1
+    double overhead_ = 0;                              ///< of the last batch: TET / AEET - 1
     std::map<std::string, std::vector<double>> jobs_;  ///< ns inside one job
 };
 
@@ -268,7 +272,8 @@ void add_rivals([[maybe_unused]] Comparison& comparison, [[maybe_unused]] int wo
 
 void over_onetbb(bench::Report& report, [[maybe_unused]] const bench::Result& result) {
 #if defined(PENSTOCK_BENCH_TBB)
-    report.goal("jobs/over-onetbb", result.ratio("oneTBB, chains of 16", "chains of 16"), Direction::at_least, 1, bench::Judged::by_interval);
+    report.goal("jobs/over-onetbb", result.ratio("oneTBB, chains of 16", "chains of 16"), Direction::at_least, 1,
+                bench::Judged::by_interval);
 #else
     report.missing("jobs/over-onetbb", Direction::at_least, 1, "oneTBB was not found when this was built");
 #endif
@@ -286,15 +291,19 @@ Contestant null_chain(std::string name, penstock::Machine& machine, std::size_t 
 }
 
 void null_chains(bench::Report& report, const bench::Options& options, penstock::Machine& machine) {
-    std::vector<Contestant> contestants{bench::nearest_floors().one_line(), bench::round_trip_of(bench::penstock_peer(machine), 2000)};
+    std::vector<Contestant> contestants{bench::nearest_floors().one_line(),
+                                        bench::round_trip_of(bench::penstock_peer(machine), 2000)};
     const std::string task = contestants.back().name;
-    for (const std::size_t length : {1u, 4u, 16u}) contestants.push_back(null_chain("null chain of " + std::to_string(length), machine, length));
+    for (const std::size_t length : {1u, 4u, 16u})
+        contestants.push_back(null_chain("null chain of " + std::to_string(length), machine, length));
     const auto result = bench::measure(contestants, options.plan);
     report.rows("round trip: ", result);
-    report.goal("jobs/chain-16", result.ratio("null chain of 16", task), Direction::at_most, 2.5, bench::Judged::by_interval);
+    report.goal("jobs/chain-16", result.ratio("null chain of 16", task), Direction::at_most, 2.5,
+                bench::Judged::by_interval);
 }
 
-// ---- the mechanisms by which a completion is noticed (figure 4), and jobs whose data are in flight at a target (figure 5) ----
+// ---- the mechanisms by which a completion is noticed (figure 4), and jobs whose data are in flight at a target
+// (figure 5) ----
 
 struct Mechanism {
     std::string name;
@@ -305,7 +314,8 @@ std::vector<Mechanism> mechanisms() {
     using penstock::Notification;
     std::vector<Mechanism> all{{"notified by mailbox", {.notification = Notification::mailbox}},
                                {"notified by interrupt", {.notification = Notification::interrupt}}};
-    for (const std::uint32_t jobs : {1u, 2u, 3u, 4u}) all.push_back({std::to_string(jobs) + " in flight", {.jobs_in_flight = jobs}});
+    for (const std::uint32_t jobs : {1u, 2u, 3u, 4u})
+        all.push_back({std::to_string(jobs) + " in flight", {.jobs_in_flight = jobs}});
     return all;
 }
 
@@ -346,9 +356,10 @@ void ten_cycles(bench::Report& report, const bench::Options& options, penstock::
 }  // namespace
 
 int main(int argc, char** argv) {
-    const bench::About about{"jobs",
-                             "overhead over effective execution time of jobs of 1 and 10 cycles a byte: chains, resident data, mechanisms",
-                             {"jobs/chain-16", "jobs/overhead-1", "jobs/overhead-10", "jobs/over-onetbb"}};
+    const bench::About about{
+        "jobs",
+        "overhead over effective execution time of jobs of 1 and 10 cycles a byte: chains, resident data, mechanisms",
+        {"jobs/chain-16", "jobs/overhead-1", "jobs/overhead-10", "jobs/over-onetbb"}};
     bench::Options options = bench::parse(argc, argv, about);
     bench::Report report{about, options};
     const auto machine = bench::make_machine();
@@ -358,9 +369,12 @@ int main(int argc, char** argv) {
     Data data;
     one_cycle(report, options, *machine, data);
     ten_cycles(report, options, *machine, data);
-    report.note("overhead is TET / AEET - 1; AEET is the time inside the jobs over the number of workers, the issuing thread counted where it "
-                "works while it waits");
-    report.note("a job reads and writes 32,400 bytes; 16,384 jobs a batch at 1 cycle a byte, 2,048 at 10 and with --quick");
+    report.note(
+        "overhead is TET / AEET - 1; AEET is the time inside the jobs over the number of workers, the issuing thread "
+        "counted where it "
+        "works while it waits");
+    report.note(
+        "a job reads and writes 32,400 bytes; 16,384 jobs a batch at 1 cycle a byte, 2,048 at 10 and with --quick");
     report.note("a chain of n jobs passes its data on in local memory, for the rivals in memory of the thread");
     return report.finish();
 }

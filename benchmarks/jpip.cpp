@@ -1,5 +1,5 @@
-// Sixteen films in motion JPEG decoded, made smaller and laid side by side, as filters: 1..N processors against one thread and
-// oneTBB.
+// Sixteen films in motion JPEG decoded, made smaller and laid side by side, as filters: 1..N processors against one
+// thread and oneTBB.
 #include "apps/jpip/jpip.hpp"
 
 #include <algorithm>
@@ -27,14 +27,17 @@ constexpr int divisor = 1;  // frames are decoded in full size
 /// The films as JPEG files in a folder of the build, where they are made at first use.
 jpip::Films films(const jpip::Scene& scene, bench::Report& report) {
     const auto retina = bench::photograph("retina.jpg");
-    if (!retina) report.note("the photograph was not found (scikit-image is not installed): the films show a made one instead");
+    if (!retina)
+        report.note("the photograph was not found (scikit-image is not installed): the films show a made one instead");
     const auto folder =
         std::filesystem::path(PENSTOCK_BENCH_FILMS) / ((retina ? "retina-" : "made-") + std::to_string(scene.frames));
     try {
         return jpip::load(folder, jpip::tiles, scene.frames);
     } catch (const std::runtime_error&) {
-        const Bytes made = retina ? retina->rgb : jpip::generated_photograph(2 * scene.rows, 2 * scene.columns, scene.seed);
-        const std::size_t rows = retina ? retina->rows : 2 * scene.rows, columns = retina ? retina->columns : 2 * scene.columns;
+        const Bytes made =
+            retina ? retina->rgb : jpip::generated_photograph(2 * scene.rows, 2 * scene.columns, scene.seed);
+        const std::size_t rows = retina ? retina->rows : 2 * scene.rows,
+                          columns = retina ? retina->columns : 2 * scene.columns;
         jpip::save(jpip::make_films(jpip::tiles, scene, {made.data(), {rows, columns * jpip::channels}}), folder);
     }
     return jpip::load(folder, jpip::tiles, scene.frames);
@@ -79,25 +82,26 @@ struct Item {
 void by_onetbb(Bench& bench, std::vector<Item>& items) {
     const jpip::Films& films = bench.films;
     std::size_t next = 0;
-    const bench::Pipeline<Item> pipeline{
-        [&](Item& item) {
-            item.film = next % films.count;
-            item.frame = next++ / films.count;
-            return item.frame < films.frames;
-        },
-        {[&](Item& item) {
-             const auto file = films.file(item.film, item.frame);
-             item.size = item.decoder.size(file, divisor);
-             item.memory.resize(item.size.rows * item.size.columns * jpip::channels);
-             item.decoder.decode(file, item.rgb(), divisor);
-         },
-         [&](Item& item) {
-             // Tiles do not overlap: each goes straight to its place.
-             const view<std::uint8_t, 2> mosaic{bench.found.data() + item.frame * bench.extents[1] * bench.extents[2],
-                                                {bench.extents[1], bench.extents[2]}};
-             penstock::kernels::shrink(item.rgb(), jpip::tile_in(mosaic, item.film), jpip::smaller / divisor, jpip::channels);
-         }},
-        [](Item&) {}};
+    const bench::Pipeline<Item> pipeline{[&](Item& item) {
+                                             item.film = next % films.count;
+                                             item.frame = next++ / films.count;
+                                             return item.frame < films.frames;
+                                         },
+                                         {[&](Item& item) {
+                                              const auto file = films.file(item.film, item.frame);
+                                              item.size = item.decoder.size(file, divisor);
+                                              item.memory.resize(item.size.rows * item.size.columns * jpip::channels);
+                                              item.decoder.decode(file, item.rgb(), divisor);
+                                          },
+                                          [&](Item& item) {
+                                              // Tiles do not overlap: each goes straight to its place.
+                                              const view<std::uint8_t, 2> mosaic{
+                                                  bench.found.data() + item.frame * bench.extents[1] * bench.extents[2],
+                                                  {bench.extents[1], bench.extents[2]}};
+                                              penstock::kernels::shrink(item.rgb(), jpip::tile_in(mosaic, item.film),
+                                                                        jpip::smaller / divisor, jpip::channels);
+                                          }},
+                                         [](Item&) {}};
     bench::run_onetbb_pipeline(pipeline, items);
 }
 #endif
@@ -105,10 +109,10 @@ void by_onetbb(Bench& bench, std::vector<Item>& items) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const bench::About about{
-        "jpip",
-        "sixteen films in motion JPEG side by side, as filters: frames a second on 1..N processors against one thread and oneTBB",
-        {"jpip/speedup-2", "jpip/over-onetbb"}};
+    const bench::About about{"jpip",
+                             "sixteen films in motion JPEG side by side, as filters: frames a second on 1..N "
+                             "processors against one thread and oneTBB",
+                             {"jpip/speedup-2", "jpip/over-onetbb"}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 15;
     bench::Report report{about, options};
@@ -127,7 +131,8 @@ int main(int argc, char** argv) {
     const auto faster = bench::measure_speed_up(filters, "", options, report);
     bench::judge_speed_up("jpip", faster, 1.8, report);
     report.note(
-        "films of 1280 x 720 from a window that moves over retina.jpg; 16 frames make one picture on the screen; decoding, "
+        "films of 1280 x 720 from a window that moves over retina.jpg; 16 frames make one picture on the screen; "
+        "decoding, "
         "making and "
         "ending the graph included");
     report.note("every way's mosaics are compared with the serial ones byte for byte, in every batch");

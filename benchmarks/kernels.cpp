@@ -18,10 +18,10 @@
 #include "apps/sgemv/sgemv.hpp"
 #include "harness/processors.hpp"
 #include "harness/report.hpp"
+#include "images/images.hpp"
 #include "kernels/add.hpp"
 #include "kernels/blas.hpp"
 #include "kernels/correlate.hpp"
-#include "images/images.hpp"
 #include "peers/openmp.hpp"
 #include "peers/ours.hpp"
 #include "peers/scipy.hpp"
@@ -207,7 +207,8 @@ void compare(const Kernel& kernel, int workers, const bench::Options& options, b
 
 int main(int argc, char** argv) {
     const bench::About about{
-        "kernels", "the gallery's kernels for 1..N processors; kernels of images against OpenCV, scikit-image and SciPy",
+        "kernels",
+        "the gallery's kernels for 1..N processors; kernels of images against OpenCV, scikit-image and SciPy",
         {bench::worst_kernel}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 31;

@@ -152,7 +152,8 @@ int main(int argc, char** argv) {
     bench::Carried carried;
     for (const int members : bench::member_counts())
         for (const auto substrate : {Substrate::processes, Substrate::threads})
-            penstock::spmd(members, [&](Rank me) { member(me, options, carried); }, {.substrate = substrate, .pin = false});
+            penstock::spmd(members, [&](Rank me) { member(me, options, carried); },
+                           {.substrate = substrate, .pin = false});
     carried.hand_over(report);
     report.goal("lock/over-pthread", *carried.goal(0), bench::Direction::at_least, 1, bench::Judged::by_interval);
     report.note("the goal is the worst of all numbers of members, loads and substrates");

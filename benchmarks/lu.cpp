@@ -83,7 +83,8 @@ void by_openmp(Matrix& matrix, int threads) {
         for (std::int64_t j = k + 1; j < blocks; ++j) kernels::bmodd<double>(tile(k, k), tile(k, j), order);
 #pragma omp for schedule(static) collapse(2)
         for (std::int64_t j = k + 1; j < blocks; ++j)
-            for (std::int64_t i = k + 1; i < blocks; ++i) kernels::bmod<double>(tile(i, k), tile(k, j), tile(i, j), order);
+            for (std::int64_t i = k + 1; i < blocks; ++i)
+                kernels::bmod<double>(tile(i, k), tile(k, j), tile(i, j), order);
     }
 }
 #endif
@@ -128,12 +129,13 @@ bench::Ratio compare(const Problem& problem, int workers, const bench::Options& 
     const auto result = bench::measure(contestants, options.plan);
     for (const auto& name : result.names()) {
         const auto over = result.ratio(name, "hand").usual;
-        report.row(std::to_string(workers) + " workers, " + name, {{"median_us", result.median(name) / 1000},
-                                                                   {"over_hand", over.value},
-                                                                   {"over_tagged", result.ratio(name, "tagged").usual.value},
-                                                                   {"low", over.low},
-                                                                   {"high", over.high},
-                                                                   {"speed_up", result.ratio("serial", name).usual.value}});
+        report.row(std::to_string(workers) + " workers, " + name,
+                   {{"median_us", result.median(name) / 1000},
+                    {"over_hand", over.value},
+                    {"over_tagged", result.ratio(name, "tagged").usual.value},
+                    {"low", over.low},
+                    {"high", over.high},
+                    {"speed_up", result.ratio("serial", name).usual.value}});
     }
     report.conditions(result);
     report_breakdown(problem, *machine, workers, report);

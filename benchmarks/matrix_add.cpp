@@ -1,11 +1,11 @@
-// Sum of two matrices of 1024 x 512 through streams, in buffers of a row and in large ones, against direct calls of the kernel.
-#include "apps/addition/streams.hpp"
-
+// Sum of two matrices of 1024 x 512 through streams, in buffers of a row and in large ones, against direct calls of the
+// kernel.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "apps/addition/streams.hpp"
 #include "apps/random.hpp"
 #include "harness/processors.hpp"
 #include "harness/report.hpp"
@@ -65,19 +65,25 @@ struct Ahead {
     bench::Ratio gain = {};
 };
 
-bench::Ratio compare_prefetch(Problem& problem, const Ahead& which, const bench::Options& options, bench::Report& report) {
-    const auto machine_of = [&](penstock::Prefetch prefetch) { return bench::make_machine({.targets = which.processors - 1, .prefetch = prefetch}); };
+bench::Ratio compare_prefetch(Problem& problem, const Ahead& which, const bench::Options& options,
+                              bench::Report& report) {
+    const auto machine_of = [&](penstock::Prefetch prefetch) {
+        return bench::make_machine({.targets = which.processors - 1, .prefetch = prefetch});
+    };
     const auto never = machine_of(penstock::Prefetch::never), measured = machine_of(penstock::Prefetch::measured),
                always = machine_of(penstock::Prefetch::always);
     const auto streamed = [&](std::string name, penstock::Machine& machine) {
         return many(std::move(name), problem, [&problem, &machine, which] {
-            addition::streamed(problem.left(), problem.right(), problem.result(), which.at_once, which.processors, machine, in_a_row);
+            addition::streamed(problem.left(), problem.right(), problem.result(), which.at_once, which.processors,
+                               machine, in_a_row);
         });
     };
-    const auto result = bench::measure({streamed("without", *never), streamed("with", *measured), streamed("always", *always)}, options.plan);
+    const auto result = bench::measure(
+        {streamed("without", *never), streamed("with", *measured), streamed("always", *always)}, options.plan);
     const auto ratio = result.ratio("without", "with");
     const auto gain = ratio.usual, at_all_times = result.ratio("without", "always").usual;
-    report.row("prefetch, " + std::to_string(which.processors) + " processors, " + std::to_string(which.at_once * columns * sizeof(float) / 1024) + " KiB",
+    report.row("prefetch, " + std::to_string(which.processors) + " processors, " +
+                   std::to_string(which.at_once * columns * sizeof(float) / 1024) + " KiB",
                {{"without_us", result.median("without") / 1000},
                 {"gain", gain.value},
                 {"low", gain.low},
@@ -88,13 +94,16 @@ bench::Ratio compare_prefetch(Problem& problem, const Ahead& which, const bench:
     return ratio;
 }
 
-/// It must never lose. The worst of so many cases looks bad by chance alone, so that it is measured once more, and judged by that.
+/// It must never lose. The worst of so many cases looks bad by chance alone, so that it is measured once more, and
+/// judged by that.
 void judge_prefetch(Problem& problem, std::vector<Ahead>& cases, bench::Options options, bench::Report& report) {
     options.plan.rounds = std::min(options.plan.rounds, 31);
     for (auto& each : cases) each.gain = compare_prefetch(problem, each, options, report);
-    const auto worst = std::ranges::min_element(
-        cases, [](const Ahead& a, const Ahead& b) { return bench::worse(a.gain, b.gain, bench::Direction::at_least, bench::Judged::by_interval); });
-    report.goal("matrix-add/prefetch", compare_prefetch(problem, *worst, options, report), bench::Direction::at_least, 1, bench::Judged::by_interval);
+    const auto worst = std::ranges::min_element(cases, [](const Ahead& a, const Ahead& b) {
+        return bench::worse(a.gain, b.gain, bench::Direction::at_least, bench::Judged::by_interval);
+    });
+    report.goal("matrix-add/prefetch", compare_prefetch(problem, *worst, options, report), bench::Direction::at_least,
+                1, bench::Judged::by_interval);
 }
 
 void compare(Problem& problem, int processors, const bench::Options& options, bench::Report& report) {
@@ -105,19 +114,26 @@ void compare(Problem& problem, int processors, const bench::Options& options, be
                        [&] {
                            for (std::size_t i = 0; i < rows; i += at_once) {
                                const auto part = [&](auto matrix) { return matrix.part({i, 0}, {at_once, columns}); };
-                               penstock::kernels::add(part(problem.left()), part(problem.right()), part(problem.result()));
+                               penstock::kernels::add(part(problem.left()), part(problem.right()),
+                                                      part(problem.result()));
                            }
                        }),
-            contestant("copied", problem, [&] { addition::copied(problem.left(), problem.right(), problem.result(), at_once); }),
+            contestant("copied", problem,
+                       [&] { addition::copied(problem.left(), problem.right(), problem.result(), at_once); }),
             contestant("streamed", problem,
-                       [&] { addition::streamed(problem.left(), problem.right(), problem.result(), at_once, processors, *machine); }),
+                       [&] {
+                           addition::streamed(problem.left(), problem.right(), problem.result(), at_once, processors,
+                                              *machine);
+                       }),
             many("streamed in a row", problem, [&] {
-                addition::streamed(problem.left(), problem.right(), problem.result(), at_once, processors, *machine, in_a_row);
+                addition::streamed(problem.left(), problem.right(), problem.result(), at_once, processors, *machine,
+                                   in_a_row);
             })};
         const auto result = bench::measure(contestants, options.plan);
         for (const auto& name : result.names()) {
             const auto over = result.ratio(name, "copied").usual;
-            report.row(std::to_string(processors) + " processors, " + std::to_string(at_once * columns * sizeof(float) / 1024) + " KiB, " + name,
+            report.row(std::to_string(processors) + " processors, " +
+                           std::to_string(at_once * columns * sizeof(float) / 1024) + " KiB, " + name,
                        {{"median_us", result.median(name) / 1000},
                         {"ns_a_buffer", result.median(name) / static_cast<double>(rows / at_once)},
                         {"over_direct", result.ratio(name, "direct").usual.value},
@@ -132,9 +148,10 @@ void compare(Problem& problem, int processors, const bench::Options& options, be
 }  // namespace
 
 int main(int argc, char** argv) {
-    const bench::About about{"matrix-add",
-                             "sum of two matrices of 1024 x 512 through streams of row-sized and large buffers, against direct calls",
-                             {"matrix-add/prefetch"}};
+    const bench::About about{
+        "matrix-add",
+        "sum of two matrices of 1024 x 512 through streams of row-sized and large buffers, against direct calls",
+        {"matrix-add/prefetch"}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 61;
     bench::Report report{about, options};
@@ -146,9 +163,14 @@ int main(int argc, char** argv) {
     for (const int processors : {1, most})
         for (const std::size_t at_once : {1, 2, 8, 32, 128}) cases.push_back({processors, at_once});
     judge_prefetch(problem, cases, options, report);
-    report.note("prefetch: sums in a row on machines that fetch the next buffer ahead where it pays (with), always, and never (without); the last row "
-                "is the worst case once more");
-    report.note("direct: the kernel on the matrices where they lie; copied: reads both into buffers, adds, puts the sum into the result, on one "
-                "thread; streamed: does the same by four filters, the graph made, started and ended for each sum; streamed in a row: for every 16");
+    report.note(
+        "prefetch: sums in a row on machines that fetch the next buffer ahead where it pays (with), always, and never "
+        "(without); the last row "
+        "is the worst case once more");
+    report.note(
+        "direct: the kernel on the matrices where they lie; copied: reads both into buffers, adds, puts the sum into "
+        "the result, on one "
+        "thread; streamed: does the same by four filters, the graph made, started and ended for each sum; streamed in "
+        "a row: for every 16");
     return report.finish();
 }

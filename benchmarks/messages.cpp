@@ -1,5 +1,5 @@
-// Messages between ranks: half round trips and bandwidth over sizes, protocols and substrates, from one to several, from
-// several to one and in several pairs, beside Open MPI, F2 and a bare memcpy.
+// Messages between ranks: half round trips and bandwidth over sizes, protocols and substrates, from one to several,
+// from several to one and in several pairs, beside Open MPI, F2 and a bare memcpy.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -81,14 +81,14 @@ void report_rows(bench::Report& report, const Stage& stage, const bench::Result&
         const double nanoseconds = result.median(name);
         const bool latency = stage.kind == Stage::latency;
         const auto over = latency ? result.ratio(name, first).usual : result.ratio(first, name).usual;
-        const auto order = std::find_if(stage.entries.begin(), stage.entries.end(),
-                                        [&](const Entry& entry) { return entry.name == name; })->order;
+        const auto order = std::find_if(stage.entries.begin(), stage.entries.end(), [&](const Entry& entry) {
+                               return entry.name == name;
+                           })->order;
         const double bytes = static_cast<double>(stage.bytes * order.width);
         if (latency)
-            report.row(stage.title + name, {{"median_ns", nanoseconds},
-                                            {"over_" + first, over.value},
-                                            {"low", over.low},
-                                            {"high", over.high}});
+            report.row(
+                stage.title + name,
+                {{"median_ns", nanoseconds}, {"over_" + first, over.value}, {"low", over.low}, {"high", over.high}});
         else
             report.row(stage.title + name, {{"us", nanoseconds / 1000},
                                             {"GB_a_second", bytes / nanoseconds},
@@ -99,7 +99,8 @@ void report_rows(bench::Report& report, const Stage& stage, const bench::Result&
 }
 
 /// Threads and processes together: the worse of them is what a user can rely on.
-void judge(const bench::Ratio& both, bench::Report& report, const char* name, Direction direction, double goal, const std::string& why) {
+void judge(const bench::Ratio& both, bench::Report& report, const char* name, Direction direction, double goal,
+           const std::string& why) {
     if (both.standings.empty()) report.missing(name, direction, goal, why);
     else report.goal(name, both, direction, goal, bench::Judged::by_interval);
 }
@@ -121,18 +122,16 @@ int main(int argc, char** argv) {
     bench::Ratio latency, bandwidth, latency_over_rival, bandwidth_over_rival;
     for (const Team& team : teams(options, processors, rival.available() ? rivals : 0)) {
         tape.rewind();
-        penstock::spmd(
-            team.ranks, [&](Rank me) { measure(team, me, tape, rival); }, {.substrate = team.substrate, .pin = false});
+        penstock::spmd(team.ranks, [&](Rank me) { measure(team, me, tape, rival); },
+                       {.substrate = team.substrate, .pin = false});
         tape.rewind();
         for (const Stage& stage : team.stages) {
             const auto result = played(stage, tape);
             report_rows(report, stage, result);
             if (!stage.judged) continue;
             const bool trips = stage.kind == Stage::latency;
-            if (trips)
-                latency.add(result.ratio("automatic", "F2"));
-            else
-                bandwidth.add(result.ratio("memcpy", "automatic"));
+            if (trips) latency.add(result.ratio("automatic", "F2"));
+            else bandwidth.add(result.ratio("memcpy", "automatic"));
             if (rival.available())
                 (trips ? latency_over_rival : bandwidth_over_rival).add(result.ratio("Open MPI", "automatic"));
         }
@@ -144,8 +143,9 @@ int main(int argc, char** argv) {
 
     report.note("each goal is judged by the worse of threads and processes; 99.9th percentiles are of single messages");
     report.note("memcpy: the receiver copies from memory of the sender, told by a flag and answering by one");
-    report.note(rival.available() ? rival.version() + " between processes, over shared memory (--mca pml ob1 --mca btl "
-                                                      "self,vader), each rank bound to a core"
+    report.note(rival.available() ? rival.version() +
+                                        " between processes, over shared memory (--mca pml ob1 --mca btl "
+                                        "self,vader), each rank bound to a core"
                                   : rival.why());
     if (processors < 2) report.note("one processor: both ranks share it, so the figures are those of switching");
     return report.finish();

@@ -1,4 +1,5 @@
-// Full-search motion estimation, 720 x 480, blocks of 16 x 16, range 7: strips stored to the ranks ahead, against global frames.
+// Full-search motion estimation, 720 x 480, blocks of 16 x 16, range 7: strips stored to the ranks ahead, against
+// global frames.
 #include "apps/motion/motion.hpp"
 
 #include <algorithm>
@@ -33,12 +34,14 @@ int main(int argc, char** argv) {
         application.variants.push_back({std::string(motion::name(variant)), [&, variant](const auto& ranks) {
                                             const double seconds = motion::parallel(problem, variant, ranks);
                                             if (!std::ranges::equal(problem.matches.span(), wanted))
-                                                throw std::runtime_error("motion: other matches than those of the serial way");
+                                                throw std::runtime_error(
+                                                    "motion: other matches than those of the serial way");
                                             return seconds;
                                         }});
     bench::compare_everywhere(application, options.plan, report);
     report.note(
-        "both variants take each frame in at rank 0, as from a decoder; every variant's matches are compared with the serial "
+        "both variants take each frame in at rank 0, as from a decoder; every variant's matches are compared with the "
+        "serial "
         "ones");
     return report.finish();
 }

@@ -1,6 +1,6 @@
 // What a task costs that does nothing: there and back over the number of arguments and the ways of initiation and
-// completion and to a target that sleeps, and many at once over the number of targets and the depth of the lanes. Beside F1
-// and the bare ring.
+// completion and to a target that sleeps, and many at once over the number of targets and the depth of the lanes.
+// Beside F1 and the bare ring.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -88,18 +88,20 @@ Contestant after_a_pause(std::string name, std::function<void()> call) {
             }};
 }
 
-/// A thread on a processor of its own that sleeps until it is asked and answers at once: what the kernel alone takes to wake somebody.
+/// A thread on a processor of its own that sleeps until it is asked and answers at once: what the kernel alone takes to
+/// wake somebody.
 class Sleeper {
   public:
-    explicit Sleeper(int processor) : thread_{[this, processor](const std::stop_token& stop) {
-          bench::pin_this_thread(processor);
-          for (;;) {
-              asked_.wait(false);
-              if (stop.stop_requested()) return;
-              asked_.store(false);
-              answered_.store(true, std::memory_order_release);
-          }
-      }} {}
+    explicit Sleeper(int processor)
+        : thread_{[this, processor](const std::stop_token& stop) {
+              bench::pin_this_thread(processor);
+              for (;;) {
+                  asked_.wait(false);
+                  if (stop.stop_requested()) return;
+                  asked_.store(false);
+                  answered_.store(true, std::memory_order_release);
+              }
+          }} {}
     ~Sleeper() {
         thread_.request_stop();
         wake();
@@ -120,12 +122,14 @@ class Sleeper {
 };
 
 void wake_ups(bench::Report& report, const bench::Options& options, penstock::Machine& machine) {
-    if (bench::allowed_processors().size() < 2) return report.note("with one processor nobody answers while we wait: no rows 'asleep'");
+    if (bench::allowed_processors().size() < 2)
+        return report.note("with one processor nobody answers while we wait: no rows 'asleep'");
     const bench::Pinned here{bench::allowed_processors().front()};
     const auto sleeper = std::make_shared<Sleeper>(bench::allowed_processors().back());
-    report.rows("asleep: ", bench::measure({after_a_pause("a thread", [sleeper] { sleeper->ask(); }),
-                                            after_a_pause("a target", [&machine] { machine.call<bench::null_task>().wait(); })},
-                                           options.plan));
+    report.rows("asleep: ",
+                bench::measure({after_a_pause("a thread", [sleeper] { sleeper->ask(); }),
+                                after_a_pause("a target", [&machine] { machine.call<bench::null_task>().wait(); })},
+                               options.plan));
 }
 
 void compare_mechanisms(bench::Report& report, const bench::Options& options) {

@@ -30,8 +30,7 @@ void judge(bench::Report& report, const std::string& goal, const bench::Result& 
     const auto& names = result.names();
     if (std::find(names.begin(), names.end(), rival) == names.end())
         report.missing(goal, Direction::at_least, times_faster, rival + " was not found when this was built");
-    else
-        report.goal(goal, result.ratio(rival, "penstock"), Direction::at_least, times_faster);
+    else report.goal(goal, result.ratio(rival, "penstock"), Direction::at_least, times_faster);
 }
 
 }  // namespace

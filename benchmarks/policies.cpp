@@ -1,7 +1,8 @@
-// How sink policies share the buffers of a stream among sinks of unequal speed, of which each takes twice as long as the one before.
+// How sink policies share the buffers of a stream among sinks of unequal speed, of which each takes twice as long as
+// the one before.
 //
-// The sinks sleep for their service, so that the figures do not depend on the number of processors. The floor is the ideal made by hand: as many
-// threads that take the next number from a counter when they have slept.
+// The sinks sleep for their service, so that the figures do not depend on the number of processors. The floor is the
+// ideal made by hand: as many threads that take the next number from a counter when they have slept.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -13,8 +14,8 @@
 #include "harness/report.hpp"
 #include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
-#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/run.hpp"
 
 namespace {
 
@@ -114,8 +115,10 @@ double all_by_hand() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const bench::About about{"policies", "how sink policies share buffers among sinks of speeds 1 : 1/2 : 1/4, against the ideal made by hand",
-                             {"policies/demand-driven", "policies/chosen"}};
+    const bench::About about{
+        "policies",
+        "how sink policies share buffers among sinks of speeds 1 : 1/2 : 1/4, against the ideal made by hand",
+        {"policies/demand-driven", "policies/chosen"}};
     bench::Options options = bench::parse(argc, argv, about);
     options.plan.rounds = options.quick ? 5 : 15;
     bench::Report report{about, options};
@@ -131,7 +134,9 @@ int main(int argc, char** argv) {
         return turns[tags.user[0] % turns.size()];
     };
     std::vector<std::unique_ptr<Case>> cases;
-    const auto add = [&](std::string name, StreamOptions stream) { cases.push_back(std::make_unique<Case>(std::move(name), std::move(stream))); };
+    const auto add = [&](std::string name, StreamOptions stream) {
+        cases.push_back(std::make_unique<Case>(std::move(name), std::move(stream)));
+    };
     add("demand-driven", {.policy = Policy::demand_driven});
     add("chosen, 4 : 2 : 1", {.policy = Policy::chosen, .key = by_weight});
     add("round robin", {.policy = Policy::round_robin});
@@ -140,13 +145,17 @@ int main(int argc, char** argv) {
     add("broadcast", {.policy = Policy::broadcast});
 
     Outcome ideal;
-    std::vector<bench::Contestant> contestants{{"by hand", [&ideal] { return by_hand(ideal); }}, {"all by hand", [] { return all_by_hand(); }}};
+    std::vector<bench::Contestant> contestants{{"by hand", [&ideal] { return by_hand(ideal); }},
+                                               {"all by hand", [] { return all_by_hand(); }}};
     for (auto& each : cases)
-        contestants.push_back({each->name, [&machine, &each] { return streamed(machine, each->options, each->outcome); }});
+        contestants.push_back(
+            {each->name, [&machine, &each] { return streamed(machine, each->options, each->outcome); }});
     const auto result = bench::measure(contestants, options.plan);
     report.conditions(result);
     const auto shares = [&](const Outcome& outcome) {
-        const auto share = [&](std::size_t sink) { return static_cast<double>(outcome.got[sink]) / static_cast<double>(outcome.all()); };
+        const auto share = [&](std::size_t sink) {
+            return static_cast<double>(outcome.got[sink]) / static_cast<double>(outcome.all());
+        };
         return bench::Report::Figures{{"share_fast", share(0)}, {"share_half", share(1)}, {"share_quarter", share(2)}};
     };
     const auto row = [&](const std::string& name, const Outcome& outcome, const bench::Interval& over) {
@@ -163,10 +172,15 @@ int main(int argc, char** argv) {
         const bool broadcast = each->options.policy == Policy::broadcast;
         row(each->name, each->outcome, result.ratio(each->name, broadcast ? "all by hand" : "by hand").usual);
     }
-    report.goal("policies/demand-driven", result.ratio("demand-driven", "by hand"), Direction::at_most, 1.1, bench::Judged::by_interval);
-    report.goal("policies/chosen", result.ratio("chosen, 4 : 2 : 1", "by hand"), Direction::at_most, 1.1, bench::Judged::by_interval);
-    report.note("by hand: each thread takes the next when it has served one: the ideal, and its shares, which would be 4/7, 2/7 and 1/7 if sleeping took no "
-                "longer than asked; broadcast is compared with three threads that each serve everything; four buffers may wait at each sink; waits: "
-                "from write to read; starting and ending the graph, and the threads, is in the times");
+    report.goal("policies/demand-driven", result.ratio("demand-driven", "by hand"), Direction::at_most, 1.1,
+                bench::Judged::by_interval);
+    report.goal("policies/chosen", result.ratio("chosen, 4 : 2 : 1", "by hand"), Direction::at_most, 1.1,
+                bench::Judged::by_interval);
+    report.note(
+        "by hand: each thread takes the next when it has served one: the ideal, and its shares, which would be 4/7, "
+        "2/7 and 1/7 if sleeping took no "
+        "longer than asked; broadcast is compared with three threads that each serve everything; four buffers may wait "
+        "at each sink; waits: "
+        "from write to read; starting and ending the graph, and the threads, is in the times");
     return report.finish();
 }

@@ -144,7 +144,8 @@ struct Machines {
     std::unique_ptr<penstock::Machine> without = bench::make_machine({.prefetch = penstock::Prefetch::never});
     std::unique_ptr<penstock::Machine> with = bench::make_machine({.prefetch = penstock::Prefetch::measured});
     std::unique_ptr<penstock::Machine> always = bench::make_machine({.prefetch = penstock::Prefetch::always});
-    std::unique_ptr<penstock::Machine> four = bench::make_machine({.prefetch = penstock::Prefetch::always, .jobs_in_flight = 4});
+    std::unique_ptr<penstock::Machine> four =
+        bench::make_machine({.prefetch = penstock::Prefetch::always, .jobs_in_flight = 4});
 };
 
 /// What one case says towards the goals.

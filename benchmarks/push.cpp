@@ -1,4 +1,5 @@
-// How bytes get to the core that reads them: stored plainly, demoted, past the caches, as the calibration chose, or pulled.
+// How bytes get to the core that reads them: stored plainly, demoted, past the caches, as the calibration chose, or
+// pulled.
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -26,7 +27,7 @@ using penstock::StoreWay;
 using penstock::Substrate;
 using Word = std::uint64_t;
 
-constexpr std::array<std::size_t, 10> sizes{8,         64,         512,        1u << 10,  4u << 10,
+constexpr std::array<std::size_t, 10> sizes{8,         64,        512,        1u << 10, 4u << 10,
                                             16u << 10, 64u << 10, 256u << 10, 1u << 20, 4u << 20};
 constexpr std::size_t largest = sizes.back() / sizeof(Word);
 constexpr std::array<std::size_t, 4> block_sizes{1u << 10, 4u << 10, 16u << 10, 64u << 10};
@@ -57,20 +58,16 @@ std::string words(std::size_t bytes) {
 }
 
 std::uint32_t times_for(std::size_t bytes) {
-    return static_cast<std::uint32_t>(std::max<std::size_t>(3, std::min<std::size_t>(2000, (std::size_t{4} << 20) / bytes)));
+    return static_cast<std::uint32_t>(
+        std::max<std::size_t>(3, std::min<std::size_t>(2000, (std::size_t{4} << 20) / bytes)));
 }
 
 /// One of two ranks, which store to each other in turn; each reads all that arrives.
 class Side {
   public:
     explicit Side(Rank me)
-        : me_(me),
-          other_(1 - me.index()),
-          inbox_(me, "inbox", largest),
-          ready_(me, "ready"),
-          outbox_(me.make("outbox", largest * sizeof(Word))),
-          source_(largest, Word{1}),
-          theirs_([&] {
+        : me_(me), other_(1 - me.index()), inbox_(me, "inbox", largest), ready_(me, "ready"),
+          outbox_(me.make("outbox", largest * sizeof(Word))), source_(largest, Word{1}), theirs_([&] {
               inbox_.grant(other_);
               ready_.grant(other_);
               me.grant(outbox_, other_);
@@ -120,18 +117,17 @@ class Side {
     void send(Kind kind, std::size_t bytes) {
         const std::size_t count = bytes / sizeof(Word);
         source_[0] = ++sent_;
-        if (kind == Kind::pull)
-            std::memcpy(outbox_.data(), source_.data(), bytes);
+        if (kind == Kind::pull) std::memcpy(outbox_.data(), source_.data(), bytes);
         else if (kind == Kind::one_by_one)
             for (std::size_t i = 0; i < count; ++i) theirs_[i] = source_[i];
-        else
-            theirs_.store(0, std::span<const Word>(source_).first(count));
+        else theirs_.store(0, std::span<const Word>(source_).first(count));
         theirs_.publish(theirs_ready_, sent_);
     }
 
     void receive(Kind kind, std::size_t bytes) {
         ready_.wait_until(++got_, penstock::Awaited::rank(other_));
-        const Word* const from = kind == Kind::pull ? reinterpret_cast<const Word*>(theirs_outbox_.data()) : inbox_.data();
+        const Word* const from =
+            kind == Kind::pull ? reinterpret_cast<const Word*>(theirs_outbox_.data()) : inbox_.data();
         sum_ = sum_ + read(from, bytes / sizeof(Word));
         if (from[0] != got_) throw std::runtime_error("push: what arrived is not what was stored");
     }
@@ -209,8 +205,7 @@ void measure_streams(Crew& crew, bench::Floors& floors, Substrate substrate, con
                     {name(kind), [&crew, work = work++, bytes] { return crew.timed(work, 4 * times_for(bytes)); }});
         const auto result = bench::measure(contestants, options.plan);
         carried.rows(std::string(penstock::name(substrate)) + ", stream of blocks of " + words(bytes) + ", ", result);
-        if (penstock::Topology::here().has_cldemote())
-            carried.goal(pipelined, result.ratio("plain", "demote"));
+        if (penstock::Topology::here().has_cldemote()) carried.goal(pipelined, result.ratio("plain", "demote"));
     }
 }
 
@@ -271,12 +266,15 @@ int main(int argc, char** argv) {
     for (const auto substrate : {Substrate::processes, Substrate::threads})
         penstock::spmd(2, [&](Rank me) { member(me, options, carried); }, {.substrate = substrate, .pin = false});
     carried.hand_over(report);
-    report.goal("push/one-way-64", *carried.goal(one_way_64), bench::Direction::at_most, 0.6, bench::Judged::by_interval);
+    report.goal("push/one-way-64", *carried.goal(one_way_64), bench::Direction::at_most, 0.6,
+                bench::Judged::by_interval);
     report.goal("push/choice", *carried.goal(choice), bench::Direction::at_least, 0.95, bench::Judged::by_interval);
     if (demotes) report.goal("push/pipelined", *carried.goal(pipelined), bench::Direction::at_least, 1.3);
-    report.note("chosen: the way that the calibration chose for this size, just before; what this program goes by itself: " +
-                penstock::StoreWays::here().description());
-    report.note("goals are the worse of threads and processes; push/choice the worst of all sizes, against the best way");
+    report.note(
+        "chosen: the way that the calibration chose for this size, just before; what this program goes by itself: " +
+        penstock::StoreWays::here().description());
+    report.note(
+        "goals are the worse of threads and processes; push/choice the worst of all sizes, against the best way");
     if (!demotes) report.note("push/pipelined is judged on processors with CLDEMOTE only");
     const bool drawn = options.plot.empty() || draw(carried, options.plot);
     const int status = report.finish();

@@ -1,8 +1,8 @@
 // What the length of the queue and the size of the argument make of a task's latency and throughput, over 1..N targets.
 //
-// A task reads all of its argument and does nothing else. Latency: the initiator has just written into each line of the argument,
-// so that the target fetches it from the initiator's cache. Throughput: many tasks at once through lanes of 1 to 64 slots (TPC's queues,
-// whose length was fixed), round robin, on arguments that nobody writes meanwhile.
+// A task reads all of its argument and does nothing else. Latency: the initiator has just written into each line of the
+// argument, so that the target fetches it from the initiator's cache. Throughput: many tasks at once through lanes of 1
+// to 64 slots (TPC's queues, whose length was fixed), round robin, on arguments that nobody writes meanwhile.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -32,7 +32,9 @@ void read_all(Argument argument) {
     asm volatile("" : "+r"(sum));
 }
 
-std::string words(std::size_t bytes) { return bytes < 1024 ? std::to_string(bytes) + " B" : std::to_string(bytes >> 10) + " KiB"; }
+std::string words(std::size_t bytes) {
+    return bytes < 1024 ? std::to_string(bytes) + " B" : std::to_string(bytes >> 10) + " KiB";
+}
 
 std::vector<std::size_t> sizes(bool quick) {
     if (quick) return {0, 64, 1024, 16384, 65536};
@@ -42,7 +44,8 @@ std::vector<std::size_t> sizes(bool quick) {
 /// Memory for so many arguments, aligned to lines.
 class Memory {
   public:
-    explicit Memory(std::size_t bytes) : words_(bytes / sizeof(Word)), storage_(arguments * words_ + words_a_line, Word{1}) {
+    explicit Memory(std::size_t bytes)
+        : words_(bytes / sizeof(Word)), storage_(arguments * words_ + words_a_line, Word{1}) {
         const auto past = reinterpret_cast<std::uintptr_t>(storage_.data()) % 64;
         first_ = storage_.data() + (past == 0 ? 0 : (64 - past) / sizeof(Word));
     }
@@ -96,7 +99,8 @@ void latency_over_targets(bench::Report& report, const bench::Options& options, 
 
 void throughput(bench::Report& report, const bench::Options& options, int targets) {
     constexpr std::size_t bytes_a_batch = std::size_t{16} << 20;
-    const auto depths = options.quick ? std::vector<std::uint32_t>{1, 4, 16, 64} : std::vector<std::uint32_t>{1, 2, 4, 8, 16, 32, 64};
+    const auto depths =
+        options.quick ? std::vector<std::uint32_t>{1, 4, 16, 64} : std::vector<std::uint32_t>{1, 2, 4, 8, 16, 32, 64};
     std::vector<std::unique_ptr<penstock::Machine>> machines;
     for (const auto depth : depths)
         machines.push_back(bench::make_machine({.targets = targets,
@@ -113,7 +117,8 @@ void throughput(bench::Report& report, const bench::Options& options, int target
                 for (int i = 0; i < tasks; ++i) call(machine, memory[static_cast<std::size_t>(i)]);
                 machine.barrier();
             };
-            contestants.push_back(bench::throughput_of(peer, bytes == 0 ? 5000 : static_cast<int>(std::clamp<std::size_t>(bytes_a_batch / bytes, 256, 5000))));
+            contestants.push_back(bench::throughput_of(
+                peer, bytes == 0 ? 5000 : static_cast<int>(std::clamp<std::size_t>(bytes_a_batch / bytes, 256, 5000))));
         }
         const auto result = bench::measure(contestants, options.plan);
         report.conditions(result);
@@ -133,7 +138,8 @@ void throughput(bench::Report& report, const bench::Options& options, int target
 }  // namespace
 
 int main(int argc, char** argv) {
-    const bench::About about{"queue", "latency and throughput over the size of the argument, the slots of a lane and the targets", {}};
+    const bench::About about{
+        "queue", "latency and throughput over the size of the argument, the slots of a lane and the targets", {}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 31;
     bench::Report report{about, options};
@@ -141,7 +147,10 @@ int main(int argc, char** argv) {
     latency(report, options);
     latency_over_targets(report, options, most);
     for (int targets = 1; targets <= most; targets *= 2) throughput(report, options, targets);
-    report.note("latency: the initiator writes a word into each line of the argument before each call, which is part of the time; the target reads all of it");
-    report.note("throughput: 128 arguments in turn, which nobody writes meanwhile; a call waits while the lane is full");
+    report.note(
+        "latency: the initiator writes a word into each line of the argument before each call, which is part of the "
+        "time; the target reads all of it");
+    report.note(
+        "throughput: 128 arguments in turn, which nobody writes meanwhile; a call waits while the lane is full");
     return report.finish();
 }

@@ -19,7 +19,9 @@ constexpr std::size_t keys = std::size_t{1} << 20;
 
 int main(int argc, char** argv) {
     const bench::About about{
-        "radix", "radix sort of 2^20 keys over ranks: shared memory and remote stores, threads and processes, 1..N ranks", {}};
+        "radix",
+        "radix sort of 2^20 keys over ranks: shared memory and remote stores, threads and processes, 1..N ranks",
+        {}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 61;
     bench::Report report{about, options};
@@ -28,7 +30,9 @@ int main(int argc, char** argv) {
     std::vector<radix::Key> wanted(problem.keys.span().begin(), problem.keys.span().end()), again(keys), scratch(keys);
     std::ranges::sort(wanted);
     bench::OverRanks application{
-        "radix", [&] { return penstock::apps::seconds_of([&] { radix::serial(problem.keys.span(), again, scratch); }); }, {}};
+        "radix",
+        [&] { return penstock::apps::seconds_of([&] { radix::serial(problem.keys.span(), again, scratch); }); },
+        {}};
     for (const auto variant : radix::variants)
         application.variants.push_back({std::string(radix::name(variant)), [&, variant](const auto& ranks) {
                                             const double seconds = radix::parallel(problem, variant, ranks);

@@ -1,5 +1,5 @@
-// What an edit of a running graph costs: from the request to the first firing of the new filter, and how long filters pause meanwhile
-// that the edit touches, and that it does not.
+// What an edit of a running graph costs: from the request to the first firing of the new filter, and how long filters
+// pause meanwhile that the edit touches, and that it does not.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -11,24 +11,28 @@
 #include "harness/report.hpp"
 #include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
-#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/run.hpp"
 
 namespace {
 
 using bench::Direction;
 using namespace penstock;
 
-double microseconds(bench::Clock::duration duration) { return std::chrono::duration<double, std::micro>(duration).count(); }
+double microseconds(bench::Clock::duration duration) {
+    return std::chrono::duration<double, std::micro>(duration).count();
+}
 
 constexpr auto service = std::chrono::microseconds(5);
 
 void work() {
     const auto until = bench::Clock::now() + service;
-    while (bench::Clock::now() < until) {}
+    while (bench::Clock::now() < until) {
+    }
 }
 
-/// Looks at the clock for so long. The longest time between two looks, which nobody but the host is the cause of: microseconds.
+/// Looks at the clock for so long. The longest time between two looks, which nobody but the host is the cause of:
+/// microseconds.
 double longest_gap(bench::Clock::duration duration) {
     const auto begin = bench::Clock::now();
     auto last = begin;
@@ -65,7 +69,8 @@ struct Stage {
         work();
         out.write(in.read());
         const auto now = bench::Clock::now();
-        longest.store(std::max(longest.load(std::memory_order_relaxed), microseconds(now - last)), std::memory_order_relaxed);
+        longest.store(std::max(longest.load(std::memory_order_relaxed), microseconds(now - last)),
+                      std::memory_order_relaxed);
         last = now;
         fired.store(true, std::memory_order_release);
     }
@@ -98,15 +103,18 @@ struct Line {
 /// One on which no target runs, if there is: the scheduler may leave two threads on one processor for milliseconds.
 int free_processor(const Machine& machine) {
     auto free = bench::allowed_processors();
-    for (int target = 0; target < machine.targets() && free.size() > 1; ++target) std::erase(free, machine.processor(target));
+    for (int target = 0; target < machine.targets() && free.size() > 1; ++target)
+        std::erase(free, machine.processor(target));
     return free.front();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    const bench::About about{"reconfigure", "the time an edit takes, and the pauses of filters that it touches and of those that it does not",
-                             {"reconfigure/untouched-pause", "reconfigure/lost"}};
+    const bench::About about{
+        "reconfigure",
+        "the time an edit takes, and the pauses of filters that it touches and of those that it does not",
+        {"reconfigure/untouched-pause", "reconfigure/lost"}};
     const bench::Options options = bench::parse(argc, argv, about);
     bench::Report report{about, options};
     const int edits = options.quick ? 500 : 10'000;
@@ -141,7 +149,8 @@ int main(int argc, char** argv) {
         });
         inserted = !inserted;
         if (added != nullptr) {
-            while (!added->fired.load(std::memory_order_acquire)) {}
+            while (!added->fired.load(std::memory_order_acquire)) {
+            }
             request_to_firing.push_back(microseconds(bench::Clock::now() - begin));
         }
         (void)longest_gap(std::chrono::microseconds(50));
@@ -152,7 +161,10 @@ int main(int argc, char** argv) {
     run.finish();
     const auto row = [&](const char* name, std::vector<double>& values) {
         std::sort(values.begin(), values.end());
-        const auto at = [&](double part) { return values[std::min(values.size() - 1, static_cast<std::size_t>(part * static_cast<double>(values.size())))]; };
+        const auto at = [&](double part) {
+            return values[std::min(values.size() - 1,
+                                   static_cast<std::size_t>(part * static_cast<double>(values.size())))];
+        };
         report.row(name, {{"median_us", at(0.5)}, {"p99_us", at(0.99)}, {"most_us", values.back()}});
         return at(0.99);
     };
@@ -162,10 +174,13 @@ int main(int argc, char** argv) {
     row("longest pause of an untouched filter, without an edit", quiet_pause);
     const double pause = row("longest pause of an untouched filter", untouched_pause);
     report.goal("reconfigure/untouched-pause", {pause, pause, pause}, Direction::at_most, 50);
-    const auto lost = static_cast<double>(touched.check.wrong + untouched.check.wrong + (touched.source.next - touched.check.next) +
-                                          (untouched.source.next - untouched.check.next));
+    const auto lost =
+        static_cast<double>(touched.check.wrong + untouched.check.wrong + (touched.source.next - touched.check.next) +
+                            (untouched.source.next - untouched.check.next));
     report.goal("reconfigure/lost", {lost, lost, lost}, Direction::at_most, 0);
-    report.note("pauses: beyond the filter's own 5 us, around each of " + std::to_string(edits) + " edits, with " + std::to_string(machine.targets()) + " targets; beside them those that the host makes in any program: " +
-                std::to_string(static_cast<int>(host)) + " us at the 99th percentile, below which no pause can be shown");
+    report.note("pauses: beyond the filter's own 5 us, around each of " + std::to_string(edits) + " edits, with " +
+                std::to_string(machine.targets()) + " targets; beside them those that the host makes in any program: " +
+                std::to_string(static_cast<int>(host)) +
+                " us at the 99th percentile, below which no pause can be shown");
     return report.finish();
 }

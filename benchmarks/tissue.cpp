@@ -1,4 +1,5 @@
-// Analysis of a stained tissue from JPEG tiles, as filters in copies: 1..N processors against one thread and oneTBB's parallel_pipeline.
+// Analysis of a stained tissue from JPEG tiles, as filters in copies: 1..N processors against one thread and oneTBB's
+// parallel_pipeline.
 #include "apps/tissue/tissue.hpp"
 
 #include <algorithm>
@@ -26,7 +27,9 @@ Picture input(std::size_t rows, std::size_t columns, bench::Report& report) {
 }
 
 struct Bench {
-    Bench(const Picture& picture, const Tiling& tiling) : slide{picture, tiling}, wanted{tiling}, found{tiling} { tissue::serial(slide, wanted); }
+    Bench(const Picture& picture, const Tiling& tiling) : slide{picture, tiling}, wanted{tiling}, found{tiling} {
+        tissue::serial(slide, wanted);
+    }
 
     /// Nanoseconds of body(), which fills `found`; then compares all that came out.
     template <class Body>
@@ -55,7 +58,9 @@ struct Item {
     tissue::Features features{};
     std::uint32_t of_class = 0;
 
-    penstock::view<std::uint8_t, 2> small() { return scratch.small.shaped(tissue::shrunk(tile.rows), 3 * tissue::shrunk(tile.columns)); }
+    penstock::view<std::uint8_t, 2> small() {
+        return scratch.small.shaped(tissue::shrunk(tile.rows), 3 * tissue::shrunk(tile.columns));
+    }
 };
 
 void by_onetbb(Bench& bench, std::size_t passes, std::vector<Item>& items) {
@@ -71,10 +76,12 @@ void by_onetbb(Bench& bench, std::size_t passes, std::vector<Item>& items) {
         },
         {[&](Item& item) { item.rgb = tissue::decoded_tile(slide, item.number, item.scratch); },
          [](Item& item) {
-             tissue::colour_features_of(item.rgb, item.scratch.lab, std::span(item.features).first(tissue::colour_features));
+             tissue::colour_features_of(item.rgb, item.scratch.lab,
+                                        std::span(item.features).first(tissue::colour_features));
          },
          [](Item& item) {
-             tissue::pattern_features_of(item.rgb, item.scratch.pattern, std::span(item.features).last(tissue::pattern_features));
+             tissue::pattern_features_of(item.rgb, item.scratch.pattern,
+                                         std::span(item.features).last(tissue::pattern_features));
          },
          [](Item& item) { tissue::shrink(item.rgb, item.small()); },
          [](Item& item) { item.of_class = tissue::trained_classifier().classify(item.features); }},
@@ -119,9 +126,10 @@ bench::SpeedUp compare(Bench& bench, const bench::Options& options, bench::Repor
 }  // namespace
 
 int main(int argc, char** argv) {
-    const bench::About about{"tissue",
-                             "tissue analysis from JPEG tiles, as filters: tiles a second on 1..N processors against one thread and oneTBB",
-                             {"tissue/speedup-2", "tissue/over-onetbb"}};
+    const bench::About about{
+        "tissue",
+        "tissue analysis from JPEG tiles, as filters: tiles a second on 1..N processors against one thread and oneTBB",
+        {"tissue/speedup-2", "tissue/over-onetbb"}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 21;
     bench::Report report{about, options};
@@ -132,7 +140,10 @@ int main(int argc, char** argv) {
     if (!options.quick) options.plan.rounds = 11;
     const auto faster = compare(many, options, report);
     bench::judge_speed_up("tissue", faster, 1.8, report);
-    report.note("tiles of 128 x 128 pixels, each a JPEG picture, of a tissue mirrored to the size; decoding, making and ending the graph included; decoded: without decoding");
-    report.note("every way's features, classes and overview are compared with the serial ones bit for bit, in every batch");
+    report.note(
+        "tiles of 128 x 128 pixels, each a JPEG picture, of a tissue mirrored to the size; decoding, making and ending "
+        "the graph included; decoded: without decoding");
+    report.note(
+        "every way's features, classes and overview are compared with the serial ones bit for bit, in every batch");
     return report.finish();
 }

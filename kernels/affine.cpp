@@ -63,7 +63,9 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> read_from(Reach reach, std::size_t siz
     if (low > high) std::swap(low, high);
     if (rule == Outside::reflect101 && last > 0) {
         // A turn lies at each multiple of `last`: at the first pixel for the even ones, at the last for the odd.
-        const auto below = [last](std::ptrdiff_t index) { return index >= 0 ? index / last : -((last - 1 - index) / last); };
+        const auto below = [last](std::ptrdiff_t index) {
+            return index >= 0 ? index / last : -((last - 1 - index) / last);
+        };
         const std::ptrdiff_t first_turn = below(from - 1) + 1, last_turn = below(to);
         if (last_turn > first_turn || (last_turn == first_turn && last_turn % 2 == 0)) low = 0;
         if (last_turn > first_turn || (last_turn == first_turn && last_turn % 2 != 0)) high = last;
@@ -120,20 +122,22 @@ void transform(const Source<T>& source, view<T, 2> out, const Affine& map, Place
     const auto at_borders = PENSTOCK_PICK(affine_border_strips<T, interpolation>);
     const Framed<T> framed{source.window, source.whole, source.border};
     const view<const T, 2>& window = source.window;
-    const auto top = static_cast<std::ptrdiff_t>(source.whole.at.row), left = static_cast<std::ptrdiff_t>(source.whole.at.column);
+    const auto top = static_cast<std::ptrdiff_t>(source.whole.at.row),
+               left = static_cast<std::ptrdiff_t>(source.whole.at.column);
     const std::size_t end = at.column + out.extent(1);
     for (std::size_t i = 0; i < out.extent(0); ++i) {
         const StripRow row{map, at.row + i};
         T* const to = out.row(i).data();
         const auto plainly = [&](std::size_t from, std::size_t until) {
             for (std::size_t j = from; j < until;) {
-                const std::size_t first = j / strip_columns * strip_columns, behind = std::min(until, first + strip_columns);
+                const std::size_t first = j / strip_columns * strip_columns,
+                                  behind = std::min(until, first + strip_columns);
                 const Strip strip = row.at(first);
                 for (; j < behind; ++j) to[j - at.column] = pixel<T, interpolation>(source, row, strip, j - first);
             }
         };
-        // The strips that lie within the tile as a whole and whose neighbours lie within the window: 4 columns for the words that
-        // are read of bytes.
+        // The strips that lie within the tile as a whole and whose neighbours lie within the window: 4 columns for the
+        // words that are read of bytes.
         const auto [from, until] =
             row.strips_within(at.column, end, {static_cast<double>(top) + 1, static_cast<double>(left) + 1},
                               {static_cast<double>(top) + static_cast<double>(window.extent(0)) - 3,
@@ -147,11 +151,13 @@ void transform(const Source<T>& source, view<T, 2> out, const Affine& map, Place
             strips.first_column = first;
             strips.top = top;
             strips.left = left;
-            plainly(first + strip_columns * strips_of(strips, to + (first - at.column), (behind - first) / strip_columns),
-                    behind);
+            plainly(
+                first + strip_columns * strips_of(strips, to + (first - at.column), (behind - first) / strip_columns),
+                behind);
         };
         const auto border_strips = [&](const StripRow& strips, T* out_of, std::size_t count) {
-            return row.within_one_turn(at.column, end, framed) ? at_borders(strips, framed, out_of, count) : std::size_t{0};
+            return row.within_one_turn(at.column, end, framed) ? at_borders(strips, framed, out_of, count)
+                                                               : std::size_t{0};
         };
         plainly(at.column, begin);
         if (from < until) {
@@ -180,8 +186,8 @@ Part affine_part(Affine map, Part tile, std::size_t rows, std::size_t columns, O
 }
 
 template <class T>
-void affine(view<const T, 2> window, view<T, 2> out, Affine map, Interpolation interpolation, Border<T> border, Place at,
-            Whole whole) {
+void affine(view<const T, 2> window, view<T, 2> out, Affine map, Interpolation interpolation, Border<T> border,
+            Place at, Whole whole) {
     if (whole.rows == 0 && whole.columns == 0) whole = {{}, window.extent(0), window.extent(1)};
     need_rows("affine", "window", window);
     need_rows("affine", "out", out);
@@ -194,16 +200,14 @@ void affine(view<const T, 2> window, view<T, 2> out, Affine map, Interpolation i
     if (need.rows > 0 && (need.at.row < whole.at.row || need.at.column < whole.at.column ||
                           need.at.row + need.rows > whole.at.row + window.extent(0) ||
                           need.at.column + need.columns > whole.at.column + window.extent(1))) [[unlikely]]
-        throw std::invalid_argument("affine: the tile needs " + std::to_string(need.rows) + " x " + std::to_string(need.columns) +
-                                    " pixels from row " + std::to_string(need.at.row) + ", column " +
-                                    std::to_string(need.at.column) + " on; the window is " + shape_text(window) + " from row " +
-                                    std::to_string(whole.at.row) + ", column " + std::to_string(whole.at.column) +
-                                    " on (affine_part() says what a tile needs)");
+        throw std::invalid_argument("affine: the tile needs " + std::to_string(need.rows) + " x " +
+                                    std::to_string(need.columns) + " pixels from row " + std::to_string(need.at.row) +
+                                    ", column " + std::to_string(need.at.column) + " on; the window is " +
+                                    shape_text(window) + " from row " + std::to_string(whole.at.row) + ", column " +
+                                    std::to_string(whole.at.column) + " on (affine_part() says what a tile needs)");
     const Source<T> source{window, whole, border};
-    if (interpolation == Interpolation::nearest)
-        transform<T, Interpolation::nearest>(source, out, map, at);
-    else
-        transform<T, Interpolation::bilinear>(source, out, map, at);
+    if (interpolation == Interpolation::nearest) transform<T, Interpolation::nearest>(source, out, map, at);
+    else transform<T, Interpolation::bilinear>(source, out, map, at);
 }
 
 template void affine<float>(view<const float, 2>, view<float, 2>, Affine, Interpolation, Border<float>, Place, Whole);

@@ -1,5 +1,5 @@
-// The vector code of affine transformations. Included where it is compiled for an instruction set, into that one's namespace, and
-// so without an include guard.
+// The vector code of affine transformations. Included where it is compiled for an instruction set, into that one's
+// namespace, and so without an include guard.
 using Lanes = hn::CappedTag<float, strip_columns>;
 using Integers = hn::RebindToSigned<Lanes>;
 
@@ -8,8 +8,8 @@ template <class T>
 using Pair = std::conditional_t<sizeof(T) == 1, std::uint16_t, std::uint64_t>;
 static_assert(std::endian::native == std::endian::little);
 
-// 64 pixels at a time, in three steps, each a loop of its own: where they come from (vectors), the pixels around (one load after
-// the other: gather instructions took three times as long on a Zen 3), and what is between them (vectors).
+// 64 pixels at a time, in three steps, each a loop of its own: where they come from (vectors), the pixels around (one
+// load after the other: gather instructions took three times as long on a Zen 3), and what is between them (vectors).
 struct Chunk {
     static constexpr std::size_t strips = 8, pixels = strips * strip_columns;
 
@@ -26,7 +26,8 @@ struct Chunk {
         const hn::Rebind<float, decltype(d)> singles;
         const auto origin = hn::Set(d, static_cast<double>(strip_row.first_column + first * strip_columns));
         for (std::size_t s = 0; s < strips; s += hn::Lanes(d)) {
-            const auto at = hn::Add(origin, hn::Mul(hn::Iota(d, static_cast<double>(s)), hn::Set(d, double{strip_columns})));
+            const auto at =
+                hn::Add(origin, hn::Mul(hn::Iota(d, static_cast<double>(s)), hn::Set(d, double{strip_columns})));
             const auto along = [&](double start, double step, std::int32_t* whole, float* rest) HWY_ATTR {
                 const auto value = hn::Add(hn::Set(d, start), hn::Mul(hn::Set(d, step), at));
                 const auto floor = hn::Floor(value);
@@ -47,8 +48,10 @@ struct Chunk {
         for (std::size_t k = 0; k < count; k += hn::Lanes(d)) {
             const std::size_t s = k / strip_columns;
             const auto lane = hn::Iota(d, static_cast<float>(k % strip_columns));
-            const auto y = hn::Add(hn::Add(hn::Set(d, down[s]), hn::Mul(lane, hn::Set(d, strip_row.down))), hn::Set(d, half));
-            const auto x = hn::Add(hn::Add(hn::Set(d, right[s]), hn::Mul(lane, hn::Set(d, strip_row.right))), hn::Set(d, half));
+            const auto y =
+                hn::Add(hn::Add(hn::Set(d, down[s]), hn::Mul(lane, hn::Set(d, strip_row.down))), hn::Set(d, half));
+            const auto x =
+                hn::Add(hn::Add(hn::Set(d, right[s]), hn::Mul(lane, hn::Set(d, strip_row.right))), hn::Set(d, half));
             const auto whole_y = hn::Floor(y), whole_x = hn::Floor(x);
             each(k, hn::ConvertTo(integers, whole_y), hn::ConvertTo(integers, whole_x));
             if constexpr (interpolation == Interpolation::bilinear) {
@@ -58,10 +61,12 @@ struct Chunk {
         }
     }
 
-    HWY_INLINE hn::Vec<Lanes> mix(std::size_t k, hn::Vec<Lanes> a, hn::Vec<Lanes> b, hn::Vec<Lanes> c, hn::Vec<Lanes> e) const {
+    HWY_INLINE hn::Vec<Lanes> mix(std::size_t k, hn::Vec<Lanes> a, hn::Vec<Lanes> b, hn::Vec<Lanes> c,
+                                  hn::Vec<Lanes> e) const {
         const Lanes d;
         const auto to_right = hn::Load(d, beside + k), to_below = hn::Load(d, below + k);
-        const auto upper = hn::Add(a, hn::Mul(to_right, hn::Sub(b, a))), lower = hn::Add(c, hn::Mul(to_right, hn::Sub(e, c)));
+        const auto upper = hn::Add(a, hn::Mul(to_right, hn::Sub(b, a))),
+                   lower = hn::Add(c, hn::Mul(to_right, hn::Sub(e, c)));
         return hn::Add(upper, hn::Mul(to_below, hn::Sub(lower, upper)));
     }
 };
@@ -97,13 +102,14 @@ std::size_t affine_strips(const StripRow& row, const T* pixels, std::ptrdiff_t p
     for (std::size_t first = 0; first < strips; first += Chunk::strips, out += Chunk::pixels) {
         const std::size_t count = strips - first < Chunk::strips ? strips - first : Chunk::strips;
         chunk.place(row, first);
-        chunk.template spread<interpolation>(row, count * strip_columns, [&](std::size_t k, auto rows, auto columns) HWY_ATTR {
-            const Integers integers;
-            const auto along = hn::Mul(rows, hn::Set(integers, static_cast<std::int32_t>(pitch)));
-            hn::Store(hn::Add(along, columns), integers, chunk.offset + k);
-        });
-        alignas(32) std::conditional_t<sizeof(T) == 1, std::uint32_t, float> around[sizeof(T) == 1 ? 1 : 2]
-                                                                                   [Chunk::pixels * (sizeof(T) == 1 ? 1 : 2)];
+        chunk.template spread<interpolation>(
+            row, count * strip_columns, [&](std::size_t k, auto rows, auto columns) HWY_ATTR {
+                const Integers integers;
+                const auto along = hn::Mul(rows, hn::Set(integers, static_cast<std::int32_t>(pitch)));
+                hn::Store(hn::Add(along, columns), integers, chunk.offset + k);
+            });
+        alignas(32) std::conditional_t<sizeof(T) == 1, std::uint32_t, float>
+            around[sizeof(T) == 1 ? 1 : 2][Chunk::pixels * (sizeof(T) == 1 ? 1 : 2)];
         for (std::size_t s = 0; s < count; ++s) {
             const T* const from = pixels + (chunk.row[s] - row.top) * pitch + (chunk.column[s] - row.left);
             const std::int32_t* const offset = chunk.offset + s * strip_columns;
@@ -126,10 +132,8 @@ std::size_t affine_strips(const StripRow& row, const T* pixels, std::ptrdiff_t p
             }
         }
         if constexpr (interpolation == Interpolation::bilinear) {
-            if constexpr (sizeof(T) == 1)
-                interpolate(chunk, around[0], out, count * strip_columns);
-            else
-                interpolate(chunk, around[0], around[1], out, count * strip_columns);
+            if constexpr (sizeof(T) == 1) interpolate(chunk, around[0], out, count * strip_columns);
+            else interpolate(chunk, around[0], around[1], out, count * strip_columns);
         }
     }
     return strips;

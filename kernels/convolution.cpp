@@ -29,7 +29,8 @@ struct Middle {
 template <class T>
 class Sources {
   public:
-    Sources(view<const T, 2> window, std::size_t taps, Border<T> border) : window_(window), border_(border), rows_(taps) {
+    Sources(view<const T, 2> window, std::size_t taps, Border<T> border)
+        : window_(window), border_(border), rows_(taps) {
         if (border.rule == Outside::constant) constant_.assign(window.extent(1), border.value);
     }
     /// The rows around row `row` of the window.
@@ -45,10 +46,12 @@ class Sources {
         const std::ptrdiff_t at = inside(column, window_.extent(1), border_.rule);
         return at < 0 ? border_.value : rows_[u][at];
     }
-    /// Row u from column `first` of the window on, `width` elements, of which those that lie within the window are only copied.
+    /// Row u from column `first` of the window on, `width` elements, of which those that lie within the window are only
+    /// copied.
     void copy(std::size_t u, std::ptrdiff_t first, T* to, std::size_t width) const {
         const auto within = [&](std::ptrdiff_t column) {
-            return static_cast<std::size_t>(std::clamp(column - first, std::ptrdiff_t{0}, static_cast<std::ptrdiff_t>(width)));
+            return static_cast<std::size_t>(
+                std::clamp(column - first, std::ptrdiff_t{0}, static_cast<std::ptrdiff_t>(width)));
         };
         const std::size_t begin = within(0), end = within(static_cast<std::ptrdiff_t>(window_.extent(1)));
         for (std::size_t k = 0; k < begin; ++k) to[k] = tap(u, first + static_cast<std::ptrdiff_t>(k));
@@ -73,8 +76,8 @@ std::ptrdiff_t column_of(Place at, std::size_t j, std::size_t v, std::size_t tap
     return static_cast<std::ptrdiff_t>(at.column + j + v) - static_cast<std::ptrdiff_t>(taps / 2);
 }
 
-// The columns of a tile at one of the window's sides, with what the border makes of the columns beyond: the rows that are needed
-// now, each filled once.
+// The columns of a tile at one of the window's sides, with what the border makes of the columns beyond: the rows that
+// are needed now, each filled once.
 template <class T>
 class Side {
   public:
@@ -135,11 +138,13 @@ class Floats {
 
 class Bytes {
   public:
-    Bytes(const char* kernel, std::span<const std::int16_t> weights, int shift) : weights_(weights.data()), shift_(shift) {
+    Bytes(const char* kernel, std::span<const std::int16_t> weights, int shift)
+        : weights_(weights.data()), shift_(shift) {
         need_shift(kernel, shift, 15);
         const std::int64_t sum = absolute_sum(weights);
         if (sum > most) [[unlikely]]
-            refuse(kernel, "the absolute weights sum up to " + std::to_string(sum) + ", more than " + std::to_string(most) +
+            refuse(kernel, "the absolute weights sum up to " + std::to_string(sum) + ", more than " +
+                               std::to_string(most) +
                                ", and 32 bits would not hold the sums; divide the weights and take a smaller shift");
         narrow_ = sum <= 128 && shift <= 7;
     }
@@ -156,8 +161,8 @@ class Bytes {
 };
 
 template <class T>
-void convolve(const char* kernel, view<const T, 2> window, view<T, 2> out, std::span<const Weight<T>> weights, Size size,
-              int shift, Place at, Border<T> border) {
+void convolve(const char* kernel, view<const T, 2> window, view<T, 2> out, std::span<const Weight<T>> weights,
+              Size size, int shift, Place at, Border<T> border) {
     need_tile(kernel, window, out, at);
     const std::conditional_t<std::is_floating_point_v<T>, Floats, Bytes> pixels{kernel, weights, shift};
     if (out.empty()) return;
@@ -210,7 +215,8 @@ class FloatHalves {
 class ByteHalves {
   public:
     using Sum = std::int16_t;
-    ByteHalves(const char* kernel, std::span<const std::int16_t> vertical, std::span<const std::int16_t> horizontal, int shift)
+    ByteHalves(const char* kernel, std::span<const std::int16_t> vertical, std::span<const std::int16_t> horizontal,
+               int shift)
         : vertical_(vertical), horizontal_(horizontal), shift_(shift) {
         need_shift(kernel, shift, 30);
         need_sum(kernel, "vertical", vertical, 128);
@@ -228,7 +234,8 @@ class ByteHalves {
     }
 
   private:
-    static void need_sum(const char* kernel, const char* argument, std::span<const std::int16_t> weights, std::int64_t most) {
+    static void need_sum(const char* kernel, const char* argument, std::span<const std::int16_t> weights,
+                         std::int64_t most) {
         if (const std::int64_t sum = absolute_sum(weights); sum > most) [[unlikely]]
             refuse(kernel, std::string("the absolute weights of `") + argument + "` sum up to " + std::to_string(sum) +
                                "; they may sum up to " + std::to_string(most));
@@ -243,24 +250,21 @@ template <class T>
 void convolve_3x3(view<const T, 2> window, view<T, 2> out, Filter<T, 9> filter, Place at, Border<T> border) {
     if constexpr (std::is_floating_point_v<T>)
         convolve<T>("convolve_3x3", window, out, filter.weights, {3, 3}, 0, at, border);
-    else
-        convolve<T>("convolve_3x3", window, out, filter.weights, {3, 3}, filter.shift, at, border);
+    else convolve<T>("convolve_3x3", window, out, filter.weights, {3, 3}, filter.shift, at, border);
 }
 
 template <class T>
 void convolve_5x1(view<const T, 2> window, view<T, 2> out, Filter<T, 5> filter, Place at, Border<T> border) {
     if constexpr (std::is_floating_point_v<T>)
         convolve<T>("convolve_5x1", window, out, filter.weights, {5, 1}, 0, at, border);
-    else
-        convolve<T>("convolve_5x1", window, out, filter.weights, {5, 1}, filter.shift, at, border);
+    else convolve<T>("convolve_5x1", window, out, filter.weights, {5, 1}, filter.shift, at, border);
 }
 
 template <class T>
 void convolve_1x5(view<const T, 2> window, view<T, 2> out, Filter<T, 5> filter, Place at, Border<T> border) {
     if constexpr (std::is_floating_point_v<T>)
         convolve<T>("convolve_1x5", window, out, filter.weights, {1, 5}, 0, at, border);
-    else
-        convolve<T>("convolve_1x5", window, out, filter.weights, {1, 5}, filter.shift, at, border);
+    else convolve<T>("convolve_1x5", window, out, filter.weights, {1, 5}, filter.shift, at, border);
 }
 
 template <class T>
@@ -268,15 +272,15 @@ void convolve_dense(view<const T, 2> window, std::span<const Weight<T>> weights,
                     Border<T> border) {
     if (shape.rows == 0 || shape.columns == 0 || weights.size() / shape.columns != shape.rows ||
         weights.size() % shape.columns != 0)
-        refuse("convolve_dense", std::to_string(weights.size()) + " weights for a filter of " + std::to_string(shape.rows) +
-                                     " x " + std::to_string(shape.columns));
+        refuse("convolve_dense", std::to_string(weights.size()) + " weights for a filter of " +
+                                     std::to_string(shape.rows) + " x " + std::to_string(shape.columns));
     if (std::is_floating_point_v<T>) need_shift("convolve_dense", shape.shift, 0);
     convolve<T>("convolve_dense", window, out, weights, {shape.rows, shape.columns}, shape.shift, at, border);
 }
 
 template <class T>
-void convolve_separable(view<const T, 2> window, std::span<const Weight<T>> vertical, std::span<const Weight<T>> horizontal,
-                        view<T, 2> out, int shift, Place at, Border<T> border) {
+void convolve_separable(view<const T, 2> window, std::span<const Weight<T>> vertical,
+                        std::span<const Weight<T>> horizontal, view<T, 2> out, int shift, Place at, Border<T> border) {
     const char* const kernel = "convolve_separable";
     if (vertical.empty() || horizontal.empty()) refuse(kernel, "a filter without weights");
     need_tile(kernel, window, out, at);
@@ -297,8 +301,7 @@ void convolve_separable(view<const T, 2> window, std::span<const Weight<T>> vert
             const std::ptrdiff_t other = static_cast<std::ptrdiff_t>(k) + column - own;
             if (column >= 0 && other >= static_cast<std::ptrdiff_t>(first) && other < static_cast<std::ptrdiff_t>(end))
                 sums[k] = sums[static_cast<std::size_t>(other)];
-            else
-                sums[k] = halves.down_at([&](std::size_t u, std::size_t) { return sources.tap(u, own); });
+            else sums[k] = halves.down_at([&](std::size_t u, std::size_t) { return sources.tap(u, own); });
         };
         halves.down(sources.from(at.column + first - taps / 2), sums.data() + first, end - first);
         for (std::size_t k = 0; k < first; ++k) edge(k);
@@ -307,13 +310,14 @@ void convolve_separable(view<const T, 2> window, std::span<const Weight<T>> vert
     }
 }
 
-#define PENSTOCK_CONVOLUTIONS(T)                                                                                              \
-    template void convolve_3x3<T>(view<const T, 2>, view<T, 2>, Filter<T, 9>, Place, Border<T>);                              \
-    template void convolve_5x1<T>(view<const T, 2>, view<T, 2>, Filter<T, 5>, Place, Border<T>);                              \
-    template void convolve_1x5<T>(view<const T, 2>, view<T, 2>, Filter<T, 5>, Place, Border<T>);                              \
-    template void convolve_dense<T>(view<const T, 2>, std::span<const Weight<T>>, view<T, 2>, Shape, Place, Border<T>);       \
-    template void convolve_separable<T>(view<const T, 2>, std::span<const Weight<T>>, std::span<const Weight<T>>, view<T, 2>, \
-                                        int, Place, Border<T>)
+#define PENSTOCK_CONVOLUTIONS(T)                                                                                  \
+    template void convolve_3x3<T>(view<const T, 2>, view<T, 2>, Filter<T, 9>, Place, Border<T>);                  \
+    template void convolve_5x1<T>(view<const T, 2>, view<T, 2>, Filter<T, 5>, Place, Border<T>);                  \
+    template void convolve_1x5<T>(view<const T, 2>, view<T, 2>, Filter<T, 5>, Place, Border<T>);                  \
+    template void convolve_dense<T>(view<const T, 2>, std::span<const Weight<T>>, view<T, 2>, Shape, Place,       \
+                                    Border<T>);                                                                   \
+    template void convolve_separable<T>(view<const T, 2>, std::span<const Weight<T>>, std::span<const Weight<T>>, \
+                                        view<T, 2>, int, Place, Border<T>)
 PENSTOCK_CONVOLUTIONS(float);
 PENSTOCK_CONVOLUTIONS(std::uint8_t);
 

@@ -15,20 +15,21 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Sums of 16 bits, which wrap round on the way and hold the end.
 template <std::size_t Rows, std::size_t Columns, class D>
-HWY_INLINE hn::Vec<D> narrow_sum(D d, const std::uint8_t* const* from, std::size_t at, Size size, const std::int16_t* weights) {
+HWY_INLINE hn::Vec<D> narrow_sum(D d, const std::uint8_t* const* from, std::size_t at, Size size,
+                                 const std::int16_t* weights) {
     const hn::Rebind<std::uint8_t, D> bytes;
     const std::size_t rows = Rows != 0 ? Rows : size.rows, columns = Columns != 0 ? Columns : size.columns;
     auto total = hn::Zero(d);
     for (std::size_t u = 0; u < rows; ++u)
         for (std::size_t v = 0; v < columns; ++v)
-            total = hn::Add(total,
-                            hn::Mul(hn::Set(d, weights[u * columns + v]), hn::PromoteTo(d, hn::LoadU(bytes, from[u] + at + v))));
+            total = hn::Add(total, hn::Mul(hn::Set(d, weights[u * columns + v]),
+                                           hn::PromoteTo(d, hn::LoadU(bytes, from[u] + at + v))));
     return total;
 }
 
 template <std::size_t Rows, std::size_t Columns>
-std::size_t narrow_row(const std::uint8_t* const* from, Size size, const std::int16_t* weights, int shift, std::uint8_t* out,
-                       std::size_t columns) {
+std::size_t narrow_row(const std::uint8_t* const* from, Size size, const std::int16_t* weights, int shift,
+                       std::uint8_t* out, std::size_t columns) {
     const hn::ScalableTag<std::int16_t> d;
     const hn::Rebind<std::uint8_t, decltype(d)> bytes;
     const std::size_t lanes = hn::Lanes(d);
@@ -57,7 +58,8 @@ std::size_t vertical_row(const std::uint8_t* const* from, Size size, const std::
 
 // Sums of 32 bits, of sources of 8 or 16 bits, which are taken as 16: two taps at a time, side by side in each 32 bits.
 #if HWY_ARCH_X86
-// x86 multiplies and adds such pairs in one instruction, for which Highway 1.0 has no name that means the same elsewhere.
+// x86 multiplies and adds such pairs in one instruction, for which Highway 1.0 has no name that means the same
+// elsewhere.
 HWY_INLINE hn::Vec<hn::ScalableTag<std::int32_t>> sum_of_pairs(hn::Vec<hn::ScalableTag<std::int16_t>> a,
                                                                hn::Vec<hn::ScalableTag<std::int16_t>> b) {
 #if HWY_TARGET == HWY_AVX2
@@ -91,8 +93,9 @@ HWY_INLINE hn::Vec<hn::ScalableTag<std::int16_t>> pair_of(std::int16_t first, st
     return hn::BitCast(hn::ScalableTag<std::int16_t>(), hn::Set(hn::ScalableTag<std::uint32_t>(), both));
 }
 
-// Pixels at even places and those at odd ones are summed apart: the pairs of one begin where vectors are read at j, those of the other
-// where they are read at j + 1, so nothing is moved about within vectors before the sums are complete.
+// Pixels at even places and those at odd ones are summed apart: the pairs of one begin where vectors are read at j,
+// those of the other where they are read at j + 1, so nothing is moved about within vectors before the sums are
+// complete.
 template <class Source, std::size_t Rows, std::size_t Columns>
 std::size_t wide_row(const Source* const* from, Size size, const std::int16_t* weights, int shift, std::uint8_t* out,
                      std::size_t count) {
@@ -123,9 +126,10 @@ std::size_t wide_row(const Source* const* from, Size size, const std::int16_t* w
         }
         even = hn::ShiftRightSame(even, shift);
         odd = hn::ShiftRightSame(odd, shift);
-        // Packing undoes, block by block, what interleaving does. By way of 16 bits, each step of which limits: the direct way
-        // takes numbers over 32,767 for negative ones on x86.
-        const auto sums = hn::ReorderDemote2To(words, hn::InterleaveLower(d, even, odd), hn::InterleaveUpper(d, even, odd));
+        // Packing undoes, block by block, what interleaving does. By way of 16 bits, each step of which limits: the
+        // direct way takes numbers over 32,767 for negative ones on x86.
+        const auto sums =
+            hn::ReorderDemote2To(words, hn::InterleaveLower(d, even, odd), hn::InterleaveUpper(d, even, odd));
         hn::StoreU(hn::DemoteTo(bytes, sums), bytes, out + j);
     }
     return count;
@@ -156,22 +160,27 @@ HWY_AFTER_NAMESPACE();
 namespace penstock::kernels::rows {
 namespace {
 
-std::size_t narrow(const std::uint8_t* const* from, Size size, const std::int16_t* weights, int shift, std::uint8_t* out,
-                   std::size_t columns) {
-    if (size.rows == 3 && size.columns == 3) return PENSTOCK_PICK(narrow_row<3, 3>)(from, size, weights, shift, out, columns);
-    if (size.rows == 5 && size.columns == 1) return PENSTOCK_PICK(narrow_row<5, 1>)(from, size, weights, shift, out, columns);
-    if (size.rows == 1 && size.columns == 5) return PENSTOCK_PICK(narrow_row<1, 5>)(from, size, weights, shift, out, columns);
+std::size_t narrow(const std::uint8_t* const* from, Size size, const std::int16_t* weights, int shift,
+                   std::uint8_t* out, std::size_t columns) {
+    if (size.rows == 3 && size.columns == 3)
+        return PENSTOCK_PICK(narrow_row<3, 3>)(from, size, weights, shift, out, columns);
+    if (size.rows == 5 && size.columns == 1)
+        return PENSTOCK_PICK(narrow_row<5, 1>)(from, size, weights, shift, out, columns);
+    if (size.rows == 1 && size.columns == 5)
+        return PENSTOCK_PICK(narrow_row<1, 5>)(from, size, weights, shift, out, columns);
     return PENSTOCK_PICK(narrow_row<0, 0>)(from, size, weights, shift, out, columns);
 }
 
 std::size_t wide(const std::uint8_t* const* from, Size size, const std::int16_t* weights, int shift, std::uint8_t* out,
                  std::size_t columns) {
-    if (size.rows == 5 && size.columns == 5) return PENSTOCK_PICK(wide_row<std::uint8_t, 5, 5>)(from, size, weights, shift, out, columns);
+    if (size.rows == 5 && size.columns == 5)
+        return PENSTOCK_PICK(wide_row<std::uint8_t, 5, 5>)(from, size, weights, shift, out, columns);
     if (size.columns == 7) return PENSTOCK_PICK(wide_row<std::uint8_t, 0, 7>)(from, size, weights, shift, out, columns);
     return PENSTOCK_PICK(wide_row<std::uint8_t, 0, 0>)(from, size, weights, shift, out, columns);
 }
 
-std::size_t vertical(const std::uint8_t* const* from, Size size, const std::int16_t* weights, std::int16_t* out, std::size_t columns) {
+std::size_t vertical(const std::uint8_t* const* from, Size size, const std::int16_t* weights, std::int16_t* out,
+                     std::size_t columns) {
     if (size.rows == 3) return PENSTOCK_PICK(vertical_row<3>)(from, size, weights, out, columns);
     if (size.rows == 5) return PENSTOCK_PICK(vertical_row<5>)(from, size, weights, out, columns);
     if (size.rows == 7) return PENSTOCK_PICK(vertical_row<7>)(from, size, weights, out, columns);
@@ -180,35 +189,40 @@ std::size_t vertical(const std::uint8_t* const* from, Size size, const std::int1
 
 std::size_t horizontal(const std::int16_t* from, Size size, const std::int16_t* weights, int shift, std::uint8_t* out,
                        std::size_t columns) {
-    if (size.columns == 3) return PENSTOCK_PICK(wide_row<std::int16_t, 1, 3>)(&from, size, weights, shift, out, columns);
-    if (size.columns == 5) return PENSTOCK_PICK(wide_row<std::int16_t, 1, 5>)(&from, size, weights, shift, out, columns);
-    if (size.columns == 7) return PENSTOCK_PICK(wide_row<std::int16_t, 1, 7>)(&from, size, weights, shift, out, columns);
+    if (size.columns == 3)
+        return PENSTOCK_PICK(wide_row<std::int16_t, 1, 3>)(&from, size, weights, shift, out, columns);
+    if (size.columns == 5)
+        return PENSTOCK_PICK(wide_row<std::int16_t, 1, 5>)(&from, size, weights, shift, out, columns);
+    if (size.columns == 7)
+        return PENSTOCK_PICK(wide_row<std::int16_t, 1, 7>)(&from, size, weights, shift, out, columns);
     return PENSTOCK_PICK(wide_row<std::int16_t, 1, 0>)(&from, size, weights, shift, out, columns);
 }
 
 }  // namespace
 
-void filter(const std::uint8_t* const* from, Size size, const std::int16_t* weights, int shift, bool is_narrow, std::uint8_t* out,
-            std::size_t columns) {
-    std::size_t j = is_narrow ? narrow(from, size, weights, shift, out, columns)
-                              : wide(from, size, weights, shift, out, columns);
+void filter(const std::uint8_t* const* from, Size size, const std::int16_t* weights, int shift, bool is_narrow,
+            std::uint8_t* out, std::size_t columns) {
+    std::size_t j =
+        is_narrow ? narrow(from, size, weights, shift, out, columns) : wide(from, size, weights, shift, out, columns);
     for (; j < columns; ++j)
-        out[j] = to_byte(sum(size, weights, [&](std::size_t u, std::size_t v) { return std::int32_t{from[u][j + v]}; }), shift);
+        out[j] = to_byte(sum(size, weights, [&](std::size_t u, std::size_t v) { return std::int32_t{from[u][j + v]}; }),
+                         shift);
 }
 
-void filter_vertically(const std::uint8_t* const* from, std::size_t taps, const std::int16_t* weights, std::int16_t* out,
-                       std::size_t columns) {
+void filter_vertically(const std::uint8_t* const* from, std::size_t taps, const std::int16_t* weights,
+                       std::int16_t* out, std::size_t columns) {
     const Size size{taps, 1};
     for (std::size_t j = vertical(from, size, weights, out, columns); j < columns; ++j)
-        out[j] =
-            static_cast<std::int16_t>(sum(size, weights, [&](std::size_t u, std::size_t) { return std::int32_t{from[u][j]}; }));
+        out[j] = static_cast<std::int16_t>(
+            sum(size, weights, [&](std::size_t u, std::size_t) { return std::int32_t{from[u][j]}; }));
 }
 
-void filter_horizontally(const std::int16_t* from, std::size_t taps, const std::int16_t* weights, int shift, std::uint8_t* out,
-                         std::size_t columns) {
+void filter_horizontally(const std::int16_t* from, std::size_t taps, const std::int16_t* weights, int shift,
+                         std::uint8_t* out, std::size_t columns) {
     const Size size{1, taps};
     for (std::size_t j = horizontal(from, size, weights, shift, out, columns); j < columns; ++j)
-        out[j] = to_byte(sum(size, weights, [&](std::size_t, std::size_t v) { return std::int32_t{from[j + v]}; }), shift);
+        out[j] =
+            to_byte(sum(size, weights, [&](std::size_t, std::size_t v) { return std::int32_t{from[j + v]}; }), shift);
 }
 
 }  // namespace penstock::kernels::rows

@@ -13,9 +13,9 @@ using rows::Size;
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The sums of one vector of pixels, or of four at a time: enough of them under way to hide how long an addition takes, and each
-// weight is loaded once for all. Each sum is a variable of its own, which the compiler keeps in a register; of an array it does
-// not.
+// The sums of one vector of pixels, or of four at a time: enough of them under way to hide how long an addition takes,
+// and each weight is loaded once for all. Each sum is a variable of its own, which the compiler keeps in a register; of
+// an array it does not.
 template <std::size_t count, class D>
 struct Sums {
     using V = hn::Vec<D>;
@@ -71,7 +71,8 @@ HWY_INLINE void strip(D d, const float* const* from, std::size_t at, Size size, 
         if (u > 0) total.add(part_of<count>(d, row, row_weights, begin));
         for (std::size_t first = begin; first < columns; first += rows::most_summed) {
             const std::size_t rest = columns - first;
-            total.add(part_of<count>(d, row + first, row_weights + first, rest < rows::most_summed ? rest : rows::most_summed));
+            total.add(part_of<count>(d, row + first, row_weights + first,
+                                     rest < rows::most_summed ? rest : rows::most_summed));
         }
     }
     total.store(d, out + at);

@@ -1,4 +1,5 @@
-// One row of a filtered image, from rows that are all there: what is left of a convolution when its borders are dealt with.
+// One row of a filtered image, from rows that are all there: what is left of a convolution when its borders are dealt
+// with.
 //
 // Sources are rows[0 .. size.rows), each with columns + size.columns - 1 elements; out(j) is the sum over u, v of
 // weights[u * size.columns + v] * rows[u][j + v].
@@ -51,14 +52,14 @@ inline std::uint8_t to_byte(std::int32_t total, int shift) {
 void filter(const float* const* from, Size size, const float* weights, float* out, std::size_t columns);
 
 /// narrow: the absolute weights sum up to 128 or less and the shift is at most 7, so that 16 bits hold every sum.
-void filter(const std::uint8_t* const* from, Size size, const std::int16_t* weights, int shift, bool narrow, std::uint8_t* out,
-            std::size_t columns);
+void filter(const std::uint8_t* const* from, Size size, const std::int16_t* weights, int shift, bool narrow,
+            std::uint8_t* out, std::size_t columns);
 
 /// The two halves of a separable filter of bytes: sums of a column of weights, not divided ...
-void filter_vertically(const std::uint8_t* const* from, std::size_t taps, const std::int16_t* weights, std::int16_t* out,
-                       std::size_t columns);
+void filter_vertically(const std::uint8_t* const* from, std::size_t taps, const std::int16_t* weights,
+                       std::int16_t* out, std::size_t columns);
 /// ... and of a row of weights over those sums.
-void filter_horizontally(const std::int16_t* from, std::size_t taps, const std::int16_t* weights, int shift, std::uint8_t* out,
-                         std::size_t columns);
+void filter_horizontally(const std::int16_t* from, std::size_t taps, const std::int16_t* weights, int shift,
+                         std::uint8_t* out, std::size_t columns);
 
 }  // namespace penstock::kernels::rows

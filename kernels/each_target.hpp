@@ -1,10 +1,11 @@
-// Makes the file that includes this one be compiled once for each instruction set. It has no include guard: the file is read
-// again for each. The file defines HWY_TARGET_INCLUDE as its own name before, puts its vector code between
-// HWY_BEFORE_NAMESPACE() and HWY_AFTER_NAMESPACE() into penstock::kernels::HWY_NAMESPACE, for PENSTOCK_VECTORS 1 and 0, and what
-// calls it, by PENSTOCK_PICK(function), behind `#if HWY_ONCE`.
+// Makes the file that includes this one be compiled once for each instruction set. It has no include guard: the file is
+// read again for each. The file defines HWY_TARGET_INCLUDE as its own name before, puts its vector code between
+// HWY_BEFORE_NAMESPACE() and HWY_AFTER_NAMESPACE() into penstock::kernels::HWY_NAMESPACE, for PENSTOCK_VECTORS 1 and 0,
+// and what calls it, by PENSTOCK_PICK(function), behind `#if HWY_ONCE`.
 //
-// Vector functions give the number of columns that they did, from the left; the rest is the caller's, in a plain loop that rounds
-// in the same places. With the plain instruction set, and without Highway, `none` stands in their place and does no column.
+// Vector functions give the number of columns that they did, from the left; the rest is the caller's, in a plain loop
+// that rounds in the same places. With the plain instruction set, and without Highway, `none` stands in their place and
+// does no column.
 //
 // Of Highway only headers are used: the choice is ours, so that nothing has to be linked.
 #if defined(PENSTOCK_HAVE_HIGHWAY)
@@ -68,5 +69,6 @@ Function* pick(Function* vectors16, Function* vectors32) noexcept {
 #elif defined(__x86_64__) && (HWY_TARGETS & HWY_SSE4) != 0
 #define PENSTOCK_PICK(...) (::penstock::kernels::pick(&N_SSE4::__VA_ARGS__, &N_AVX2::__VA_ARGS__))
 #else
-#define PENSTOCK_PICK(...) (::penstock::kernels::pick(&HWY_STATIC_DISPATCH(__VA_ARGS__), &HWY_STATIC_DISPATCH(__VA_ARGS__)))
+#define PENSTOCK_PICK(...) \
+    (::penstock::kernels::pick(&HWY_STATIC_DISPATCH(__VA_ARGS__), &HWY_STATIC_DISPATCH(__VA_ARGS__)))
 #endif

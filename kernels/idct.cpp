@@ -68,16 +68,17 @@ std::size_t pixel_blocks(const std::int16_t* from, std::uint8_t* to, std::ptrdif
     const Four d;
     float values[64], turned[64];
     const auto shift = hn::Set(d, 128.0f);
-    const auto rounded = [&](const float* four)
-                             HWY_ATTR { return hn::DemoteTo(words, hn::NearestInt(hn::Add(hn::LoadU(d, four), shift))); };
+    const auto rounded = [&](const float* four) HWY_ATTR {
+        return hn::DemoteTo(words, hn::NearestInt(hn::Add(hn::LoadU(d, four), shift)));
+    };
     for (std::size_t i = 0; i < blocks; ++i, from += 64, to += 8) {
         for (std::size_t k = 0; k < 64; k += 4)
             hn::StoreU(hn::ConvertTo(d, hn::PromoteTo(integers, hn::LoadU(words, from + k))), d, values + k);
         columns_to_rows(values, turned);
         columns_to_rows(turned, values);
         for (std::ptrdiff_t k = 0; k < 8; ++k)
-            hn::StoreU(hn::DemoteTo(bytes, hn::Combine(row, rounded(values + 8 * k + 4), rounded(values + 8 * k))), bytes,
-                       to + k * pitch);
+            hn::StoreU(hn::DemoteTo(bytes, hn::Combine(row, rounded(values + 8 * k + 4), rounded(values + 8 * k))),
+                       bytes, to + k * pitch);
     }
     return blocks;
 }
@@ -118,7 +119,8 @@ void columns_to_rows(const float* from, float* to) {
 void idct_8x8(std::span<const float> coefficients, std::span<float> values) {
     if (coefficients.size() != values.size() || values.size() % 64 != 0) [[unlikely]]
         throw std::invalid_argument("idct_8x8: " + std::to_string(coefficients.size()) + " coefficients and " +
-                                    std::to_string(values.size()) + " values; they must be as many, and a multiple of 64");
+                                    std::to_string(values.size()) +
+                                    " values; they must be as many, and a multiple of 64");
     const std::size_t blocks = values.size() / 64;
     for (std::size_t i = PENSTOCK_PICK(float_blocks)(coefficients.data(), values.data(), blocks); i < blocks; ++i) {
         float turned[64];
@@ -130,8 +132,8 @@ void idct_8x8(std::span<const float> coefficients, std::span<float> values) {
 void idct_8x8_pixels(std::span<const std::int16_t> coefficients, view<std::uint8_t, 2> pixels) {
     need_rows("idct_8x8_pixels", "pixels", pixels);
     if (pixels.extent(0) % 8 != 0 || pixels.extent(1) % 8 != 0 || coefficients.size() != pixels.size()) [[unlikely]]
-        throw std::invalid_argument("idct_8x8_pixels: " + std::to_string(coefficients.size()) + " coefficients for `pixels` of " +
-                                    shape_text(pixels) +
+        throw std::invalid_argument("idct_8x8_pixels: " + std::to_string(coefficients.size()) +
+                                    " coefficients for `pixels` of " + shape_text(pixels) +
                                     "; rows and columns must be multiples of 8, and there is a coefficient for each");
     const auto vectors = PENSTOCK_PICK(pixel_blocks);
     const std::size_t across = pixels.extent(1) / 8;

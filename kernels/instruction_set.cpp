@@ -15,10 +15,11 @@ InstructionSet best() noexcept {
     return InstructionSet::plain;
 #elif defined(__x86_64__)
     // What Highway's code for AVX2 and for SSE4 is compiled with.
-    const bool sse4 = __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2") &&
-                      __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("aes");
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-                      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+    const bool sse4 = __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.1") &&
+                      __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") &&
+                      __builtin_cpu_supports("aes");
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
     if (sse4 && avx2 && (HWY_TARGETS & HWY_AVX2) != 0) return InstructionSet::vectors32;
     return sse4 && (HWY_TARGETS & HWY_SSE4) != 0 ? InstructionSet::vectors16 : InstructionSet::plain;
 #else

@@ -34,7 +34,8 @@ HWY_INLINE Number cube_root(Number t) {
 
 HWY_INLINE Number lightness_of(Number r, Number g, Number b, const float* m) {
     const Numbers d;
-    const auto t = hn::Add(hn::Add(hn::Mul(hn::Set(d, m[0]), r), hn::Mul(hn::Set(d, m[1]), g)), hn::Mul(hn::Set(d, m[2]), b));
+    const auto t =
+        hn::Add(hn::Add(hn::Mul(hn::Set(d, m[0]), r), hn::Mul(hn::Set(d, m[1]), g)), hn::Mul(hn::Set(d, m[2]), b));
     const auto line = hn::Add(hn::Mul(hn::Set(d, lab::line_slope), t), hn::Set(d, lab::line_start));
     return hn::IfThenElse(hn::Gt(t, hn::Set(d, lab::smallest_root)), cube_root(t), line);
 }
@@ -60,8 +61,8 @@ std::size_t lab_row(const std::uint8_t* rgb, const float* light, float* to, std:
             const float* const m = lab::from_rgb.data();
             const auto x = lightness_of(r, g, b, m), y = lightness_of(r, g, b, m + 3), z = lightness_of(r, g, b, m + 6);
             hn::StoreInterleaved3(hn::Sub(hn::Mul(hn::Set(d, 116.0f), y), hn::Set(d, 16.0f)),
-                                  hn::Mul(hn::Set(d, 500.0f), hn::Sub(x, y)), hn::Mul(hn::Set(d, 200.0f), hn::Sub(y, z)), d,
-                                  to + 3 * (j + k));
+                                  hn::Mul(hn::Set(d, 500.0f), hn::Sub(x, y)),
+                                  hn::Mul(hn::Set(d, 200.0f), hn::Sub(y, z)), d, to + 3 * (j + k));
         }
     }
     return j;
@@ -133,7 +134,8 @@ void convert(const char* kernel, view<const std::uint8_t, 2> rgb, view<float, 2>
     for (std::size_t i = 0; i < rgb.extent(0); ++i) {
         const std::uint8_t* const from = rgb.row(i).data();
         float* const to = lab.row(i).data();
-        for (std::size_t j = vectors(from, light, to, pixels); j < pixels; ++j) lab::pixel(from + 3 * j, light, to + 3 * j);
+        for (std::size_t j = vectors(from, light, to, pixels); j < pixels; ++j)
+            lab::pixel(from + 3 * j, light, to + 3 * j);
         each_row(to, pixels);
     }
 }
@@ -155,7 +157,8 @@ void rgb_to_lab(view<const std::uint8_t, 2> rgb, view<float, 2> lab) {
     convert("rgb_to_lab", rgb, lab, [](const float*, std::size_t) {});
 }
 
-void rgb_to_lab_with_statistics(view<const std::uint8_t, 2> rgb, view<float, 2> lab, std::span<ChannelStatistics> statistics) {
+void rgb_to_lab_with_statistics(view<const std::uint8_t, 2> rgb, view<float, 2> lab,
+                                std::span<ChannelStatistics> statistics) {
     const char* const kernel = "rgb_to_lab_with_statistics";
     if (statistics.empty()) throw std::invalid_argument(std::string(kernel) + ": `statistics` has room for none");
     ChannelStatistics all;

@@ -10,7 +10,8 @@ namespace penstock::kernels::lab {
 
 /// XYZ of linear RGB, in parts of the white: the matrix of sRGB with the white D65.
 inline constexpr std::array<float, 9> from_rgb = [] {
-    constexpr double matrix[9] = {0.412453, 0.357580, 0.180423, 0.212671, 0.715160, 0.072169, 0.019334, 0.119193, 0.950227};
+    constexpr double matrix[9] = {0.412453, 0.357580, 0.180423, 0.212671, 0.715160,
+                                  0.072169, 0.019334, 0.119193, 0.950227};
     constexpr double white[3] = {0.95047, 1.0, 1.08883};
     std::array<float, 9> made{};
     for (std::size_t i = 0; i < 9; ++i) made[i] = static_cast<float>(matrix[i] / white[i / 3]);
@@ -20,8 +21,8 @@ inline constexpr std::array<float, 9> from_rgb = [] {
 /// Below this part of the white, lightness is a straight line.
 inline constexpr float smallest_root = 0.008856f, line_slope = 7.787f, line_start = static_cast<float>(16.0 / 116.0);
 
-/// A first guess of a cube root's inverse from the bits of the number: they are nearly its logarithm, so a third of them, taken
-/// from this, is off by 5 % at most. Each step of Newton's method squares the error.
+/// A first guess of a cube root's inverse from the bits of the number: they are nearly its logarithm, so a third of
+/// them, taken from this, is off by 5 % at most. Each step of Newton's method squares the error.
 inline constexpr float guess_from = 1.41969e9f, a_third = 1.0f / 3;
 inline constexpr int root_steps = 3;
 

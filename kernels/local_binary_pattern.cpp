@@ -34,7 +34,9 @@ HWY_INLINE Number load(const std::uint8_t* from) {
     const hn::Rebind<std::int32_t, Numbers> integers;
     return hn::PromoteTo(Numbers(), hn::PromoteTo(integers, hn::LoadU(hn::Rebind<std::uint8_t, Numbers>(), from)));
 }
-HWY_INLINE Number load(const float* from) { return hn::PromoteTo(Numbers(), hn::LoadU(hn::Rebind<float, Numbers>(), from)); }
+HWY_INLINE Number load(const float* from) {
+    return hn::PromoteTo(Numbers(), hn::LoadU(hn::Rebind<float, Numbers>(), from));
+}
 
 HWY_INLINE Number mix(Number share, Number one_less, Number a, Number b) {
     return hn::Add(hn::Mul(one_less, a), hn::Mul(share, b));
@@ -65,8 +67,9 @@ std::size_t pattern_row(const PatternRows& rows, std::size_t first, std::uint8_t
         const auto south_west = mix(down, not_down, left_here, mix(left, not_left, load(below - 1), south));
         const auto south_east = mix(down, not_down, right_here, mix(right, not_right, south, load(below + 1)));
         auto code = hn::Zero(d);  // a number below 256, which a double holds
-        const auto add = [&](Number neighbour, double bit)
-                             HWY_ATTR { code = hn::Add(code, hn::IfThenElseZero(hn::Ge(neighbour, centre), hn::Set(d, bit))); };
+        const auto add = [&](Number neighbour, double bit) HWY_ATTR {
+            code = hn::Add(code, hn::IfThenElseZero(hn::Ge(neighbour, centre), hn::Set(d, bit)));
+        };
         add(east, 1);
         add(north_east, 2);
         add(north, 4);
@@ -114,11 +117,13 @@ template <class Pixel>
 std::uint8_t code_of(double up, double down, std::size_t column, Pixel pixel) {
     const double right = behind_the_whole(static_cast<double>(column) + diagonal),
                  left = behind_the_whole(static_cast<double>(column) - diagonal);
-    const double centre = pixel(0, 0), east = pixel(0, 1), west = pixel(0, -1), north = pixel(-1, 0), south = pixel(1, 0);
+    const double centre = pixel(0, 0), east = pixel(0, 1), west = pixel(0, -1), north = pixel(-1, 0),
+                 south = pixel(1, 0);
     const double right_here = mix(right, centre, east), left_here = mix(left, west, centre);
-    const std::array<double, 8> around{
-        east, mix(up, mix(right, north, pixel(-1, 1)), right_here), north, mix(up, mix(left, pixel(-1, -1), north), left_here),
-        west, mix(down, left_here, mix(left, pixel(1, -1), south)), south, mix(down, right_here, mix(right, south, pixel(1, 1)))};
+    const std::array<double, 8> around{east,  mix(up, mix(right, north, pixel(-1, 1)), right_here),
+                                       north, mix(up, mix(left, pixel(-1, -1), north), left_here),
+                                       west,  mix(down, left_here, mix(left, pixel(1, -1), south)),
+                                       south, mix(down, right_here, mix(right, south, pixel(1, 1)))};
     unsigned code = 0;
     for (std::size_t k = 0; k < around.size(); ++k) code |= static_cast<unsigned>(around[k] >= centre) << k;
     return static_cast<std::uint8_t>(code);
@@ -136,8 +141,8 @@ constexpr std::array<std::uint8_t, 256> uniform_codes() {
 }  // namespace
 
 template <class T>
-void local_binary_pattern(view<const T, 2> window, view<std::uint8_t, 2> out, PatternCode code, Place at, Border<T> border,
-                          Place origin) {
+void local_binary_pattern(view<const T, 2> window, view<std::uint8_t, 2> out, PatternCode code, Place at,
+                          Border<T> border, Place origin) {
     const char* const kernel = "local_binary_pattern";
     need_within(kernel, window, out, at);
     need_rows(kernel, "window", window);
@@ -149,12 +154,14 @@ void local_binary_pattern(view<const T, 2> window, view<std::uint8_t, 2> out, Pa
     std::vector<T> constant(border.rule == Outside::constant ? window.extent(1) : 0, border.value);
     // The columns that have both neighbours.
     const std::size_t first = std::min<std::size_t>(at.column == 0 ? 1 : 0, columns);
-    const std::size_t end = std::max(first, std::min(columns, window.extent(1) - 1 - std::min(at.column, window.extent(1) - 1)));
+    const std::size_t end =
+        std::max(first, std::min(columns, window.extent(1) - 1 - std::min(at.column, window.extent(1) - 1)));
     for (std::size_t i = 0; i < out.extent(0); ++i) {
         const std::array<const T*, 3> near = [&] {
             std::array<const T*, 3> made{};
             for (std::size_t v = 0; v < 3; ++v) {
-                const std::ptrdiff_t row = inside(static_cast<std::ptrdiff_t>(at.row + i + v) - 1, window.extent(0), border.rule);
+                const std::ptrdiff_t row =
+                    inside(static_cast<std::ptrdiff_t>(at.row + i + v) - 1, window.extent(0), border.rule);
                 made[v] = row < 0 ? constant.data() : window.data() + row * window.stride(0);
             }
             return made;
@@ -175,8 +182,8 @@ void local_binary_pattern(view<const T, 2> window, view<std::uint8_t, 2> out, Pa
         std::size_t done = first;
         if (first < end) {
             const std::size_t from = at.column + first;
-            done += vectors({near[0] + from, near[1] + from, near[2] + from, up, down}, origin.column + from, to + first,
-                            end - first);
+            done += vectors({near[0] + from, near[1] + from, near[2] + from, up, down}, origin.column + from,
+                            to + first, end - first);
         }
         plainly(done, columns);
         if (code == PatternCode::uniform)
@@ -184,7 +191,8 @@ void local_binary_pattern(view<const T, 2> window, view<std::uint8_t, 2> out, Pa
     }
 }
 
-template void local_binary_pattern<float>(view<const float, 2>, view<std::uint8_t, 2>, PatternCode, Place, Border<float>, Place);
+template void local_binary_pattern<float>(view<const float, 2>, view<std::uint8_t, 2>, PatternCode, Place,
+                                          Border<float>, Place);
 template void local_binary_pattern<std::uint8_t>(view<const std::uint8_t, 2>, view<std::uint8_t, 2>, PatternCode, Place,
                                                  Border<std::uint8_t>, Place);
 

@@ -7,8 +7,9 @@
 namespace penstock::kernels::lu {
 namespace {
 
-// 64 bytes of one column are what stays in the registers of a 16-register machine of 16 bytes each. Written as vectors: of loops over
-// elements, and of loops with constant bounds, g++ 12 makes code that is 2 to 6 times slower in one precision or the other.
+// 64 bytes of one column are what stays in the registers of a 16-register machine of 16 bytes each. Written as vectors:
+// of loops over elements, and of loops with constant bounds, g++ 12 makes code that is 2 to 6 times slower in one
+// precision or the other.
 template <class Real>
 struct Vector {
     typedef Real Type __attribute__((vector_size(16), aligned(alignof(Real)), may_alias));  // may lie anywhere
@@ -17,8 +18,8 @@ struct Vector {
 
 // column -= sum over k of panel(:, k) * factors[k], for k from 0 to count, in this order: four vectors of rows.
 template <class Real>
-inline void subtract_four(const Real* __restrict panel, std::size_t pitch, const Real* __restrict factors, std::size_t count,
-                          Real* __restrict column) {
+inline void subtract_four(const Real* __restrict panel, std::size_t pitch, const Real* __restrict factors,
+                          std::size_t count, Real* __restrict column) {
     using Lanes = typename Vector<Real>::Type;
     auto* const to = reinterpret_cast<Lanes*>(column);
     Lanes first = to[0], second = to[1], third = to[2], fourth = to[3];
@@ -38,8 +39,8 @@ inline void subtract_four(const Real* __restrict panel, std::size_t pitch, const
 
 // The same of one vector, or of one number.
 template <class Number, class Real>
-inline void subtract_one(const Real* __restrict panel, std::size_t pitch, const Real* __restrict factors, std::size_t count,
-                         Real* __restrict column) {
+inline void subtract_one(const Real* __restrict panel, std::size_t pitch, const Real* __restrict factors,
+                         std::size_t count, Real* __restrict column) {
     Number sum = *reinterpret_cast<const Number*>(column);
     for (std::size_t k = 0; k < count; ++k) sum -= *reinterpret_cast<const Number*>(panel + k * pitch) * factors[k];
     *reinterpret_cast<Number*>(column) = sum;
@@ -69,8 +70,8 @@ inline void multiply_subtract(const Real* __restrict left, const Real* __restric
 // X := X T^-1, where X is rows x order and column-major, and T is upper triangular: T(k, j) is at triangle[j * along +
 // k * across]. With a unit diagonal nothing is divided. Left-looking, so that a column of X is stored once.
 template <bool UnitDiagonal, class Real>
-inline void solve_from_right(const Real* __restrict triangle, std::size_t along, std::size_t across,
-                             Real* __restrict x, std::size_t rows, std::size_t order, Real* __restrict factors) {
+inline void solve_from_right(const Real* __restrict triangle, std::size_t along, std::size_t across, Real* __restrict x,
+                             std::size_t rows, std::size_t order, Real* __restrict factors) {
     for (std::size_t j = 0; j < order; ++j) {
         Real* column = x + j * rows;
         for (std::size_t k = 0; k < j; ++k) factors[k] = triangle[j * along + k * across];

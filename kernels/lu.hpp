@@ -3,8 +3,8 @@
 //
 // A block is contiguous and column-major: element (i, j) of a block of r rows is block[j * r + i]. Blocks on the right
 // and lower edge may be smaller; every shape follows from the sizes of the spans and from `order`, the order of the
-// diagonal block of the step. `Real` is float or double. For each element the operations and their order are the same whatever the shape, so
-// factors are bit-equal however the blocks are distributed.
+// diagonal block of the step. `Real` is float or double. For each element the operations and their order are the same
+// whatever the shape, so factors are bit-equal however the blocks are distributed.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,8 @@ constexpr std::size_t side = 16;  // of the usual block, which gets loops of a k
 std::uint32_t sad_16(const Pixel* a, std::ptrdiff_t a_pitch, const Pixel* b, std::ptrdiff_t b_pitch) noexcept {
     std::uint32_t sum = 0;
     for (std::size_t row = 0; row < side; ++row, a += a_pitch, b += b_pitch) {
-        for (std::size_t column = 0; column < side; ++column) sum += static_cast<std::uint32_t>(std::abs(a[column] - b[column]));
+        for (std::size_t column = 0; column < side; ++column)
+            sum += static_cast<std::uint32_t>(std::abs(a[column] - b[column]));
     }
     return sum;
 }
@@ -37,8 +38,10 @@ Match search(view<const Pixel, 2> block, view<const Pixel, 2> window, std::size_
             const view<const Pixel, 2> place{&window(row, column), rows, columns, window.stride(0)};
             const std::uint32_t found = sad(block, place);
             if (found < best.sad) {
-                best = {found, static_cast<std::int16_t>(static_cast<std::ptrdiff_t>(row) - static_cast<std::ptrdiff_t>(above)),
-                        static_cast<std::int16_t>(static_cast<std::ptrdiff_t>(column) - static_cast<std::ptrdiff_t>(left))};
+                best = {
+                    found,
+                    static_cast<std::int16_t>(static_cast<std::ptrdiff_t>(row) - static_cast<std::ptrdiff_t>(above)),
+                    static_cast<std::int16_t>(static_cast<std::ptrdiff_t>(column) - static_cast<std::ptrdiff_t>(left))};
             }
         }
     }

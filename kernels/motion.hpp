@@ -21,9 +21,9 @@ struct Match {
     bool operator==(const Match&) const = default;
 };
 
-/// A full search: the smallest sad() of `block` over all places of `window`, which is the block's own place in the reference
-/// and up to `above` rows before it, `left` columns before it, and whatever it is larger by behind it. Of equal ones the first
-/// in the order of rows, then columns.
+/// A full search: the smallest sad() of `block` over all places of `window`, which is the block's own place in the
+/// reference and up to `above` rows before it, `left` columns before it, and whatever it is larger by behind it. Of
+/// equal ones the first in the order of rows, then columns.
 Match search(view<const Pixel, 2> block, view<const Pixel, 2> window, std::size_t above, std::size_t left) noexcept;
 
 }  // namespace penstock::kernels::motion

@@ -3,7 +3,8 @@
 namespace penstock::kernels::radix {
 
 Table count(std::span<const Key> keys, int round) noexcept {
-    // Two tables in turn: keys that follow one another often have the same digit, and would wait for one another's count.
+    // Two tables in turn: keys that follow one another often have the same digit, and would wait for one another's
+    // count.
     std::array<Table, 2> tables{};
     std::size_t i = 0;
     for (; i + 1 < keys.size(); i += 2) {

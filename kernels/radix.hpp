@@ -25,13 +25,14 @@ using Table = std::array<std::uint32_t, digits>;
 /// How often each digit occurs.
 Table count(std::span<const Key> keys, int round) noexcept;
 
-/// Stores each key at the next place of its digit. `next` says where the first key of each digit goes and ends behind the last.
+/// Stores each key at the next place of its digit. `next` says where the first key of each digit goes and ends behind
+/// the last.
 void scatter(std::span<const Key> keys, int round, Table& next, Key* to) noexcept;
 
-/// As scatter(), but keys of one digit are gathered until they fill a line, so that no line is written more than once (but for
-/// the first and last of each digit). `store(first, keys)` puts `keys` at the places from `first` on. It gets whole lines as
-/// std::span<const Key, line>, so that copying one needs no loop, and what begins or ends a digit as std::span<const Key>, which
-/// never reaches over a multiple of `line`.
+/// As scatter(), but keys of one digit are gathered until they fill a line, so that no line is written more than once
+/// (but for the first and last of each digit). `store(first, keys)` puts `keys` at the places from `first` on. It gets
+/// whole lines as std::span<const Key, line>, so that copying one needs no loop, and what begins or ends a digit as
+/// std::span<const Key>, which never reaches over a multiple of `line`.
 inline constexpr std::size_t line = 64 / sizeof(Key);
 
 template <class Store>
@@ -49,8 +50,7 @@ void scatter_lines(std::span<const Key> keys, int round, Table& next, Store&& st
         if (place % line == line - 1) [[unlikely]] {
             if (const std::size_t first = place - (line - 1); first >= begin[d]) [[likely]]
                 store(first, std::span<const Key, line>{lines[d]});
-            else
-                flush_part(d, place + 1);
+            else flush_part(d, place + 1);
         }
     }
     for (std::size_t d = 0; d < digits; ++d)

@@ -79,9 +79,9 @@ void shrink(view<const std::uint8_t, 2> picture, view<std::uint8_t, 2> out, std:
     need_rows("shrink", "out", out);
     const std::size_t columns = picture.extent(1) / channels;
     need(columns * channels == picture.extent(1), "the picture's rows end within a pixel");
-    need(
-        out.extent(0) == (picture.extent(0) + factor - 1) / factor && out.extent(1) == (columns + factor - 1) / factor * channels,
-        "out needs a pixel for each square of the picture that is begun");
+    need(out.extent(0) == (picture.extent(0) + factor - 1) / factor &&
+             out.extent(1) == (columns + factor - 1) / factor * channels,
+         "out needs a pixel for each square of the picture that is begun");
     switch (channels) {
         case 1:
             return shrink_rows<1>(picture, out, factor);

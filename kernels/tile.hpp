@@ -1,9 +1,9 @@
-// What the kernels of images say about tiles: where a tile lies in the image that it belongs to, and what is thought to lie
-// around the image.
+// What the kernels of images say about tiles: where a tile lies in the image that it belongs to, and what is thought to
+// lie around the image.
 //
-// A kernel that reads around its pixels gets a window and writes a tile of it. A tile inside an image is given a window that is
-// larger than the tile by the reach of the filter; one at the image's edge gets a window that ends there, and what is missing is
-// made up by the border's rule. So an image gives the same bits however it is cut.
+// A kernel that reads around its pixels gets a window and writes a tile of it. A tile inside an image is given a window
+// that is larger than the tile by the reach of the filter; one at the image's edge gets a window that ends there, and
+// what is missing is made up by the border's rule. So an image gives the same bits however it is cut.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@ struct Place {
     bool operator==(const Place&) const = default;
 };
 
-/// What lies outside of an image a b c d: c b | a b c d | c b (reflect101), a a | a b c d | d d (replicate), or one value.
-/// OpenCV calls these BORDER_REFLECT_101, BORDER_REPLICATE and BORDER_CONSTANT; scipy.ndimage calls them mirror, nearest and
-/// grid-constant. Reflections of reflections are taken as often as the distance needs them.
+/// What lies outside of an image a b c d: c b | a b c d | c b (reflect101), a a | a b c d | d d (replicate), or one
+/// value. OpenCV calls these BORDER_REFLECT_101, BORDER_REPLICATE and BORDER_CONSTANT; scipy.ndimage calls them mirror,
+/// nearest and grid-constant. Reflections of reflections are taken as often as the distance needs them.
 enum class Outside { reflect101, replicate, constant };
 
 /// The rule, with the value that `constant` means.

@@ -49,18 +49,14 @@ HWY_INLINE void put(const std::uint8_t* y, const Tint& tint, const YuvFactors& f
 HWY_INLINE Vector lower_twice(Vector a) {
     const Words d;
     const auto low = hn::InterleaveLower(d, a, a);
-    if constexpr (hn::MaxLanes(d) == 8)
-        return low;
-    else
-        return hn::ConcatLowerLower(d, hn::InterleaveUpper(d, a, a), low);
+    if constexpr (hn::MaxLanes(d) == 8) return low;
+    else return hn::ConcatLowerLower(d, hn::InterleaveUpper(d, a, a), low);
 }
 HWY_INLINE Vector upper_twice(Vector a) {
     const Words d;
     const auto up = hn::InterleaveUpper(d, a, a);
-    if constexpr (hn::MaxLanes(d) == 8)
-        return up;
-    else
-        return hn::ConcatUpperUpper(d, up, hn::InterleaveLower(d, a, a));
+    if constexpr (hn::MaxLanes(d) == 8) return up;
+    else return hn::ConcatUpperUpper(d, up, hn::InterleaveLower(d, a, a));
 }
 
 std::size_t row_of_pairs(const std::uint8_t* y, const std::uint8_t* u, const std::uint8_t* v, YuvFactors factors,
@@ -86,12 +82,12 @@ std::size_t row_of_single(const std::uint8_t* y, const std::uint8_t* u, const st
 
 #else
 
-inline std::size_t row_of_pairs(const std::uint8_t*, const std::uint8_t*, const std::uint8_t*, YuvFactors, std::uint8_t*,
-                                std::size_t) {
+inline std::size_t row_of_pairs(const std::uint8_t*, const std::uint8_t*, const std::uint8_t*, YuvFactors,
+                                std::uint8_t*, std::size_t) {
     return 0;
 }
-inline std::size_t row_of_single(const std::uint8_t*, const std::uint8_t*, const std::uint8_t*, YuvFactors, std::uint8_t*,
-                                 std::size_t) {
+inline std::size_t row_of_single(const std::uint8_t*, const std::uint8_t*, const std::uint8_t*, YuvFactors,
+                                 std::uint8_t*, std::size_t) {
     return 0;
 }
 
@@ -137,10 +133,12 @@ void yuv_to_rgb(view<const std::uint8_t, 2> y, view<const std::uint8_t, 2> u, vi
     need_rows(kernel, "rgb", rgb);
     const std::size_t rows = y.extent(0), columns = y.extent(1);
     if (rgb.extent(0) != rows || rgb.extent(1) != 3 * columns) [[unlikely]]
-        throw std::invalid_argument(std::string(kernel) + ": `rgb` is " + shape_text(rgb) + "; for `y` of " + shape_text(y) +
-                                    " it must be " + std::to_string(rows) + " x " + std::to_string(3 * columns));
+        throw std::invalid_argument(std::string(kernel) + ": `rgb` is " + shape_text(rgb) + "; for `y` of " +
+                                    shape_text(y) + " it must be " + std::to_string(rows) + " x " +
+                                    std::to_string(3 * columns));
     const bool same_columns = u.extent(1) == columns, same_rows = u.extent(0) == rows;
-    if (!(same_columns && same_rows) && !(halves(u.extent(1), columns) && (same_rows || halves(u.extent(0), rows)))) [[unlikely]]
+    if (!(same_columns && same_rows) && !(halves(u.extent(1), columns) && (same_rows || halves(u.extent(0), rows))))
+        [[unlikely]]
         throw std::invalid_argument(
             std::string(kernel) + ": `u` and `v` are " + shape_text(u) + " and `y` is " + shape_text(y) +
             "; they must be of one shape, or `u` and `v` of half the columns, or of half the rows and columns");

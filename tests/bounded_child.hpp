@@ -1,5 +1,5 @@
-// A forked child that does something which may go wrong in any way, hang included: it has a deadline, is killed and collected, and the test is
-// told how it ended. What it writes to stderr is kept.
+// A forked child that does something which may go wrong in any way, hang included: it has a deadline, is killed and
+// collected, and the test is told how it ended. What it writes to stderr is kept.
 #pragma once
 
 #include <fcntl.h>
@@ -25,7 +25,9 @@ struct Ending {
 
     bool good() const { return !hung && signal == 0 && code == 0; }
     std::string text() const {
-        return (hung ? "it hung" : signal != 0 ? "signal " + std::to_string(signal) : "exit code " + std::to_string(code)) +
+        return (hung          ? "it hung"
+                : signal != 0 ? "signal " + std::to_string(signal)
+                              : "exit code " + std::to_string(code)) +
                (said.empty() ? std::string() : "; it said: " + said);
     }
 };
@@ -41,7 +43,8 @@ Ending ending_of(Body&& body, std::chrono::milliseconds deadline = std::chrono::
     if (child == 0) {
         setpgid(0, 0);
         signal(SIGALRM, SIG_DFL);
-        alarm(static_cast<unsigned>(deadline.count() / 1000 + 2));  // should this process, too, be ended before it ends the child
+        // should this process, too, be ended before it ends the child
+        alarm(static_cast<unsigned>(deadline.count() / 1000 + 2));
         dup2(ends[1], STDERR_FILENO);
         int code = 99;
         try {

@@ -1,4 +1,5 @@
-// What the tests of harm done by worker processes share: a worker writes over the memory that it shares with the program, anyhow and anywhere.
+// What the tests of harm done by worker processes share: a worker writes over the memory that it shares with the
+// program, anyhow and anywhere.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -57,7 +58,9 @@ inline void write_over(unsigned seed) {
         case 0:  // some words
             for (unsigned i = 0, words = 1 + random() % 300; i < words; ++i) {
                 auto* const word = reinterpret_cast<volatile std::uint64_t*>(any_page()) + random() % (page / 8);
-                *word = random() % 3 == 0 ? std::uint64_t{random()} << 32 | random() : random() % 3 == 0 ? ~std::uint64_t{0} : random() % 16;
+                *word = random() % 3 == 0   ? std::uint64_t{random()} << 32 | random()
+                        : random() % 3 == 0 ? ~std::uint64_t{0}
+                                            : random() % 16;
             }
             return;
         case 1: {  // a whole page
@@ -73,7 +76,8 @@ inline void write_over(unsigned seed) {
             for (char* const at : pages)
                 for (std::size_t i = 0; i < page / 4; ++i) {
                     auto* const word = reinterpret_cast<volatile std::uint32_t*>(at) + i;
-                    if (*word != 0 && random() % 16 == 0) *word = *word + (random() % 2 == 0 ? 1u : ~0u) * (1u << random() % 31);
+                    if (*word != 0 && random() % 16 == 0)
+                        *word = *word + (random() % 2 == 0 ? 1u : ~0u) * (1u << random() % 31);
                 }
     }
 }
@@ -89,7 +93,8 @@ void rounds(unsigned count, Live live) {
     for (int i = 0; i < (task_tests::under_asan ? 1 : 6); ++i)
         threads.emplace_back([&] {
             for (unsigned seed; (seed = next.fetch_add(1)) <= count;) {
-                const auto ending = penstock_tests::ending_of([&live, seed] { return live(seed); }, std::chrono::seconds(task_tests::under_asan ? 60 : 30));
+                const auto ending = penstock_tests::ending_of([&live, seed] { return live(seed); },
+                                                              std::chrono::seconds(task_tests::under_asan ? 60 : 30));
                 if (ending.good()) continue;
                 const std::lock_guard lock(mutex);
                 wrong += "seed " + std::to_string(seed) + ": " + ending.text() + "\n";

@@ -32,8 +32,9 @@ inline std::string name_of(const testing::TestParamInfo<penstock::Substrate>& in
     return std::string(penstock::name(info.param));
 }
 
-#define INSTANTIATE_FOR_BOTH_SUBSTRATES(Suite)                                                                           \
-    INSTANTIATE_TEST_SUITE_P(Both, Suite, testing::Values(penstock::Substrate::threads, penstock::Substrate::processes), \
+#define INSTANTIATE_FOR_BOTH_SUBSTRATES(Suite)                                                              \
+    INSTANTIATE_TEST_SUITE_P(Both, Suite,                                                                   \
+                             testing::Values(penstock::Substrate::threads, penstock::Substrate::processes), \
                              penstock_tests::name_of)
 
 inline std::size_t open_descriptors() {

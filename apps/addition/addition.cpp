@@ -75,13 +75,15 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
         return [to = result.span()] { std::fill(to.begin(), to.end(), 0.0f); };
     };
     const auto in_streams = [&](const Buffer<float>& sum, std::size_t rows_a_buffer) {
-        return seconds_of([&] { streamed(matrix(a), matrix(b), matrix(sum), rows_a_buffer, machine.targets() + 1, machine); });
+        return seconds_of(
+            [&] { streamed(matrix(a), matrix(b), matrix(sum), rows_a_buffer, machine.targets() + 1, machine); });
     };
     const Way ways[] = {
         {"serial", reset(by_one), [&] { return seconds_of([&] { serial(matrix(a), matrix(b), matrix(by_one)); }); }},
         {"hand", reset(by_hand), [&] { return hand(matrix(a), matrix(b), matrix(by_hand), team); }},
         {"rows", reset(by_rows), [&] { return in_streams(by_rows, 1); }},
-        {"large", reset(by_large), [&] { return in_streams(by_large, std::max<std::size_t>(1, large_bytes / (columns * sizeof(float)))); }},
+        {"large", reset(by_large),
+         [&] { return in_streams(by_large, std::max<std::size_t>(1, large_bytes / (columns * sizeof(float)))); }},
         {"tagged", reset(by_tasks),
          [&] { return seconds_of([&] { tagged(matrix(a), matrix(b), matrix(by_tasks), tiling, machine); }); }}};
 

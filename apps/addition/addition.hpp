@@ -1,5 +1,5 @@
-// Sum of two matrices in tiles of 32 x 64: strided arguments, and hardly any work to hide their cost behind. The same by streams of
-// rows, and of buffers of 64 KiB (streams.hpp).
+// Sum of two matrices in tiles of 32 x 64: strided arguments, and hardly any work to hide their cost behind. The same
+// by streams of rows, and of buffers of 64 KiB (streams.hpp).
 #pragma once
 
 #include <cstddef>

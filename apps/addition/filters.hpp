@@ -1,4 +1,5 @@
-// The filters of the sum. Those at the ends work in the program's memory, where they are given any, and else in files that their settings name.
+// The filters of the sum. Those at the ends work in the program's memory, where they are given any, and else in files
+// that their settings name.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,8 @@ namespace penstock::apps::addition {
 struct ReadRows {
     Output<float> rows{"rows"};
     Setting<std::string> file{"file", ""};  ///< .npy; else random numbers in [-1, 1)
-    Setting<int> made_rows{"rows", 512, {.least = 1, .most = 1 << 20}}, made_columns{"columns", 512, {.least = 1, .most = 1 << 20}};
+    Setting<int> made_rows{"rows", 512, {.least = 1, .most = 1 << 20}},
+        made_columns{"columns", 512, {.least = 1, .most = 1 << 20}};
     Setting<std::int64_t> seed{"seed", 1, {.least = 0, .most = 4294967295.0}};
     Setting<int> at_once{"rows-a-buffer", 1, {.unit = "rows", .least = 1, .most = 1 << 20}};
     PassSetting times;
@@ -26,14 +28,16 @@ struct ReadRows {
     explicit ReadRows(Source of) : matrix_{of}, given_{true} {}
     void start() {
         if (given_) return;
-        std::array<std::size_t, 2> shape{static_cast<std::size_t>(made_rows.get()), static_cast<std::size_t>(made_columns.get())};
+        std::array<std::size_t, 2> shape{static_cast<std::size_t>(made_rows.get()),
+                                         static_cast<std::size_t>(made_columns.get())};
         if (file.get().empty()) {
             own_.resize(shape[0] * shape[1]);
             Random random{static_cast<std::uint32_t>(seed.get())};
             fill(own_, nullptr, random, -1.0f, 1.0f);
         } else {
             auto array = read_array<float>(file);
-            if (array.shape.size() != 2 || array.values.empty()) throw UsageError("the file '" + file.get() + "' holds no matrix");
+            if (array.shape.size() != 2 || array.values.empty())
+                throw UsageError("the file '" + file.get() + "' holds no matrix");
             shape = {array.shape[0], array.shape[1]};
             own_ = std::move(array.values);
         }
@@ -42,7 +46,8 @@ struct ReadRows {
     bool operator()() {
         if (next_ == matrix_.extent(0) && ++pass_ < times.count()) next_ = 0;
         if (next_ == matrix_.extent(0)) return false;
-        auto buffer = rows.make(std::min(static_cast<std::size_t>(at_once.get()), matrix_.extent(0) - next_), matrix_.extent(1));
+        auto buffer =
+            rows.make(std::min(static_cast<std::size_t>(at_once.get()), matrix_.extent(0) - next_), matrix_.extent(1));
         read_rows(matrix_, next_, buffer.edit_image());
         buffer.edit_tags().user[0] = next_;
         next_ += buffer.extent(0);
@@ -66,14 +71,16 @@ struct Add {
     void operator()() {
         auto first = a.read();
         const auto second = b.read();
-        if (first.image().extents() != second.image().extents()) throw UsageError("the matrices that are to be added have different shapes");
+        if (first.image().extents() != second.image().extents())
+            throw UsageError("the matrices that are to be added have different shapes");
         const auto to = first.edit_image();
         kernels::add(to, second.image(), to);
         sum.write(std::move(first));
     }
 };
 
-/// Puts the sums where they belong, in whatever order they come: the tag `user[0]` is the number of the first row. At the end: how many rows.
+/// Puts the sums where they belong, in whatever order they come: the tag `user[0]` is the number of the first row. At
+/// the end: how many rows.
 struct PlaceRows {
     Input<float> rows{"rows"};
     Output<double> placed{"placed"};

@@ -7,8 +7,8 @@
 #include "apps/graphs.hpp"
 #include "penstock/components.hpp"
 #include "penstock/graph.hpp"
-#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/run.hpp"
 
 namespace penstock::apps::addition {
 namespace {
@@ -18,14 +18,17 @@ constexpr const char* add_in_words = "The sum of two buffers, element by element
 }  // namespace
 
 void read_rows(Source matrix, std::size_t first, view<float, 2> buffer) {
-    for (std::size_t i = 0; i < buffer.extent(0); ++i) std::copy_n(matrix.row(first + i).data(), buffer.extent(1), buffer.row(i).data());
+    for (std::size_t i = 0; i < buffer.extent(0); ++i)
+        std::copy_n(matrix.row(first + i).data(), buffer.extent(1), buffer.row(i).data());
 }
 
 void place_rows(Source buffer, std::size_t first, view<float, 2> sum) {
-    for (std::size_t i = 0; i < buffer.extent(0); ++i) std::copy_n(buffer.row(i).data(), buffer.extent(1), sum.row(first + i).data());
+    for (std::size_t i = 0; i < buffer.extent(0); ++i)
+        std::copy_n(buffer.row(i).data(), buffer.extent(1), sum.row(first + i).data());
 }
 
-void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copies, Machine& machine, std::size_t passes) {
+void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copies, Machine& machine,
+              std::size_t passes) {
     Graph graph;
     auto& first = graph.add<ReadRows>("read-a", {}, a);
     auto& second = graph.add<ReadRows>("read-b", {}, b);
@@ -43,7 +46,8 @@ void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copi
 }
 
 void copied(Source a, Source b, view<float, 2> sum, std::size_t rows) {
-    thread_local std::vector<float> first, second;  // kept, as streams keep their buffers' memory: fresh pages cost more than the copying
+    // kept, as streams keep their buffers' memory: fresh pages cost more than the copying
+    thread_local std::vector<float> first, second;
     first.resize(rows * sum.extent(1));
     second.resize(first.size());
     for (std::size_t i = 0; i < sum.extent(0); i += rows) {
@@ -58,9 +62,12 @@ void copied(Source a, Source b, view<float, 2> sum, std::size_t rows) {
 
 void add_components(Components& components) {
     for (const auto* const each : {"addition:read-a", "addition:read-b"})
-        components.add<ReadRows>(each, "Reads a matrix (a .npy file, or random numbers) in buffers of whole rows, `passes` times.");
+        components.add<ReadRows>(
+            each, "Reads a matrix (a .npy file, or random numbers) in buffers of whole rows, `passes` times.");
     components.add<Add>("addition:add", add_in_words);
-    components.add<PlaceRows>("addition:place", "Puts buffers of rows together to a matrix, and writes it to a file (.npy), if one is named.");
+    components.add<PlaceRows>(
+        "addition:place",
+        "Puts buffers of rows together to a matrix, and writes it to a file (.npy), if one is named.");
 }
 
 void add_components(Components& components, Source a, Source b, view<float, 2> sum) {

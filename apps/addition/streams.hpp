@@ -1,5 +1,6 @@
-// The sum of two matrices as a graph: two filters read the matrices in buffers of so many whole rows, copies of a third add two buffers, and
-// a fourth puts the sums into the result. With buffers of one row the cost of a hop decides, with large ones that of the memory.
+// The sum of two matrices as a graph: two filters read the matrices in buffers of so many whole rows, copies of a third
+// add two buffers, and a fourth puts the sums into the result. With buffers of one row the cost of a hop decides, with
+// large ones that of the memory.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +13,13 @@ class Components;
 
 namespace penstock::apps::addition {
 
-/// `rows` a buffer, the last one perhaps fewer; so many copies of the filter that adds. Waits for the result, which is computed `passes`
-/// times, as if the matrices were the first of many.
-void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copies, Machine& machine, std::size_t passes = 1);
+/// `rows` a buffer, the last one perhaps fewer; so many copies of the filter that adds. Waits for the result, which is
+/// computed `passes` times, as if the matrices were the first of many.
+void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copies, Machine& machine,
+              std::size_t passes = 1);
 
-/// The filters by name, for the graph written down (addition.xml): with files at its ends, or with the program's memory.
+/// The filters by name, for the graph written down (addition.xml): with files at its ends, or with the program's
+/// memory.
 void add_components(Components& components);
 void add_components(Components& components, Source a, Source b, view<float, 2> sum);
 

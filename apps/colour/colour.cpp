@@ -20,7 +20,8 @@ void place_tile(const Tile& tile, view<const float, 2> of_tile, view<float, 2> l
 
 void convert_tile(const Work& work, std::size_t number, ChannelStatistics& statistics) {
     const Tile tile = work.tiling[number];
-    kernels::rgb_to_lab_with_statistics(work.picture.part(tile), work.lab.part({tile.row, 3 * tile.column}, {tile.rows, 3 * tile.columns}),
+    kernels::rgb_to_lab_with_statistics(work.picture.part(tile),
+                                        work.lab.part({tile.row, 3 * tile.column}, {tile.rows, 3 * tile.columns}),
                                         {&statistics, 1});
 }
 
@@ -55,9 +56,9 @@ ChannelStatistics tagged(const Work& work, Machine& machine) {
     std::vector<ChannelStatistics> tiles(work.tiling.count());
     for (std::size_t t = 0; t < tiles.size(); ++t) {
         const Tile tile = work.tiling[t];
-        machine.call<kernels::rgb_to_lab_with_statistics>(in(work.picture.part(tile)),
-                                                          out(work.lab.part({tile.row, 3 * tile.column}, {tile.rows, 3 * tile.columns})),
-                                                          out(std::span(&tiles[t], 1)));
+        machine.call<kernels::rgb_to_lab_with_statistics>(
+            in(work.picture.part(tile)), out(work.lab.part({tile.row, 3 * tile.column}, {tile.rows, 3 * tile.columns})),
+            out(std::span(&tiles[t], 1)));
     }
     machine.barrier();
     return merged(tiles);
@@ -70,7 +71,8 @@ std::array<double, 3> defined(const std::uint8_t* rgb) {
         const double value = rgb[c] / 255.0;
         light[c] = value > 0.04045 ? std::pow((value + 0.055) / 1.055, 2.4) : value / 12.92;
     }
-    constexpr double to_xyz[3][3] = {{0.412453, 0.357580, 0.180423}, {0.212671, 0.715160, 0.072169}, {0.019334, 0.119193, 0.950227}};
+    constexpr double to_xyz[3][3] = {
+        {0.412453, 0.357580, 0.180423}, {0.212671, 0.715160, 0.072169}, {0.019334, 0.119193, 0.950227}};
     constexpr double white[3] = {0.95047, 1.0, 1.08883};
     std::array<double, 3> f;
     for (std::size_t c = 0; c < 3; ++c) {

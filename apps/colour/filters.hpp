@@ -1,5 +1,5 @@
-// The filters of the conversion. Those at the ends work in the program's memory, where they are given any, and else in files that their
-// settings name.
+// The filters of the conversion. Those at the ends work in the program's memory, where they are given any, and else in
+// files that their settings name.
 #pragma once
 
 #include <algorithm>
@@ -96,7 +96,8 @@ struct ConvertInPlace {
     const Work* work_;
 };
 
-/// Tiles come in any order, and so do their statistics. `moments`, written at the end: the means of L*, a* and b*, then their variances.
+/// Tiles come in any order, and so do their statistics. `moments`, written at the end: the means of L*, a* and b*, then
+/// their variances.
 struct Collect {
     static constexpr bool on_any_input = true;
     Input<float> lab{"lab", {.required = false}};  ///< open where they lie in their places already
@@ -107,7 +108,8 @@ struct Collect {
 
     Collect() = default;
     /// Into the work's result; `into`: what all tiles have together.
-    Collect(const Work* work, ChannelStatistics* into) : lab_{work->lab}, tiling_{work->tiling}, into_{into}, tiles_(tiling_.count()) {}
+    Collect(const Work* work, ChannelStatistics* into)
+        : lab_{work->lab}, tiling_{work->tiling}, into_{into}, tiles_(tiling_.count()) {}
     void start() {
         if (into_ != nullptr) return;
         tiling_ = size.tiling();

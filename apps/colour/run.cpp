@@ -31,7 +31,8 @@ struct Expected {
             const auto pixel = defined(picture.rgb.data() + i);
             for (std::size_t c = 0; c < 3; ++c) mean[c] += (lab[i + c] = pixel[c]) / pixels;
         }
-        for (std::size_t i = 0; i < lab.size(); ++i) variance[i % 3] += (lab[i] - mean[i % 3]) * (lab[i] - mean[i % 3]) / pixels;
+        for (std::size_t i = 0; i < lab.size(); ++i)
+            variance[i % 3] += (lab[i] - mean[i % 3]) * (lab[i] - mean[i % 3]) / pixels;
     }
 };
 
@@ -41,10 +42,12 @@ std::vector<double> figures_of(const ChannelStatistics& statistics) {
     return figures;
 }
 
-std::vector<Check> definition_checks(const Picture& picture, const Buffer<float>& lab, const ChannelStatistics& statistics) {
+std::vector<Check> definition_checks(const Picture& picture, const Buffer<float>& lab,
+                                     const ChannelStatistics& statistics) {
     const Expected expected{picture};
     double most = 0, mean = 0, variance = 0;
-    for (std::size_t i = 0; i < lab.size(); ++i) most = worse(std::abs(expected.lab[i] - static_cast<double>(lab[i])), most);
+    for (std::size_t i = 0; i < lab.size(); ++i)
+        most = worse(std::abs(expected.lab[i] - static_cast<double>(lab[i])), most);
     for (std::size_t c = 0; c < 3; ++c) {
         mean = worse(std::abs(expected.mean[c] - statistics.mean[c]), mean);
         // Each value is off by at most the tolerance, so the root of a variance is off by at most that, too.
@@ -71,9 +74,10 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
         return Way{name, [to = lab.span()] { std::ranges::fill(to, 0.0f); },
                    [work, &statistics, body] { return seconds_of([&] { statistics = body(work); }); }};
     };
-    const Way ways[] = {way("serial", by_one, of_one, serial),
-                        way("tagged", by_tasks, of_tasks, [&](const Work& work) { return tagged(work, machine); }),
-                        way("streamed", by_filters, of_filters, [&](const Work& work) { return streamed(work, machine, processors); })};
+    const Way ways[] = {
+        way("serial", by_one, of_one, serial),
+        way("tagged", by_tasks, of_tasks, [&](const Work& work) { return tagged(work, machine); }),
+        way("streamed", by_filters, of_filters, [&](const Work& work) { return streamed(work, machine, processors); })};
 
     RunResult result;
     result.app = "colour";
@@ -82,9 +86,12 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     result.timings = measure(ways, settings.repetitions, progress);
     result.checks = definition_checks(picture, by_filters, of_filters);
     result.checks.push_back(same_bits<float>("values of tagged that differ", by_tasks.span(), by_one.span(), "serial"));
-    result.checks.push_back(same_bits<float>("values of streamed that differ", by_filters.span(), by_one.span(), "serial"));
-    result.checks.push_back(same_bits<double>("statistics of tagged that differ", figures_of(of_tasks), figures_of(of_one), "serial"));
-    result.checks.push_back(same_bits<double>("statistics of streamed that differ", figures_of(of_filters), figures_of(of_one), "serial"));
+    result.checks.push_back(
+        same_bits<float>("values of streamed that differ", by_filters.span(), by_one.span(), "serial"));
+    result.checks.push_back(
+        same_bits<double>("statistics of tagged that differ", figures_of(of_tasks), figures_of(of_one), "serial"));
+    result.checks.push_back(
+        same_bits<double>("statistics of streamed that differ", figures_of(of_filters), figures_of(of_one), "serial"));
     if (settings.keep_arrays) {
         result.arrays = {keep<std::uint8_t>("image", {rows, columns, 3}, picture.rgb.span()),
                          keep<double>("statistics", {2, 3}, figures_of(of_filters)),

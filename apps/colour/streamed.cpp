@@ -3,14 +3,16 @@
 #include "apps/graphs.hpp"
 #include "penstock/components.hpp"
 #include "penstock/graph.hpp"
-#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/run.hpp"
 
 namespace penstock::apps::colour {
 namespace {
 
-constexpr const char* read_in_words = "Cuts a photograph (a file, or a made one) into tiles, one after the other, `passes` times.";
-constexpr const char* collect_in_words = "Puts tiles together and writes them to a file (.npy), if one is named; at the end, the moments of L*, a* and b*.";
+constexpr const char* read_in_words =
+    "Cuts a photograph (a file, or a made one) into tiles, one after the other, `passes` times.";
+constexpr const char* collect_in_words =
+    "Puts tiles together and writes them to a file (.npy), if one is named; at the end, the moments of L*, a* and b*.";
 
 }  // namespace
 

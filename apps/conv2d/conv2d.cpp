@@ -36,9 +36,7 @@ std::size_t reflect(std::ptrdiff_t i, std::size_t n) noexcept {
 }
 
 PaddedPlane::PaddedPlane(std::span<const float> pixels, std::size_t rows, std::size_t columns, const Filter& filter)
-    : rows_{rows + filter.rows - 1},
-      columns_{columns + filter.columns - 1},
-      pitch_{pitch_of(columns_)},
+    : rows_{rows + filter.rows - 1}, columns_{columns + filter.columns - 1}, pitch_{pitch_of(columns_)},
       pixels_{rows_ * static_cast<std::size_t>(pitch_)} {
     const auto above = static_cast<std::ptrdiff_t>(filter.rows / 2);
     const auto left = static_cast<std::ptrdiff_t>(filter.columns / 2);

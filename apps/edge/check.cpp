@@ -7,7 +7,8 @@
 
 namespace penstock::apps::edge {
 
-double relative_error(view<const float, 3> pictures, view<const float, 3> result, std::size_t angles, std::size_t step) {
+double relative_error(view<const float, 3> pictures, view<const float, 3> result, std::size_t angles,
+                      std::size_t step) {
     const std::size_t rows = pictures.extent(1), columns = pictures.extent(2);
     std::vector<Kernel> kernels;
     for (std::size_t number = 0; number < angles; ++number)
@@ -25,10 +26,10 @@ double relative_error(view<const float, 3> pictures, view<const float, 3> result
                 double sum = 0;
                 for (std::ptrdiff_t u = 0; u < side; ++u) {
                     for (std::ptrdiff_t v = 0; v < side; ++v) {
-                        const auto i =
-                            kernels::inside(static_cast<std::ptrdiff_t>(at / columns) + u - side / 2, rows, border.rule);
-                        const auto j =
-                            kernels::inside(static_cast<std::ptrdiff_t>(at % columns) + v - side / 2, columns, border.rule);
+                        const auto i = kernels::inside(static_cast<std::ptrdiff_t>(at / columns) + u - side / 2, rows,
+                                                       border.rule);
+                        const auto j = kernels::inside(static_cast<std::ptrdiff_t>(at % columns) + v - side / 2,
+                                                       columns, border.rule);
                         sum += static_cast<double>(kernel.weights[static_cast<std::size_t>(u * side + v)]) *
                                static_cast<double>(picture(static_cast<std::size_t>(i), static_cast<std::size_t>(j)));
                     }

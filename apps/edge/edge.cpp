@@ -38,7 +38,9 @@ view<float, 2> shaped(Pixels& memory, std::size_t rows, std::size_t columns) {
 
 }  // namespace
 
-double Angle::radians() const noexcept { return static_cast<double>(number) * std::numbers::pi / static_cast<double>(count); }
+double Angle::radians() const noexcept {
+    return static_cast<double>(number) * std::numbers::pi / static_cast<double>(count);
+}
 
 Kernel derivative(double sigma) {
     const std::ptrdiff_t radius = reach_of(sigma);
@@ -127,7 +129,8 @@ void Detector::operator()(view<const float, 2> picture, std::size_t angle, view<
 
 void Detector::turn_and_back(view<const float, 2> picture, const Angle& angle, view<float, 2> result) {
     const Turn turn{angle, picture.extent(0), picture.extent(1)};
-    const auto turned = shaped(turned_, turn.rows, turn.columns), strongest = shaped(strongest_, turn.rows, turn.columns);
+    const auto turned = shaped(turned_, turn.rows, turn.columns),
+               strongest = shaped(strongest_, turn.rows, turn.columns);
     kernels::affine<float>(picture, turned, turn.there, kernels::Interpolation::bilinear, border);
     separable_(turned, shaped(smooth_, turn.rows, turn.columns), shaped(response_, turn.rows, turn.columns), strongest);
     kernels::affine<float>(strongest, result, turn.back, kernels::Interpolation::bilinear, border);

@@ -41,15 +41,16 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const std::size_t count = settings.block_columns, rows = settings.rows, columns = settings.columns,
                       angles = settings.block_rows;
     if (rows * columns > largest_side || count > largest_side / (rows * columns))
-        throw SettingError("edge", "rows", "ask for pictures of together at most " + std::to_string(largest_side) + " pixels");
+        throw SettingError("edge", "rows",
+                           "ask for pictures of together at most " + std::to_string(largest_side) + " pixels");
     const auto* given_pictures = given_input<float>("edge", settings, "pictures", {count, rows, columns});
 
     Random random{settings.seed};
     Buffer<float> pixels{count * rows * columns};
     fill(pixels.span(), given_pictures, random, 0.0f, 1.0f);
     const view<const float, 3> pictures{pixels.data(), {count, rows, columns}};
-    std::array<Buffer<float>, 4> results{Buffer<float>{pixels.size()}, Buffer<float>{pixels.size()}, Buffer<float>{pixels.size()},
-                                         Buffer<float>{pixels.size()}};
+    std::array<Buffer<float>, 4> results{Buffer<float>{pixels.size()}, Buffer<float>{pixels.size()},
+                                         Buffer<float>{pixels.size()}, Buffer<float>{pixels.size()}};
     const auto& [by_one, dense_by_one, dense_by_streams, by_streams] = results;
     const auto shaped = [&](const Buffer<float>& result) { return view<float, 3>{result.data(), pictures.extents()}; };
     const Placement placement{machine.targets() + 1};
@@ -63,18 +64,21 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const auto graph = [&](Algorithm algorithm) {
         return [&, algorithm](view<float, 3> into) { streams(algorithm, pictures, into, angles, machine, placement); };
     };
-    const Way ways[] = {
-        way("serial", by_one, one_thread(Algorithm::turned)), way("serial 2d", dense_by_one, one_thread(Algorithm::dense)),
-        way("streams 2d", dense_by_streams, graph(Algorithm::dense)), way("streams", by_streams, graph(Algorithm::turned))};
+    const Way ways[] = {way("serial", by_one, one_thread(Algorithm::turned)),
+                        way("serial 2d", dense_by_one, one_thread(Algorithm::dense)),
+                        way("streams 2d", dense_by_streams, graph(Algorithm::dense)),
+                        way("streams", by_streams, graph(Algorithm::turned))};
 
     RunResult result;
     result.app = "edge";
     result.workers = machine.targets() + 1;
     result.tasks = count * angles;
     result.timings = measure(ways, settings.repetitions, progress);
-    const std::size_t step = std::max<std::size_t>(1, rows * columns / checked_pixels) | 1;  // odd, so that all columns are met
+    // odd, so that all columns are met
+    const std::size_t step = std::max<std::size_t>(1, rows * columns / checked_pixels) | 1;
     result.checks = {
-        {"relative error of 2d", 0, relative_error(pictures, shaped(dense_by_streams), angles, step), tolerance, "float64"},
+        {"relative error of 2d", 0, relative_error(pictures, shaped(dense_by_streams), angles, step), tolerance,
+         "float64"},
         same_bits<float>("pixels of streams 2d that differ", dense_by_streams.span(), dense_by_one.span(), "serial 2d"),
         same_bits<float>("pixels of streams that differ", by_streams.span(), by_one.span(), "serial")};
     if (settings.keep_arrays) {

@@ -14,7 +14,9 @@
 namespace penstock::apps::edge {
 namespace {
 
-std::size_t angle_of(const penstock::Buffer<float>& buffer) { return static_cast<std::size_t>(buffer.tags().user[angle_tag]); }
+std::size_t angle_of(const penstock::Buffer<float>& buffer) {
+    return static_cast<std::size_t>(buffer.tags().user[angle_tag]);
+}
 
 view<float, 2> scratch(std::vector<float>& memory, const view<const float, 2>& like) {
     memory.resize(like.size());
@@ -33,20 +35,24 @@ TurnBack& of_size(TurnBack& filter, std::size_t rows, std::size_t columns) {
     return filter;
 }
 
-FilterOptions options_of(const Placement& placement) { return {.copies = placement.copies, .targets = placement.targets}; }
+FilterOptions options_of(const Placement& placement) {
+    return {.copies = placement.copies, .targets = placement.targets};
+}
 
 }  // namespace
 
 void Pictures::start() {
     if (given_) return;
-    std::array<std::size_t, 3> shape{static_cast<std::size_t>(count.get()), static_cast<std::size_t>(rows.get()), static_cast<std::size_t>(columns.get())};
+    std::array<std::size_t, 3> shape{static_cast<std::size_t>(count.get()), static_cast<std::size_t>(rows.get()),
+                                     static_cast<std::size_t>(columns.get())};
     if (file.get().empty()) {
         own_ = std::make_shared<std::vector<float>>(shape[0] * shape[1] * shape[2]);
         Random random{static_cast<std::uint32_t>(seed.get())};
         fill(*own_, nullptr, random, 0.0f, 1.0f);
     } else {
         auto array = read_array<float>(file);
-        if (array.shape.size() != 3 || array.values.empty()) throw UsageError("the file '" + file.get() + "' holds no pictures: pictures x rows x columns");
+        if (array.shape.size() != 3 || array.values.empty())
+            throw UsageError("the file '" + file.get() + "' holds no pictures: pictures x rows x columns");
         std::ranges::copy(array.shape, shape.begin());
         own_ = std::make_shared<std::vector<float>>(std::move(array.values));
     }
@@ -129,7 +135,8 @@ void Store::operator()() {
         own_[number].resize(image.size());
         to = {own_[number].data(), {rows_, columns_}};
     }
-    for (std::size_t i = 0; i < image.extent(0); ++i) std::copy_n(image.row(i).data(), image.extent(1), to.row(i).data());
+    for (std::size_t i = 0; i < image.extent(0); ++i)
+        std::copy_n(image.row(i).data(), image.extent(1), to.row(i).data());
 }
 
 void Store::finish() {
@@ -155,12 +162,13 @@ ByTurnedPictures::ByTurnedPictures(GraphBuilder& graph, TurnThere& there, Respon
 }
 ByTurnedPictures::ByTurnedPictures(GraphBuilder& graph, std::size_t rows, std::size_t columns, std::size_t angles,
                                    const Placement& placement)
-    : ByTurnedPictures{graph, for_angles(graph.add<TurnThere>("turn-there", options_of(placement)), angles),
-                       graph.add<Respond>("respond", options_of(placement)),
-                       of_size(for_angles(graph.add<TurnBack>("turn-back", options_of(placement)), angles), rows, columns)} {}
+    : ByTurnedPictures{
+          graph, for_angles(graph.add<TurnThere>("turn-there", options_of(placement)), angles),
+          graph.add<Respond>("respond", options_of(placement)),
+          of_size(for_angles(graph.add<TurnBack>("turn-back", options_of(placement)), angles), rows, columns)} {}
 
-double streams(Algorithm algorithm, view<const float, 3> pictures, view<float, 3> result, std::size_t angles, Machine& machine,
-               const Placement& placement) {
+double streams(Algorithm algorithm, view<const float, 3> pictures, view<float, 3> result, std::size_t angles,
+               Machine& machine, const Placement& placement) {
     const std::size_t rows = pictures.extent(1), columns = pictures.extent(2);
     Graph graph;
     auto& source = for_angles(graph.add<Pictures>("pictures", {}, pictures), angles);
@@ -177,7 +185,8 @@ double streams(Algorithm algorithm, view<const float, 3> pictures, view<float, 3
 }
 
 static void add_stages(Components& components) {
-    components.add<Filter>("edge:filter", "The strongest of 16 responses of a picture at its angle, by kernels turned to it.");
+    components.add<Filter>("edge:filter",
+                           "The strongest of 16 responses of a picture at its angle, by kernels turned to it.");
     components.add<TurnThere>("edge:turn-there", "A picture turned by its angle, on a canvas that holds it.");
     components.add<Respond>("edge:respond", "The strongest of 16 responses of a picture that is turned already.");
     components.add<TurnBack>("edge:turn-back", "A response turned back, as large as the picture was.");
@@ -186,8 +195,10 @@ static void add_stages(Components& components) {
 
 void add_components(Components& components) {
     add_stages(components);
-    components.add<Pictures>("edge:pictures", "Each picture (of a .npy file, or random ones) once for each angle, `passes` times.");
-    components.add<Store>("edge:store", "Keeps the edges of each picture, and writes them to a file (.npy), if one is named.");
+    components.add<Pictures>("edge:pictures",
+                             "Each picture (of a .npy file, or random ones) once for each angle, `passes` times.");
+    components.add<Store>("edge:store",
+                          "Keeps the edges of each picture, and writes them to a file (.npy), if one is named.");
 }
 
 void add_components(Components& components, view<const float, 3> pictures, view<float, 3> result) {

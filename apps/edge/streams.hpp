@@ -3,8 +3,8 @@
 //     Pictures -> [ by turned kernels:  Filter                         ] -> Strongest -> Store
 //     Pictures -> [ by turned pictures: TurnThere -> Respond -> TurnBack ] -> Strongest -> Store
 //
-// What travels is one picture for one angle; tags.user says which. The filters of the groups run in copies that overtake one
-// another: the greatest of all angles is the same in any order, so the bits are too.
+// What travels is one picture for one angle; tags.user says which. The filters of the groups run in copies that
+// overtake one another: the greatest of all angles is the same in any order, so the bits are too.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,8 @@ class Components;
 
 namespace penstock::apps::edge {
 
-/// Number of the picture in tags.user[0] (it goes on when the pictures are looked at again; tags.time begins anew), of the angle in tags.user[1].
+/// Number of the picture in tags.user[0] (it goes on when the pictures are looked at again; tags.time begins anew), of
+/// the angle in tags.user[1].
 enum Tag : std::size_t { picture_tag = 0, angle_tag = 1 };
 
 /// Of how many angles one is.
@@ -41,7 +42,8 @@ struct Pictures {
     PassSetting times;
     Setting<std::string> file{"file", ""};
     Setting<int> count{"count", 2, {.unit = "pictures", .least = 1, .most = 1 << 16}};
-    Setting<int> rows{"rows", 256, {.unit = "pixels", .least = 1, .most = 1 << 14}}, columns{"columns", 256, {.unit = "pixels", .least = 1, .most = 1 << 14}};
+    Setting<int> rows{"rows", 256, {.unit = "pixels", .least = 1, .most = 1 << 14}},
+        columns{"columns", 256, {.unit = "pixels", .least = 1, .most = 1 << 14}};
     Setting<std::int64_t> seed{"seed", 1, {.least = 0, .most = 4294967295.0}};
     Pictures() = default;
     explicit Pictures(view<const float, 3> pictures) : pictures_{pictures}, given_{true} {}
@@ -94,7 +96,8 @@ struct TurnBack {
     Input<float> canvas{"canvas"};
     Output<float> response{"response"};
     AngleSetting of;
-    Setting<int> rows{"rows", 256, {.unit = "pixels", .least = 1, .most = 1 << 14}}, columns{"columns", 256, {.unit = "pixels", .least = 1, .most = 1 << 14}};
+    Setting<int> rows{"rows", 256, {.unit = "pixels", .least = 1, .most = 1 << 14}},
+        columns{"columns", 256, {.unit = "pixels", .least = 1, .most = 1 << 14}};
     void operator()();
 };
 
@@ -145,7 +148,8 @@ struct ByTurnedKernels {
     explicit ByTurnedKernels(Filter& filter);
 };
 struct ByTurnedPictures {
-    ByTurnedPictures(GraphBuilder& graph, std::size_t rows, std::size_t columns, std::size_t angles, const Placement& placement);
+    ByTurnedPictures(GraphBuilder& graph, std::size_t rows, std::size_t columns, std::size_t angles,
+                     const Placement& placement);
     Input<float>& picture;
     Output<float>& response;
 
@@ -153,12 +157,13 @@ struct ByTurnedPictures {
     ByTurnedPictures(GraphBuilder& graph, TurnThere& there, Respond& respond, TurnBack& back);
 };
 
-/// The result of serial(), bit for bit, by a graph on the machine's targets and the caller. Returns when all is done: the
-/// seconds without those in which the graph was described.
-double streams(Algorithm algorithm, view<const float, 3> pictures, view<float, 3> result, std::size_t angles, Machine& machine,
-               const Placement& placement);
+/// The result of serial(), bit for bit, by a graph on the machine's targets and the caller. Returns when all is done:
+/// the seconds without those in which the graph was described.
+double streams(Algorithm algorithm, view<const float, 3> pictures, view<float, 3> result, std::size_t angles,
+               Machine& machine, const Placement& placement);
 
-/// The filters by name, for the graphs written down (edge-2d.xml, edge-rot.xml): with files at their ends, or with the program's memory.
+/// The filters by name, for the graphs written down (edge-2d.xml, edge-rot.xml): with files at their ends, or with the
+/// program's memory.
 void add_components(Components& components);
 void add_components(Components& components, view<const float, 3> pictures, view<float, 3> result);
 

@@ -13,7 +13,8 @@ namespace penstock::apps::fft2d {
 struct Layout {
     Range of(std::size_t rank) const noexcept {
         const std::size_t groups = parts(n, Problem::line);
-        return {std::min(n, groups * rank / ranks * Problem::line), std::min(n, groups * (rank + 1) / ranks * Problem::line)};
+        return {std::min(n, groups * rank / ranks * Problem::line),
+                std::min(n, groups * (rank + 1) / ranks * Problem::line)};
     }
     std::size_t count(std::size_t rank) const noexcept { return of(rank).end - of(rank).begin; }
 
@@ -21,7 +22,8 @@ struct Layout {
     std::size_t ranks;
 };
 
-/// to[c][r] = from[r][c] for rows x columns elements, whole lines on both sides: the same code as that of remote stores.
+/// to[c][r] = from[r][c] for rows x columns elements, whole lines on both sides: the same code as that of remote
+/// stores.
 inline void transpose(const Complex* from, std::size_t from_pitch, Complex* to, std::size_t to_pitch, std::size_t rows,
                       std::size_t columns) noexcept {
     store_transposed({.to = reinterpret_cast<std::byte*>(to),

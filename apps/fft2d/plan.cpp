@@ -11,8 +11,11 @@
 namespace penstock::apps::fft2d {
 namespace {
 
-// FFTW declares that its complex numbers have the layout of these. It does not write to what FFTW_PRESERVE_INPUT covers.
-fftwf_complex* words(const Complex* row) noexcept { return reinterpret_cast<fftwf_complex*>(const_cast<Complex*>(row)); }
+// FFTW declares that its complex numbers have the layout of these. It does not write to what FFTW_PRESERVE_INPUT
+// covers.
+fftwf_complex* words(const Complex* row) noexcept {
+    return reinterpret_cast<fftwf_complex*>(const_cast<Complex*>(row));
+}
 
 }  // namespace
 
@@ -21,7 +24,8 @@ Plan::Plan(std::size_t n) : n_{n} {
         throw UsageError("fft2d: there is no transform of " + std::to_string(n) + " elements; ask for at least 1");
     const Buffer<Complex> from{n}, to{n};
     const auto size = static_cast<int>(n);
-    apart_ = fftwf_plan_dft_1d(size, words(from.data()), words(to.data()), FFTW_FORWARD, FFTW_MEASURE | FFTW_PRESERVE_INPUT);
+    apart_ =
+        fftwf_plan_dft_1d(size, words(from.data()), words(to.data()), FFTW_FORWARD, FFTW_MEASURE | FFTW_PRESERVE_INPUT);
     in_place_ = fftwf_plan_dft_1d(size, words(to.data()), words(to.data()), FFTW_FORWARD, FFTW_MEASURE);
     if (apart_ == nullptr || in_place_ == nullptr)
         throw UsageError("fft2d: FFTW has no plan for " + std::to_string(n) + " elements");

@@ -8,8 +8,8 @@ namespace penstock::apps::fft2d {
 
 using Complex = std::complex<float>;
 
-/// Plans of FFTW for rows of n elements. Made by one thread at a time (FFTW's planner is not made for more); used by any, and
-/// by processes that were forked after it was made. All rows begin at lines of 64 bytes.
+/// Plans of FFTW for rows of n elements. Made by one thread at a time (FFTW's planner is not made for more); used by
+/// any, and by processes that were forked after it was made. All rows begin at lines of 64 bytes.
 class Plan {
   public:
     /// Throws UsageError for n = 0. Costs milliseconds: FFTW measures what is fastest here.

@@ -21,16 +21,13 @@ class RowsPart {
 
   protected:
     RowsPart(Rank me, const Problem& problem)
-        : problem_{problem},
-          n_{problem.n},
-          pitch_{problem.pitch},
-          me_{static_cast<std::size_t>(me.index())},
-          layout_{problem.n, static_cast<std::size_t>(me.size())},
-          mine_{layout_.of(me_)},
-          barrier_{me, "exchange"} {}
+        : problem_{problem}, n_{problem.n}, pitch_{problem.pitch}, me_{static_cast<std::size_t>(me.index())},
+          layout_{problem.n, static_cast<std::size_t>(me.size())}, mine_{layout_.of(me_)}, barrier_{me, "exchange"} {}
 
     /// Transforms row `row` of the image.
-    void transform(std::size_t row, Complex* to) const noexcept { problem_.plan.transform(&problem_.image[row * pitch_], to); }
+    void transform(std::size_t row, Complex* to) const noexcept {
+        problem_.plan.transform(&problem_.image[row * pitch_], to);
+    }
     /// Transforms this rank's columns, which lie as rows at the problem's pitch.
     void transform_columns(Complex* columns) const noexcept {
         for (std::size_t column = 0; column < count(); ++column) problem_.plan.transform(columns + column * pitch_);
@@ -80,12 +77,8 @@ class SharedPart : public RowsPart {
 class BulkPart : public RowsPart {
   public:
     BulkPart(Rank me, const Problem& problem, bool row_by_row)
-        : RowsPart{me, problem},
-          row_by_row_{row_by_row},
-          rows_{std::max<std::size_t>(1, count()) * pitch_},
-          packed_{rows_.size()},
-          columns_{rows_.size()},
-          inbox_{me, "inbox", n_ * std::max<std::size_t>(1, count())} {}
+        : RowsPart{me, problem}, row_by_row_{row_by_row}, rows_{std::max<std::size_t>(1, count()) * pitch_},
+          packed_{rows_.size()}, columns_{rows_.size()}, inbox_{me, "inbox", n_ * std::max<std::size_t>(1, count())} {}
 
     void run() {
         for (std::size_t row = 0; row < count(); ++row) {
@@ -121,8 +114,7 @@ class BulkPart : public RowsPart {
 class PushPart : public RowsPart {
   public:
     PushPart(Rank me, const Problem& problem)
-        : RowsPart{me, problem},
-          rows_{Problem::line * pitch_},
+        : RowsPart{me, problem}, rows_{Problem::line * pitch_},
           columns_{me, "columns", std::max<std::size_t>(1, count()) * pitch_} {
         // All blocks that go to a rank are published together: what suits the size of one alone is another question.
         for (std::size_t rank = 0; rank < layout_.ranks; ++rank) columns_.expect(rank, count() * layout_.count(rank));
@@ -156,7 +148,8 @@ class PullPart : public RowsPart {
   public:
     PullPart(Rank me, const Problem& problem, const SharedArray<Complex>& rows)
         : RowsPart{me, problem}, rows_{rows}, columns_{std::max<std::size_t>(1, count()) * pitch_} {
-        std::fill_n(rows_.data() + mine_.begin * pitch_, count() * pitch_, Complex{});  // homed at the rank that makes them
+        // homed at the rank that makes them
+        std::fill_n(rows_.data() + mine_.begin * pitch_, count() * pitch_, Complex{});
     }
 
     void run() {
@@ -164,8 +157,8 @@ class PullPart : public RowsPart {
         barrier_.arrive_and_wait();
         for_each_rank([&](std::size_t rank) {
             const std::size_t first = layout_.of(rank).begin;
-            transpose(rows_.data() + first * pitch_ + mine_.begin, pitch_, columns_.data() + first, pitch_, layout_.count(rank),
-                      count());
+            transpose(rows_.data() + first * pitch_ + mine_.begin, pitch_, columns_.data() + first, pitch_,
+                      layout_.count(rank), count());
         });
         transform_columns(columns_.data());
     }
@@ -176,15 +169,16 @@ class PullPart : public RowsPart {
     Buffer<Complex> columns_;
 };
 
-/// Push or pull, whichever has lately been faster for one size, number of ranks and substrate. What is faster changes while a
-/// program runs (virtual processors move, others use the caches), and a verdict of once was seen to be wrong by 1.5 times
-/// minutes later. So every run's time counts, and now and then a run tries the other way.
+/// Push or pull, whichever has lately been faster for one size, number of ranks and substrate. What is faster changes
+/// while a program runs (virtual processors move, others use the caches), and a verdict of once was seen to be wrong by
+/// 1.5 times minutes later. So every run's time counts, and now and then a run tries the other way.
 class Choice {
   public:
     Variant best() const { return median(push_) <= median(pull_) ? Variant::push : Variant::pull; }
     /// What to run next.
     Variant next() {
-        if (push_.size() < enough || pull_.size() < enough) return push_.size() <= pull_.size() ? Variant::push : Variant::pull;
+        if (push_.size() < enough || pull_.size() < enough)
+            return push_.size() <= pull_.size() ? Variant::push : Variant::pull;
         const Variant now = best();
         if (++runs_ % runs_a_try != 0) return now;
         return now == Variant::push ? Variant::pull : Variant::push;

@@ -25,7 +25,8 @@ Settings with_defaults(Settings settings) {
 Array image_of(const Problem& problem) {
     std::vector<Complex> values;
     for (std::size_t row = 0; row < problem.n; ++row)
-        values.insert(values.end(), &problem.image[row * problem.pitch], &problem.image[row * problem.pitch] + problem.n);
+        values.insert(values.end(), &problem.image[row * problem.pitch],
+                      &problem.image[row * problem.pitch] + problem.n);
     return {"image", {problem.n, problem.n}, std::move(values)};
 }
 
@@ -48,7 +49,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     Problem problem{n};
     generate(problem, settings.seed);
     if (image != nullptr)
-        for (std::size_t row = 0; row < n; ++row) std::copy_n(image->data() + row * n, n, &problem.image[row * problem.pitch]);
+        for (std::size_t row = 0; row < n; ++row)
+            std::copy_n(image->data() + row * n, n, &problem.image[row * problem.pitch]);
     const RankOptions options{.ranks = machine.targets() + 1};
     std::vector<Complex> by_one(problem.result.size()), scratch(by_one);
     std::vector<std::vector<Complex>> by_ranks(std::size(variants), by_one);
@@ -59,7 +61,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
         ways.push_back({std::string(name(variant)), [&] { std::ranges::fill(problem.result.span(), Complex{}); },
                         [&, variant] {
                             const double seconds = parallel(problem, variant, options);
-                            std::ranges::copy(problem.result.span(), by_ranks[static_cast<std::size_t>(variant)].begin());
+                            std::ranges::copy(problem.result.span(),
+                                              by_ranks[static_cast<std::size_t>(variant)].begin());
                             return seconds;
                         }});
 

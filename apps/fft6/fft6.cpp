@@ -20,7 +20,8 @@ using Clock = std::chrono::steady_clock;
 
 std::size_t checked_side(std::size_t points) {
     if (points < 4 || points > largest_side || !std::has_single_bit(points) || std::countr_zero(points) % 2 != 0)
-        throw UsageError("fft6: the number of points must be a power of four, from 4 to 2^28, not " + std::to_string(points));
+        throw UsageError("fft6: the number of points must be a power of four, from 4 to 2^28, not " +
+                         std::to_string(points));
     return std::size_t{1} << (std::countr_zero(points) / 2);
 }
 
@@ -53,13 +54,14 @@ std::span<Complex<T>> scratch(std::size_t size) {
 template <class T>
 void transform(view<Complex<T>, 2> rows, std::span<const Complex<T>> coarse) {
     const std::size_t side = rows.extent(1);
-    for (std::size_t i = 0; i < rows.extent(0); ++i)
-        kernels::fourier<T>({&rows(i, 0), side}, coarse, scratch<T>(side));
+    for (std::size_t i = 0; i < rows.extent(0); ++i) kernels::fourier<T>({&rows(i, 0), side}, coarse, scratch<T>(side));
 }
 
-/// Transforms rows and multiplies element k of row j by exp(-2 pi i j k / points), from two short tables instead of one long one.
+/// Transforms rows and multiplies element k of row j by exp(-2 pi i j k / points), from two short tables instead of one
+/// long one.
 template <class T>
-void transform_and_turn(view<Complex<T>, 2> rows, std::span<const Complex<T>> coarse, std::span<const Complex<T>> fine, std::uint64_t first) {
+void transform_and_turn(view<Complex<T>, 2> rows, std::span<const Complex<T>> coarse, std::span<const Complex<T>> fine,
+                        std::uint64_t first) {
     transform<T>(rows, coarse);
     const std::size_t side = rows.extent(1);
     for (std::size_t i = 0; i < rows.extent(0); ++i) {
@@ -114,7 +116,8 @@ void transform_strip(const Problem<T>& problem, const Square<T>& matrix, std::si
 
 template <class T>
 Problem<T>::Problem(std::size_t count, std::size_t rows_of_a_task)
-    : points{count}, side{checked_side(count)}, block{checked_block(rows_of_a_task, side)}, input{side}, coarse(side), fine(side) {
+    : points{count}, side{checked_side(count)}, block{checked_block(rows_of_a_task, side)}, input{side}, coarse(side),
+      fine(side) {
     kernels::fourier_roots<T>(coarse, side);
     kernels::fourier_roots<T>(fine, points);
 }
@@ -170,13 +173,16 @@ Seconds tagged(const Problem<T>& problem, Work<T>& work, Machine& machine) {
         problem, work,
         [&](const Square<T>& from, const Square<T>& to) {
             for (std::size_t t = 0; t < tiling.count(); ++t)
-                machine.call<transpose<T>>(in(part<const Complex<T>>(from.whole(), tiling[t])), out(part(to.whole(), mirrored(tiling[t]))));
+                machine.call<transpose<T>>(in(part<const Complex<T>>(from.whole(), tiling[t])),
+                                           out(part(to.whole(), mirrored(tiling[t]))));
             machine.barrier();
         },
         [&](const Square<T>& matrix, bool turned) {
             for (std::size_t s = 0; s < problem.strips(); ++s) {
                 const auto rows = strip(problem, matrix, s);
-                if (turned) machine.call<transform_and_turn<T>>(inout(rows), in(problem.coarse), in(problem.fine), std::uint64_t{s * problem.block});
+                if (turned)
+                    machine.call<transform_and_turn<T>>(inout(rows), in(problem.coarse), in(problem.fine),
+                                                        std::uint64_t{s * problem.block});
                 else machine.call<transform<T>>(inout(rows), in(problem.coarse));
             }
             machine.barrier();
@@ -210,7 +216,8 @@ double relative_error(const Problem<T>& problem, const Square<T>& result, std::s
         errors += std::norm(exact - Exact{result.row(k / side)[k % side]});
     }
     if (squares == 0) return errors == 0 ? 0 : std::numeric_limits<double>::infinity();
-    return static_cast<double>(std::sqrt(errors / static_cast<long double>(taken) / (squares / static_cast<long double>(problem.points))));
+    return static_cast<double>(
+        std::sqrt(errors / static_cast<long double>(taken) / (squares / static_cast<long double>(problem.points))));
 }
 
 template struct Problem<float>;

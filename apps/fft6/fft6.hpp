@@ -1,7 +1,8 @@
-// The six-step FFT of SPLASH-2, in float and double: N points as a square matrix, transposed, its rows transformed and multiplied by
-// roots of unity, transposed, its rows transformed, transposed. Transposes move memory and compute nothing, rows do the reverse, so
-// the two are also timed apart. Each transpose is a task for each tile, each pass over the rows a task for some rows; a barrier ends
-// each of the five phases. All ways do the same operations on each number, so their results are equal bit for bit.
+// The six-step FFT of SPLASH-2, in float and double: N points as a square matrix, transposed, its rows transformed and
+// multiplied by roots of unity, transposed, its rows transformed, transposed. Transposes move memory and compute
+// nothing, rows do the reverse, so the two are also timed apart. Each transpose is a task for each tile, each pass over
+// the rows a task for some rows; a barrier ends each of the five phases. All ways do the same operations on each
+// number, so their results are equal bit for bit.
 //
 // SPLASH-2 takes 3.1416 for pi and is 1.4e-5 off; here pi is pi.
 #pragma once
@@ -29,8 +30,8 @@ namespace penstock::apps::fft6 {
 template <class T>
 using Complex = std::complex<T>;
 
-/// Memory for a square matrix of complex numbers; rows lie a line further apart than they are long, so that a column does not fall
-/// upon few sets of a cache (SPLASH-2's padding).
+/// Memory for a square matrix of complex numbers; rows lie a line further apart than they are long, so that a column
+/// does not fall upon few sets of a cache (SPLASH-2's padding).
 template <class T>
 class Square {
   public:
@@ -38,7 +39,9 @@ class Square {
 
     std::size_t pitch() const noexcept { return side_ + 64 / sizeof(Complex<T>); }
     Complex<T>* row(std::size_t i) const noexcept { return memory_.data() + i * pitch(); }
-    view<Complex<T>, 2> whole() const noexcept { return {memory_.data(), side_, side_, static_cast<std::ptrdiff_t>(pitch())}; }
+    view<Complex<T>, 2> whole() const noexcept {
+        return {memory_.data(), side_, side_, static_cast<std::ptrdiff_t>(pitch())};
+    }
     /// `rows` rows from `first` on.
     view<Complex<T>, 2> rows(std::size_t first, std::size_t rows) const noexcept {
         return {row(first), rows, side_, static_cast<std::ptrdiff_t>(pitch())};
@@ -93,15 +96,15 @@ Seconds hand(const Problem<T>& problem, Work<T>& work, Team& team);
 template <class T>
 Seconds tagged(const Problem<T>& problem, Work<T>& work, Machine& machine);
 
-/// The root of the mean square error of about `samples` coefficients, the first not among them, against their definition in a wider
-/// type, over that of all coefficients.
+/// The root of the mean square error of about `samples` coefficients, the first not among them, against their
+/// definition in a wider type, over that of all coefficients.
 template <class T>
 double relative_error(const Problem<T>& problem, const Square<T>& result, std::size_t samples);
 
-/// The application for the gallery. Settings: rows (points, a power of four; 65,536), block_rows (rows of a task and side of a tile, 32),
-/// block_columns (bytes of a real number: 8, or 4 for float), seed. Input "x" (complex128, or complex64, which then says which precision).
-/// Arrays kept: "x", "result". The ways "serial transposes", "serial rows", "tagged transposes" and "tagged rows" are whole transforms of
-/// which that part was timed.
+/// The application for the gallery. Settings: rows (points, a power of four; 65,536), block_rows (rows of a task and
+/// side of a tile, 32), block_columns (bytes of a real number: 8, or 4 for float), seed. Input "x" (complex128, or
+/// complex64, which then says which precision). Arrays kept: "x", "result". The ways "serial transposes", "serial
+/// rows", "tagged transposes" and "tagged rows" are whole transforms of which that part was timed.
 RunResult run(Machine& machine, const Settings& settings, const Progress& progress);
 
 }  // namespace penstock::apps::fft6

@@ -23,7 +23,8 @@ Settings with_defaults(Settings settings) {
     for (const Array& input : settings.inputs) {
         if (input.name != "x") continue;
         if (input.shape.size() == 1) settings.rows = input.shape[0];
-        if (settings.block_columns == 0 && std::holds_alternative<std::vector<Complex<float>>>(input.values)) settings.block_columns = sizeof(float);
+        if (settings.block_columns == 0 && std::holds_alternative<std::vector<Complex<float>>>(input.values))
+            settings.block_columns = sizeof(float);
     }
     if (settings.block_columns == 0) settings.block_columns = sizeof(double);
     settings.columns = 1;
@@ -43,9 +44,11 @@ std::vector<Complex<T>> numbers(const Square<T>& matrix, std::size_t side) {
     return all;
 }
 
-// The sums of srand48(0)'s numbers for 2^16 points, as computed from SPLASH-2's definition, with pi for pi, by other programs.
+// The sums of srand48(0)'s numbers for 2^16 points, as computed from SPLASH-2's definition, with pi for pi, by other
+// programs.
 template <class T>
-void add_published(std::vector<Check>& checks, const Problem<T>& problem, const std::vector<Complex<T>>& x, const Square<T>& result) {
+void add_published(std::vector<Check>& checks, const Problem<T>& problem, const std::vector<Complex<T>>& x,
+                   const Square<T>& result) {
     const std::string source = "SPLASH-2's definition";
     const double tolerance = sizeof(T) == sizeof(double) ? 1e-6 : 0.02;
     long double squares = 0;
@@ -66,11 +69,13 @@ RunResult run_in(Machine& machine, Settings settings, const Progress& progress) 
     const auto* given = given_input<Complex<T>>("fft6", settings, "x", {problem.points});
     generate(problem, settings.seed);
     if (given != nullptr)
-        for (std::size_t row = 0; row < side; ++row) std::copy_n(given->data() + row * side, side, problem.input.row(row));
+        for (std::size_t row = 0; row < side; ++row)
+            std::copy_n(given->data() + row * side, side, problem.input.row(row));
 
     Work<T> by_one{side}, by_hand{side}, by_tasks{side};
     Team team{processors_of(machine)};
-    // Each way computes once before it is timed, so that none finds its memory in the caches because the one before it used the same.
+    // Each way computes once before it is timed, so that none finds its memory in the caches because the one before it
+    // used the same.
     std::vector<Way> ways;
     const auto add = [&ways](const char* name, double (*figure)(const Seconds&), auto compute) {
         ways.push_back({name, [compute] { compute(); }, [compute, figure] { return figure(compute()); }});
@@ -90,13 +95,18 @@ RunResult run_in(Machine& machine, Settings settings, const Progress& progress) 
     result.workers = team.size();
     result.tasks = problem.tasks();
     result.timings = measure(ways, settings.repetitions, progress);
-    auto x = numbers(problem.input, side), wanted = numbers(by_one.result, side), found = numbers(by_tasks.result, side);
+    auto x = numbers(problem.input, side), wanted = numbers(by_one.result, side),
+         found = numbers(by_tasks.result, side);
     const double tolerance = sizeof(T) == sizeof(double) ? 1e-14 : 1e-5;
-    result.checks = {{"relative error", 0, relative_error(problem, by_tasks.result, checked_coefficients), tolerance, "the sum in long double"},
-                     same_bits<Complex<T>>("coefficients of hand that differ", numbers(by_hand.result, side), wanted, "serial"),
-                     same_bits<Complex<T>>("coefficients of tagged that differ", found, wanted, "serial")};
-    if (given == nullptr && settings.seed == 0 && problem.points == default_points) add_published(result.checks, problem, x, by_tasks.result);
-    if (settings.keep_arrays) result.arrays = {{"x", {problem.points}, std::move(x)}, {"result", {problem.points}, std::move(found)}};
+    result.checks = {
+        {"relative error", 0, relative_error(problem, by_tasks.result, checked_coefficients), tolerance,
+         "the sum in long double"},
+        same_bits<Complex<T>>("coefficients of hand that differ", numbers(by_hand.result, side), wanted, "serial"),
+        same_bits<Complex<T>>("coefficients of tagged that differ", found, wanted, "serial")};
+    if (given == nullptr && settings.seed == 0 && problem.points == default_points)
+        add_published(result.checks, problem, x, by_tasks.result);
+    if (settings.keep_arrays)
+        result.arrays = {{"x", {problem.points}, std::move(x)}, {"result", {problem.points}, std::move(found)}};
     settings.inputs.clear();
     result.settings = std::move(settings);
     return result;

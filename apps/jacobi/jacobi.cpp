@@ -22,7 +22,8 @@ void copy_part(std::span<const float> from, std::span<float> to, const Range& po
     std::ranges::copy(from.subspan(first, last - first), to.subspan(first).begin());
 }
 
-/// The global array: two planes that sweeps read and write in turn. prepare() touches each part first, where it is used.
+/// The global array: two planes that sweeps read and write in turn. prepare() touches each part first, where it is
+/// used.
 struct GlobalLine {
     explicit GlobalLine(std::size_t size)
         : planes{SharedArray<float>{size, Home::first_touch}, SharedArray<float>{size, Home::first_touch}} {}
@@ -56,22 +57,24 @@ class SharedPart {
     Barrier barrier_;
 };
 
-/// The way to and from one neighbour. An edge and the number of its sweep travel in one word, so one line travels where a region
-/// and a counter beside it would take two.
+/// The way to and from one neighbour. An edge and the number of its sweep travel in one word, so one line travels where
+/// a region and a counter beside it would take two.
 ///
-/// Words arrive in two counters in turn. Two are enough: a rank publishes the edge of sweep s after it has the neighbour's of
-/// sweep s - 1, and the neighbour published that after it had read the edge of sweep s - 2, which the new one overwrites.
+/// Words arrive in two counters in turn. Two are enough: a rank publishes the edge of sweep s after it has the
+/// neighbour's of sweep s - 1, and the neighbour published that after it had read the edge of sweep s - 2, which the
+/// new one overwrites.
 class Neighbour {
   public:
     static constexpr std::size_t most_sweeps = std::numeric_limits<std::uint32_t>::max();
 
     /// `here` and `there` name the sides: what arrives at my left comes from my neighbour's right.
     Neighbour(Rank me, int rank, const std::string& here, const std::string& there)
-        : rank_{rank},
-          mine_{grant(Counter{me, here + " even"}, rank), grant(Counter{me, here + " odd"}, rank)},
+        : rank_{rank}, mine_{grant(Counter{me, here + " even"}, rank), grant(Counter{me, here + " odd"}, rank)},
           theirs_{RemoteCounter::accept(me, rank, there + " even"), RemoteCounter::accept(me, rank, there + " odd")} {}
 
-    void publish(std::uint64_t sweep, float edge) { theirs_[sweep % 2].store(word(sweep) | std::bit_cast<std::uint32_t>(edge)); }
+    void publish(std::uint64_t sweep, float edge) {
+        theirs_[sweep % 2].store(word(sweep) | std::bit_cast<std::uint32_t>(edge));
+    }
     float edge_of(std::uint64_t sweep) const {
         const Counter& arrived = mine_[sweep % 2];
         arrived.wait_until(word(sweep), Awaited::rank(rank_));
@@ -93,12 +96,8 @@ class Neighbour {
 class PushPart {
   public:
     PushPart(Rank me, const Problem& problem, std::size_t sweeps)
-        : problem_{problem},
-          sweeps_{sweeps},
-          points_{share(me, problem.n)},
-          count_{points_.end - points_.begin},
-          source_{count_},
-          planes_{Buffer<float>{count_ + 2}, Buffer<float>{count_ + 2}} {
+        : problem_{problem}, sweeps_{sweeps}, points_{share(me, problem.n)}, count_{points_.end - points_.begin},
+          source_{count_}, planes_{Buffer<float>{count_ + 2}, Buffer<float>{count_ + 2}} {
         // Even ranks meet their left neighbour first, odd ones their right: nobody waits in a row.
         const auto left = [&] {
             if (me.index() > 0) left_.emplace(me, me.index() - 1, "left", "right");
@@ -106,15 +105,14 @@ class PushPart {
         const auto right = [&] {
             if (me.index() + 1 < me.size()) right_.emplace(me, me.index() + 1, "right", "left");
         };
-        if (me.index() % 2 == 0)
-            left(), right();
-        else
-            right(), left();
+        if (me.index() % 2 == 0) left(), right();
+        else right(), left();
     }
 
     void prepare() {
         std::ranges::copy(problem_.source.span().subspan(points_.begin, count_), source_.data());
-        for (auto& plane : planes_) std::ranges::copy(problem_.start.span().subspan(points_.begin, count_ + 2), plane.data());
+        for (auto& plane : planes_)
+            std::ranges::copy(problem_.start.span().subspan(points_.begin, count_ + 2), plane.data());
     }
 
     void run() {
@@ -124,8 +122,9 @@ class PushPart {
                 if (left_) from.front() = left_->edge_of(next_sweep_ - 1);
                 if (right_) from.back() = right_->edge_of(next_sweep_ - 1);
             }
-            // The edges first, so that they travel while the others are computed, and then all, the edges once more: vectors that
-            // begin at the second point lie worse, which costs 3 to 5 % of a sweep, and two points cost nothing.
+            // The edges first, so that they travel while the others are computed, and then all, the edges once more:
+            // vectors that begin at the second point lie worse, which costs 3 to 5 % of a sweep, and two points cost
+            // nothing.
             relax(from, to, 0, 1);
             if (left_) left_->publish(next_sweep_, to[1]);
             relax(from, to, count_ - 1, 1);
@@ -143,7 +142,8 @@ class PushPart {
 
   private:
     void relax(std::span<const float> from, std::span<float> to, std::size_t first, std::size_t count) const {
-        kernels::jacobi(from.subspan(first, count + 2), source_.span().subspan(first, count), to.subspan(first + 1, count));
+        kernels::jacobi(from.subspan(first, count + 2), source_.span().subspan(first, count),
+                        to.subspan(first + 1, count));
     }
 
     const Problem& problem_;
@@ -170,8 +170,8 @@ void serial(std::span<const float> start, std::span<const float> source, std::sp
     serial(start, source, result, Buffer<float>{start.size()}.span(), sweeps);
 }
 
-void serial(std::span<const float> start, std::span<const float> source, std::span<float> result, std::span<float> other,
-            std::size_t sweeps) {
+void serial(std::span<const float> start, std::span<const float> source, std::span<float> result,
+            std::span<float> other, std::size_t sweeps) {
     // The last sweep ends in `result`.
     std::span<float> planes[] = {sweeps % 2 == 0 ? result : other, sweeps % 2 == 0 ? other : result};
     for (const auto plane : planes) std::ranges::copy(start, plane.begin());
@@ -181,14 +181,15 @@ void serial(std::span<const float> start, std::span<const float> source, std::sp
 
 double parallel(const Problem& problem, std::size_t sweeps, Variant variant, const RankOptions& options) {
     if (std::cmp_greater(options.ranks, problem.n))
-        throw UsageError("jacobi: " + std::to_string(problem.n) + " points are too few for " + std::to_string(options.ranks) +
-                         " ranks; ask for at most one rank a point");
+        throw UsageError("jacobi: " + std::to_string(problem.n) + " points are too few for " +
+                         std::to_string(options.ranks) + " ranks; ask for at most one rank a point");
     const auto passes = static_cast<std::size_t>(std::max(1, options.passes));
     if (variant == Variant::push && sweeps > Neighbour::most_sweeps / passes)
         throw UsageError("jacobi: " + std::to_string(sweeps) + " sweeps in each of " + std::to_string(passes) +
                          " passes are too many to count in half a word; ask for at most " +
                          std::to_string(Neighbour::most_sweeps / passes));
-    if (variant == Variant::push) return seconds_of_ranks(options, [&](Rank me) { return PushPart{me, problem, sweeps}; });
+    if (variant == Variant::push)
+        return seconds_of_ranks(options, [&](Rank me) { return PushPart{me, problem, sweeps}; });
     const GlobalLine line{problem.n + 2};
     return seconds_of_ranks(options, [&](Rank me) { return SharedPart{me, problem, line, sweeps}; });
 }

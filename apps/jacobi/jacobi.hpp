@@ -1,5 +1,5 @@
-// Jacobi relaxation on a line (Poisson's equation, fixed ends): each rank has a part of the line and needs one element of each
-// neighbour before the next sweep. The exchange is tiny and frequent, so its latency is all that counts.
+// Jacobi relaxation on a line (Poisson's equation, fixed ends): each rank has a part of the line and needs one element
+// of each neighbour before the next sweep. The exchange is tiny and frequent, so its latency is all that counts.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,8 @@ namespace penstock::apps::jacobi {
 /// How a rank gets its neighbours' edges.
 enum class Variant : std::uint8_t {
     shared,  ///< the line lies in one global array, a barrier stands between two sweeps
-    push,    ///< the line lies in each rank's own memory; edges are stored into the neighbours' regions, ahead of the interior
+    /// The line lies in each rank's own memory; edges are stored into the neighbours' regions, ahead of the interior
+    push,
 };
 
 /// The word for it in reports.
@@ -42,15 +43,16 @@ void generate(Problem& problem, std::uint32_t seed);
 /// One thread: `sweeps` sweeps from `start` into `result` (n + 2 elements each).
 void serial(std::span<const float> start, std::span<const float> source, std::span<float> result, std::size_t sweeps);
 /// The same with memory for what lies between, as large as `result`: nothing is allocated, so this is what is timed.
-void serial(std::span<const float> start, std::span<const float> source, std::span<float> result, std::span<float> scratch,
-            std::size_t sweeps);
+void serial(std::span<const float> start, std::span<const float> source, std::span<float> result,
+            std::span<float> scratch, std::size_t sweeps);
 
-/// `sweeps` sweeps by ranks, into problem.result; the bits are those of serial(). Returns seconds. Throws UsageError for more
-/// ranks than points and, by `push`, for 2^32 sweeps and more in all passes; and as spmd().
+/// `sweeps` sweeps by ranks, into problem.result; the bits are those of serial(). Returns seconds. Throws UsageError
+/// for more ranks than points and, by `push`, for 2^32 sweeps and more in all passes; and as spmd().
 double parallel(const Problem& problem, std::size_t sweeps, Variant variant, const RankOptions& options);
 
-/// The application for the gallery. Settings: columns (points, 57,344), rows (sweeps, 100), seed. Inputs "start" (n + 2, float32)
-/// and "source" (n, float32). Arrays kept: "start", "source", "result". Ranks are threads, as many as the machine has workers.
+/// The application for the gallery. Settings: columns (points, 57,344), rows (sweeps, 100), seed. Inputs "start" (n +
+/// 2, float32) and "source" (n, float32). Arrays kept: "start", "source", "result". Ranks are threads, as many as the
+/// machine has workers.
 RunResult run(Machine& machine, const Settings& settings, const Progress& progress);
 
 }  // namespace penstock::apps::jacobi

@@ -17,7 +17,8 @@ Settings with_defaults(Settings settings) {
     if (settings.rows == 0) settings.rows = default_sweeps;
     if (settings.columns == 0) settings.columns = default_points;
     for (const Array& input : settings.inputs)  // the source, which says it exactly, is looked at later
-        if (input.name == "start" && input.shape.size() == 1 && input.shape[0] > 2) settings.columns = input.shape[0] - 2;
+        if (input.name == "start" && input.shape.size() == 1 && input.shape[0] > 2)
+            settings.columns = input.shape[0] - 2;
     return settings;
 }
 
@@ -50,8 +51,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     generate(problem, settings.seed);
     if (start != nullptr) std::ranges::copy(*start, problem.start.data());
     if (source != nullptr) std::ranges::copy(*source, problem.source.data());
-    const RankOptions options{.ranks =
-                                  static_cast<int>(std::min<std::size_t>(n, static_cast<std::size_t>(machine.targets()) + 1))};
+    const RankOptions options{
+        .ranks = static_cast<int>(std::min<std::size_t>(n, static_cast<std::size_t>(machine.targets()) + 1))};
     std::vector<float> by_one(n + 2), scratch(n + 2), by_sharing(n + 2), by_pushing(n + 2);
     const auto ranks = [&](Variant variant, std::vector<float>& into) {
         const double seconds = parallel(problem, sweeps, variant, options);
@@ -61,7 +62,9 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const auto forget = [&] { std::ranges::fill(problem.result.span(), 0.0f); };
     const Way ways[] = {
         {"serial", [] {},
-         [&] { return seconds_of([&] { serial(problem.start.span(), problem.source.span(), by_one, scratch, sweeps); }); }},
+         [&] {
+             return seconds_of([&] { serial(problem.start.span(), problem.source.span(), by_one, scratch, sweeps); });
+         }},
         {"shared", forget, [&] { return ranks(Variant::shared, by_sharing); }},
         {"push", forget, [&] { return ranks(Variant::push, by_pushing); }}};
 
@@ -74,8 +77,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
                      same_bits<float>("points of shared that differ", by_sharing, by_one, "serial"),
                      same_bits<float>("points of push that differ", by_pushing, by_one, "serial")};
     if (settings.keep_arrays) {
-        result.arrays = {keep<float>("start", {n + 2}, problem.start.span()), keep<float>("source", {n}, problem.source.span()),
-                         keep<float>("result", {n + 2}, by_pushing)};
+        result.arrays = {keep<float>("start", {n + 2}, problem.start.span()),
+                         keep<float>("source", {n}, problem.source.span()), keep<float>("result", {n + 2}, by_pushing)};
     }
     settings.inputs.clear();
     result.settings = std::move(settings);

@@ -15,7 +15,8 @@ namespace penstock::apps::jpip {
 namespace {
 
 std::size_t reflected(std::int64_t index, std::size_t extent) noexcept {
-    return static_cast<std::size_t>(kernels::inside(static_cast<std::ptrdiff_t>(index), extent, kernels::Outside::reflect101));
+    return static_cast<std::size_t>(
+        kernels::inside(static_cast<std::ptrdiff_t>(index), extent, kernels::Outside::reflect101));
 }
 
 void cut(view<const std::uint8_t, 2> photograph, std::int64_t row, std::int64_t column, view<std::uint8_t, 2> window) {
@@ -25,14 +26,16 @@ void cut(view<const std::uint8_t, 2> photograph, std::int64_t row, std::int64_t 
         const auto to = window.row(i);
         for (std::size_t j = 0; j < window.extent(1) / 3; ++j) {
             const std::size_t at = 3 * reflected(column + static_cast<std::int64_t>(j), columns);
-            std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(at), 3, to.begin() + static_cast<std::ptrdiff_t>(3 * j));
+            std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(at), 3,
+                        to.begin() + static_cast<std::ptrdiff_t>(3 * j));
         }
     }
 }
 
 void append(Films& films, std::span<const std::uint8_t> file) {
     films.jpeg.insert(films.jpeg.end(), file.begin(), file.end());
-    if (films.jpeg.size() > UINT32_MAX) throw std::length_error("films of more than 4 GiB: ask for fewer or smaller frames");
+    if (films.jpeg.size() > UINT32_MAX)
+        throw std::length_error("films of more than 4 GiB: ask for fewer or smaller frames");
     films.ends.push_back(static_cast<std::uint32_t>(films.jpeg.size()));
 }
 
@@ -53,7 +56,8 @@ Films make_films(std::size_t count, const Scene& scene, view<const std::uint8_t,
     const view<std::uint8_t, 2> pixels{window.data(), {scene.rows, 3 * scene.columns}};
     for (std::size_t film = 0; film < count; ++film) {
         const auto begin_row = static_cast<std::int64_t>(random.real() * static_cast<double>(photograph.extent(0)));
-        const auto begin_column = static_cast<std::int64_t>(random.real() * static_cast<double>(photograph.extent(1) / 3));
+        const auto begin_column =
+            static_cast<std::int64_t>(random.real() * static_cast<double>(photograph.extent(1) / 3));
         const std::int64_t down = random.integer() % 17 - 8, right = random.integer() % 17 - 8;  // pixels a frame
         for (std::size_t frame = 0; frame < scene.frames; ++frame) {
             const auto time = static_cast<std::int64_t>(frame);
@@ -98,7 +102,8 @@ Films load(const std::filesystem::path& folder, std::size_t count, std::size_t f
         for (std::size_t frame = 0; frame < frames; ++frame) {
             const auto path = file_of(folder, film, frame);
             std::ifstream file(path, std::ios::binary);
-            const std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+            const std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(file),
+                                                  std::istreambuf_iterator<char>()};
             if (!file || bytes.empty()) throw std::runtime_error("cannot read " + path.string());
             append(films, bytes);
         }

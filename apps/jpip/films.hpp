@@ -1,5 +1,5 @@
-// Films in motion JPEG: each frame is a JPEG picture of its own. They are made from a photograph, over which each film moves a
-// window.
+// Films in motion JPEG: each frame is a JPEG picture of its own. They are made from a photograph, over which each film
+// moves a window.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,8 @@ struct Scene {
     int quality = 85;
 };
 
-/// Films of `photograph` (rows x 3 columns of RGB; where a window reaches beyond it, it is reflected). Costs about 10 ms for a
-/// frame of 1280 x 720. Throws JpegError.
+/// Films of `photograph` (rows x 3 columns of RGB; where a window reaches beyond it, it is reflected). Costs about 10
+/// ms for a frame of 1280 x 720. Throws JpegError.
 Films make_films(std::size_t count, const Scene& scene, view<const std::uint8_t, 2> photograph);
 
 /// A photograph of nothing, for where there is none: soft waves of colour under grains. rows x 3 columns.

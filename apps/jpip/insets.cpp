@@ -11,8 +11,9 @@ namespace {
 view<std::uint8_t, 2> place_in(view<std::uint8_t, 2> screen, std::size_t film) noexcept {
     const std::size_t rows = screen.extent(0), columns = screen.extent(1) / channels;
     const PictureSize size = tile_of({rows, columns});
-    return screen.part({film / tiles_across * (rows / tiles_down), film % tiles_across * (columns / tiles_across) * channels},
-                       {size.rows, size.columns * channels});
+    return screen.part(
+        {film / tiles_across * (rows / tiles_down), film % tiles_across * (columns / tiles_across) * channels},
+        {size.rows, size.columns * channels});
 }
 
 view<std::uint8_t, 2> decode(JpegDecoder& decoder, std::span<const std::uint8_t> file, int divisor,
@@ -63,8 +64,8 @@ SmallFilm::SmallFilm(GraphBuilder& graph, Camera& camera, Decode& decoded) : sma
     graph.connect(camera.jpeg, decoded.jpeg, {.capacity = 2});
 }
 SmallFilm::SmallFilm(GraphBuilder& graph, const Films* films, std::size_t film)
-    : SmallFilm{graph, graph.add<Camera>("camera", {}, films, film), graph.add<Decode>("decode", {}, static_cast<int>(smaller))} {
-}
+    : SmallFilm{graph, graph.add<Camera>("camera", {}, films, film),
+                graph.add<Decode>("decode", {}, static_cast<int>(smaller))} {}
 
 void draw(const Films& films, std::size_t behind, const Screen& shown, view<std::uint8_t, 2> result) {
     JpegDecoder decoder;
@@ -72,12 +73,13 @@ void draw(const Films& films, std::size_t behind, const Screen& shown, view<std:
     decoder.decode(films.file(behind, static_cast<std::size_t>(shown.frame)), result);
     for (const auto& [film, frame] : shown.pictures) {
         const auto file = films.file(static_cast<std::size_t>(film), static_cast<std::size_t>(frame));
-        copy(decode(decoder, file, static_cast<int>(smaller), memory), place_in(result, static_cast<std::size_t>(film)));
+        copy(decode(decoder, file, static_cast<int>(smaller), memory),
+             place_in(result, static_cast<std::size_t>(film)));
     }
 }
 
-std::vector<Screen> insets(const Films& films, std::size_t behind, std::bitset<tiles> shown, view<std::uint8_t, 3> result,
-                           Machine& machine, int copies) {
+std::vector<Screen> insets(const Films& films, std::size_t behind, std::bitset<tiles> shown,
+                           view<std::uint8_t, 3> result, Machine& machine, int copies) {
     Graph graph;
     auto& camera = graph.add<Camera>("camera", {}, &films, behind);
     auto& decode = graph.add<Decode>("decode", {.copies = copies}, 1);
@@ -94,8 +96,8 @@ std::vector<Screen> insets(const Films& films, std::size_t behind, std::bitset<t
     auto run = graph.start(machine);
     while (const auto read = reader.read()) {
         const auto frame = static_cast<std::size_t>(read->tags().user[frame_tag]);
-        copy(read->image(),
-             {result.data() + static_cast<std::ptrdiff_t>(frame) * result.stride(0), {result.extent(1), result.extent(2)}});
+        copy(read->image(), {result.data() + static_cast<std::ptrdiff_t>(frame) * result.stride(0),
+                             {result.extent(1), result.extent(2)}});
     }
     run.finish();
     return insert.screens();

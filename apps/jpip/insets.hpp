@@ -3,8 +3,9 @@
 //     camera -> decode ----------------------------> Insert -> the program
 //     camera -> decode at 1/4 ----(each picture) --/
 //
-// The film in the background sets the pace: at each of its frames Insert takes what has come of the pictures, about one frame
-// each, and shows the newest of each film. Which frames met is not the same in every run, so Insert writes down what it showed.
+// The film in the background sets the pace: at each of its frames Insert takes what has come of the pictures, about one
+// frame each, and shows the newest of each film. Which frames met is not the same in every run, so Insert writes down
+// what it showed.
 #pragma once
 
 #include <array>
@@ -24,7 +25,8 @@ struct Screen {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> pictures;
 };
 
-/// Lays pictures over frames. Events "show" and "hide", each with the number of a film, say which; at first those in `shown`.
+/// Lays pictures over frames. Events "show" and "hide", each with the number of a film, say which; at first those in
+/// `shown`.
 struct Insert {
     Input<std::uint8_t> background{"background"};
     Input<std::uint8_t> picture{"picture", {.required = false}};
@@ -54,12 +56,13 @@ struct SmallFilm {
     SmallFilm(GraphBuilder& graph, Camera& camera, Decode& decode);
 };
 
-/// One thread: the screen that shows these frames, rows x 3 columns of a frame in full size. The film in the background is number
-/// `behind`.
+/// One thread: the screen that shows these frames, rows x 3 columns of a frame in full size. The film in the background
+/// is number `behind`.
 void draw(const Films& films, std::size_t behind, const Screen& shown, view<std::uint8_t, 2> result);
 
-/// Runs film `behind` with pictures of the films in `shown`: result(f, ...) is the screen at its frame f. Returns what was shown.
-std::vector<Screen> insets(const Films& films, std::size_t behind, std::bitset<tiles> shown, view<std::uint8_t, 3> result,
-                           Machine& machine, int copies);
+/// Runs film `behind` with pictures of the films in `shown`: result(f, ...) is the screen at its frame f. Returns what
+/// was shown.
+std::vector<Screen> insets(const Films& films, std::size_t behind, std::bitset<tiles> shown,
+                           view<std::uint8_t, 3> result, Machine& machine, int copies);
 
 }  // namespace penstock::apps::jpip

@@ -40,7 +40,8 @@ void serial(const Films& films, int divisor, view<std::uint8_t, 3> result) {
             memory.resize(decoded.rows * decoded.columns * channels);
             const view<std::uint8_t, 2> rgb{memory.data(), {decoded.rows, decoded.columns * channels}};
             decoder.decode(file, rgb, divisor);
-            kernels::shrink(rgb, tile_in(frame_of(result, frame), film), smaller / static_cast<std::size_t>(divisor), channels);
+            kernels::shrink(rgb, tile_in(frame_of(result, frame), film), smaller / static_cast<std::size_t>(divisor),
+                            channels);
         }
     }
 }
@@ -51,10 +52,11 @@ void Camera::start() {
     static std::mutex lock;
     static std::pair<std::string, std::weak_ptr<const Films>> last;
     const std::lock_guard guard(lock);
-    const Scene scene{static_cast<std::size_t>(rows.get()), static_cast<std::size_t>(columns.get()), static_cast<std::size_t>(frames.get()),
-                      static_cast<std::uint32_t>(seed.get())};
+    const Scene scene{static_cast<std::size_t>(rows.get()), static_cast<std::size_t>(columns.get()),
+                      static_cast<std::size_t>(frames.get()), static_cast<std::uint32_t>(seed.get())};
     auto wanted = folder.get();
-    for (const auto each : {scene.rows, scene.columns, scene.frames, std::size_t{scene.seed}}) wanted += " " + std::to_string(each);
+    for (const auto each : {scene.rows, scene.columns, scene.frames, std::size_t{scene.seed}})
+        wanted += " " + std::to_string(each);
     own_ = last.first == wanted ? last.second.lock() : nullptr;
     if (own_ == nullptr) {
         const auto made = [&] {
@@ -102,7 +104,8 @@ void Mosaic::operator()() {
     const std::uint64_t frame = read.tags().user[frame_tag];
     auto at = std::ranges::find(begun_, frame, &Begun::frame);
     if (at == begun_.end())
-        at = begun_.insert(at, {frame, 0, mosaic.make(tiles_down * picture.extent(0), tiles_across * picture.extent(1))});
+        at = begun_.insert(at,
+                           {frame, 0, mosaic.make(tiles_down * picture.extent(0), tiles_across * picture.extent(1))});
     copy(picture, tile_in(at->pixels.edit_image(), size(read.tags().user[film_tag])));
     if (++at->tiles < tiles) return;
     at->pixels.edit_tags().user = {0, frame};
@@ -160,7 +163,8 @@ static void add_stages(Components& components) {
 
 void add_components(Components& components) {
     add_stages(components);
-    components.add<Camera>("jpip:camera", "One of sixteen films in motion JPEG (of a folder, or made ones), `passes` times.");
+    components.add<Camera>("jpip:camera",
+                           "One of sixteen films in motion JPEG (of a folder, or made ones), `passes` times.");
     components.add<Store>("jpip:store", "Keeps frames, and writes them to a file (.npy), if one is named.");
 }
 

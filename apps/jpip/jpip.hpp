@@ -1,8 +1,8 @@
-// JPiP: sixteen films in motion JPEG are decoded, made smaller, and laid side by side, 4 x 4 (Cell-Space's evaluation); and one
-// film in which pictures of the others are shown while they are wanted (picture in picture; see insets.hpp).
+// JPiP: sixteen films in motion JPEG are decoded, made smaller, and laid side by side, 4 x 4 (Cell-Space's evaluation);
+// and one film in which pictures of the others are shown while they are wanted (picture in picture; see insets.hpp).
 //
-// A film's frame is decoded by libjpeg-turbo at 1/divisor of its size (its slow integer DCT, so that every program that uses it
-// gives the same bits), and the rest of the way to a quarter is the mean of squares of pixels.
+// A film's frame is decoded by libjpeg-turbo at 1/divisor of its size (its slow integer DCT, so that every program that
+// uses it gives the same bits), and the rest of the way to a quarter is the mean of squares of pixels.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 namespace penstock {
 class Components;
 class Machine;
-}
+}  // namespace penstock
 
 namespace penstock::apps::jpip {
 
@@ -47,19 +47,20 @@ view<T, 2> tile_in(view<T, 2> mosaic, std::size_t t) noexcept {
 }
 void copy(view<const std::uint8_t, 2> from, view<std::uint8_t, 2> to);
 
-/// One thread: result(f, i, 3 j + c) := the mosaic of frame f of the 16 films. `divisor`: 1, 2 or 4, of what the decoder leaves
-/// out.
+/// One thread: result(f, i, 3 j + c) := the mosaic of frame f of the 16 films. `divisor`: 1, 2 or 4, of what the
+/// decoder leaves out.
 void serial(const Films& films, int divisor, view<std::uint8_t, 3> result);
 
-/// The same by a graph of filters on the machine's targets and the caller, with so many copies of the filters that decode and
-/// shrink. Returns the seconds without those in which the graph was described. Throws FilterFailed for a file that is no JPEG
-/// picture.
+/// The same by a graph of filters on the machine's targets and the caller, with so many copies of the filters that
+/// decode and shrink. Returns the seconds without those in which the graph was described. Throws FilterFailed for a
+/// file that is no JPEG picture.
 double streams(const Films& films, int divisor, view<std::uint8_t, 3> result, Machine& machine, int copies);
 
-/// The application for the gallery. Settings: rows and columns of a frame (720 x 1280), block_rows (frames of each film, 8),
-/// block_columns (the divisor: 1, 2 or 4; 1), seed. Inputs: "jpeg" (bytes of all files, film by film, uint8) with "ends" (of each
-/// file, uint32; 16 films x frames), or "photograph" (rows x columns x 3, uint8) from which the films are made; else they are
-/// made from a generated one. Arrays kept: "jpeg", "ends" and "result" (frames x rows x columns x 3).
+/// The application for the gallery. Settings: rows and columns of a frame (720 x 1280), block_rows (frames of each
+/// film, 8), block_columns (the divisor: 1, 2 or 4; 1), seed. Inputs: "jpeg" (bytes of all files, film by film, uint8)
+/// with "ends" (of each file, uint32; 16 films x frames), or "photograph" (rows x columns x 3, uint8) from which the
+/// films are made; else they are made from a generated one. Arrays kept: "jpeg", "ends" and "result" (frames x rows x
+/// columns x 3).
 RunResult run(Machine& machine, const Settings& settings, const Progress& progress);
 
 // ---- the filters ----
@@ -67,14 +68,16 @@ RunResult run(Machine& machine, const Settings& settings, const Progress& progre
 /// Which film and which frame a buffer belongs to: tags.user[0] and [1].
 enum Tag : std::size_t { film_tag = 0, frame_tag = 1 };
 
-/// A source: the files of one film, one after the other. The program's films, or those of a folder (as save() writes them), or made ones.
+/// A source: the files of one film, one after the other. The program's films, or those of a folder (as save() writes
+/// them), or made ones.
 struct Camera {
     Output<std::uint8_t> jpeg{"jpeg"};
     Setting<int> film{"film", 0, {.least = 0, .most = tiles - 1}};
     PassSetting times;
     Setting<std::string> folder{"folder", ""};
     Setting<int> frames{"frames", 8, {.unit = "frames", .least = 1, .most = 4096}};
-    Setting<int> rows{"rows", 720, {.unit = "pixels", .least = 1, .most = 1 << 14}}, columns{"columns", 1280, {.unit = "pixels", .least = 1, .most = 1 << 14}};
+    Setting<int> rows{"rows", 720, {.unit = "pixels", .least = 1, .most = 1 << 14}},
+        columns{"columns", 1280, {.unit = "pixels", .least = 1, .most = 1 << 14}};
     Setting<std::int64_t> seed{"seed", 1, {.least = 0, .most = 4294967295.0}};
     Camera() = default;
     Camera(const Films* films, std::size_t number) : films_{films} { film = static_cast<int>(number); }
@@ -113,8 +116,8 @@ struct Shrink {
     void operator()();
 };
 
-/// Tiles of 16 films to mosaics. One is written when the last tile of its frame has come; those of later frames may have come
-/// before.
+/// Tiles of 16 films to mosaics. One is written when the last tile of its frame has come; those of later frames may
+/// have come before.
 struct Mosaic {
     Input<std::uint8_t> tile{"tile"};
     Output<std::uint8_t> mosaic{"mosaic"};
@@ -129,7 +132,8 @@ struct Mosaic {
     std::vector<Begun> begun_;
 };
 
-/// Puts frames where they belong, in whatever order they come: into the program's memory, or into a file (.npy). At the end: how many came.
+/// Puts frames where they belong, in whatever order they come: into the program's memory, or into a file (.npy). At the
+/// end: how many came.
 struct Store {
     Input<std::uint8_t> frame{"frame"};
     Output<double> stored{"stored"};
@@ -145,7 +149,8 @@ struct Store {
     std::size_t rows_ = 0, bytes_ = 0, count_ = 0;
 };
 
-/// The filters by name, for the graphs written down (jpip.xml, picture-in-picture.xml): with files at their ends, or with the program's memory.
+/// The filters by name, for the graphs written down (jpip.xml, picture-in-picture.xml): with files at their ends, or
+/// with the program's memory.
 void add_components(Components& components);
 void add_components(Components& components, const Films& films, view<std::uint8_t, 3> result);
 

@@ -15,10 +15,13 @@ namespace {
 using Bytes = std::vector<std::uint8_t>;
 constexpr std::size_t default_rows = 720, default_columns = 1280, default_frames = 8;
 constexpr std::size_t most_pixels = std::size_t{1} << 24, most_frames = 4096;
-// Means of full pixels against those that the decoder makes of frequencies: the same picture, each rounded in its own way.
+// Means of full pixels against those that the decoder makes of frequencies: the same picture, each rounded in its own
+// way.
 constexpr double most_between_ways = 1;  // on the average
 
-[[noreturn]] void refuse(const char* setting, const std::string& advice) { throw SettingError("jpip", setting, advice); }
+[[noreturn]] void refuse(const char* setting, const std::string& advice) {
+    throw SettingError("jpip", setting, advice);
+}
 
 Settings with_defaults(Settings settings) {
     if (settings.rows == 0) settings.rows = default_rows;
@@ -50,7 +53,8 @@ Films given_films(const Settings& settings, const Bytes& jpeg) {
 }
 
 Films films_of(const Settings& settings) {
-    if (const auto* jpeg = given_input<std::uint8_t>("jpip", settings, "jpeg", {0})) return given_films(settings, *jpeg);
+    if (const auto* jpeg = given_input<std::uint8_t>("jpip", settings, "jpeg", {0}))
+        return given_films(settings, *jpeg);
     const Scene scene{settings.rows, settings.columns, settings.block_rows, settings.seed};
     if (const auto* photograph = given_input<std::uint8_t>("jpip", settings, "photograph", {0, 0, channels})) {
         const auto& input = *std::ranges::find(settings.inputs, "photograph", &Array::name);
@@ -87,7 +91,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const PictureSize frame = size_of(films), mosaic = mosaic_of(frame);
     settings.rows = frame.rows;
     settings.columns = frame.columns;
-    const int divisor = static_cast<int>(settings.block_columns), scaled = static_cast<int>(smaller), copies = machine.targets() + 1;
+    const int divisor = static_cast<int>(settings.block_columns), scaled = static_cast<int>(smaller),
+              copies = machine.targets() + 1;
     const std::size_t bytes = films.frames * mosaic.rows * mosaic.columns * channels;
     Bytes by_one(bytes), scaled_by_one(bytes), scaled_by_streams(bytes), by_streams(bytes);
     const auto shaped = [&](Bytes& result) {
@@ -98,9 +103,12 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
                    [body, into = shaped(result)] { return seconds_of([&] { body(into); }); }};
     };
     const auto one_thread = [&](int by) { return [&, by](view<std::uint8_t, 3> into) { serial(films, by, into); }; };
-    const auto graph = [&](int by) { return [&, by](view<std::uint8_t, 3> into) { streams(films, by, into, machine, copies); }; };
-    const Way ways[] = {way("serial", by_one, one_thread(divisor)), way("serial scaled", scaled_by_one, one_thread(scaled)),
-                        way("streams scaled", scaled_by_streams, graph(scaled)), way("streams", by_streams, graph(divisor))};
+    const auto graph = [&](int by) {
+        return [&, by](view<std::uint8_t, 3> into) { streams(films, by, into, machine, copies); };
+    };
+    const Way ways[] = {
+        way("serial", by_one, one_thread(divisor)), way("serial scaled", scaled_by_one, one_thread(scaled)),
+        way("streams scaled", scaled_by_streams, graph(scaled)), way("streams", by_streams, graph(divisor))};
 
     RunResult result;
     result.app = "jpip";
@@ -108,13 +116,15 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     result.tasks = films.count * films.frames;
     result.timings = measure(ways, settings.repetitions, progress);
     result.checks = {same_bits<std::uint8_t>("bytes of streams that differ", by_streams, by_one, "serial"),
-                     same_bits<std::uint8_t>("bytes of streams scaled that differ", scaled_by_streams, scaled_by_one, "serial scaled"),
-                     {"mean difference of scaled decoding", 0, mean_difference(by_one, scaled_by_one), most_between_ways,
-                      "libjpeg-turbo at 1/4"}};
+                     same_bits<std::uint8_t>("bytes of streams scaled that differ", scaled_by_streams, scaled_by_one,
+                                             "serial scaled"),
+                     {"mean difference of scaled decoding", 0, mean_difference(by_one, scaled_by_one),
+                      most_between_ways, "libjpeg-turbo at 1/4"}};
     if (settings.keep_arrays) {
-        result.arrays = {keep<std::uint8_t>("jpeg", {films.jpeg.size()}, films.jpeg),
-                         keep<std::uint32_t>("ends", {films.ends.size()}, films.ends),
-                         keep<std::uint8_t>("result", {films.frames, mosaic.rows, mosaic.columns, channels}, by_streams)};
+        result.arrays = {
+            keep<std::uint8_t>("jpeg", {films.jpeg.size()}, films.jpeg),
+            keep<std::uint32_t>("ends", {films.ends.size()}, films.ends),
+            keep<std::uint8_t>("result", {films.frames, mosaic.rows, mosaic.columns, channels}, by_streams)};
     }
     settings.inputs.clear();
     result.settings = std::move(settings);

@@ -92,7 +92,8 @@ template <class Real>
 double backward_error(const MatrixOf<Real>& original, const MatrixOf<Real>& factors) {
     const std::size_t n = original.order();
     MatrixOf<Real> sizes{n, factors.block()};
-    std::ranges::transform(factors.elements(), sizes.elements().begin(), [](Real element) { return std::abs(element); });
+    std::ranges::transform(factors.elements(), sizes.elements().begin(),
+                           [](Real element) { return std::abs(element); });
     Random random{1};
     std::vector<double> v(n), size(n);
     for (std::size_t i = 0; i < n; ++i) {

@@ -22,7 +22,9 @@ std::size_t checked_block(std::size_t order, std::size_t block) {
 }
 
 template <class Real>
-std::int32_t order_of(const MatrixOf<Real>& matrix, std::size_t k) { return static_cast<std::int32_t>(matrix.extent(k)); }
+std::int32_t order_of(const MatrixOf<Real>& matrix, std::size_t k) {
+    return static_cast<std::int32_t>(matrix.extent(k));
+}
 
 // Phase two of step k as one list: the column below the diagonal block, then the row right of it.
 template <class Real>
@@ -45,9 +47,7 @@ void update(MatrixOf<Real>& matrix, std::size_t i, std::size_t j, std::size_t k)
 
 template <class Real>
 MatrixOf<Real>::MatrixOf(std::size_t order, std::size_t block)
-    : order_{order},
-      block_{checked_block(order, block)},
-      blocks_{(order + block - 1) / block},
+    : order_{order}, block_{checked_block(order, block)}, blocks_{(order + block - 1) / block},
       storage_{order * order} {}
 
 template <class Real>

@@ -2,8 +2,9 @@
 // L). With n = 512 and blocks of 16 x 16 these are 11,440 tasks of about half a microsecond: the fine-grain test.
 //
 // Step k factors the diagonal block; then the blocks below it (bdiv) and right of it (bmodd) are solved; then the
-// interior is updated (bmod). A barrier ends each of the three phases, except where the tasks wait for one another by their
-// tags. All ways do the same operations on each element in the same order, so their factors are equal bit for bit.
+// interior is updated (bmod). A barrier ends each of the three phases, except where the tasks wait for one another by
+// their tags. All ways do the same operations on each element in the same order, so their factors are equal bit for
+// bit.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +19,12 @@
 namespace penstock {
 class Dependences;
 class Machine;
-}
+}  // namespace penstock
 
 namespace penstock::apps::lu {
 
-/// A square matrix as a grid of contiguous, column-major blocks; the last row and column of blocks may be smaller. `Real` is float or
-/// double, also below.
+/// A square matrix as a grid of contiguous, column-major blocks; the last row and column of blocks may be smaller.
+/// `Real` is float or double, also below.
 template <class Real>
 class MatrixOf {
   public:
@@ -92,8 +93,8 @@ double hand(MatrixOf<Real>& matrix, Team& team);
 template <class Real>
 void tagged(MatrixOf<Real>& matrix, Machine& machine);
 
-/// Factors in place without barriers: each block's task waits for those that its tags name. `calls` may be used again and again, and
-/// then knows the blocks already.
+/// Factors in place without barriers: each block's task waits for those that its tags name. `calls` may be used again
+/// and again, and then knows the blocks already.
 template <class Real>
 void dependent(MatrixOf<Real>& matrix, Dependences& calls);
 
@@ -106,9 +107,10 @@ std::size_t procedures(const MatrixOf<Real>& matrix) noexcept;
 template <class Real>
 double residual(const MatrixOf<Real>& original, const MatrixOf<Real>& factors);
 
-/// The largest |A v - L U v| over |L| |U| |v|, element by element, for one pseudo-random vector v. However far elements grow, rounding
-/// of the factors makes no more than n u / (1 - n u) of it, u being the rounding of one operation (Higham, Accuracy and Stability of
-/// Numerical Algorithms, theorem 9.3), and comparing them in double some 2 n + 2 roundings more.
+/// The largest |A v - L U v| over |L| |U| |v|, element by element, for one pseudo-random vector v. However far elements
+/// grow, rounding of the factors makes no more than n u / (1 - n u) of it, u being the rounding of one operation
+/// (Higham, Accuracy and Stability of Numerical Algorithms, theorem 9.3), and comparing them in double some 2 n + 2
+/// roundings more.
 template <class Real>
 double backward_error(const MatrixOf<Real>& original, const MatrixOf<Real>& factors);
 
@@ -120,8 +122,9 @@ std::vector<double> solve(const MatrixOf<Real>& factors, std::vector<double> b);
 template <class Real>
 double solution_error(const MatrixOf<Real>& original, const MatrixOf<Real>& factors);
 
-/// The application for the gallery. Settings: rows (order, 512), block_rows (16), block_columns (bytes of a real number: 4 or 8, the
-/// default), seed. Input "A" (n x n float32 or float64) in place of the generated one. Arrays kept: "A" and "LU" (n x n, row-major).
+/// The application for the gallery. Settings: rows (order, 512), block_rows (16), block_columns (bytes of a real
+/// number: 4 or 8, the default), seed. Input "A" (n x n float32 or float64) in place of the generated one. Arrays kept:
+/// "A" and "LU" (n x n, row-major).
 RunResult run(Machine& machine, const Settings& settings, const Progress& progress);
 
 }  // namespace penstock::apps::lu

@@ -26,7 +26,8 @@ Settings with_defaults(Settings settings) {
     for (const Array& input : settings.inputs) {
         if (input.name != "A") continue;
         if (input.shape.size() == 2) settings.rows = input.shape[0];
-        if (settings.block_columns == 0 && std::holds_alternative<std::vector<float>>(input.values)) settings.block_columns = sizeof(float);
+        if (settings.block_columns == 0 && std::holds_alternative<std::vector<float>>(input.values))
+            settings.block_columns = sizeof(float);
     }
     settings.columns = settings.rows;
     if (settings.block_columns == 0) settings.block_columns = sizeof(double);
@@ -85,12 +86,14 @@ RunResult run_in(Machine& machine, Settings settings, const Progress& progress) 
     const Way ways[] = {
         {"serial", [&] { by_one.copy_from(original); }, [&] { return seconds_of([&] { serial(by_one); }); }},
         {"hand", [&] { by_hand.copy_from(original); }, [&] { return hand(by_hand, team); }},
-        {"tagged", [&] {
+        {"tagged",
+         [&] {
              by_tasks.copy_from(original);
              wake(machine);
          },
          [&] { return seconds_of([&] { tagged(by_tasks, machine); }); }},
-        {"dependent", [&] {
+        {"dependent",
+         [&] {
              by_order.copy_from(original);
              wake(machine);
          },
@@ -102,16 +105,19 @@ RunResult run_in(Machine& machine, Settings settings, const Progress& progress) 
     result.tasks = procedures(original);
     result.timings = measure(ways, settings.repetitions, progress);
     const bool generated = settings.inputs.empty();
-    // Without pivoting the elements grow by as much as floats can tell apart: what holds for them is relative to that growth.
+    // Without pivoting the elements grow by as much as floats can tell apart: what holds for them is relative to that
+    // growth.
     if constexpr (sizeof(Real) == sizeof(double)) {
         if (generated && settings.seed == splash_seed) add_published(result.checks, original, by_tasks);
         result.checks.push_back({"|A - LU| / |A|", 0, residual(original, by_tasks), residual_tolerance, "A"});
-        result.checks.push_back({"largest |x - 1|", 0, solution_error(original, by_tasks), solution_tolerance, "row sums of A"});
+        result.checks.push_back(
+            {"largest |x - 1|", 0, solution_error(original, by_tasks), solution_tolerance, "row sums of A"});
     }
     // Theorem 9.3 is of the factors; the two products in double that compare them round as well.
     const double rounding = static_cast<double>(n) * std::numeric_limits<Real>::epsilon() / 2 +
                             static_cast<double>(2 * n + 2) * std::numeric_limits<double>::epsilon() / 2;
-    result.checks.push_back({"|Av - LUv| / |L||U||v|", 0, backward_error(original, by_tasks), rounding / (1 - rounding), "Higham, theorem 9.3"});
+    result.checks.push_back({"|Av - LUv| / |L||U||v|", 0, backward_error(original, by_tasks), rounding / (1 - rounding),
+                             "Higham, theorem 9.3"});
     result.checks.push_back(
         same_bits<Real>("elements of hand that differ", by_hand.elements(), by_one.elements(), "serial"));
     result.checks.push_back(

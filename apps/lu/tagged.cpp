@@ -8,8 +8,9 @@
 namespace penstock::apps::lu {
 namespace {
 
-/// Deals out 0 .. count - 1 in one run of numbers for each target and one for the caller, so that a block stays, from step to step, in the cache of
-/// whoever worked on it last: `issue(target, number)`, and `work(number)` for those of the caller.
+/// Deals out 0 .. count - 1 in one run of numbers for each target and one for the caller, so that a block stays, from
+/// step to step, in the cache of whoever worked on it last: `issue(target, number)`, and `work(number)` for those of
+/// the caller.
 template <class Issue, class Work>
 void deal(Machine& machine, std::size_t count, Issue&& issue, Work&& work) {
     const auto targets = static_cast<std::size_t>(machine.targets());
@@ -50,9 +51,13 @@ void tagged(MatrixOf<Real>& matrix, Machine& machine) {
             machine, rest * rest,
             [&](int target, std::size_t n) {
                 machine.on(target).call<kernels::lu::bmod<Real>>(in(below(n % rest)), in(right(n / rest)),
-                                                           inout(matrix.tile(k + 1 + n % rest, k + 1 + n / rest)), order);
+                                                                 inout(matrix.tile(k + 1 + n % rest, k + 1 + n / rest)),
+                                                                 order);
             },
-            [&](std::size_t n) { kernels::lu::bmod<Real>(below(n % rest), right(n / rest), matrix.tile(k + 1 + n % rest, k + 1 + n / rest), order); });
+            [&](std::size_t n) {
+                kernels::lu::bmod<Real>(below(n % rest), right(n / rest),
+                                        matrix.tile(k + 1 + n % rest, k + 1 + n / rest), order);
+            });
     }
 }
 

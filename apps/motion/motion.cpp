@@ -37,7 +37,8 @@ Range strip_of(const Shape& shape, const Range& block_rows) {
 }
 
 /// Searches some rows of blocks. Both images begin with row `first` of their frames.
-void search(const Shape& shape, Image current, Image reference, std::size_t first, const Range& block_rows, Match* matches) {
+void search(const Shape& shape, Image current, Image reference, std::size_t first, const Range& block_rows,
+            Match* matches) {
     for (std::size_t row = block_rows.begin * shape.block; row < block_rows.end * shape.block; row += shape.block) {
         const std::size_t top = row - std::min(row, shape.range);
         const std::size_t bottom = std::min(shape.rows, row + shape.block + shape.range);
@@ -45,8 +46,8 @@ void search(const Shape& shape, Image current, Image reference, std::size_t firs
             const std::size_t left = column - std::min(column, shape.range);
             const std::size_t right = std::min(shape.columns, column + shape.block + shape.range);
             *matches++ = kernels::motion::search(current.part({row - first, column}, {shape.block, shape.block}),
-                                                 reference.part({top - first, left}, {bottom - top, right - left}), row - top,
-                                                 column - left);
+                                                 reference.part({top - first, left}, {bottom - top, right - left}),
+                                                 row - top, column - left);
         }
     }
 }
@@ -56,11 +57,7 @@ Image whole(const Shape& shape, const Pixel* frame) { return {frame, {shape.rows
 class SharedPart {
   public:
     SharedPart(Rank me, const Problem& problem, const SharedArray<Pixel>& ring)
-        : me_{me},
-          problem_{problem},
-          shape_{problem.shape},
-          ring_{ring},
-          mine_{share(me, shape_.down())},
+        : me_{me}, problem_{problem}, shape_{problem.shape}, ring_{ring}, mine_{share(me, shape_.down())},
           barrier_{me, "frame"} {}
 
     void prepare() const noexcept {}
@@ -70,7 +67,8 @@ class SharedPart {
         for (std::size_t frame = 1; frame < shape_.frames; ++frame) {
             barrier_.arrive_and_wait();
             if (frame + 1 < shape_.frames) take_in(frame + 1);
-            Match* const matches = problem_.matches.data() + (frame - 1) * shape_.blocks() + mine_.begin * shape_.across();
+            Match* const matches =
+                problem_.matches.data() + (frame - 1) * shape_.blocks() + mine_.begin * shape_.across();
             search(shape_, whole(shape_, slot(frame)), whole(shape_, slot(frame - 1)), 0, mine_, matches);
         }
     }
@@ -79,7 +77,8 @@ class SharedPart {
   private:
     Pixel* slot(std::size_t frame) const noexcept { return ring_.data() + frame % slots * shape_.pixels(); }
     void take_in(std::size_t frame) const {
-        if (me_.index() == 0) std::copy_n(problem_.frames.data() + frame * shape_.pixels(), shape_.pixels(), slot(frame));
+        if (me_.index() == 0)
+            std::copy_n(problem_.frames.data() + frame * shape_.pixels(), shape_.pixels(), slot(frame));
     }
 
     Rank me_;
@@ -101,14 +100,9 @@ struct Searcher {
 class PushPart {
   public:
     PushPart(Rank me, const Problem& problem)
-        : problem_{problem},
-          shape_{problem.shape},
-          me_{me.index()},
-          mine_{share(me, shape_.down())},
-          strip_{strip_of(shape_, mine_)},
-          strips_{me, "strips", slots * std::max<std::size_t>(1, pixels(strip_))},
-          frames_{me, "frames"},
-          found_{std::max<std::size_t>(1, (mine_.end - mine_.begin) * shape_.across())} {
+        : problem_{problem}, shape_{problem.shape}, me_{me.index()}, mine_{share(me, shape_.down())},
+          strip_{strip_of(shape_, mine_)}, strips_{me, "strips", slots * std::max<std::size_t>(1, pixels(strip_))},
+          frames_{me, "frames"}, found_{std::max<std::size_t>(1, (mine_.end - mine_.begin) * shape_.across())} {
         strips_.grant(0);
         frames_.grant(0);
         if (me_ == 0) {
@@ -117,10 +111,12 @@ class PushPart {
                 all_matches_->grant(rank);
                 Counter searched{me, "searched " + std::to_string(rank)};
                 searched.grant(rank);
-                const Range rows{shape_.down() * static_cast<std::size_t>(rank) / static_cast<std::size_t>(me.size()),
-                                 shape_.down() * (static_cast<std::size_t>(rank) + 1) / static_cast<std::size_t>(me.size())};
-                searchers_.push_back({Remote<Pixel>::accept(me, rank, "strips"), RemoteCounter::accept(me, rank, "frames"),
-                                      std::move(searched), strip_of(shape_, rows)});
+                const Range rows{
+                    shape_.down() * static_cast<std::size_t>(rank) / static_cast<std::size_t>(me.size()),
+                    shape_.down() * (static_cast<std::size_t>(rank) + 1) / static_cast<std::size_t>(me.size())};
+                searchers_.push_back({Remote<Pixel>::accept(me, rank, "strips"),
+                                      RemoteCounter::accept(me, rank, "frames"), std::move(searched),
+                                      strip_of(shape_, rows)});
             }
         }
         matches_.emplace(Remote<Match>::accept(me, 0, "matches"));
@@ -162,7 +158,8 @@ class PushPart {
         if (frame >= slots) await(frame - 2);
         for (Searcher& searcher : searchers_) {
             const std::size_t size = pixels(searcher.strip);
-            const Pixel* const from = problem_.frames.data() + frame * shape_.pixels() + searcher.strip.begin * shape_.columns;
+            const Pixel* const from =
+                problem_.frames.data() + frame * shape_.pixels() + searcher.strip.begin * shape_.columns;
             searcher.strips.store(frame % slots * size, std::span<const Pixel>{from, size});
             searcher.strips.publish(searcher.frames, frames_before_ + frame + 1);
         }
@@ -199,7 +196,8 @@ void generate(Problem& problem, std::uint32_t seed) {
         for (std::size_t row = 0; row < shape.rows; ++row) {
             for (std::size_t column = 0; column < shape.columns; ++column) {
                 const float y = static_cast<float>(row) + down, x = static_cast<float>(column) - right;
-                const float texture = 60.0f * std::sin(0.21f * x + 0.05f * y) + 40.0f * std::cos(0.13f * y - 0.011f * x);
+                const float texture =
+                    60.0f * std::sin(0.21f * x + 0.05f * y) + 40.0f * std::cos(0.13f * y - 0.011f * x);
                 problem.frames[frame * shape.pixels() + row * shape.columns + column] =
                     static_cast<Pixel>(std::clamp(128.0f + texture + random.real(-8.0f, 8.0f), 0.0f, 255.0f));
             }

@@ -1,5 +1,5 @@
-// Motion estimation over ranks: each block of a frame is searched for in the frame before. Frames come to rank 0 one after the
-// other, as from a decoder or a camera; every other rank needs a strip of each, and gives back what it found.
+// Motion estimation over ranks: each block of a frame is searched for in the frame before. Frames come to rank 0 one
+// after the other, as from a decoder or a camera; every other rank needs a strip of each, and gives back what it found.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +46,8 @@ struct Shape {
 
 /// Frames, and the matches of each but the first.
 struct Problem {
-    /// Throws UsageError for a shape that makes no whole blocks, has fewer than 2 frames, a range above 1024 or a block side
-    /// above 4096.
+    /// Throws UsageError for a shape that makes no whole blocks, has fewer than 2 frames, a range above 1024 or a block
+    /// side above 4096.
     explicit Problem(const Shape& wanted);
 
     Shape shape;
@@ -64,9 +64,10 @@ void serial(const Problem& problem, std::span<Match> matches);
 /// By ranks, into problem.matches. Returns seconds. Throws as spmd().
 double parallel(const Problem& problem, Variant variant, const RankOptions& options);
 
-/// The application for the gallery. Settings: rows and columns (480, 720; rounded up to whole blocks), block_rows (of a block,
-/// 16), seed. Input "frames" (frames x rows x columns, uint8). Arrays kept: "frames", "result" (smallest sums of absolute
-/// differences, frames - 1 x blocks down x blocks across, uint32). Ranks are threads, as many as the machine has workers.
+/// The application for the gallery. Settings: rows and columns (480, 720; rounded up to whole blocks), block_rows (of a
+/// block, 16), seed. Input "frames" (frames x rows x columns, uint8). Arrays kept: "frames", "result" (smallest sums of
+/// absolute differences, frames - 1 x blocks down x blocks across, uint32). Ranks are threads, as many as the machine
+/// has workers.
 RunResult run(Machine& machine, const Settings& settings, const Progress& progress);
 
 }  // namespace penstock::apps::motion

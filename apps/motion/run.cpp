@@ -38,8 +38,8 @@ Shape shape_of(Settings& settings) {
 std::uint32_t smallest_by_definition(const Problem& problem, std::size_t frame, std::size_t row, std::size_t column) {
     const Shape& shape = problem.shape;
     const auto pixel = [&](std::size_t f, std::ptrdiff_t y, std::ptrdiff_t x) {
-        return static_cast<int>(
-            problem.frames[f * shape.pixels() + static_cast<std::size_t>(y) * shape.columns + static_cast<std::size_t>(x)]);
+        return static_cast<int>(problem.frames[f * shape.pixels() + static_cast<std::size_t>(y) * shape.columns +
+                                               static_cast<std::size_t>(x)]);
     };
     const auto side = static_cast<std::ptrdiff_t>(shape.block), range = static_cast<std::ptrdiff_t>(shape.range);
     const auto y = static_cast<std::ptrdiff_t>(row), x = static_cast<std::ptrdiff_t>(column);
@@ -79,8 +79,9 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const Shape shape = shape_of(settings);
     const auto* frames = given_input<Pixel>("motion", settings, "frames", {shape.frames, shape.rows, shape.columns});
     if (frames != nullptr && (shape.frames < 2 || shape.rows % shape.block != 0 || shape.columns % shape.block != 0))
-        throw SettingError("motion", "input frames",
-                           "give at least 2, whose sides are whole blocks of " + std::to_string(shape.block) + " pixels");
+        throw SettingError(
+            "motion", "input frames",
+            "give at least 2, whose sides are whole blocks of " + std::to_string(shape.block) + " pixels");
 
     Problem problem{shape};
     generate(problem, settings.seed);

@@ -20,7 +20,8 @@ using kernels::radix::Table;
 
 /// Who has which places: all ranks equally many whole lines, the last ones perhaps fewer or none.
 struct Layout {
-    Layout(std::size_t n, int ranks) : keys{n}, keys_each{parts(parts(n, line), static_cast<std::size_t>(ranks)) * line} {}
+    Layout(std::size_t n, int ranks)
+        : keys{n}, keys_each{parts(parts(n, line), static_cast<std::size_t>(ranks)) * line} {}
 
     Range of(int rank) const noexcept {
         const auto r = static_cast<std::size_t>(rank);
@@ -31,9 +32,12 @@ struct Layout {
     std::size_t keys_each;
 };
 
-std::span<Key> part(std::span<Key> keys, const Range& range) { return keys.subspan(range.begin, range.end - range.begin); }
+std::span<Key> part(std::span<Key> keys, const Range& range) {
+    return keys.subspan(range.begin, range.end - range.begin);
+}
 
-/// Where this rank's first key of each digit goes: behind all smaller digits, and behind the same digit of the ranks before.
+/// Where this rank's first key of each digit goes: behind all smaller digits, and behind the same digit of the ranks
+/// before.
 Table places(std::span<const Table> counts, int rank) {
     Table first{};
     std::uint32_t place = 0;
@@ -58,16 +62,15 @@ struct GlobalKeys {
 class SharedPart {
   public:
     SharedPart(Rank me, const Problem& problem, const GlobalKeys& global, bool whole_lines)
-        : me_{me},
-          problem_{problem},
-          global_{global},
-          whole_lines_{whole_lines},
-          mine_{Layout{problem.keys.size(), me.size()}.of(me.index())},
-          barrier_{me, "round"} {
-        std::ranges::fill(part(global_.keys[1].span(), mine_), Key{});  // homed here; prepare() does it for the other one
+        : me_{me}, problem_{problem}, global_{global}, whole_lines_{whole_lines},
+          mine_{Layout{problem.keys.size(), me.size()}.of(me.index())}, barrier_{me, "round"} {
+        // homed here; prepare() does it for the other one
+        std::ranges::fill(part(global_.keys[1].span(), mine_), Key{});
     }
 
-    void prepare() const { std::ranges::copy(part(problem_.keys.span(), mine_), part(global_.keys[0].span(), mine_).begin()); }
+    void prepare() const {
+        std::ranges::copy(part(problem_.keys.span(), mine_), part(global_.keys[0].span(), mine_).begin());
+    }
     void run() {
         for (int round = 0; round < rounds; ++round) {
             if (round > 0) barrier_.arrive_and_wait();
@@ -80,11 +83,12 @@ class SharedPart {
                 kernels::radix::scatter_lines(keys, round, next, [to](std::size_t first, auto gathered) {
                     std::ranges::copy(gathered, to + first);
                 });
-            else
-                kernels::radix::scatter(keys, round, next, to);
+            else kernels::radix::scatter(keys, round, next, to);
         }
     }
-    void collect() const { std::ranges::copy(part(global_.keys[0].span(), mine_), part(problem_.sorted.span(), mine_).begin()); }
+    void collect() const {
+        std::ranges::copy(part(global_.keys[0].span(), mine_), part(problem_.sorted.span(), mine_).begin());
+    }
 
   private:
     Rank me_;
@@ -98,14 +102,10 @@ class SharedPart {
 class PushPart {
   public:
     PushPart(Rank me, const Problem& problem, bool whole_lines)
-        : me_{me},
-          problem_{problem},
-          whole_lines_{whole_lines},
-          layout_{problem.keys.size(), me.size()},
+        : me_{me}, problem_{problem}, whole_lines_{whole_lines}, layout_{problem.keys.size(), me.size()},
           mine_{layout_.of(me.index())},
           keys_{Exchange<Key>{me, "even keys", layout_.keys_each}, Exchange<Key>{me, "odd keys", layout_.keys_each}},
-          counts_{me, "counts", static_cast<std::size_t>(me.size())},
-          barrier_{me, "round"} {}
+          counts_{me, "counts", static_cast<std::size_t>(me.size())}, barrier_{me, "round"} {}
 
     void prepare() const { std::ranges::copy(part(problem_.keys.span(), mine_), keys_[0].mine().begin()); }
     void run() {
@@ -119,10 +119,8 @@ class PushPart {
                 counts_.of(static_cast<std::size_t>(rank)).store(static_cast<std::size_t>(me_.index()), counted);
             barrier_.arrive_and_wait();
             Table next = places(counts_.mine(), me_.index());
-            if (whole_lines_)
-                scatter_lines(keys, round, next, to);
-            else
-                scatter_keys(keys, round, next, to);
+            if (whole_lines_) scatter_lines(keys, round, next, to);
+            else scatter_keys(keys, round, next, to);
         }
     }
     void collect() const {
@@ -159,21 +157,20 @@ class PushPart {
         }
     }
 
-    /// Whole lines to their places. Others' travel by the way that suits all that goes there in this round; what stays is read
-    /// here soon, and stays in the cache.
+    /// Whole lines to their places. Others' travel by the way that suits all that goes there in this round; what stays
+    /// is read here soon, and stays in the cache.
     void scatter_lines(std::span<const Key> keys, int round, Table& next, const Exchange<Key>& to) const {
         std::vector<Remote<Key>::Batch> batches;
         for (int rank = 0; rank < me_.size(); ++rank)
-            batches.push_back(to.of(static_cast<std::size_t>(rank)).batch(keys.size() / static_cast<std::size_t>(me_.size())));
+            batches.push_back(
+                to.of(static_cast<std::size_t>(rank)).batch(keys.size() / static_cast<std::size_t>(me_.size())));
         const std::uint32_t each = places_each();
         const auto mine = static_cast<std::uint32_t>(me_.index());
         Key* const here = to.mine().data();
         kernels::radix::scatter_lines(keys, round, next, [&](std::size_t first, auto gathered) {
             const auto place = static_cast<std::uint32_t>(first), rank = place / each, offset = place % each;
-            if (rank == mine)
-                std::ranges::copy(gathered, here + offset);
-            else
-                batches[rank].store(offset, gathered);
+            if (rank == mine) std::ranges::copy(gathered, here + offset);
+            else batches[rank].store(offset, gathered);
         });
     }
 
@@ -208,9 +205,7 @@ void generate(std::span<Key> keys, std::uint32_t seed) {
     for (Key& key : keys) key = static_cast<Key>(random.real() * 0x1p32);
 }
 
-void serial(std::span<const Key> keys, std::span<Key> sorted) {
-    serial(keys, sorted, Buffer<Key>{keys.size()}.span());
-}
+void serial(std::span<const Key> keys, std::span<Key> sorted) { serial(keys, sorted, Buffer<Key>{keys.size()}.span()); }
 
 void serial(std::span<const Key> keys, std::span<Key> sorted, std::span<Key> other) {
     std::ranges::copy(keys, sorted.begin());
@@ -226,9 +221,11 @@ void serial(std::span<const Key> keys, std::span<Key> sorted, std::span<Key> oth
 double parallel(const Problem& problem, Variant variant, const RankOptions& options) {
     StoreWays::here();  // measured here, once, and not by each rank
     if (variant == Variant::push || variant == Variant::push_lines)
-        return seconds_of_ranks(options, [&](Rank me) { return PushPart{me, problem, variant == Variant::push_lines}; });
+        return seconds_of_ranks(options,
+                                [&](Rank me) { return PushPart{me, problem, variant == Variant::push_lines}; });
     const GlobalKeys global{problem.keys.size(), options.ranks};
-    return seconds_of_ranks(options, [&](Rank me) { return SharedPart{me, problem, global, variant == Variant::lines}; });
+    return seconds_of_ranks(options,
+                            [&](Rank me) { return SharedPart{me, problem, global, variant == Variant::lines}; });
 }
 
 }  // namespace penstock::apps::radix

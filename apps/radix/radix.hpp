@@ -1,8 +1,9 @@
-// Radix sort over ranks: in each round every rank counts the digits of its keys, learns the counts of all others, and sends each
-// key to its place, wherever that lies. All-to-all in the smallest pieces there are.
+// Radix sort over ranks: in each round every rank counts the digits of its keys, learns the counts of all others, and
+// sends each key to its place, wherever that lies. All-to-all in the smallest pieces there are.
 //
-// Key by key is the quicker way wherever the keys fit the caches: the line of a digit stays in the writer's cache until it is
-// full, so the processor gathers by itself, and gathering in the program besides costs about 0.6 ns a key (./bench radix has both).
+// Key by key is the quicker way wherever the keys fit the caches: the line of a digit stays in the writer's cache until
+// it is full, so the processor gathers by itself, and gathering in the program besides costs about 0.6 ns a key
+// (./bench radix has both).
 #pragma once
 
 #include <cstddef>
@@ -25,9 +26,10 @@ using kernels::radix::Key;
 
 /// Where the keys lie and how they get to their places.
 enum class Variant : std::uint8_t {
-    shared,      ///< in global arrays, key by key; everybody loads the counts of all
-    lines,       ///< in global arrays too, but keys are gathered into whole lines first
-    push,        ///< in regions of the rank that has the place, key by key; the counts are stored there too, nobody loads from afar
+    shared,  ///< in global arrays, key by key; everybody loads the counts of all
+    lines,   ///< in global arrays too, but keys are gathered into whole lines first
+    /// In regions of the rank that has the place, key by key; the counts are stored there too, nobody loads from afar
+    push,
     push_lines,  ///< the same, but keys are gathered into whole lines first, which may then go past the caches
 };
 
@@ -55,8 +57,8 @@ void serial(std::span<const Key> keys, std::span<Key> sorted, std::span<Key> scr
 /// Sorts problem.keys into problem.sorted by ranks. Returns seconds. Throws as spmd().
 double parallel(const Problem& problem, Variant variant, const RankOptions& options);
 
-/// The application for the gallery. Settings: columns (keys, 2^20), seed. Input "keys" (n, uint32). Arrays kept: "keys",
-/// "result". Ranks are threads, as many as the machine has workers.
+/// The application for the gallery. Settings: columns (keys, 2^20), seed. Input "keys" (n, uint32). Arrays kept:
+/// "keys", "result". Ranks are threads, as many as the machine has workers.
 RunResult run(Machine& machine, const Settings& settings, const Progress& progress);
 
 }  // namespace penstock::apps::radix

@@ -36,11 +36,12 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
             return seconds;
         };
     };
-    const Way ways[] = {{"serial", [] {}, [&] { return seconds_of([&] { serial(problem.keys.span(), by_one, scratch); }); }},
-                        {"shared", forget, ranks(Variant::shared, by_sharing)},
-                        {"lines", forget, ranks(Variant::lines, by_lines)},
-                        {"push-lines", forget, ranks(Variant::push_lines, by_pushing_lines)},
-                        {"push", forget, ranks(Variant::push, by_pushing)}};
+    const Way ways[] = {
+        {"serial", [] {}, [&] { return seconds_of([&] { serial(problem.keys.span(), by_one, scratch); }); }},
+        {"shared", forget, ranks(Variant::shared, by_sharing)},
+        {"lines", forget, ranks(Variant::lines, by_lines)},
+        {"push-lines", forget, ranks(Variant::push_lines, by_pushing_lines)},
+        {"push", forget, ranks(Variant::push, by_pushing)}};
 
     RunResult result;
     result.app = "radix";
@@ -54,7 +55,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
                      same_bits<Key>("keys of lines out of place", by_lines, sorted, "std::sort"),
                      same_bits<Key>("keys of push out of place", by_pushing, sorted, "std::sort"),
                      same_bits<Key>("keys of push-lines out of place", by_pushing_lines, sorted, "std::sort")};
-    if (settings.keep_arrays) result.arrays = {keep<Key>("keys", {n}, problem.keys.span()), keep<Key>("result", {n}, by_pushing)};
+    if (settings.keep_arrays)
+        result.arrays = {keep<Key>("keys", {n}, problem.keys.span()), keep<Key>("result", {n}, by_pushing)};
     settings.inputs.clear();
     result.settings = std::move(settings);
     return result;

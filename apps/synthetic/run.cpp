@@ -27,10 +27,8 @@ Settings with_defaults(Settings settings) {
 }
 
 void fill(Words words, const std::vector<std::uint32_t>* given, Random& random) {
-    if (given != nullptr)
-        std::ranges::copy(*given, words.begin());
-    else
-        std::ranges::generate(words, [&] { return static_cast<std::uint32_t>(random.integer()); });
+    if (given != nullptr) std::ranges::copy(*given, words.begin());
+    else std::ranges::generate(words, [&] { return static_cast<std::uint32_t>(random.integer()); });
 }
 
 std::vector<std::uint32_t> table_of(const Settings& settings, Random& random) {

@@ -1,4 +1,5 @@
-// The jobs as filters, one behind the other: what lies between two jobs of a block is a buffer that goes from one to the next.
+// The jobs as filters, one behind the other: what lies between two jobs of a block is a buffer that goes from one to
+// the next.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -10,14 +11,14 @@
 #include "penstock/components.hpp"
 #include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
-#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/run.hpp"
 
 namespace penstock::apps::synthetic {
 namespace {
 
-/// Of how many words blocks are, and from which numbers blocks and table are made, where no program gives them. As in the gallery, a fifth of
-/// what a job reads is the table, and the table's numbers come first.
+/// Of how many words blocks are, and from which numbers blocks and table are made, where no program gives them. As in
+/// the gallery, a fifth of what a job reads is the table, and the table's numbers come first.
 struct BlockSettings {
     Setting<int> words{"words", 16'384, {.unit = "words", .least = 1, .most = 1 << 26}};
     Setting<std::int64_t> seed{"seed", 1, {.least = 0, .most = 4294967295.0}};
@@ -48,7 +49,8 @@ struct Blocks {
         } else {
             auto array = read_array<std::uint32_t>(file);
             if (array.shape.size() != 2 || array.shape[1] != words_)
-                throw UsageError("the file '" + file.get() + "' holds no blocks of " + std::to_string(words_) + " words");
+                throw UsageError("the file '" + file.get() + "' holds no blocks of " + std::to_string(words_) +
+                                 " words");
             own_ = std::move(array.values);
         }
         blocks_ = own_;
@@ -128,7 +130,8 @@ struct Collect {
     std::size_t words_ = 0, count_ = 0;
 };
 
-constexpr const char* job_in_words = "A job of so many cycles for each byte of the table and of the block behind it; writes a block.";
+constexpr const char* job_in_words =
+    "A job of so many cycles for each byte of the table and of the block behind it; writes a block.";
 
 }  // namespace
 

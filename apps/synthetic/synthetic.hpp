@@ -60,7 +60,8 @@ void chains(const JobChain& chain, const Work& work, ConstWords blocks, Words re
 /// A graph of filters, one job behind the other, with so many copies of each; it takes the blocks `passes` times.
 void streamed(const Work& work, ConstWords blocks, Words results, Machine& machine, int copies, std::size_t passes = 1);
 
-/// The filters by name, for that graph written down (synthetic.xml): with files at its ends, or with the program's memory.
+/// The filters by name, for that graph written down (synthetic.xml): with files at its ends, or with the program's
+/// memory.
 void add_components(Components& components);
 void add_components(Components& components, const Work& work, ConstWords blocks, Words results);
 

@@ -34,20 +34,23 @@ std::array<double, colour_features> defined_colour(view<const std::uint8_t, 2> r
     return found;
 }
 
-/// The pattern of a pixel: neighbours at distance 1 on a circle, bilinear between pixels, 0 outside of the tile. A neighbour that lies
-/// between pixels is mixed by its place in the image, rounding included, as scikit-image does.
+/// The pattern of a pixel: neighbours at distance 1 on a circle, bilinear between pixels, 0 outside of the tile. A
+/// neighbour that lies between pixels is mixed by its place in the image, rounding included, as scikit-image does.
 std::size_t defined_pattern(view<const std::uint8_t, 2> grey, std::size_t row, std::size_t column) {
     const auto pixel = [&](double r, double c) -> double {
-        const bool inside = r >= 0 && c >= 0 && r < static_cast<double>(grey.extent(0)) && c < static_cast<double>(grey.extent(1));
+        const bool inside =
+            r >= 0 && c >= 0 && r < static_cast<double>(grey.extent(0)) && c < static_cast<double>(grey.extent(1));
         return inside ? grey(static_cast<std::size_t>(r), static_cast<std::size_t>(c)) : 0.0;
     };
     const auto mix = [](double share, double a, double b) { return (1 - share) * a + share * b; };
-    constexpr double away[8][2] = {{0, 1}, {-0.70711, 0.70711}, {-1, 0}, {-0.70711, -0.70711}, {0, -1}, {0.70711, -0.70711}, {1, 0}, {0.70711, 0.70711}};
+    constexpr double away[8][2] = {{0, 1},  {-0.70711, 0.70711}, {-1, 0}, {-0.70711, -0.70711},
+                                   {0, -1}, {0.70711, -0.70711}, {1, 0},  {0.70711, 0.70711}};
     bool as_bright[8];
     for (std::size_t k = 0; k < 8; ++k) {
         const double r = static_cast<double>(row) + away[k][0], c = static_cast<double>(column) + away[k][1];
         const double top = std::floor(r), left = std::floor(c), bottom = std::ceil(r), right = std::ceil(c);
-        const double value = mix(r - top, mix(c - left, pixel(top, left), pixel(top, right)), mix(c - left, pixel(bottom, left), pixel(bottom, right)));
+        const double value = mix(r - top, mix(c - left, pixel(top, left), pixel(top, right)),
+                                 mix(c - left, pixel(bottom, left), pixel(bottom, right)));
         as_bright[k] = value >= grey(row, column);
     }
     std::size_t bright = as_bright[0], changes = 0;
@@ -70,8 +73,10 @@ Errors errors_of(const Slide& slide, const Analysis& analysis, std::size_t tiles
         decoder.decode(slide.jpeg(t), picture.all());
         const auto colour = defined_colour(picture.all());
         for (std::size_t f = 0; f < colour_features; ++f) {
-            // A value that is off by e moves the mean and the deviation by e at most, and what is divided by deviations by so many times more.
-            const double unit = f % 4 < 2 ? 1 : (f % 4 == 2 ? 3 : 4) * (1 + std::abs(colour[f])) / std::min(1.0, colour[f - f % 4 + 1]);
+            // A value that is off by e moves the mean and the deviation by e at most, and what is divided by deviations
+            // by so many times more.
+            const double unit =
+                f % 4 < 2 ? 1 : (f % 4 == 2 ? 3 : 4) * (1 + std::abs(colour[f])) / std::min(1.0, colour[f - f % 4 + 1]);
             if (colour[f - f % 4 + 1] == 0 && f % 4 >= 2) continue;
             errors.colour = worse(std::abs(analysis.features[t][f] - colour[f]) / unit, errors.colour);
         }
@@ -82,7 +87,9 @@ Errors errors_of(const Slide& slide, const Analysis& analysis, std::size_t tiles
         for (std::size_t i = 0; i < tile.rows; ++i)
             for (std::size_t j = 0; j < tile.columns; ++j) ++counts[defined_pattern(grey, i, j)];
         for (std::size_t k = 0; k < pattern_features; ++k)
-            errors.pattern = worse(std::abs(analysis.features[t][colour_features + k] - static_cast<double>(counts[k]) / static_cast<double>(pixels.size())), errors.pattern);
+            errors.pattern = worse(std::abs(analysis.features[t][colour_features + k] -
+                                            static_cast<double>(counts[k]) / static_cast<double>(pixels.size())),
+                                   errors.pattern);
     }
     return errors;
 }

@@ -13,8 +13,11 @@ namespace {
 template <class Values>
 void read_values(std::istringstream& line, const std::string& word, Values& values) {
     for (auto& value : values)
-        if (!(line >> value)) throw UsageError("classifier: the line `" + word + "` needs " + std::to_string(values.size()) + " values");
-    if (std::string more; line >> more) throw UsageError("classifier: the line `" + word + "` has more than " + std::to_string(values.size()) + " values");
+        if (!(line >> value))
+            throw UsageError("classifier: the line `" + word + "` needs " + std::to_string(values.size()) + " values");
+    if (std::string more; line >> more)
+        throw UsageError("classifier: the line `" + word + "` has more than " + std::to_string(values.size()) +
+                         " values");
 }
 
 }  // namespace
@@ -44,7 +47,9 @@ Classifier parse_classifier(std::string_view text) {
         std::string word;
         if (!(line >> word)) continue;
         if (word == "weights") {
-            if (weights == classes) throw UsageError("classifier: there are " + std::to_string(classes) + " lines `weights`, one a class, and one more");
+            if (weights == classes)
+                throw UsageError("classifier: there are " + std::to_string(classes) +
+                                 " lines `weights`, one a class, and one more");
             read_values(line, word, made.weights[weights++]);
             continue;
         }
@@ -53,10 +58,13 @@ Classifier parse_classifier(std::string_view text) {
         else if (word == "mean") read_values(line, word, made.mean);
         else if (word == "scale") read_values(line, word, made.scale);
         else if (word == "bias") read_values(line, word, made.bias);
-        else throw UsageError("classifier: there is no line `" + word + "`; there are classes, mean, scale, weights and bias");
+        else
+            throw UsageError("classifier: there is no line `" + word +
+                             "`; there are classes, mean, scale, weights and bias");
     }
     if (weights != classes || others != 4)
-        throw UsageError("classifier: it needs one line each of classes, mean, scale and bias, and one of weights for each class");
+        throw UsageError(
+            "classifier: it needs one line each of classes, mean, scale and bias, and one of weights for each class");
     for (const double scale : made.scale)
         if (!(scale > 0)) throw UsageError("classifier: what features are divided by (`scale`) must be above 0");
     return made;

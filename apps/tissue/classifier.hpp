@@ -1,4 +1,5 @@
-// Which kind of tissue a tile shows: a linear classifier of its features, trained by train.py (multinomial logistic regression).
+// Which kind of tissue a tile shows: a linear classifier of its features, trained by train.py (multinomial logistic
+// regression).
 #pragma once
 
 #include <array>
@@ -10,7 +11,8 @@
 
 namespace penstock::apps::tissue {
 
-/// 12 of colour (mean, deviation, skewness, kurtosis of L*; of a*; of b*), and the 10 shares of uniform local binary patterns.
+/// 12 of colour (mean, deviation, skewness, kurtosis of L*; of a*; of b*), and the 10 shares of uniform local binary
+/// patterns.
 inline constexpr std::size_t colour_features = 12, pattern_features = 10, features = colour_features + pattern_features;
 inline constexpr std::size_t classes = 3;
 using Features = std::array<double, features>;
@@ -27,7 +29,8 @@ struct Classifier {
     std::uint32_t classify(const Features& of) const noexcept;
 };
 
-/// Reads a text as classifier.txt: lines of a word and its numbers or names; "#" begins a remark. Throws UsageError that names the line.
+/// Reads a text as classifier.txt: lines of a word and its numbers or names; "#" begins a remark. Throws UsageError
+/// that names the line.
 Classifier parse_classifier(std::string_view text);
 
 /// That of classifier.txt, which the program carries in itself.

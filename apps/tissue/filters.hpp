@@ -1,5 +1,5 @@
-// The filters of the analysis. The tag `user[0]` of each buffer is the number of the tile that it comes from. Those at the ends work in the
-// program's memory, where they are given any, and else in files that their settings name.
+// The filters of the analysis. The tag `user[0]` of each buffer is the number of the tile that it comes from. Those at
+// the ends work in the program's memory, where they are given any, and else in files that their settings name.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,8 @@ struct Read {
     bool operator()() {
         const std::size_t count = slide_->tiling().count();
         if (enough_ == nullptr) end_ = times.count() * count;
-        else if (end_ == endless && enough_->load(std::memory_order_relaxed)) end_ = (next_ + count - 1) / count * count + count;
+        else if (end_ == endless && enough_->load(std::memory_order_relaxed))
+            end_ = (next_ + count - 1) / count * count + count;
         if (next_ == end_) return false;
         const std::size_t tile = next_ % count;
         auto buffer = jpeg.wrap(slide_->jpeg(tile), own_);
@@ -219,12 +220,15 @@ struct Overview {
 
   private:
     void show(std::size_t number) {
-        if (drawn_[number] && known_[number]) draw_class(tiling_[number], analysis_->classes[number], analysis_->overview);
+        if (drawn_[number] && known_[number])
+            draw_class(tiling_[number], analysis_->classes[number], analysis_->overview);
     }
     void save() const {
-        const std::size_t down = tiling_.count() / tiling_.across(), tiles[] = {down, tiling_.across()}, vectors[] = {tiling_.count(), features};
+        const std::size_t down = tiling_.count() / tiling_.across(), tiles[] = {down, tiling_.across()},
+                          vectors[] = {tiling_.count(), features};
         if (!picture.get().empty()) write_picture(picture, own_->overview);
-        if (!features_file.get().empty()) write_array<double>(features_file, vectors, {own_->features.front().data(), tiling_.count() * features});
+        if (!features_file.get().empty())
+            write_array<double>(features_file, vectors, {own_->features.front().data(), tiling_.count() * features});
         if (!classes_file.get().empty()) write_array<std::uint32_t>(classes_file, tiles, own_->classes);
     }
 
@@ -265,7 +269,8 @@ struct Compare {
         const auto found = verdict.read();
         if (into_ == nullptr) return;
         const auto number = found.tags().user[0];
-        if (found[0].features != wanted_->features[number] || found[0].of_class != wanted_->classes[number]) ++into_->wrong;
+        if (found[0].features != wanted_->features[number] || found[0].of_class != wanted_->classes[number])
+            ++into_->wrong;
         into_->tiles.fetch_add(1, std::memory_order_release);
     }
 

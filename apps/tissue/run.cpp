@@ -21,8 +21,10 @@ Settings with_defaults(Settings settings) {
 }
 
 void check_tiles(const Settings& settings) {
-    for (const auto& [name, side] : {std::pair{"block_rows", settings.block_rows}, std::pair{"block_columns", settings.block_columns}})
-        if (side % shrinking != 0) throw SettingError("tissue", name, "ask for a multiple of " + std::to_string(shrinking));
+    for (const auto& [name, side] :
+         {std::pair{"block_rows", settings.block_rows}, std::pair{"block_columns", settings.block_columns}})
+        if (side % shrinking != 0)
+            throw SettingError("tissue", name, "ask for a multiple of " + std::to_string(shrinking));
 }
 
 void forget(Analysis& analysis) {
@@ -31,21 +33,27 @@ void forget(Analysis& analysis) {
     std::ranges::fill(analysis.overview.rgb.span(), std::uint8_t{0});
 }
 
-std::span<const double> numbers(const std::vector<Features>& features) { return {features.front().data(), features.size() * tissue::features}; }
+std::span<const double> numbers(const std::vector<Features>& features) {
+    return {features.front().data(), features.size() * tissue::features};
+}
 
 void compare(const Analysis& analysis, const Analysis& wanted, const std::string& way, std::vector<Check>& checks) {
-    checks.push_back(same_bits("features of " + way + " that differ", numbers(analysis.features), numbers(wanted.features), "serial"));
-    checks.push_back(same_bits<std::uint32_t>("classes of " + way + " that differ", analysis.classes, wanted.classes, "serial"));
-    checks.push_back(same_bits<std::uint8_t>("bytes of the overview of " + way + " that differ", analysis.overview.rgb.span(),
-                                             wanted.overview.rgb.span(), "serial"));
+    checks.push_back(same_bits("features of " + way + " that differ", numbers(analysis.features),
+                               numbers(wanted.features), "serial"));
+    checks.push_back(
+        same_bits<std::uint32_t>("classes of " + way + " that differ", analysis.classes, wanted.classes, "serial"));
+    checks.push_back(same_bits<std::uint8_t>("bytes of the overview of " + way + " that differ",
+                                             analysis.overview.rgb.span(), wanted.overview.rgb.span(), "serial"));
 }
 
 void check_changes(const Changed& changed, const Analysis& wanted, std::vector<Check>& checks) {
     const std::string while_it_changed = " of " + std::to_string(changed.tiles) + " tiles, while filters came and went";
-    checks.push_back({"verdicts lost or repeated" + while_it_changed, 0, static_cast<double>(changed.lost_or_repeated), 0, "numbers of the tiles"});
-    checks.push_back({"verdicts that differ" + while_it_changed, 0, static_cast<double>(changed.wrong_verdicts), 0, "serial"});
-    checks.push_back(same_bits<std::uint8_t>("bytes that differ of the overview that was put in again", changed.again.overview.rgb.span(),
-                                             wanted.overview.rgb.span(), "serial"));
+    checks.push_back({"verdicts lost or repeated" + while_it_changed, 0, static_cast<double>(changed.lost_or_repeated),
+                      0, "numbers of the tiles"});
+    checks.push_back(
+        {"verdicts that differ" + while_it_changed, 0, static_cast<double>(changed.wrong_verdicts), 0, "serial"});
+    checks.push_back(same_bits<std::uint8_t>("bytes that differ of the overview that was put in again",
+                                             changed.again.overview.rgb.span(), wanted.overview.rgb.span(), "serial"));
 }
 
 }  // namespace
@@ -81,12 +89,13 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     check_changes(changing(slide, by_one, machine, team.size()), by_one, result.checks);
     if (settings.keep_arrays) {
         const Picture& overview = as_written.overview;
-        result.arrays = {keep<std::uint8_t>("image", {picture.rows, picture.columns, 3}, picture.rgb.span()),
-                         keep<std::uint8_t>("tiles", {slide.bytes().size()}, slide.bytes()),
-                         keep<std::uint32_t>("starts", {slide.offsets().size()}, slide.offsets()),
-                         keep<double>("features", {tiling.count(), features}, numbers(as_written.features)),
-                         keep<std::uint8_t>("overview", {overview.rows, overview.columns, 3}, overview.rgb.span()),
-                         keep<std::uint32_t>("result", {tiling.count() / tiling.across(), tiling.across()}, as_written.classes)};
+        result.arrays = {
+            keep<std::uint8_t>("image", {picture.rows, picture.columns, 3}, picture.rgb.span()),
+            keep<std::uint8_t>("tiles", {slide.bytes().size()}, slide.bytes()),
+            keep<std::uint32_t>("starts", {slide.offsets().size()}, slide.offsets()),
+            keep<double>("features", {tiling.count(), features}, numbers(as_written.features)),
+            keep<std::uint8_t>("overview", {overview.rows, overview.columns, 3}, overview.rgb.span()),
+            keep<std::uint32_t>("result", {tiling.count() / tiling.across(), tiling.across()}, as_written.classes)};
     }
     settings.inputs.clear();
     result.settings = std::move(settings);

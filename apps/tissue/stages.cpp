@@ -35,13 +35,15 @@ void pattern_features_of(view<const std::uint8_t, 2> rgb, PatternScratch& scratc
     const auto grey = scratch.grey.shaped(rows, columns), codes = scratch.codes.shaped(rows, columns);
     grey_of(rgb, grey);
     kernels::local_binary_pattern<std::uint8_t>(grey, codes, kernels::PatternCode::uniform);
-    std::array<std::array<std::uint32_t, pattern_features>, 4> counts{};  // equal codes in a row do not wait for one another
+    // equal codes in a row do not wait for one another
+    std::array<std::array<std::uint32_t, pattern_features>, 4> counts{};
     for (std::size_t i = 0; i < rows; ++i) {
         const auto row = codes.row(i);
         for (std::size_t j = 0; j < columns; ++j) ++counts[j % counts.size()][row[j]];
     }
     for (std::size_t k = 0; k < pattern_features; ++k)
-        shares[k] = static_cast<double>(counts[0][k] + counts[1][k] + counts[2][k] + counts[3][k]) / static_cast<double>(rows * columns);
+        shares[k] = static_cast<double>(counts[0][k] + counts[1][k] + counts[2][k] + counts[3][k]) /
+                    static_cast<double>(rows * columns);
 }
 
 void shrink(view<const std::uint8_t, 2> rgb, view<std::uint8_t, 2> small) {
@@ -56,7 +58,8 @@ void shrink(view<const std::uint8_t, 2> rgb, view<std::uint8_t, 2> small) {
                     for (std::size_t c = 0; c < 3; ++c) sums[c] += from[c];
             }
             const auto pixels = static_cast<unsigned>(rows * columns);
-            for (std::size_t c = 0; c < 3; ++c) small(i, 3 * j + c) = static_cast<std::uint8_t>((sums[c] + pixels / 2) / pixels);
+            for (std::size_t c = 0; c < 3; ++c)
+                small(i, 3 * j + c) = static_cast<std::uint8_t>((sums[c] + pixels / 2) / pixels);
         }
     }
 }
@@ -64,7 +67,8 @@ void shrink(view<const std::uint8_t, 2> rgb, view<std::uint8_t, 2> small) {
 namespace {
 
 view<std::uint8_t, 2> place_of(const Tile& tile, const Picture& overview) {
-    return overview.all().part({tile.row / shrinking, 3 * (tile.column / shrinking)}, {shrunk(tile.rows), 3 * shrunk(tile.columns)});
+    return overview.all().part({tile.row / shrinking, 3 * (tile.column / shrinking)},
+                               {shrunk(tile.rows), 3 * shrunk(tile.columns)});
 }
 
 }  // namespace
@@ -75,7 +79,8 @@ void draw_tile(const Tile& tile, view<const std::uint8_t, 2> small, const Pictur
 }
 
 void draw_class(const Tile& tile, std::uint32_t of_class, const Picture& overview) {
-    static constexpr std::array<std::array<std::uint8_t, 3>, classes> colours{{{160, 160, 160}, {30, 80, 220}, {230, 110, 0}}};
+    static constexpr std::array<std::array<std::uint8_t, 3>, classes> colours{
+        {{160, 160, 160}, {30, 80, 220}, {230, 110, 0}}};
     const auto to = place_of(tile, overview);
     const auto dot = [&](std::size_t i, std::size_t j) {
         for (std::size_t c = 0; c < 3; ++c) to(i, 3 * j + c) = colours[of_class][c];

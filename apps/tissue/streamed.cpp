@@ -3,8 +3,8 @@
 #include "apps/tissue/filters.hpp"
 #include "penstock/components.hpp"
 #include "penstock/graph.hpp"
-#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/run.hpp"
 
 namespace penstock::apps::tissue {
 
@@ -38,17 +38,24 @@ void streamed(const Slide& slide, Analysis& analysis, Machine& machine, int copi
 void add_stages(Components& components) {
     components.add<Decode>("tissue:decode", "Decodes a JPEG tile.");
     components.add<Colour>("tissue:colour", "Mean, deviation, skewness and kurtosis of L*, a* and b* of a tile.");
-    components.add<Pattern>("tissue:pattern", "Shares of the uniform local binary patterns in the brightness of a tile.");
+    components.add<Pattern>("tissue:pattern",
+                            "Shares of the uniform local binary patterns in the brightness of a tile.");
     components.add<Shrink>("tissue:shrink", "A tile at a quarter of its sides.");
-    components.add<Classify>("tissue:classify", "Tells from both parts of a tile's features whether it is background, stroma or stained.");
+    components.add<Classify>("tissue:classify",
+                             "Tells from both parts of a tile's features whether it is background, stroma or stained.");
 }
 
 void add_components(Components& components) {
     add_stages(components);
-    components.add<Read>("tissue:read", "Cuts a picture (a file, or a made one) into JPEG tiles and writes one after the other, `passes` times.");
-    components.add<Overview>("tissue:overview", "The picture small, each tile in the colour of its class, as a file; and, as files, what was found.");
+    components.add<Read>(
+        "tissue:read",
+        "Cuts a picture (a file, or a made one) into JPEG tiles and writes one after the other, `passes` times.");
+    components.add<Overview>(
+        "tissue:overview",
+        "The picture small, each tile in the colour of its class, as a file; and, as files, what was found.");
     components.add<Count>("tissue:count", "Takes verdicts in the overview's place, and forgets them.");
-    components.add<Compare>("tissue:compare", "Takes verdicts beside the overview; a program may give it others to compare them with.");
+    components.add<Compare>("tissue:compare",
+                            "Takes verdicts beside the overview; a program may give it others to compare them with.");
 }
 
 void add_components(Components& components, const Slide& slide, Analysis& analysis) {

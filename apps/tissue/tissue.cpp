@@ -42,7 +42,8 @@ double hand(const Slide& slide, Analysis& analysis, Team& team) {
     std::vector<TileScratch> scratch(static_cast<std::size_t>(team.size()));
     return team.run([&](int rank) {
         const Range share = team.share(rank, slide.tiling().count());
-        for (std::size_t t = share.begin; t < share.end; ++t) analyse_tile(slide, t, scratch[static_cast<std::size_t>(rank)], analysis);
+        for (std::size_t t = share.begin; t < share.end; ++t)
+            analyse_tile(slide, t, scratch[static_cast<std::size_t>(rank)], analysis);
     });
 }
 

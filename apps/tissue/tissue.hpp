@@ -1,6 +1,6 @@
-// Analysis of a stained tissue: JPEG tiles are decoded and converted to CIELAB; four statistics of each channel and the local binary
-// patterns of the brightness make a feature vector, by which a tile is classified; an overview shows the picture small, with the class
-// of each tile drawn around it.
+// Analysis of a stained tissue: JPEG tiles are decoded and converted to CIELAB; four statistics of each channel and the
+// local binary patterns of the brightness make a feature vector, by which a tile is classified; an overview shows the
+// picture small, with the class of each tile drawn around it.
 //
 // As a graph:
 //
@@ -8,8 +8,9 @@
 //                    +-> pattern ---^              ^
 //                    +-> shrink -------------------+
 //
-// `decode`, `colour`, `pattern` and `shrink` run in copies. The two parts of a feature vector come to `classify` in the order of the tiles
-// (ordered streams), so that they fit together; the overview takes its parts in any order. Every number of copies gives the same bits.
+// `decode`, `colour`, `pattern` and `shrink` run in copies. The two parts of a feature vector come to `classify` in the
+// order of the tiles (ordered streams), so that they fit together; the overview takes its parts in any order. Every
+// number of copies gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@
 namespace penstock {
 class Components;
 class Machine;
-}
+}  // namespace penstock
 
 namespace penstock::apps::tissue {
 
@@ -44,7 +45,8 @@ class Slide {
     const std::vector<std::uint8_t>& bytes() const noexcept { return bytes_; }
     const std::vector<std::uint32_t>& offsets() const noexcept { return offsets_; }  ///< of each tile, and of the end
 
-    /// Decodes all tiles and keeps their pixels: from now on all ways but `written` begin with these, and decode nothing.
+    /// Decodes all tiles and keeps their pixels: from now on all ways but `written` begin with these, and decode
+    /// nothing.
     void decode();
     bool decoded() const noexcept { return !pixels_.empty(); }
     /// rows x 3 columns of a decoded tile.
@@ -63,7 +65,7 @@ inline constexpr std::size_t shrinking = 4;
 /// What was found.
 struct Analysis {
     explicit Analysis(const Tiling& tiling);
-    std::vector<Features> features;       ///< of each tile
+    std::vector<Features> features;      ///< of each tile
     std::vector<std::uint32_t> classes;  ///< of each tile
     Picture overview;
 };
@@ -72,8 +74,8 @@ struct Analysis {
 void serial(const Slide& slide, Analysis& analysis);
 /// Each thread of the team takes equally many tiles that follow one another. Returns seconds.
 double hand(const Slide& slide, Analysis& analysis, Team& team);
-/// The graph above with so many copies of each filter that may be copied; it reads the slide `passes` times. A slide that is decoded goes
-/// to the other filters tile by tile, and `decode` is left out.
+/// The graph above with so many copies of each filter that may be copied; it reads the slide `passes` times. A slide
+/// that is decoded goes to the other filters tile by tile, and `decode` is left out.
 void streamed(const Slide& slide, Analysis& analysis, Machine& machine, int copies, std::size_t passes = 1);
 
 /// The same by the graph as it is written down, tissue.xml.
@@ -90,20 +92,23 @@ struct Changed {
     std::size_t lost_or_repeated = 0;  ///< verdicts that came to neither of the filters behind `classify`, or twice
     Analysis again;                    ///< what the overview that was put in again made
 };
-/// tissue.xml, whose overview and `shrink` are taken out by an event while it runs (a filter that only counts verdicts stands in) and later put
-/// in again, whereupon `shrink` is exchanged for a fresh one. Each verdict is compared with `wanted`.
+/// tissue.xml, whose overview and `shrink` are taken out by an event while it runs (a filter that only counts verdicts
+/// stands in) and later put in again, whereupon `shrink` is exchanged for a fresh one. Each verdict is compared with
+/// `wanted`.
 Changed changing(const Slide& slide, const Analysis& wanted, Machine& machine, int copies);
 
-/// The largest error of the colour features of some tiles against their definition in float64, and of the shares of patterns.
+/// The largest error of the colour features of some tiles against their definition in float64, and of the shares of
+/// patterns.
 struct Errors {
     double colour = 0, pattern = 0;
 };
 Errors errors_of(const Slide& slide, const Analysis& analysis, std::size_t tiles);
 
-/// The application for the gallery. Settings: rows (512) and columns (1024) of the picture, block_rows and block_columns (128) of a tile,
-/// multiples of 4; seed. 4096 x 4096 makes 1,024 tiles. Input "image" (any rows x any columns x 3, uint8), which is mirrored to the size.
-/// Arrays kept: "image" (of that size), "tiles" (the JPEG pictures, one after the other), "starts" (of each, and the end), "features" (tiles
-/// x 22, float64), "overview", and "result" (the class of each tile: 0 background, 1 stroma, 2 stained).
+/// The application for the gallery. Settings: rows (512) and columns (1024) of the picture, block_rows and
+/// block_columns (128) of a tile, multiples of 4; seed. 4096 x 4096 makes 1,024 tiles. Input "image" (any rows x any
+/// columns x 3, uint8), which is mirrored to the size. Arrays kept: "image" (of that size), "tiles" (the JPEG pictures,
+/// one after the other), "starts" (of each, and the end), "features" (tiles x 22, float64), "overview", and "result"
+/// (the class of each tile: 0 background, 1 stroma, 2 stained).
 RunResult run(Machine& machine, const Settings& settings, const Progress& progress);
 
 }  // namespace penstock::apps::tissue

@@ -1,4 +1,7 @@
-// The analysis as it is written down (tissue.xml), in the program's memory; also while it changes, by the application's own events.
+// The analysis as it is written down (tissue.xml), in the program's memory; also while it changes, by the application's
+// own events.
+#include "apps/written.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -7,7 +10,6 @@
 
 #include "apps/graphs.hpp"
 #include "apps/tissue/filters.hpp"
-#include "apps/written.hpp"
 #include "penstock/application.hpp"
 #include "penstock/machine.hpp"
 

@@ -48,9 +48,12 @@ void pause() {
 template <class Body>
 void with(Polling polling, Body&& body) {
     switch (polling) {
-        case Polling::bare: return body.template operator()<Polling::bare>();
-        case Polling::paused: return body.template operator()<Polling::paused>();
-        case Polling::alone: return body.template operator()<Polling::alone>();
+        case Polling::bare:
+            return body.template operator()<Polling::bare>();
+        case Polling::paused:
+            return body.template operator()<Polling::paused>();
+        case Polling::alone:
+            return body.template operator()<Polling::alone>();
     }
 }
 
@@ -58,7 +61,9 @@ void with(Polling polling, Body&& body) {
 
 struct Floors::Memory {
     Memory(int first, int second)
-        : here(first), ways(first == second ? std::vector{Polling::alone} : std::vector{Polling::bare, Polling::paused}), partner(second) {}
+        : here(first),
+          ways(first == second ? std::vector{Polling::alone} : std::vector{Polling::bare, Polling::paused}),
+          partner(second) {}
 
     template <std::size_t lines_used>
     double exchange(Polling polling, int operations);
@@ -188,15 +193,21 @@ Floors::Floors(int here, int there) : memory_(std::make_unique<Memory>(here, the
 Floors::~Floors() = default;
 
 Contestant Floors::one_line(int operations) {
-    return {"F1", [m = memory_.get(), operations] { return m->best(operations, [m](Polling way, int n) { return m->exchange<1>(way, n); }); }};
+    return {"F1", [m = memory_.get(), operations] {
+                return m->best(operations, [m](Polling way, int n) { return m->exchange<1>(way, n); });
+            }};
 }
 
 Contestant Floors::two_lines(int operations) {
-    return {"F2", [m = memory_.get(), operations] { return m->best(operations, [m](Polling way, int n) { return m->exchange<2>(way, n); }); }};
+    return {"F2", [m = memory_.get(), operations] {
+                return m->best(operations, [m](Polling way, int n) { return m->exchange<2>(way, n); });
+            }};
 }
 
 Contestant Floors::ring(int operations) {
-    return {"ring", [m = memory_.get(), operations] { return m->best(operations, [m](Polling way, int n) { return m->stream(way, n); }); }};
+    return {"ring", [m = memory_.get(), operations] {
+                return m->best(operations, [m](Polling way, int n) { return m->stream(way, n); });
+            }};
 }
 
 double Floors::look() { return memory_->look(); }

@@ -25,7 +25,8 @@ void Ratio::add(const Ratio& other) {
 }
 
 Result::Result(std::vector<std::string> names, int rounds)
-    : names_(std::move(names)), figures_(names_.size() + 1), looks_(names_.size() + 1), singles_(names_.size()), beside_(names_.size() + 1) {
+    : names_(std::move(names)), figures_(names_.size() + 1), looks_(names_.size() + 1), singles_(names_.size()),
+      beside_(names_.size() + 1) {
     for (auto& figures : figures_) figures.reserve(static_cast<std::size_t>(rounds));
 }
 
@@ -72,8 +73,12 @@ std::vector<double> Result::ratios(std::size_t a, std::size_t b, Standing standi
     return chosen;
 }
 
-double Result::median(const std::string& name, Standing standing) const { return bench::median(those(index(name), standing)); }
-Interval Result::interval(const std::string& name) const { return median_interval(those(index(name), standings_.front())); }
+double Result::median(const std::string& name, Standing standing) const {
+    return bench::median(those(index(name), standing));
+}
+Interval Result::interval(const std::string& name) const {
+    return median_interval(those(index(name), standings_.front()));
+}
 
 Ratio Result::ratio(const std::string& a, const std::string& b) const {
     std::vector<Ratio::Of> found;
@@ -116,7 +121,8 @@ double Result::floor_moved() const {
 
 double Result::worst(const std::string& name) const { return percentile(singles_[index(name)], 0.999); }
 
-/// Threads of this machine that run now, the caller included: the fourth field of /proc/loadavg, "2/345". 1 where that is not to be had.
+/// Threads of this machine that run now, the caller included: the fourth field of /proc/loadavg, "2/345". 1 where that
+/// is not to be had.
 static int running_threads() {
     std::ifstream file("/proc/loadavg");
     double load = 0;

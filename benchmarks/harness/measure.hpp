@@ -18,9 +18,10 @@ inline double nanoseconds_since(Clock::time_point start) {
     return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
 }
 
-/// One of the things that are compared. `batch` does many operations and returns the nanoseconds of one; it warms up
-/// by itself, untimed. `singles`, where latency matters, appends the times of operations that were timed one by one. `beside`, called after
-/// each batch, gives a second figure of it. `look` gives F1 as it stands, in ns: that of nearest_floors() where it is empty.
+/// One of the things that are compared. `batch` does many operations and returns the nanoseconds of one; it warms up by
+/// itself, untimed. `singles`, where latency matters, appends the times of operations that were timed one by one.
+/// `beside`, called after each batch, gives a second figure of it. `look` gives F1 as it stands, in ns: that of
+/// nearest_floors() where it is empty.
 struct Contestant {
     std::string name;
     std::function<double()> batch;
@@ -57,12 +58,15 @@ struct Plan {
     int rounds = 101;
     int attempts = 3;             ///< how often a run that is too noisy is repeated before the quietest one is reported
     double largest_noise = 0.15;  ///< a run is void whose floor, twice a round, may differ from itself by more
-    double settle_ms = 3;         ///< quiet time before each batch, in which the previous contestant's threads go to sleep
-    double most_settle_ms = 30;   ///< so long at most, where threads still run: those of OpenMP and of OpenBLAS look for work for 25 ms on some processors
+    /// Quiet time before each batch, in which the previous contestant's threads go to sleep
+    double settle_ms = 3;
+    /// So long at most, where threads still run: those of OpenMP and of OpenBLAS look for work for 25 ms on some
+    /// processors
+    double most_settle_ms = 30;
 };
 
-/// Where the processors stood to one another while a batch ran, by the floor F1 beside it. Virtual machines change between
-/// the two within seconds.
+/// Where the processors stood to one another while a batch ran, by the floor F1 beside it. Virtual machines change
+/// between the two within seconds.
 enum class Standing {
     near,   ///< or all that there was
     far,    ///< F1 took more than twice as long
@@ -70,7 +74,8 @@ enum class Standing {
 };
 const char* name(Standing standing);
 
-/// How many times longer one thing took than another, in each standing. No interval by itself: a goal is judged by all of them.
+/// How many times longer one thing took than another, in each standing. No interval by itself: a goal is judged by all
+/// of them.
 struct Ratio {
     struct Of {
         Standing standing;
@@ -89,8 +94,8 @@ struct Ratio {
     std::vector<Of> standings;  ///< of one case one or two
 };
 
-/// What was measured: for each contestant one figure a round. The first contestant is the floor. Only figures of the same round and of
-/// the same standing are compared.
+/// What was measured: for each contestant one figure a round. The first contestant is the floor. Only figures of the
+/// same round and of the same standing are compared.
 class Result {
   public:
     Result(std::vector<std::string> names, int rounds);
@@ -108,9 +113,11 @@ class Result {
     Ratio ratio(const std::string& a, const std::string& b) const;
     /// The second figure of its batches (Contestant::beside), which the contestant must have.
     Ratio beside(const std::string& name) const;
-    /// The floor over itself, measured twice a round, in the noisier of the standings that are judged: whatever is closer to 1 is no difference.
+    /// The floor over itself, measured twice a round, in the noisier of the standings that are judged: whatever is
+    /// closer to 1 is no difference.
     Interval noise() const;
-    /// By how much the floor moved within a standing, from one fifth of the run to another. Ratios of the same round do not move with it.
+    /// By how much the floor moved within a standing, from one fifth of the run to another. Ratios of the same round do
+    /// not move with it.
     double floor_moved() const;
     bool is_void(const Plan& plan) const { return noise_of(noise()) > plan.largest_noise; }
     /// The 99.9th percentile of the operations that were timed one by one, in ns; not a number where none were.
@@ -128,7 +135,9 @@ class Result {
     /// Says of each batch where the processors stood.
     void tell_standings();
     std::vector<double> ratios(std::size_t a, std::size_t b, Standing standing) const;
-    std::vector<double> those(std::size_t place, Standing standing) const { return those(figures_[place], place, standing); }
+    std::vector<double> those(std::size_t place, Standing standing) const {
+        return those(figures_[place], place, standing);
+    }
     std::vector<double> those(const std::vector<double>& figures, std::size_t place, Standing standing) const;
 
     // One place more than there are names: the last one is the floor again, for the noise.
@@ -141,8 +150,8 @@ class Result {
     std::vector<Standing> standings_{Standing::near};
 };
 
-/// Runs the contestants (the floor first) interleaved, again when that was too noisy, and gives the first run that is not
-/// void, or the quietest. Costs about rounds * (contestants + 1) * (a batch and the settling time).
+/// Runs the contestants (the floor first) interleaved, again when that was too noisy, and gives the first run that is
+/// not void, or the quietest. Costs about rounds * (contestants + 1) * (a batch and the settling time).
 Result measure(const std::vector<Contestant>& contestants, const Plan& plan);
 
 }  // namespace bench

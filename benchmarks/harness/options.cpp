@@ -13,7 +13,8 @@ void print_usage(std::FILE* where, const About& about) {
                  "  --json FILE    write the figures to FILE as JSON too\n"
                  "%s"
                  "  --list         say what is measured and which goals are judged\n",
-                 about.name.c_str(), about.summary.c_str(), about.draws ? "  --plot FILE    draw them into FILE as SVG too\n" : "");
+                 about.name.c_str(), about.summary.c_str(),
+                 about.draws ? "  --plot FILE    draw them into FILE as SVG too\n" : "");
 }
 
 }  // namespace
@@ -37,7 +38,9 @@ Options parse(int argc, char** argv, const About& about) {
             std::exit(0);
         } else {
             std::fprintf(stderr, "%s: cannot use the argument '%s'%s\n", about.name.c_str(), argument.c_str(),
-                         argument == "--json" || (argument == "--plot" && about.draws) ? ": give the file to write after it" : "");
+                         argument == "--json" || (argument == "--plot" && about.draws)
+                             ? ": give the file to write after it"
+                             : "");
             print_usage(stderr, about);
             std::exit(2);
         }

@@ -13,8 +13,10 @@ constexpr double chart_width = 420, chart_height = 320, left = 64, top = 64, gap
 constexpr std::array<const char*, 6> colours{"#2f6fb5", "#c97a10", "#237a5e", "#c23b3b", "#7a4fb0", "#6b7280"};
 
 constexpr const char* style =
-    "<style>text{font:12px system-ui,sans-serif;fill:#1f2328}.paper{fill:#ffffff}.grid{stroke:#d0d7de}.title{font-size:15px;"
-    "font-weight:600}@media (prefers-color-scheme:dark){text{fill:#e6edf3}.paper{fill:#0d1117}.grid{stroke:#30363d}}</style>\n";
+    "<style>text{font:12px "
+    "system-ui,sans-serif;fill:#1f2328}.paper{fill:#ffffff}.grid{stroke:#d0d7de}.title{font-size:15px;"
+    "font-weight:600}@media "
+    "(prefers-color-scheme:dark){text{fill:#e6edf3}.paper{fill:#0d1117}.grid{stroke:#30363d}}</style>\n";
 
 struct Axis {
     double low = std::numeric_limits<double>::max(), high = 0;
@@ -60,8 +62,10 @@ std::string Plot::svg(const std::string& ring) const {
             }
     y.low = std::pow(10, std::floor(std::log10(y.low)));
     y.high = std::pow(10, std::ceil(std::log10(y.high)));
-    const double width = left + static_cast<double>(charts_.size()) * (chart_width + gap), height = top + chart_height + below;
-    std::string out = format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\">\n", width, height) + style;
+    const double width = left + static_cast<double>(charts_.size()) * (chart_width + gap),
+                 height = top + chart_height + below;
+    std::string out =
+        format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\">\n", width, height) + style;
     out += format("<rect class=\"paper\" width=\"%.0f\" height=\"%.0f\"/>\n", width, height);
     out += format("<text class=\"title\" x=\"%.0f\" y=\"24\">", left) + escaped(title_) + "</text>\n";
 
@@ -77,8 +81,8 @@ std::string Plot::svg(const std::string& ring) const {
         }
         for (double value = y.low; value <= y.high * 1.001; value *= 10) {
             out += format("<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", begin, at_y(value), begin + chart_width);
-            out += format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">", begin - 6, at_y(value) + 4) + in_time(value) +
-                   "</text>\n";
+            out += format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">", begin - 6, at_y(value) + 4) +
+                   in_time(value) + "</text>\n";
         }
         for (std::size_t s = 0; s < charts_[c].series.size(); ++s) {
             const auto& series = charts_[c].series[s];
@@ -86,15 +90,18 @@ std::string Plot::svg(const std::string& ring) const {
             std::string path;
             for (const auto& point : series.points)
                 path += format(path.empty() ? "M%.1f %.1f" : "L%.1f %.1f", at_x(point.x), at_y(point.y));
-            out += "<path fill=\"none\" stroke-width=\"1.6\" stroke=\"" + std::string(colour) + "\" d=\"" + path + "\"/>\n";
+            out += "<path fill=\"none\" stroke-width=\"1.6\" stroke=\"" + std::string(colour) + "\" d=\"" + path +
+                   "\"/>\n";
             for (const auto& point : series.points) {
-                out += format("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\" fill=\"%s\"/>", at_x(point.x), at_y(point.y), colour);
+                out += format("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\" fill=\"%s\"/>", at_x(point.x), at_y(point.y),
+                              colour);
                 if (point.ringed)
-                    out += format("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"6\" fill=\"none\" stroke=\"%s\"/>", at_x(point.x),
-                                  at_y(point.y), colour);
+                    out += format("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"6\" fill=\"none\" stroke=\"%s\"/>",
+                                  at_x(point.x), at_y(point.y), colour);
             }
         }
-        out += format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", begin + chart_width / 2, top + chart_height + 38) +
+        out += format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", begin + chart_width / 2,
+                      top + chart_height + 38) +
                escaped(x_) + "</text>\n";
     }
     out += format("<text x=\"%.0f\" y=\"44\">", left) + escaped(y_) + "; " + escaped(ring) + "</text>\n";

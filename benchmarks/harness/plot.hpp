@@ -21,9 +21,12 @@ struct Series {
 /// Charts beside one another, over the same axes, with one legend.
 class Plot {
   public:
-    Plot(std::string title, std::string x, std::string y) : title_(std::move(title)), x_(std::move(x)), y_(std::move(y)) {}
+    Plot(std::string title, std::string x, std::string y)
+        : title_(std::move(title)), x_(std::move(x)), y_(std::move(y)) {}
 
-    void chart(std::string title, std::vector<Series> series) { charts_.push_back({std::move(title), std::move(series)}); }
+    void chart(std::string title, std::vector<Series> series) {
+        charts_.push_back({std::move(title), std::move(series)});
+    }
     /// `ring`: what a ringed point means.
     std::string svg(const std::string& ring) const;
 

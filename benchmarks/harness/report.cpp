@@ -32,7 +32,9 @@ bool same_columns(const Report::Figures& a, const Report::Figures& b) {
 
 /// The end of the interval that decides.
 double deciding(const Interval& measured, Direction direction, Judged judged) {
-    return judged == Judged::by_value ? measured.value : direction == Direction::at_least ? measured.high : measured.low;
+    return judged == Judged::by_value         ? measured.value
+           : direction == Direction::at_least ? measured.high
+                                              : measured.low;
 }
 
 /// The worst of the comparisons for which `chosen` holds; none: nullptr.
@@ -53,8 +55,9 @@ std::vector<Ratio::Of> shown_standings(const Ratio& measured, Direction directio
     std::vector<Ratio::Of> shown;
     for (const bool enough : {true, false})
         for (const Standing standing : {Standing::near, Standing::far})
-            if (const auto* one = worst_of(measured, direction, Judged{enough ? judged : Judged::by_value},
-                                           [&](const Ratio::Of& of) { return of.standing == standing && of.judged() == enough; }))
+            if (const auto* one =
+                    worst_of(measured, direction, Judged{enough ? judged : Judged::by_value},
+                             [&](const Ratio::Of& of) { return of.standing == standing && of.judged() == enough; }))
                 shown.push_back(*one);
     if (shown.size() == 1 && shown.front().judged()) shown.clear();
     return shown;
@@ -163,23 +166,29 @@ void Report::print() const {
     }
     if (conditions_) {
         const auto& [noise, moved, voided, near, far] = *conditions_;
-        std::printf("\nnoise (A/A) %s [%s, %s]; the floor moved by %.0f %%; runs thrown away: %d%s%s\n", shown(noise.value).c_str(),
-                    shown(noise.low).c_str(), shown(noise.high).c_str(), 100 * moved, voided,
-                    near && far ? "; the processors were near and far in turn, each compared with its like" : "",
-                    noise_of(noise) > options_.plan.largest_noise ? "; VOID: no run was quiet enough, run it again" : "");
+        std::printf(
+            "\nnoise (A/A) %s [%s, %s]; the floor moved by %.0f %%; runs thrown away: %d%s%s\n",
+            shown(noise.value).c_str(), shown(noise.low).c_str(), shown(noise.high).c_str(), 100 * moved, voided,
+            near && far ? "; the processors were near and far in turn, each compared with its like" : "",
+            noise_of(noise) > options_.plan.largest_noise ? "; VOID: no run was quiet enough, run it again" : "");
     } else {
         std::printf("\nnoise (A/A): not measured\n");
     }
     for (const auto& note : notes_) std::printf("note: %s\n", note.c_str());
     for (const auto& goal : goals_) {
         if (goal.measured) {
-            std::printf("%-6s %s: %s [%s, %s], goal %s %s%s\n", goal.met ? "met" : goal.why.empty() ? "MISSED" : "unsure", goal.name.c_str(),
-                        shown(goal.measured->value).c_str(), shown(goal.measured->low).c_str(), shown(goal.measured->high).c_str(),
-                        sign(goal.direction), shown(goal.goal).c_str(), goal.why.empty() ? "" : (": not judged, " + goal.why).c_str());
+            std::printf("%-6s %s: %s [%s, %s], goal %s %s%s\n",
+                        goal.met           ? "met"
+                        : goal.why.empty() ? "MISSED"
+                                           : "unsure",
+                        goal.name.c_str(), shown(goal.measured->value).c_str(), shown(goal.measured->low).c_str(),
+                        shown(goal.measured->high).c_str(), sign(goal.direction), shown(goal.goal).c_str(),
+                        goal.why.empty() ? "" : (": not judged, " + goal.why).c_str());
             for (const auto& one : goal.standings) {
                 const auto& [standing, interval, rounds] = one;
-                std::printf("         %s: %s [%s, %s] in %zu rounds%s\n", bench::name(standing), shown(interval.value).c_str(),
-                            shown(interval.low).c_str(), shown(interval.high).c_str(), rounds, one.judged() ? "" : ", too few to judge");
+                std::printf("         %s: %s [%s, %s] in %zu rounds%s\n", bench::name(standing),
+                            shown(interval.value).c_str(), shown(interval.low).c_str(), shown(interval.high).c_str(),
+                            rounds, one.judged() ? "" : ", too few to judge");
             }
         } else {
             std::printf("%-6s %s: not measured (%s), goal %s %s\n", "MISSED", goal.name.c_str(), goal.why.c_str(),

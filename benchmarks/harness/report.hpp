@@ -36,9 +36,10 @@ class Report {
     void rows(const std::string& prefix, const Result& result);
     /// Judges a goal.
     void goal(std::string name, Interval measured, Direction direction, double goal, Judged judged = Judged::by_value);
-    /// Judges it by each standing that has rounds enough for an interval: all must meet it, and the worst is the figure. What has too
-    /// few is shown beside it; where nothing has enough, the goal is not judged and not met.
-    void goal(std::string name, const Ratio& measured, Direction direction, double goal, Judged judged = Judged::by_value);
+    /// Judges it by each standing that has rounds enough for an interval: all must meet it, and the worst is the
+    /// figure. What has too few is shown beside it; where nothing has enough, the goal is not judged and not met.
+    void goal(std::string name, const Ratio& measured, Direction direction, double goal,
+              Judged judged = Judged::by_value);
     /// A goal that could not be measured here, and why: reported as not met.
     void missing(std::string name, Direction direction, double goal, std::string why);
     /// Under which conditions something was measured.
@@ -74,7 +75,8 @@ class Report {
         double goal;
         bool met;
         std::string why;
-        std::vector<Ratio::Of> standings = {};  ///< the worst of each standing, and what was not judged; none where the figure says all
+        /// The worst of each standing, and what was not judged; none where the figure says all
+        std::vector<Ratio::Of> standings = {};
     };
 
     void print() const;

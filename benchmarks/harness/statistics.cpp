@@ -43,11 +43,13 @@ Interval median_interval(std::vector<double> values) {
     const double value = median(values);
     if (values.size() < rounds_of_an_interval) return {value, std::nan(""), std::nan("")};
     std::sort(values.begin(), values.end());
-    // How many values may be left out at each end: the most for which so few of n coins fall on one side in 2.5 % of all cases at most.
+    // How many values may be left out at each end: the most for which so few of n coins fall on one side in 2.5 % of
+    // all cases at most.
     const auto n = values.size();
     const auto chance_of = [n](std::size_t heads) {
         const auto coins = static_cast<double>(n), those = static_cast<double>(heads);
-        return std::exp(std::lgamma(coins + 1) - std::lgamma(those + 1) - std::lgamma(coins - those + 1) - coins * std::log(2.0));
+        return std::exp(std::lgamma(coins + 1) - std::lgamma(those + 1) - std::lgamma(coins - those + 1) -
+                        coins * std::log(2.0));
     };
     std::size_t outside = 0;
     for (double sum = chance_of(0) + chance_of(1); sum <= 0.025; sum += chance_of(outside + 1)) ++outside;

@@ -28,8 +28,9 @@ using FigureOfRounds = std::function<double(const std::vector<std::size_t>& roun
 /// A figure of all `rounds` rounds and its 95 % interval, from `resamplings` resamplings of the rounds.
 Interval bootstrap(std::size_t rounds, const FigureOfRounds& figure, int resamplings = 1000);
 
-/// The median of `values` and its 95 % interval by the sign test, which assumes nothing of how they are spread: the values between which
-/// the median lies unless 97.5 % of fair coins fell on one side. Below rounds_of_an_interval no interval is that sure, and its ends are not numbers.
+/// The median of `values` and its 95 % interval by the sign test, which assumes nothing of how they are spread: the
+/// values between which the median lies unless 97.5 % of fair coins fell on one side. Below rounds_of_an_interval no
+/// interval is that sure, and its ends are not numbers.
 Interval median_interval(std::vector<double> values);
 
 /// How far `values` moved while they were taken: the largest over the smallest median of five successive parts,

@@ -41,7 +41,8 @@ const char* const type = std::is_floating_point_v<T> ? "float32" : "uint8";
 /// A kernel that makes one image of another of the same type: body(from, to).
 template <class T, class Body>
 ImageCase one_to_one(std::string name, Body body) {
-    return {std::move(name), type<T>, sizeof(T), [body](std::size_t rows, std::size_t columns) -> std::function<void()> {
+    return {std::move(name), type<T>, sizeof(T),
+            [body](std::size_t rows, std::size_t columns) -> std::function<void()> {
                 const auto from = pixels<T>(rows * columns, 1), to = pixels<T>(rows * columns, 2);
                 return [=] { body(view<const T, 2>{image(from, rows, columns)}, image(to, rows, columns)); };
             }};
@@ -64,8 +65,11 @@ void add_cases(std::vector<ImageCase>& cases) {
     constexpr int bits = std::is_floating_point_v<T> ? 0 : 1;
     cases.push_back(
         {"maximum", type<T>, 2 * sizeof(T), [](std::size_t rows, std::size_t columns) -> std::function<void()> {
-             const auto a = pixels<T>(rows * columns, 1), b = pixels<T>(rows * columns, 2), out = pixels<T>(rows * columns, 3);
-             return [=] { kernels::maximum<T>(image(a, rows, columns), image(b, rows, columns), image(out, rows, columns)); };
+             const auto a = pixels<T>(rows * columns, 1), b = pixels<T>(rows * columns, 2),
+                        out = pixels<T>(rows * columns, 3);
+             return [=] {
+                 kernels::maximum<T>(image(a, rows, columns), image(b, rows, columns), image(out, rows, columns));
+             };
          }});
     cases.push_back(one_to_one<T>("convolution-3x3", [](auto from, auto to) {
         kernels::convolve_3x3<T>(from, to, sixteenths<T, 9>({1, 2, 1, 2, 5, 2, 0, 2, 1}));
@@ -80,8 +84,9 @@ void add_cases(std::vector<ImageCase>& cases) {
     for (const std::size_t side : {5u, 7u}) {
         std::vector<Weight<T>> weights(side * side);
         for (std::size_t k = 0; k < weights.size(); ++k)
-            weights[k] = std::is_floating_point_v<T> ? static_cast<Weight<T>>(k) / static_cast<Weight<T>>(weights.size())
-                                                     : static_cast<Weight<T>>(k);
+            weights[k] = std::is_floating_point_v<T>
+                             ? static_cast<Weight<T>>(k) / static_cast<Weight<T>>(weights.size())
+                             : static_cast<Weight<T>>(k);
         cases.push_back(one_to_one<T>("convolution-dense-" + std::to_string(side) + "x" + std::to_string(side),
                                       [weights, side](auto from, auto to) {
                                           kernels::convolve_dense<T>(from, weights, to, {side, side, 10 * bits});
@@ -90,21 +95,23 @@ void add_cases(std::vector<ImageCase>& cases) {
     for (const auto& [name, interpolation] : {std::pair{"affine-bilinear", kernels::Interpolation::bilinear},
                                               std::pair{"affine-nearest", kernels::Interpolation::nearest}})
         cases.push_back(one_to_one<T>(name, [interpolation = interpolation](auto from, auto to) {
-            kernels::affine<T>(from, to, {{0.9, 0.3, -20, -0.3, 0.9, 50}}, interpolation, {kernels::Outside::replicate, T{}});
+            kernels::affine<T>(from, to, {{0.9, 0.3, -20, -0.3, 0.9, 50}}, interpolation,
+                               {kernels::Outside::replicate, T{}});
         }));
 }
 
 ImageCase yuv(std::string name, std::size_t share, kernels::YuvRange range) {
-    return {
-        std::move(name), "uint8", share == 1 ? 3.0 : 1.5, [=](std::size_t rows, std::size_t columns) -> std::function<void()> {
-            const auto planes = pixels<std::uint8_t>(3 * rows * columns, 1), rgb = pixels<std::uint8_t>(3 * rows * columns, 2);
-            const std::size_t down = rows / share, across = columns / share;
-            return [=] {
-                kernels::yuv_to_rgb(image(planes, rows, columns), image(planes, down, across, rows * columns),
-                                    image(planes, down, across, rows * columns + down * across), image(rgb, rows, 3 * columns),
-                                    range);
-            };
-        }};
+    return {std::move(name), "uint8", share == 1 ? 3.0 : 1.5,
+            [=](std::size_t rows, std::size_t columns) -> std::function<void()> {
+                const auto planes = pixels<std::uint8_t>(3 * rows * columns, 1),
+                           rgb = pixels<std::uint8_t>(3 * rows * columns, 2);
+                const std::size_t down = rows / share, across = columns / share;
+                return [=] {
+                    kernels::yuv_to_rgb(image(planes, rows, columns), image(planes, down, across, rows * columns),
+                                        image(planes, down, across, rows * columns + down * across),
+                                        image(rgb, rows, 3 * columns), range);
+                };
+            }};
 }
 
 }  // namespace
@@ -123,8 +130,9 @@ std::vector<ImageCase> image_cases() {
         return {name, "uint8", 3, [body](std::size_t rows, std::size_t columns) -> std::function<void()> {
                     const auto rgb = pixels<std::uint8_t>(3 * rows * columns, 1);
                     const auto to = pixels<float>(3 * rows * columns, 2);
-                    return
-                        [=] { body(view<const std::uint8_t, 2>{image(rgb, rows, 3 * columns)}, image(to, rows, 3 * columns)); };
+                    return [=] {
+                        body(view<const std::uint8_t, 2>{image(rgb, rows, 3 * columns)}, image(to, rows, 3 * columns));
+                    };
                 }};
     };
     cases.push_back(lab("rgb-to-lab", [](auto rgb, auto to) { kernels::rgb_to_lab(rgb, to); }));
@@ -132,8 +140,8 @@ std::vector<ImageCase> image_cases() {
         kernels::ChannelStatistics statistics;
         kernels::rgb_to_lab_with_statistics(rgb, to, {&statistics, 1});
     }));
-    cases.push_back(one_to_one<std::uint8_t>("local-binary-pattern",
-                                             [](auto from, auto to) { kernels::local_binary_pattern<std::uint8_t>(from, to); }));
+    cases.push_back(one_to_one<std::uint8_t>(
+        "local-binary-pattern", [](auto from, auto to) { kernels::local_binary_pattern<std::uint8_t>(from, to); }));
     return cases;
 }
 

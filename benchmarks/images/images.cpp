@@ -43,17 +43,18 @@ class Comparison {
     }
 
     std::string name() const {
-        return case_.kernel + " " + case_.type + ", " + std::to_string(size_.rows) + " x " + std::to_string(size_.columns) +
-               " (" + size_.where + ")";
+        return case_.kernel + " " + case_.type + ", " + std::to_string(size_.rows) + " x " +
+               std::to_string(size_.columns) + " (" + size_.where + ")";
     }
 
     /// Adds a row; gives the time of ours over that of the fastest library, where there is one.
     std::optional<Ratio> run(const Plan& plan, Report& report) {
         std::vector<Contestant> contestants{ours(case_.make(size_.rows, size_.columns))};
-        const auto best =
-            std::min_element(once_.begin(), once_.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+        const auto best = std::min_element(once_.begin(), once_.end(),
+                                           [](const auto& a, const auto& b) { return a.second < b.second; });
         if (best != once_.end())
-            contestants.push_back({best->first, [this, line = request(best->first)] { return libraries_.nanoseconds(line); }});
+            contestants.push_back(
+                {best->first, [this, line = request(best->first)] { return libraries_.nanoseconds(line); }});
         const Result result = measure(contestants, plan);
         report.conditions(result);
         const double pixels = static_cast<double>(size_.rows * size_.columns), nanoseconds = result.median("penstock");
@@ -61,9 +62,12 @@ class Comparison {
         std::optional<Ratio> over;
         if (best != once_.end()) over = result.ratio("penstock", best->first);
         constexpr double none = std::numeric_limits<double>::quiet_NaN();
-        Report::Figures figures{{"us", nanoseconds / 1000},       {"cycles_a_byte", cycles / case_.bytes_a_pixel},
-                                {"cycles_a_pixel", cycles},       {"over_best", over ? over->usual.value : none},
-                                {"low", over ? over->usual.low : none}, {"high", over ? over->usual.high : none}};
+        Report::Figures figures{{"us", nanoseconds / 1000},
+                                {"cycles_a_byte", cycles / case_.bytes_a_pixel},
+                                {"cycles_a_pixel", cycles},
+                                {"over_best", over ? over->usual.value : none},
+                                {"low", over ? over->usual.low : none},
+                                {"high", over ? over->usual.high : none}};
         for (const char* library : {"opencv", "scipy", "scikit-image", "numpy"})
             figures.emplace_back(std::string(library) + "_us", once_.contains(library) ? once_[library] / 1000 : none);
         report.row(name(), std::move(figures));
@@ -109,19 +113,22 @@ void measure_images(const Options& options, Report& report) {
         }
     }
     report.note(
-        "images: over_best is our time over that of the fastest library, measured in turn; the libraries' own columns are one "
+        "images: over_best is our time over that of the fastest library, measured in turn; the libraries' own columns "
+        "are one "
         "batch "
         "each. Cycles are those of the time stamp counter, bytes those that the kernel reads. Installed: " +
         libraries.list());
     report.note(
-        "OpenCV computes 8-bit convolutions and bilinear interpolation with other roundings than these kernels, and CIELAB up to "
+        "OpenCV computes 8-bit convolutions and bilinear interpolation with other roundings than these kernels, and "
+        "CIELAB up to "
         "0.43 "
         "off; SciPy and scikit-image agree with them as the tests say");
     if (worst) {
         report.note(std::string(worst_kernel) + " is the case '" + which + "'");
         report.goal(worst_kernel, all, Direction::at_most, goal);
     } else {
-        report.missing(worst_kernel, Direction::at_most, goal, "no Python with OpenCV, SciPy, scikit-image or NumPy was found");
+        report.missing(worst_kernel, Direction::at_most, goal,
+                       "no Python with OpenCV, SciPy, scikit-image or NumPy was found");
     }
 }
 

@@ -12,8 +12,9 @@ namespace jobs {
 using In = std::span<const std::uint64_t>;
 using Out = std::span<std::uint64_t>;
 
-/// `cycles` cycles a byte, by a chain of multiplications and additions that none can begin before the one before it has ended
-/// (3 + 1 cycles on the processors of these years; how long a job really takes is measured). `ticks`: the time inside.
+/// `cycles` cycles a byte, by a chain of multiplications and additions that none can begin before the one before it has
+/// ended (3 + 1 cycles on the processors of these years; how long a job really takes is measured). `ticks`: the time
+/// inside.
 template <int cycles>
 void job(In x, Out y, std::uint64_t& ticks) {
     const auto begin = penstock::Clock::ticks();

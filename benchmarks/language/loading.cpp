@@ -1,18 +1,19 @@
 #include "language/loading.hpp"
 
+#include <unistd.h>
+
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "harness/measure.hpp"
 #include "penstock/application.hpp"
 #include "penstock/graph.hpp"
-#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/run.hpp"
 #include "src/language/xml/document.hpp"
 
 namespace bench {
@@ -22,11 +23,13 @@ using namespace penstock;
 
 /// A chain, every component and stream of which is written out.
 std::string chain_of(std::size_t components) {
-    std::string text = "<application xmlns=\"urn:penstock:application:1\" name=\"chain\">\n"
-                       "  <component name=\"stage-0\" class=\"numbers\"><set name=\"count\" value=\"1\"/></component>\n";
+    std::string text =
+        "<application xmlns=\"urn:penstock:application:1\" name=\"chain\">\n"
+        "  <component name=\"stage-0\" class=\"numbers\"><set name=\"count\" value=\"1\"/></component>\n";
     const auto stage = [](std::size_t i) { return "stage-" + std::to_string(i); };
     for (std::size_t i = 1; i < components; ++i) {
-        text += "  <component name=\"" + stage(i) + "\" class=\"scale\"><set name=\"factor\" value=\"0.5\"/></component>\n";
+        text +=
+            "  <component name=\"" + stage(i) + "\" class=\"scale\"><set name=\"factor\" value=\"0.5\"/></component>\n";
         text += "  <stream from=\"" + stage(i - 1) + ".out\" to=\"" + stage(i) + ".in\"/>\n";
     }
     return text + "</application>\n";
@@ -49,7 +52,8 @@ void load(const std::string& path, Machine& machine, Times& times) {
     const auto ms = [](Clock::time_point since) { return nanoseconds_since(since) / 1e6; };
     auto begin = Clock::now();
     std::vector<Finding> findings;
-    auto document = language::read_document(language::read_file(path, options.limits.bytes), path, options.limits, findings);
+    auto document =
+        language::read_document(language::read_file(path, options.limits.bytes), path, options.limits, findings);
     const double parse = ms(begin);
     if (document == nullptr) throw std::runtime_error("language: the application could not be parsed");
     document.reset();
@@ -75,7 +79,8 @@ void load(const std::string& path, Machine& machine, Times& times) {
 }  // namespace
 
 void measure_loading(const Options& options, Report& report) {
-    const std::vector<std::size_t> sizes = options.quick ? std::vector<std::size_t>{10, 100, 1000} : std::vector<std::size_t>{10, 100, 1000, 10'000, 100'000};
+    const std::vector<std::size_t> sizes = options.quick ? std::vector<std::size_t>{10, 100, 1000}
+                                                         : std::vector<std::size_t>{10, 100, 1000, 10'000, 100'000};
     const int rounds = options.quick ? 5 : 7;
     std::vector<Times> times(sizes.size());
     const File file;
@@ -98,12 +103,17 @@ void measure_loading(const Options& options, Report& report) {
                     {"start_ms", median(times[i].start)},
                     {"all_ms", median(times[i].all)},
                     {"us_a_component", 1e3 * median(times[i].all) / static_cast<double>(sizes[i])}});
-    report.note("loading: from the file to Graph::start()'s return, on a machine with 2 targets; a chain, every component written out; check: expressions, "
-                "names, settings and everything that is wrong with a graph");
+    report.note(
+        "loading: from the file to Graph::start()'s return, on a machine with 2 targets; a chain, every component "
+        "written out; check: expressions, "
+        "names, settings and everything that is wrong with a graph");
     report.goal("language/load-1000", median_interval(times[2].all), Direction::at_most, 20);
-    if (sizes.back() != 100'000) return report.missing("language/load-exponent", Direction::at_most, 1.1, "--quick loads 1,000 components at most");
+    if (sizes.back() != 100'000)
+        return report.missing("language/load-exponent", Direction::at_most, 1.1,
+                              "--quick loads 1,000 components at most");
     std::vector<double> exponents;
-    for (std::size_t round = 0; round < times[2].all.size(); ++round) exponents.push_back(std::log(times[4].all[round] / times[2].all[round]) / std::log(100.0));
+    for (std::size_t round = 0; round < times[2].all.size(); ++round)
+        exponents.push_back(std::log(times[4].all[round] / times[2].all[round]) / std::log(100.0));
     report.goal("language/load-exponent", median_interval(exponents), Direction::at_most, 1.1);
 }
 

@@ -1,4 +1,5 @@
-// The gallery's applications as `penstock compile` writes them: write_programs writes them while this benchmark is built.
+// The gallery's applications as `penstock compile` writes them: write_programs writes them while this benchmark is
+// built.
 #pragma once
 
 #include <string>
@@ -9,7 +10,8 @@
 
 namespace bench {
 
-/// What cannot be set any more in a compiled application, and so must be the same when it is written and when it is measured.
+/// What cannot be set any more in a compiled application, and so must be the same when it is written and when it is
+/// measured.
 std::vector<std::pair<std::string, std::string>> fixed_settings(const std::string& application);
 
 /// Returns 0.

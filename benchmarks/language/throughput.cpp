@@ -18,8 +18,8 @@
 #include "harness/processors.hpp"
 #include "language/programs.hpp"
 #include "penstock/graph.hpp"
-#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/run.hpp"
 #include "src/language/elaboration/program_values.hpp"
 #if defined(PENSTOCK_APPS_JPEG)
 #include "apps/jpip/insets.hpp"
@@ -83,12 +83,14 @@ Case addition_case() {
     Case made{.name = "addition",
               .by_graph =
                   [memory](Machine& machine, int copies) {
-                      gallery::addition::streamed(Memory::in(memory->a), Memory::in(memory->b), Memory::out(memory->sum), rows_a_buffer, copies, machine, passes);
+                      gallery::addition::streamed(Memory::in(memory->a), Memory::in(memory->b),
+                                                  Memory::out(memory->sum), rows_a_buffer, copies, machine, passes);
                   },
               .components = gallery::silent_components(),
               .settings = {{"rows_a_buffer", std::to_string(rows_a_buffer)}, {"passes", std::to_string(passes)}},
               .right = compared(memory->sum, memory->wanted)};
-    gallery::addition::add_components(made.components, Memory::in(memory->a), Memory::in(memory->b), Memory::out(memory->sum));
+    gallery::addition::add_components(made.components, Memory::in(memory->a), Memory::in(memory->b),
+                                      Memory::out(memory->sum));
     return made;
 }
 
@@ -97,13 +99,18 @@ Case colour_case() {
         gallery::Picture picture = gallery::spots(256, 512, 1);
         std::vector<float> lab = std::vector<float>(picture.rgb.size()), wanted = lab;
         gallery::colour::ChannelStatistics statistics;
-        gallery::colour::Work work(std::vector<float>& into) { return {picture, {256, 512, 128, 128}, {into.data(), {256, 3 * 512}}}; }
+        gallery::colour::Work work(std::vector<float>& into) {
+            return {picture, {256, 512, 128, 128}, {into.data(), {256, 3 * 512}}};
+        }
         gallery::colour::Work all = work(lab);
     };
     auto memory = std::make_shared<Memory>();
     (void)gallery::colour::serial(memory->work(memory->wanted));
     Case made{.name = "colour",
-              .by_graph = [memory](Machine& machine, int copies) { memory->statistics = gallery::colour::streamed(memory->all, machine, copies, 4); },
+              .by_graph =
+                  [memory](Machine& machine, int copies) {
+                      memory->statistics = gallery::colour::streamed(memory->all, machine, copies, 4);
+                  },
               .components = gallery::silent_components(),
               .settings = {{"passes", "4"}},
               .right = compared(memory->lab, memory->wanted)};
@@ -116,7 +123,9 @@ Case edge_case(const std::string& name, gallery::edge::Algorithm algorithm, std:
     struct Memory {
         std::vector<float> pixels, found, wanted;
         view<const float, 3> pictures;
-        explicit Memory(std::size_t of) : pixels(count * of * of), found(pixels.size()), wanted(pixels.size()), pictures{pixels.data(), {count, of, of}} {}
+        explicit Memory(std::size_t of)
+            : pixels(count * of * of), found(pixels.size()), wanted(pixels.size()),
+              pictures{pixels.data(), {count, of, of}} {}
         view<float, 3> out(std::vector<float>& values) const { return {values.data(), pictures.extents()}; }
     };
     auto memory = std::make_shared<Memory>(side);
@@ -126,10 +135,13 @@ Case edge_case(const std::string& name, gallery::edge::Algorithm algorithm, std:
     Case made{.name = name,
               .by_graph =
                   [memory, algorithm](Machine& machine, int copies) {
-                      (void)gallery::edge::streams(algorithm, memory->pictures, memory->out(memory->found), angles, machine, {copies});
+                      (void)gallery::edge::streams(algorithm, memory->pictures, memory->out(memory->found), angles,
+                                                   machine, {copies});
                   },
               .components = gallery::silent_components(),
-              .settings = {{"angles", std::to_string(angles)}, {"rows", std::to_string(side)}, {"columns", std::to_string(side)}},
+              .settings = {{"angles", std::to_string(angles)},
+                           {"rows", std::to_string(side)},
+                           {"columns", std::to_string(side)}},
               .right = compared(memory->found, memory->wanted)};
     gallery::edge::add_components(made.components, memory->pictures, memory->out(memory->found));
     return made;
@@ -138,8 +150,8 @@ Case edge_case(const std::string& name, gallery::edge::Algorithm algorithm, std:
 Case synthetic_case() {
     constexpr std::size_t words = 4096, count = 64, jobs = 4;
     struct Memory {
-        std::vector<std::uint32_t> table = std::vector<std::uint32_t>(words / 5), blocks = std::vector<std::uint32_t>(count * words), found = blocks,
-                                   wanted = blocks;
+        std::vector<std::uint32_t> table = std::vector<std::uint32_t>(words / 5),
+                                   blocks = std::vector<std::uint32_t>(count * words), found = blocks, wanted = blocks;
         gallery::synthetic::Work work{words, jobs, 1, table};
     };
     auto memory = std::make_shared<Memory>();
@@ -148,7 +160,10 @@ Case synthetic_case() {
         for (auto& word : *each) word = static_cast<std::uint32_t>(random.integer());
     gallery::synthetic::serial(memory->work, memory->blocks, memory->wanted);
     Case made{.name = "synthetic",
-              .by_graph = [memory](Machine& machine, int copies) { gallery::synthetic::streamed(memory->work, memory->blocks, memory->found, machine, copies); },
+              .by_graph =
+                  [memory](Machine& machine, int copies) {
+                      gallery::synthetic::streamed(memory->work, memory->blocks, memory->found, machine, copies);
+                  },
               .components = gallery::silent_components(),
               .settings = {{"words", std::to_string(words)}},
               .right = compared(memory->found, memory->wanted)};
@@ -165,18 +180,21 @@ Case tissue_case() {
     };
     auto memory = std::make_shared<Memory>();
     gallery::tissue::serial(memory->slide, memory->wanted);
-    Case made{.name = "tissue",
-              .by_graph = [memory](Machine& machine, int copies) { gallery::tissue::streamed(memory->slide, memory->found, machine, copies); },
-              .components = gallery::silent_components(),
-              .settings = {},
-              .right =
-                  [memory] {
-                      auto& found = memory->found;
-                      const bool same = found.features == memory->wanted.features && found.classes == memory->wanted.classes &&
-                                        std::ranges::equal(found.overview.rgb.span(), memory->wanted.overview.rgb.span());
-                      std::ranges::fill(found.classes, 9u);
-                      return same;
-                  }};
+    Case made{
+        .name = "tissue",
+        .by_graph = [memory](Machine& machine,
+                             int copies) { gallery::tissue::streamed(memory->slide, memory->found, machine, copies); },
+        .components = gallery::silent_components(),
+        .settings = {},
+        .right =
+            [memory] {
+                auto& found = memory->found;
+                const bool same = found.features == memory->wanted.features &&
+                                  found.classes == memory->wanted.classes &&
+                                  std::ranges::equal(found.overview.rgb.span(), memory->wanted.overview.rgb.span());
+                std::ranges::fill(found.classes, 9u);
+                return same;
+            }};
     gallery::tissue::add_components(made.components, memory->slide, memory->found);
     return made;
 }
@@ -191,7 +209,8 @@ struct FilmMemory {
     }
     explicit FilmMemory(const gallery::PictureSize& size) {
         const auto photograph = gallery::jpip::generated_photograph(2 * rows, 2 * columns, 1);
-        films = gallery::jpip::make_films(gallery::jpip::tiles, {rows, columns, frames, 1}, {photograph.data(), {2 * rows, 2 * columns * gallery::jpip::channels}});
+        films = gallery::jpip::make_films(gallery::jpip::tiles, {rows, columns, frames, 1},
+                                          {photograph.data(), {2 * rows, 2 * columns * gallery::jpip::channels}});
         found.resize(frames * size.rows * size.columns * gallery::jpip::channels);
         wanted.resize(found.size());
     }
@@ -213,7 +232,8 @@ Case jpip_case() {
     return made;
 }
 
-/// Which frames meet is not the same in every run, so that only the frames below the picture could be compared; the tests do.
+/// Which frames meet is not the same in every run, so that only the frames below the picture could be compared; the
+/// tests do.
 Case inset_case() {
     constexpr gallery::PictureSize size{FilmMemory::rows, FilmMemory::columns};
     constexpr std::size_t passes = 8;
@@ -223,7 +243,8 @@ Case inset_case() {
                   [memory, size](Machine& machine, int copies) {
                       using namespace gallery::jpip;
                       Graph graph;
-                      const auto film = [&](const std::string& name, std::size_t number, int divisor, int of) -> Output<std::uint8_t>& {
+                      const auto film = [&](const std::string& name, std::size_t number, int divisor,
+                                            int of) -> Output<std::uint8_t>& {
                           auto& camera = graph.add<Camera>(name + "-camera", {}, &memory->films, number);
                           camera.times.passes = static_cast<std::int64_t>(passes);
                           auto& decode = graph.add<Decode>(name + "-decode", {.copies = of}, divisor);
@@ -270,7 +291,8 @@ struct Worst {
     std::string application;
     void meet(const Ratio& found, const std::string& name) {
         all.add(found);
-        if (application.empty() || worse(found, ratio, Direction::at_least, Judged::by_interval)) ratio = found, application = name;
+        if (application.empty() || worse(found, ratio, Direction::at_least, Judged::by_interval))
+            ratio = found, application = name;
     }
 };
 
@@ -285,7 +307,8 @@ void measure_throughput(const Options& options, Report& report) {
         settings.emplace_back("copies", std::to_string(copies));
         const auto built = compiled(each.name, each.components, settings);
         for (auto& fixed : fixed_settings(each.name)) settings.push_back(std::move(fixed));
-        const auto read = gallery::application(each.name, {.settings = std::move(settings), .components = &each.components});
+        const auto read =
+            gallery::application(each.name, {.settings = std::move(settings), .components = &each.components});
         const auto timed = [&each](auto body) {
             return [&each, body] {
                 const auto begin = Clock::now();
@@ -318,9 +341,12 @@ void measure_throughput(const Options& options, Report& report) {
         over("compiled", program);
         report.conditions(result);
     }
-    report.note("throughput: graphs are described (C++) or built from what was read (XML) or compiled, started and ended in the time that is measured; " +
-                std::to_string(copies) + " copies on " + std::to_string(copies) + " processors; language/throughput is the worst, " + xml.application +
-                ", and so is language/compiled, " + program.application);
+    report.note(
+        "throughput: graphs are described (C++) or built from what was read (XML) or compiled, started and ended in "
+        "the time that is measured; " +
+        std::to_string(copies) + " copies on " + std::to_string(copies) +
+        " processors; language/throughput is the worst, " + xml.application + ", and so is language/compiled, " +
+        program.application);
     report.goal("language/throughput", xml.all, Direction::at_least, 0.97, Judged::by_interval);
     report.goal("language/compiled", program.all, Direction::at_least, 0.97, Judged::by_interval);
 }

@@ -5,7 +5,8 @@
 
 namespace bench {
 
-/// A row for each application, and the goals language/throughput and language/compiled: the worst of them. Every result is compared with that of one thread.
+/// A row for each application, and the goals language/throughput and language/compiled: the worst of them. Every result
+/// is compared with that of one thread.
 void measure_throughput(const Options& options, Report& report);
 
 }  // namespace bench

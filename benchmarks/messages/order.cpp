@@ -75,9 +75,10 @@ Stage bandwidth(const bench::Options& options, Substrate substrate, std::size_t 
 Stage several(const bench::Options& options, Substrate substrate, Work work, int width, int ranks, int processors,
               std::size_t bytes, int rivals) {
     const std::string count = std::to_string(width);
-    const std::string who = work == Work::fan ? "from one to " + count : work == Work::gather ? "from " + count + " to one" : count + " pairs";
-    Stage stage{who + ", " + words(bytes) +
-                    (ranks > processors ? ", more ranks than processors" : "") + of(substrate),
+    const std::string who = work == Work::fan      ? "from one to " + count
+                            : work == Work::gather ? "from " + count + " to one"
+                                                   : count + " pairs";
+    Stage stage{who + ", " + words(bytes) + (ranks > processors ? ", more ranks than processors" : "") + of(substrate),
                 Stage::several,
                 {},
                 plan_for(options, false, bytes),
@@ -103,8 +104,20 @@ std::vector<int> widths(int most) {
 std::vector<Team> teams(const bench::Options& options, int processors, int rivals) {
     std::vector<Team> all;
     const auto sizes = options.quick ? std::vector<std::size_t>{latency_bytes, 4096, 65536, bandwidth_bytes}
-                                     : std::vector<std::size_t>{1, latency_bytes, 32, 64, 256, 1024, 4096, 8192, 16384, 65536,
-                                                                262144, bandwidth_bytes, 4 * bandwidth_bytes, largest_bytes};
+                                     : std::vector<std::size_t>{1,
+                                                                latency_bytes,
+                                                                32,
+                                                                64,
+                                                                256,
+                                                                1024,
+                                                                4096,
+                                                                8192,
+                                                                16384,
+                                                                65536,
+                                                                262144,
+                                                                bandwidth_bytes,
+                                                                4 * bandwidth_bytes,
+                                                                largest_bytes};
     const auto few = options.quick ? std::vector<std::size_t>{latency_bytes, 65536}
                                    : std::vector<std::size_t>{latency_bytes, 65536, bandwidth_bytes};
     for (const Substrate substrate : {Substrate::processes, Substrate::threads}) {

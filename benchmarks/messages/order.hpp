@@ -14,12 +14,12 @@ namespace messages {
 
 enum class Work : std::uint32_t {
     stop,
-    two_lines,     ///< floor: two lines bounced, no message
-    bare_copy,     ///< floor: rank 1 copies from memory of rank 0, told by a flag and answering by one
-    round_trips,   ///< `width` pairs at once: rank r and rank r + width
-    fan,           ///< rank 0 sends one after another to ranks 1 to `width`; the last ones are answered
-    gather,        ///< ranks 1 to `width` send to rank 0, which takes one from each in turn
-    rival_trips,   ///< the same by Open MPI
+    two_lines,    ///< floor: two lines bounced, no message
+    bare_copy,    ///< floor: rank 1 copies from memory of rank 0, told by a flag and answering by one
+    round_trips,  ///< `width` pairs at once: rank r and rank r + width
+    fan,          ///< rank 0 sends one after another to ranks 1 to `width`; the last ones are answered
+    gather,       ///< ranks 1 to `width` send to rank 0, which takes one from each in turn
+    rival_trips,  ///< the same by Open MPI
     rival_fan,
 };
 

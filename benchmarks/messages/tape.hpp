@@ -1,6 +1,7 @@
 // Figures on their way from the rank that measured them to the program that reports them: with processes these are two.
 // The rank records what each batch gave, in the order of the calls; the program plays it back through the same
-// measure(), which shuffles in the same way, and so gets the same results: where the processors stood is on the tape, too.
+// measure(), which shuffles in the same way, and so gets the same results: where the processors stood is on the tape,
+// too.
 #pragma once
 
 #include <cstddef>

@@ -16,7 +16,9 @@ namespace bench {
 /// Rows, intervals and the conditions of the worst run. Made by the program before it starts any ranks.
 class Carried {
   public:
-    Carried() : memory_(penstock::SharedMemory::create("figures", sizeof(Content))), content_(new (memory_.data()) Content{}) {}
+    Carried()
+        : memory_(penstock::SharedMemory::create("figures", sizeof(Content))), content_(new(memory_.data()) Content{}) {
+    }
 
     void row(const std::string& name, const Report::Figures& figures) {
         Row& next = content_->rows.at(content_->row_count++);
@@ -47,7 +49,8 @@ class Carried {
     std::optional<Ratio> goal(std::size_t number) const {
         const auto& kept = content_->goals.at(number);
         if (kept.count == 0) return std::nullopt;
-        return Ratio{std::vector<Ratio::Of>(kept.all.begin(), kept.all.begin() + static_cast<std::ptrdiff_t>(kept.count))};
+        return Ratio{
+            std::vector<Ratio::Of>(kept.all.begin(), kept.all.begin() + static_cast<std::ptrdiff_t>(kept.count))};
     }
 
     /// The first figure of the row of this name.
@@ -73,7 +76,8 @@ class Carried {
         for (std::size_t i = 0; i < content_->row_count; ++i) {
             const Row& row = content_->rows[i];
             Report::Figures figures;
-            for (std::size_t k = 0; k < row.count; ++k) figures.emplace_back(row.figures[k].column.data(), row.figures[k].value);
+            for (std::size_t k = 0; k < row.count; ++k)
+                figures.emplace_back(row.figures[k].column.data(), row.figures[k].value);
             report.row(row.name.data(), std::move(figures));
         }
         report.conditions(content_->conditions);

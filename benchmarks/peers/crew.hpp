@@ -1,4 +1,5 @@
-// A team whose members do the same work at the same time: rank 0 measures and says what comes next, the others sleep until then.
+// A team whose members do the same work at the same time: rank 0 measures and says what comes next, the others sleep
+// until then.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,8 @@
 
 std::function<double(int)> bench::gnuradio_chain(int blocks) {
     return [blocks](int items) {
-        const auto command = std::string(PENSTOCK_BENCH_GNURADIO) + " " + std::to_string(blocks) + " " + std::to_string(items);
+        const auto command =
+            std::string(PENSTOCK_BENCH_GNURADIO) + " " + std::to_string(blocks) + " " + std::to_string(items);
         auto* const program = ::popen(command.c_str(), "r");
         if (program == nullptr) throw std::runtime_error("cannot run " + command);
         double nanoseconds = 0;

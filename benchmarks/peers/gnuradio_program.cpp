@@ -1,4 +1,5 @@
-// gnuradio_chain BLOCKS ITEMS: runs a chain of GNU Radio, and prints nanoseconds an item. A program of its own: GNU Radio starts threads before main().
+// gnuradio_chain BLOCKS ITEMS: runs a chain of GNU Radio, and prints nanoseconds an item. A program of its own: GNU
+// Radio starts threads before main().
 #include <gnuradio/io_signature.h>
 #include <gnuradio/sync_block.h>
 #include <gnuradio/top_block.h>
@@ -38,7 +39,8 @@ class Pass final : public gr::sync_block {
   public:
     Pass() : gr::sync_block("pass", one(), one()) {}
     int work(int items, gr_vector_const_void_star& inputs, gr_vector_void_star& outputs) override {
-        std::memcpy(outputs[0], inputs[0], static_cast<std::size_t>(items) * item_bytes);  // all that wait at once, as its blocks do
+        // all that wait at once, as its blocks do
+        std::memcpy(outputs[0], inputs[0], static_cast<std::size_t>(items) * item_bytes);
         return items;
     }
 };

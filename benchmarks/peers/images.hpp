@@ -15,7 +15,8 @@ class ImageLibraries {
     /// Those that are installed: none without a Python that has NumPy.
     const std::vector<std::string>& names() const { return names_; }
     std::string list() const;
-    /// For a line "kernel type rows columns library", the nanoseconds of one call; 0 where the library has no such thing.
+    /// For a line "kernel type rows columns library", the nanoseconds of one call; 0 where the library has no such
+    /// thing.
     double nanoseconds(const std::string& line) { return server_.nanoseconds(line); }
 
   private:

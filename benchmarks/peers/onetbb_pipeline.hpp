@@ -53,7 +53,8 @@ void run_onetbb_pipeline(const Pipeline<Item>& pipeline, std::vector<Item>& item
         free.push_back(item);
     };
     in_onetbb_arena([&] {
-        tbb::parallel_pipeline(items.size(), chain & tbb::make_filter<Item*, void>(tbb::filter_mode::serial_out_of_order, sink));
+        tbb::parallel_pipeline(items.size(),
+                               chain & tbb::make_filter<Item*, void>(tbb::filter_mode::serial_out_of_order, sink));
     });
 }
 

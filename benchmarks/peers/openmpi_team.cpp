@@ -57,8 +57,7 @@ void fan(const Order& order, int times) {
         for (int from = 1; from <= order.width; ++from)
             MPI_Recv(&end, 1, MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else if (rank <= order.width) {
-        for (int i = 0; i < times; ++i)
-            MPI_Recv(data, order.bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < times; ++i) MPI_Recv(data, order.bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Send(&end, 1, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
     }
 }

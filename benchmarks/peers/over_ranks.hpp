@@ -1,4 +1,5 @@
-// An application over ranks in all its variants: threads and processes, 1..N ranks, beside one thread without any ranks.
+// An application over ranks in all its variants: threads and processes, 1..N ranks, beside one thread without any
+// ranks.
 #pragma once
 
 #include <algorithm>
@@ -37,15 +38,17 @@ inline std::vector<int> widths() {
     return widths;
 }
 
-/// All variants with this many ranks, interleaved with the serial way, which is the floor. Rows say how many times faster each
-/// is than the shared-memory variant on the same substrate, and than one thread.
-inline Result compare(const OverRanks& application, int ranks, penstock::Substrate substrate, const Plan& plan, Report& report) {
+/// All variants with this many ranks, interleaved with the serial way, which is the floor. Rows say how many times
+/// faster each is than the shared-memory variant on the same substrate, and than one thread.
+inline Result compare(const OverRanks& application, int ranks, penstock::Substrate substrate, const Plan& plan,
+                      Report& report) {
     std::vector<Contestant> contestants{{"serial", [&] { return application.serial() * 1e9; }}};
     for (const auto& variant : application.variants)
         contestants.push_back({variant.name, [&variant, ranks, substrate] {
                                    return variant.seconds({.ranks = ranks, .substrate = substrate}) * 1e9;
                                }});
-    for (auto& contestant : contestants) contestant.look = passing_look;  // ranks are forked where there is no other thread
+    // ranks are forked where there is no other thread
+    for (auto& contestant : contestants) contestant.look = passing_look;
     Result result = measure(contestants, plan);
     report.conditions(result);
     const std::string prefix =

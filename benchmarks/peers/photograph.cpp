@@ -28,7 +28,9 @@ std::optional<Photograph> photograph(const std::string& file) {
     const auto close = [](std::FILE* stream) { (void)pclose(stream); };
     const std::unique_ptr<std::FILE, decltype(close)> stream{popen(command.c_str(), "r"), close};
     Photograph made;
-    if (!stream || std::fscanf(stream.get(), "P6 %zu %zu 255", &made.columns, &made.rows) != 2 || std::fgetc(stream.get()) == EOF) return {};
+    if (!stream || std::fscanf(stream.get(), "P6 %zu %zu 255", &made.columns, &made.rows) != 2 ||
+        std::fgetc(stream.get()) == EOF)
+        return {};
     made.rgb.resize(made.rows * made.columns * 3);
     if (std::fread(made.rgb.data(), 1, made.rgb.size(), stream.get()) != made.rgb.size()) return {};
     return made;

@@ -14,8 +14,8 @@ struct Photograph {
     std::vector<std::uint8_t> rgb;  ///< rows x columns x 3
 };
 
-/// `file` of scikit-image's data ("ihc.png"). Nothing where the Python that the build was configured with (or that the environment variable
-/// PENSTOCK_BENCH_PYTHON names) lacks scikit-image or Pillow.
+/// `file` of scikit-image's data ("ihc.png"). Nothing where the Python that the build was configured with (or that the
+/// environment variable PENSTOCK_BENCH_PYTHON names) lacks scikit-image or Pillow.
 std::optional<Photograph> photograph(const std::string& file);
 
 }  // namespace bench

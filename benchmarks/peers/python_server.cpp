@@ -34,7 +34,8 @@ const char* python() {
 PythonServer::PythonServer(const char* script, int threads) {
     std::signal(SIGPIPE, SIG_IGN);  // a server that is gone is an answer that does not come
     int requests[2], answers[2];
-    if (pipe(requests) != 0 || pipe(answers) != 0) throw std::runtime_error("no pipes left: cannot start Python's process");
+    if (pipe(requests) != 0 || pipe(answers) != 0)
+        throw std::runtime_error("no pipes left: cannot start Python's process");
     process_ = fork();
     if (process_ == 0) {
         close(requests[1]);

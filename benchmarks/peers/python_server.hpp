@@ -1,4 +1,5 @@
-// A Python process that does a batch when it is asked to, so that what runs in it can be measured in turn with everybody else.
+// A Python process that does a batch when it is asked to, so that what runs in it can be measured in turn with
+// everybody else.
 #pragma once
 
 #include <cstdio>
@@ -6,12 +7,12 @@
 
 namespace bench {
 
-/// The process. Start it before the calling thread is pinned: it may use the processors that its maker may use. Which Python: the
-/// environment variable PENSTOCK_BENCH_PYTHON, or the one that the build was configured with, or python3.
+/// The process. Start it before the calling thread is pinned: it may use the processors that its maker may use. Which
+/// Python: the environment variable PENSTOCK_BENCH_PYTHON, or the one that the build was configured with, or python3.
 class PythonServer {
   public:
-    /// Runs the program in the file `script`, which says "ready" on a line when it is. `threads`: how many its BLAS may use.
-    /// Without a Python that can run it, available() is false.
+    /// Runs the program in the file `script`, which says "ready" on a line when it is. `threads`: how many its BLAS may
+    /// use. Without a Python that can run it, available() is false.
     PythonServer(const char* script, int threads);
     ~PythonServer();
     PythonServer(const PythonServer&) = delete;

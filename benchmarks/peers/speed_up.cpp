@@ -16,8 +16,9 @@ Result compare(const Filters& filters, int processors, bool with_onetbb, const O
             return body();
         };
     };
-    std::vector<Contestant> contestants{{"serial", on_first(filters.serial)},
-                                        {"streamed", on_first([&, processors] { return filters.streamed(*machine, processors); })}};
+    std::vector<Contestant> contestants{
+        {"serial", on_first(filters.serial)},
+        {"streamed", on_first([&, processors] { return filters.streamed(*machine, processors); })}};
     if (with_onetbb) contestants.push_back({"onetbb", filters.onetbb});
     return measure(contestants, options.plan);
 }
@@ -50,7 +51,8 @@ SpeedUp measure_speed_up(const Filters& filters, const std::string& prefix, cons
 
 void judge_speed_up(const std::string& name, const SpeedUp& measured, double wanted, Report& report) {
     report.goal(name + "/speedup-2", measured.on_two, Direction::at_least, wanted, Judged::by_interval);
-    if (measured.over_onetbb) report.goal(name + "/over-onetbb", *measured.over_onetbb, Direction::at_least, 1, Judged::by_interval);
+    if (measured.over_onetbb)
+        report.goal(name + "/over-onetbb", *measured.over_onetbb, Direction::at_least, 1, Judged::by_interval);
     else report.missing(name + "/over-onetbb", Direction::at_least, 1, "oneTBB was not found when this was built");
 }
 

@@ -21,8 +21,8 @@ struct Filters {
 };
 
 struct SpeedUp {
-    Ratio on_two;                            ///< over one thread
-    std::optional<Ratio> over_onetbb = {};   ///< on all processors, where oneTBB is installed
+    Ratio on_two;                           ///< over one thread
+    std::optional<Ratio> over_onetbb = {};  ///< on all processors, where oneTBB is installed
 };
 
 /// Rows for 1, 2, 4... and all processors, interleaved with the serial program, `prefix` before their names.

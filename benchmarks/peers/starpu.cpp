@@ -36,7 +36,8 @@ StarPu::StarPu(std::size_t cells) : state_(std::make_unique<State>()) {
     state_->cells.assign(cells, 0);
     state_->handles.resize(cells);
     for (std::size_t i = 0; i < cells; ++i)
-        starpu_variable_data_register(&state_->handles[i], STARPU_MAIN_RAM, reinterpret_cast<std::uintptr_t>(&state_->cells[i]), sizeof(double));
+        starpu_variable_data_register(&state_->handles[i], STARPU_MAIN_RAM,
+                                      reinterpret_cast<std::uintptr_t>(&state_->cells[i]), sizeof(double));
     for (int reads = 1; reads <= 3; ++reads) {
         auto& task = state_->tasks[reads - 1];
         starpu_codelet_init(&task);

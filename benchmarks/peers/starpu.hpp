@@ -6,8 +6,8 @@
 
 namespace bench {
 
-/// A running StarPU with a worker for each allowed processor but the caller's, and cells registered as variables. Not made: available()
-/// is false and nothing else may be called.
+/// A running StarPU with a worker for each allowed processor but the caller's, and cells registered as variables. Not
+/// made: available() is false and nothing else may be called.
 class StarPu {
   public:
     /// Built in at all?

@@ -1,5 +1,5 @@
-// language layer: an application that is written down: an XML file (docs/language.md) that says which components there are, how streams join
-// them, and what events change while it runs.
+// language layer: an application that is written down: an XML file (docs/language.md) that says which components there
+// are, how streams join them, and what events change while it runs.
 //
 //     const auto application = Application::read("sums.xml", {.settings = {{"count", "1000"}}});
 //     application.start(machine).finish();
@@ -48,9 +48,10 @@ class ApplicationError : public UsageError {
 struct ApplicationLimits {
     std::size_t bytes = std::size_t{64} << 20;  ///< of each file
     std::size_t attribute_bytes = 65'536;
-    std::size_t depth = 64;            ///< of elements in elements, and of groups in groups
-    std::size_t elements = 200'000;    ///< components, streams and others, when everything is repeated as often as it says
-    std::size_t components = 20'000;   ///< the same for components
+    std::size_t depth = 64;  ///< of elements in elements, and of groups in groups
+    /// Components, streams and others, when everything is repeated as often as it says
+    std::size_t elements = 200'000;
+    std::size_t components = 20'000;  ///< the same for components
 };
 
 struct ApplicationOptions {
@@ -76,7 +77,8 @@ class Application {
     /// Throws ApplicationError with everything that is wrong; SystemError when the file cannot be read.
     static Application read(const std::string& path, const ApplicationOptions& options = {});
     /// The same with a text; `file` is its name in messages, and its folder the one from which files may be included.
-    static Application parse(const std::string& text, const std::string& file = "application.xml", const ApplicationOptions& options = {});
+    static Application parse(const std::string& text, const std::string& file = "application.xml",
+                             const ApplicationOptions& options = {});
 
     const std::string& name() const noexcept;
     /// What is legal and probably wrong.
@@ -85,7 +87,8 @@ class Application {
     std::vector<std::string> events() const;
     /// Options by name, and whether each is on in the beginning.
     std::vector<std::pair<std::string, bool>> options() const;
-    /// Does a component ask for a worker process (isolation="process", or a time-limit)? Then only machines with Isolation::process run it.
+    /// Does a component ask for a worker process (isolation="process", or a time-limit)? Then only machines with
+    /// Isolation::process run it.
     bool needs_processes() const noexcept;
 
     /// Adds its components and streams, as they are in the beginning, to a graph. Events change nothing of that graph.
@@ -104,25 +107,30 @@ class Application {
     std::shared_ptr<const language::Plan> plan_;
 };
 
-/// The application in the language of graphviz (`dot -Tsvg`): groups as boxes around their components, options as boxes too, dashed when they are off
-/// in the beginning, with the events that switch them; copies and targets at each component.
+/// The application in the language of graphviz (`dot -Tsvg`): groups as boxes around their components, options as boxes
+/// too, dashed when they are off in the beginning, with the events that switch them; copies and targets at each
+/// component.
 std::string drawing_of(const Application& application);
 
-/// Everything that is wrong with an application, errors and warnings, by place; empty when all is well. Throws SystemError.
+/// Everything that is wrong with an application, errors and warnings, by place; empty when all is well. Throws
+/// SystemError.
 std::vector<Finding> check_application(const std::string& path, const ApplicationOptions& options = {});
-std::vector<Finding> check_application_text(const std::string& text, const std::string& file = "application.xml", const ApplicationOptions& options = {});
+std::vector<Finding> check_application_text(const std::string& text, const std::string& file = "application.xml",
+                                            const ApplicationOptions& options = {});
 
-/// An application that runs. Its managers take the events that are sent to nobody in particular (Run::send with "", `penstock send`). Destroyed
-/// before it has ended, it stops.
+/// An application that runs. Its managers take the events that are sent to nobody in particular (Run::send with "",
+/// `penstock send`). Destroyed before it has ended, it stops.
 class ApplicationRun {
   public:
     ApplicationRun(ApplicationRun&&) noexcept;
     ~ApplicationRun();
 
     Run& run() noexcept;
-    /// Throws as Run::finish() does; and GraphError for the first change that an event asked for and that could not be made.
+    /// Throws as Run::finish() does; and GraphError for the first change that an event asked for and that could not be
+    /// made.
     void finish();
-    /// Returns at once; what it changes is changed soon, in the order of the events. Any thread. Throws as Run::send() does.
+    /// Returns at once; what it changes is changed soon, in the order of the events. Any thread. Throws as Run::send()
+    /// does.
     void send(const Event& event);
     /// Waits until all events that were sent have been dealt with. Not inside a filter.
     void settle();
@@ -135,13 +143,16 @@ class ApplicationRun {
     std::unique_ptr<language::RunningApplication> state_;
 };
 
-/// A graph as an application: one component a filter, all settings, and of the options those that are not as they are by themselves. The same
-/// graph gives the same bytes. Throws UsageError for what the language cannot say: filters of classes that have no name, the program's own ends,
-/// keys of streams, names that are none.
-std::string to_xml(const GraphDescription& graph, const std::string& name = "graph", const Components& components = Components::known());
-std::string to_xml(const GraphBuilder& graph, const std::string& name = "graph", const Components& components = Components::known());
-/// An application as it was read or described, with its parameters filled in, its groups inlined and its repetitions made out: Application::parse() of it
-/// gives an equal one. Throws UsageError for what the language cannot say, as above.
+/// A graph as an application: one component a filter, all settings, and of the options those that are not as they are
+/// by themselves. The same graph gives the same bytes. Throws UsageError for what the language cannot say: filters of
+/// classes that have no name, the program's own ends, keys of streams, names that are none.
+std::string to_xml(const GraphDescription& graph, const std::string& name = "graph",
+                   const Components& components = Components::known());
+std::string to_xml(const GraphBuilder& graph, const std::string& name = "graph",
+                   const Components& components = Components::known());
+/// An application as it was read or described, with its parameters filled in, its groups inlined and its repetitions
+/// made out: Application::parse() of it gives an equal one. Throws UsageError for what the language cannot say, as
+/// above.
 std::string to_xml(const Application& application);
 /// Adds what an application says to a graph. Throws ApplicationError.
 void from_xml(GraphBuilder& graph, const std::string& text, const ApplicationOptions& options = {});

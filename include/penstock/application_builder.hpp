@@ -1,4 +1,5 @@
-// language layer: an application described in C++, with everything that a file can say; `penstock compile` writes such code.
+// language layer: an application described in C++, with everything that a file can say; `penstock compile` writes such
+// code.
 //
 //     ApplicationBuilder app("sums");
 //     app.add("numbers", "numbers");                                 // of a class that has a name
@@ -34,7 +35,8 @@ class ApplicationBuilder {
     /// The same for filters of type F, made of `arguments` (copied, for each).
     template <class F, class... Args>
     void add(const std::string& name, FilterOptions options = {}, Args&&... arguments) {
-        add_kind(name, std::move(options), std::make_shared<streaming::FilterKindOf<F, std::decay_t<Args>...>>(std::forward<Args>(arguments)...));
+        add_kind(name, std::move(options),
+                 std::make_shared<streaming::FilterKindOf<F, std::decay_t<Args>...>>(std::forward<Args>(arguments)...));
     }
     void add_kind(const std::string& name, FilterOptions options, std::shared_ptr<const streaming::FilterKind> kind);
     /// Gives a setting of a component a value. Throws UsageError for a component, a setting or a value that cannot be.
@@ -43,13 +45,15 @@ class ApplicationBuilder {
     void connect(const std::string& from, const std::string& to, StreamOptions options = {});
 
     /// What `parts` describes exists while the option is on, and what `otherwise` describes while it is off.
-    void option(const std::string& name, bool initially, const std::function<void()>& parts, const std::function<void()>& otherwise = {});
+    void option(const std::string& name, bool initially, const std::function<void()>& parts,
+                const std::function<void()>& otherwise = {});
     void event(const std::string& name);
     /// Sends the event after so many seconds, and, unless `every` is 0, again and again.
     void timer(const std::string& event, double after, double every = 0);
 
     using Settings = std::vector<std::pair<std::string, ParameterValue>>;
-    /// What an event changes; all rules of one event are one change. Options and components are there already; all throw UsageError.
+    /// What an event changes; all rules of one event are one change. Options and components are there already; all
+    /// throw UsageError.
     class Rule {
       public:
         Rule& enable(const std::string& option);
@@ -67,8 +71,8 @@ class ApplicationBuilder {
     };
     Rule on(const std::string& event);
 
-    /// The application. Once. Throws UsageError for a stream to a component that there is not; ApplicationError with everything else that is wrong
-    /// with its graph.
+    /// The application. Once. Throws UsageError for a stream to a component that there is not; ApplicationError with
+    /// everything else that is wrong with its graph.
     Application build();
 
   private:

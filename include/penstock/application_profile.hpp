@@ -18,7 +18,8 @@ class ApplicationProfile {
   public:
     /// `targets`: of the machine that runs it.
     ApplicationProfile(std::string application, int targets);
-    /// Lengths of queues are those that looks see: on average, and the longest. Other figures are those of the last look at each filter.
+    /// Lengths of queues are those that looks see: on average, and the longest. Other figures are those of the last
+    /// look at each filter.
     void look(const RunStatistics& now);
     /// As XML, with names in alphabetical order.
     std::string text() const;

@@ -1,9 +1,13 @@
-// language layer: the main function of a program that is one application: it takes the options that `penstock run FILE` takes.
+// language layer: the main function of a program that is one application: it takes the options that `penstock run FILE`
+// takes.
 //
 //     int main(int count, char** arguments) {
-//         return run_program(count, arguments, {.name = "sums",
-//                                               .parameters = {{.name = "count", .type = "integer", .otherwise = "100"}},
-//                                               .build = sums});
+//         const ApplicationProgram program{
+//             .name = "sums",
+//             .parameters = {{.name = "count", .type = "integer", .otherwise = "100"}},
+//             .build = sums,
+//         };
+//         return run_program(count, arguments, program);
 //     }
 #pragma once
 
@@ -29,13 +33,15 @@ struct ApplicationProgram {
     std::string name;
     std::string documentation{};
     std::vector<ProgramParameter> parameters{};
-    std::vector<std::string> libraries{};  ///< paths of shared libraries whose classes it uses; --library names others in their place
+    /// Paths of shared libraries whose classes it uses; --library names others in their place
+    std::vector<std::string> libraries{};
     std::function<Application(const ParameterValues&)> build;
 };
 
-/// Takes --set, --library, --targets, --isolation, --name, --graph, --trace and --help, runs the application, and returns what main() should: 0; 2 for
-/// what is wrong with the options or the application, which is told; 130 when an interruption made the sources end. A second interruption ends it at
-/// once. On main's first line: worker processes, where they are asked for, are forked before the program has threads.
+/// Takes --set, --library, --targets, --isolation, --name, --graph, --trace and --help, runs the application, and
+/// returns what main() should: 0; 2 for what is wrong with the options or the application, which is told; 130 when an
+/// interruption made the sources end. A second interruption ends it at once. On main's first line: worker processes,
+/// where they are asked for, are forked before the program has threads.
 int run_program(int count, const char* const* arguments, const ApplicationProgram& program);
 
 }  // namespace penstock

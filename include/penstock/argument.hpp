@@ -1,7 +1,9 @@
-// task layer: the tags. in(x), out(x) and inout(x) say what a task does with memory that the caller keeps alive (contract 6 to 10).
+// task layer: the tags. in(x), out(x) and inout(x) say what a task does with memory that the caller keeps alive
+// (contract 6 to 10).
 //
 // A tag turns whatever the caller holds into one of three shapes: a span (contiguous), a view (strided), or pieces (a
-// list). Which parameter takes which shape is checked at compile time in pack.hpp. The words in, out and inout are TPC's.
+// list). Which parameter takes which shape is checked at compile time in pack.hpp. The words in, out and inout are
+// TPC's.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +68,8 @@ template <class X>
 concept outlives_the_call = std::is_lvalue_reference_v<X> || is_view<std::remove_cvref_t<X>> ||
                             is_pieces<std::remove_cvref_t<X>> || std::ranges::borrowed_range<X>;
 
-/// Not memory itself: something that stands for memory which is known later, and says how it is tagged (chain_argument.hpp).
+/// Not memory itself: something that stands for memory which is known later, and says how it is tagged
+/// (chain_argument.hpp).
 template <class X>
 concept stands_for_memory = requires { typename X::StandsForMemory; };
 
@@ -79,35 +82,43 @@ using Element = std::conditional_t<access == Access::in, const T, T>;
 template <Access access, class X>
 constexpr auto tag(X&& x) {
     using Plain = std::remove_cvref_t<X>;
-    static_assert(outlives_the_call<X> || stands_for_memory<Plain>,
-                  "penstock: this temporary owns its memory and is gone before the task runs; name it and keep it alive until "
-                  "the task has completed, or hand it over with own(std::move(x))");
+    static_assert(
+        outlives_the_call<X> || stands_for_memory<Plain>,
+        "penstock: this temporary owns its memory and is gone before the task runs; name it and keep it alive until "
+        "the task has completed, or hand it over with own(std::move(x))");
     if constexpr (stands_for_memory<Plain>) {
         return x.template tagged<access>();
     } else if constexpr (is_view<Plain>) {
         using T = typename Plain::element_type;
-        static_assert(access == Access::in || !std::is_const_v<T>, "penstock: out and inout need memory that is not const");
+        static_assert(access == Access::in || !std::is_const_v<T>,
+                      "penstock: out and inout need memory that is not const");
         return Tagged<access, view<Element<access, T>, Plain::rank()>>{x};
     } else if constexpr (is_pieces<Plain>) {
         using T = typename Plain::element_type;
-        static_assert(access == Access::in || !std::is_const_v<T>, "penstock: out and inout need memory that is not const");
+        static_assert(access == Access::in || !std::is_const_v<T>,
+                      "penstock: out and inout need memory that is not const");
         return Tagged<access, Plain>{x};
     } else if constexpr (contiguous<X>) {
         using T = std::remove_reference_t<std::ranges::range_reference_t<X>>;
-        static_assert(access == Access::in || !std::is_const_v<T>, "penstock: out and inout need memory that is not const");
+        static_assert(access == Access::in || !std::is_const_v<T>,
+                      "penstock: out and inout need memory that is not const");
         return Tagged<access, std::span<Element<access, T>>>{{std::ranges::data(x), std::ranges::size(x)}};
     } else {
         using T = std::remove_reference_t<X>;
-        static_assert(access == Access::in || !std::is_const_v<T>, "penstock: out and inout need memory that is not const");
-        static_assert(!std::is_pointer_v<Plain>, "penstock: a bare pointer has no length; use in(std::span(pointer, n))");
-        static_assert(!std::ranges::range<X>, "penstock: this range is not contiguous in memory; use a view, pieces, or a copy");
+        static_assert(access == Access::in || !std::is_const_v<T>,
+                      "penstock: out and inout need memory that is not const");
+        static_assert(!std::is_pointer_v<Plain>,
+                      "penstock: a bare pointer has no length; use in(std::span(pointer, n))");
+        static_assert(!std::ranges::range<X>,
+                      "penstock: this range is not contiguous in memory; use a view, pieces, or a copy");
         return Tagged<access, std::span<Element<access, T>>>{{std::addressof(x), 1}};
     }
 }
 
 }  // namespace tagging
 
-/// The task reads x: any contiguous container or span, a view, pieces, or a single object. x must live until completion.
+/// The task reads x: any contiguous container or span, a view, pieces, or a single object. x must live until
+/// completion.
 template <class X>
 constexpr auto in(X&& x) {
     return tagging::tag<Access::in>(std::forward<X>(x));

@@ -1,12 +1,12 @@
 // store layer: a barrier in which each rank spins on its own lines (dissemination: Hensgen, Finkel and Manber 1988).
 //
 // In round k a rank tells the one 2^k places behind it, and waits until the one 2^k places before it has told it: after
-// ceil(log2 n) rounds everybody has heard from everybody. A cell holds the number of the episode, which only grows, so nothing is
-// reset and a fast rank that is one episode ahead does no harm.
+// ceil(log2 n) rounds everybody has heard from everybody. A cell holds the number of the episode, which only grows, so
+// nothing is reset and a fast rank that is one episode ahead does no harm.
 //
-// Happens-before. All that a rank did before the barrier -> arrived.store(release) -> load(acquire) by the one that it tells ->
-// that one's stores of the later rounds -> ... -> everybody's way out. DisseminationBarrier is a template over the atomic type:
-// tests/model checks this code.
+// Happens-before. All that a rank did before the barrier -> arrived.store(release) -> load(acquire) by the one that it
+// tells -> that one's stores of the later rounds -> ... -> everybody's way out. DisseminationBarrier is a template over
+// the atomic type: tests/model checks this code.
 #pragma once
 
 #include <array>
@@ -25,7 +25,8 @@ namespace penstock {
 template <class Policy = StandardAtomics>
 struct alignas(128) BarrierCell {
     typename Policy::template Atomic<std::uint64_t> arrived{0};  ///< the last episode that this round was reached in
-    typename Policy::template Atomic<std::uint32_t> lost{0};     ///< who is gone, plus one, when the teller gave up for that
+    /// Who is gone, plus one, when the teller gave up for that
+    typename Policy::template Atomic<std::uint32_t> lost{0};
 };
 
 /// One rank's part of the barrier, wherever the cells lie.
@@ -60,16 +61,19 @@ class DisseminationBarrier {
         }
     }
 
-    /// For ranks that are gone: what this rank was told, and telling the others, so that nobody waits for one that gave up.
+    /// For ranks that are gone: what this rank was told, and telling the others, so that nobody waits for one that gave
+    /// up.
     int heard_of_loss() const noexcept {
         for (int round = 0; round < rounds_; ++round)
-            if (const auto lost = own_[round].lost.load(std::memory_order_acquire); lost != 0) return static_cast<int>(lost) - 1;
+            if (const auto lost = own_[round].lost.load(std::memory_order_acquire); lost != 0)
+                return static_cast<int>(lost) - 1;
         return -1;
     }
     template <class Tell>
     void give_up(int lost, Tell&& tell) {
         for (int round = 0; round < rounds_; ++round) {
-            told_[static_cast<std::size_t>(round)]->lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
+            told_[static_cast<std::size_t>(round)]->lost.store(static_cast<std::uint32_t>(lost) + 1,
+                                                               std::memory_order_release);
             tell(round);
         }
     }
@@ -87,13 +91,14 @@ class Barrier {
     /// Throws as Rank::make and Rank::accept.
     Barrier(Rank me, std::string_view name);
 
-    /// Returns when all ranks have come here; what they stored before is visible then. Throws RankDied or RankLeft when one of
-    /// them died, failed, or came to the end of its function without coming here; the barrier cannot be passed again after
-    /// that. Costs about half a round trip of a line for each round.
+    /// Returns when all ranks have come here; what they stored before is visible then. Throws RankDied or RankLeft when
+    /// one of them died, failed, or came to the end of its function without coming here; the barrier cannot be passed
+    /// again after that. Costs about half a round trip of a line for each round.
     void arrive_and_wait() {
         try {
-            barrier_.pass([this](int round) { tell(round); },
-                          [this](int round, auto&& poll) { me_.wait_unless(poll, [this, round] { return hopeless(round); }); });
+            barrier_.pass(
+                [this](int round) { tell(round); },
+                [this](int round, auto&& poll) { me_.wait_unless(poll, [this, round] { return hopeless(round); }); });
         } catch (const RankLost& lost) {
             barrier_.give_up(lost.rank(), [this](int round) { tell(round); });
             throw;

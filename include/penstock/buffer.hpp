@@ -1,12 +1,14 @@
-// stream layer: a buffer, the unit of data that travels in streams. The runtime owns its memory; whoever holds the handle may use it.
+// stream layer: a buffer, the unit of data that travels in streams. The runtime owns its memory; whoever holds the
+// handle may use it.
 //
-// A block is the envelope: a header of its own for each reader, with the tags, and a place in one mail box at a time. The values lie in
-// storage, which several envelopes share when a buffer was broadcast; the last reader gives it back to the pool that it came from. A
-// wrapped buffer's values lie in the program's own memory instead: `data` points there, and the storage stands by for whoever edits it.
+// A block is the envelope: a header of its own for each reader, with the tags, and a place in one mail box at a time.
+// The values lie in storage, which several envelopes share when a buffer was broadcast; the last reader gives it back
+// to the pool that it came from. A wrapped buffer's values lie in the program's own memory instead: `data` points
+// there, and the storage stands by for whoever edits it.
 //
-// Happens-before. The writer fills storage and header before it hands the block on (mail.hpp: a release); the reader finds the block by
-// the acquire on the other side. Readers that share storage only read; each one's reads come before its decrement (acq_rel), and the
-// last decrement before the storage is used again.
+// Happens-before. The writer fills storage and header before it hands the block on (mail.hpp: a release); the reader
+// finds the block by the acquire on the other side. Readers that share storage only read; each one's reads come before
+// its decrement (acq_rel), and the last decrement before the storage is used again.
 #pragma once
 
 #include <algorithm>
@@ -21,14 +23,14 @@
 #include <type_traits>
 #include <utility>
 
-#include "penstock/error.hpp"
 #include "penstock/detail/stream/mail.hpp"
+#include "penstock/error.hpp"
 #include "penstock/view.hpp"
 
 namespace penstock {
 
-/// What travels with a buffer beside its values. A filter that writes a buffer without having set them passes on those of the first
-/// buffer that it read in this firing.
+/// What travels with a buffer beside its values. A filter that writes a buffer without having set them passes on those
+/// of the first buffer that it read in this firing.
 struct Tags {
     std::uint64_t sequence = 0;  ///< number in the stream of the source: 0, 1, 2... unless the source sets it
     std::uint64_t time = 0;      ///< time stamp, in whatever unit the source uses
@@ -62,16 +64,17 @@ struct Storage {
     std::atomic<std::uint32_t> readers{1};
     std::size_t capacity = 0;
     std::byte* data = nullptr;
-    Block* owner = nullptr;  ///< the block that it is part of
+    Block* owner = nullptr;                 ///< the block that it is part of
     std::shared_ptr<BlockMemory> memory{};  ///< null: the cache of blocks, or malloc
-    std::shared_ptr<const void> wrapped{};  ///< what keeps the values alive that the last reader still reads, if somebody must
+    /// What keeps the values alive that the last reader still reads, if somebody must
+    std::shared_ptr<const void> wrapped{};
 };
 
 /// The envelope.
 struct alignas(64) Block : Mail {
     static constexpr std::size_t max_rank = 3;
     // What changes from hop to hop stands in the first line, what travels along in the second.
-    bool tagged = false;        ///< the writer has set the tags
+    bool tagged = false;  ///< the writer has set the tags
     std::uint32_t rank = 1;
     std::uint64_t written = 0;  ///< number among the buffers that its writer wrote there
     std::uint64_t order = 0;    ///< among the buffers of the last filter that ran as one copy
@@ -80,17 +83,18 @@ struct alignas(64) Block : Mail {
     Tags tags;
     std::array<std::size_t, max_rank> extents{};
     Storage* storage = nullptr;
-    Pool* pool = nullptr;       ///< where the block goes when its reader is done
-    Storage own;                ///< storage->..., unless the block reads another's
+    Pool* pool = nullptr;  ///< where the block goes when its reader is done
+    Storage own;           ///< storage->..., unless the block reads another's
 
     bool is_wrapped() const noexcept { return data != storage->data; }
     std::size_t capacity() const noexcept { return is_wrapped() ? bytes : storage->capacity; }
 };
 
-/// `bytes` of values in a block of `pool`'s, or of nobody's (null: for buffers that were made outside a graph). Throws std::bad_alloc.
+/// `bytes` of values in a block of `pool`'s, or of nobody's (null: for buffers that were made outside a graph). Throws
+/// std::bad_alloc.
 Block* make_block(Pool* pool, std::size_t bytes);
-/// Makes the values of a fresh block these, which stay where they are; `holder` is let go when its last reader is done. Nothing of them is
-/// written: who edits the block gets a copy.
+/// Makes the values of a fresh block these, which stay where they are; `holder` is let go when its last reader is done.
+/// Nothing of them is written: who edits the block gets a copy.
 void wrap(Block& block, std::span<const std::byte> values, std::shared_ptr<const void> holder) noexcept;
 /// The reader is done.
 void give_back(Block* block) noexcept;
@@ -104,9 +108,9 @@ void own_values(Block* block);
 
 }  // namespace streaming
 
-/// A move-only handle of a buffer with `size()` values of type T. Made by Output<T>::make(), got by Input<T>::read(); dropped, the
-/// buffer goes back to where it came from. After it was written to a stream or moved the handle holds nothing, and its use throws
-/// UsageError.
+/// A move-only handle of a buffer with `size()` values of type T. Made by Output<T>::make(), got by Input<T>::read();
+/// dropped, the buffer goes back to where it came from. After it was written to a stream or moved the handle holds
+/// nothing, and its use throws UsageError.
 template <class T>
 class Buffer {
     static_assert(std::is_trivially_copyable_v<T>, "penstock: what a buffer holds must be trivially copyable");
@@ -139,7 +143,8 @@ class Buffer {
     /// The values, to be read.
     std::span<const T> span() const { return {reinterpret_cast<const T*>(block().data), size()}; }
     const T& operator[](std::size_t i) const { return reinterpret_cast<const T*>(block().data)[i]; }
-    /// The values, to be written. A buffer that others read too (broadcast), or that is wrapped, is copied first. Throws std::bad_alloc.
+    /// The values, to be written. A buffer that others read too (broadcast), or that is wrapped, is copied first.
+    /// Throws std::bad_alloc.
     std::span<T> edit() {
         streaming::Block& own = block();
         if (own.storage->readers.load(std::memory_order_acquire) != 1 || own.is_wrapped()) streaming::own_values(&own);
@@ -149,8 +154,8 @@ class Buffer {
     /// Number of dimensions that it was made with, and their extents.
     std::size_t rank() const { return block().rank; }
     std::size_t extent(std::size_t dimension) const { return block().extents[dimension]; }
-    /// The values as rows and columns (or rows, columns and channels). Throws UsageError for another number of dimensions than it was
-    /// made with.
+    /// The values as rows and columns (or rows, columns and channels). Throws UsageError for another number of
+    /// dimensions than it was made with.
     template <std::size_t Rank = 2>
     view<const T, Rank> image() const {
         return {reinterpret_cast<const T*>(block().data), extents<Rank>()};
@@ -177,8 +182,8 @@ class Buffer {
     void append(const U& value) {
         append(std::span<const T>(reinterpret_cast<const T*>(&value), sizeof(U)));
     }
-    /// The next value (of any trivially copyable type where this is a buffer of bytes), and steps behind it. Throws BufferOverrun when
-    /// fewer bytes are left.
+    /// The next value (of any trivially copyable type where this is a buffer of bytes), and steps behind it. Throws
+    /// BufferOverrun when fewer bytes are left.
     template <class U = T>
         requires(std::is_same_v<U, T> || (std::is_trivially_copyable_v<U> && sizeof(T) == 1))
     U extract() {
@@ -220,15 +225,16 @@ class Buffer {
         return n * sizeof(T);
     }
     streaming::Block& block() const {
-        if (block_ == nullptr) [[unlikely]] streaming::throw_gone("use a buffer");
+        if (block_ == nullptr) [[unlikely]]
+            streaming::throw_gone("use a buffer");
         return *block_;
     }
     template <std::size_t Rank>
     std::array<std::size_t, Rank> extents() const {
         static_assert(Rank >= 1 && Rank <= streaming::Block::max_rank);
         if (block().rank != Rank)
-            throw UsageError("this buffer was made with " + std::to_string(block().rank) + " dimensions; it is no image of " +
-                             std::to_string(Rank));
+            throw UsageError("this buffer was made with " + std::to_string(block().rank) +
+                             " dimensions; it is no image of " + std::to_string(Rank));
         std::array<std::size_t, Rank> result;
         std::copy_n(block_->extents.begin(), Rank, result.begin());
         return result;

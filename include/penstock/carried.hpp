@@ -124,20 +124,13 @@ struct Possible;
 
 template <class T>
 consteval bool possible() {
-    if constexpr (std::is_pointer_v<T>)
-        return !std::is_function_v<std::remove_pointer_t<T>>;
-    else if constexpr (std::is_reference_v<T> || std::is_member_pointer_v<T> || IsView<T>::value)
-        return false;
-    else if constexpr (Several<T>::value)
-        return Several<T>::template all<Possible>;
-    else if constexpr (IsOptional<T>::value)
-        return possible<typename T::value_type>();
-    else if constexpr (std::is_trivially_copyable_v<T>)
-        return true;
-    else if constexpr (Container<T>)
-        return possible<typename T::value_type>();
-    else
-        return false;
+    if constexpr (std::is_pointer_v<T>) return !std::is_function_v<std::remove_pointer_t<T>>;
+    else if constexpr (std::is_reference_v<T> || std::is_member_pointer_v<T> || IsView<T>::value) return false;
+    else if constexpr (Several<T>::value) return Several<T>::template all<Possible>;
+    else if constexpr (IsOptional<T>::value) return possible<typename T::value_type>();
+    else if constexpr (std::is_trivially_copyable_v<T>) return true;
+    else if constexpr (Container<T>) return possible<typename T::value_type>();
+    else return false;
 }
 
 template <class T>
@@ -228,8 +221,7 @@ template <class T>
 void decode_into(Decoder& from, T& value) {
     if constexpr (std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>)
         from.bytes(std::addressof(value), sizeof value);
-    else
-        value = decode<T>(from);
+    else value = decode<T>(from);
 }
 
 }  // namespace penstock::carried

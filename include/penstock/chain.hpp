@@ -1,6 +1,7 @@
-// task layer: chains. Several calls issued as one task: one descriptor, one completion, and data that pass from one to the next
-// through the local store of whichever target runs them, without a way through main memory. The idea is Cell-RTL's.
-// How long a chain should be depends on its jobs: `./bench paper cell-chains` compares 1, 4 and 16 of 32,400 bytes each.
+// task layer: chains. Several calls issued as one task: one descriptor, one completion, and data that pass from one to
+// the next through the local store of whichever target runs them, without a way through main memory. The idea is
+// Cell-RTL's. How long a chain should be depends on its jobs: `./bench paper cell-chains` compares 1, 4 and 16 of
+// 32,400 bytes each.
 #pragma once
 
 #include <array>
@@ -25,7 +26,8 @@ namespace chain {
 template <class P>
 struct Parameter {  // a scalar
     static_assert(std::is_trivially_copyable_v<P> && !std::is_pointer_v<P>,
-                  "penstock: a chain's parameters are spans, views, references to one object, and scalars that are trivially copyable");
+                  "penstock: a chain's parameters are spans, views, references to one object, and scalars that are "
+                  "trivially copyable");
     static constexpr bool sized = false;
     static constexpr std::size_t bytes = sizeof(P);
     using StandIn = ChainScalar<P>;
@@ -77,7 +79,8 @@ constexpr std::array<std::size_t, sizeof...(P) + 1> value_offsets() {
     return offsets;
 }
 
-/// What a step's argument is for the machinery of plain calls: a stand-in becomes the tagged memory, or the scalar, that it stands for.
+/// What a step's argument is for the machinery of plain calls: a stand-in becomes the tagged memory, or the scalar,
+/// that it stands for.
 template <class A>
 struct Mapped {
     using Type = A;
@@ -121,7 +124,8 @@ struct Task {
             program->run(store, values);
         }
     }
-    /// Not run after all: it was cancelled, or its arguments found no memory, which happens in worker processes too, where nobody counts.
+    /// Not run after all: it was cancelled, or its arguments found no memory, which happens in worker processes too,
+    /// where nobody counts.
     void discard() const noexcept {
         if (program->image != nullptr) program->image->end(0);
     }
@@ -144,13 +148,15 @@ struct Task {
 ///     sharpen.add<mix>(in(image), in(blurred), out(result), amount);
 ///     machine.call(sharpen, in(a), out(b), 0.5f).wait();  // as often as you like, with other arguments
 ///
-/// It is called like a procedure, also machine.on(2).call(sharpen, ...), from several threads at once, and inside tasks. Its steps run in
-/// order on one target, and their arguments are checked against their parameters at compile time, as those of plain calls are. Literal
-/// arguments, in(table) of memory that stays the caller's, may stand beside the chain's own. When a step throws, the steps behind it do
-/// not run; TaskFailed::task() names it and says which one of how many it is.
+/// It is called like a procedure, also machine.on(2).call(sharpen, ...), from several threads at once, and inside
+/// tasks. Its steps run in order on one target, and their arguments are checked against their parameters at compile
+/// time, as those of plain calls are. Literal arguments, in(table) of memory that stays the caller's, may stand beside
+/// the chain's own. When a step throws, the steps behind it do not run; TaskFailed::task() names it and says which one
+/// of how many it is.
 ///
-/// A chain may change at any time, and end while tasks that were issued with it have not: these run as it was when they were issued.
-/// Changing it while another thread issues it is a race, as with any object. Moving is possible, copying is not.
+/// A chain may change at any time, and end while tasks that were issued with it have not: these run as it was when they
+/// were issued. Changing it while another thread issues it is a race, as with any object. Moving is possible, copying
+/// is not.
 template <class... P>
 class Chain {
   public:
@@ -161,9 +167,9 @@ class Chain {
     /// What stands for the parameters, in their order: ChainSpan, ChainView, ChainScalar.
     auto parameters() const { return parameters(std::index_sequence_for<P...>{}); }
 
-    /// A block of `extents` elements in the local store, undefined until a step writes it. One extent gives a ChainSpan, several a
-    /// contiguous ChainView. Throws UsageError for 2^32 elements or more. Whether the local store holds all that lives at once is seen when
-    /// the chain is issued.
+    /// A block of `extents` elements in the local store, undefined until a step writes it. One extent gives a
+    /// ChainSpan, several a contiguous ChainView. Throws UsageError for 2^32 elements or more. Whether the local store
+    /// holds all that lives at once is seen when the chain is issued.
     template <class T, class... Extents>
     auto local(Extents... extents) {
         static_assert(std::is_trivially_copyable_v<T>, "penstock: local memory holds trivially copyable elements");
@@ -178,17 +184,19 @@ class Chain {
         }
     }
 
-    /// Adds a step that calls `function`. Throws ArgumentError for what a call would refuse, and for a local block that is read before a step
-    /// has written it.
+    /// Adds a step that calls `function`. Throws ArgumentError for what a call would refuse, and for a local block that
+    /// is read before a step has written it.
     template <auto function, class... Args>
     Chain& add(const Args&... arguments) {
-        return add_step<std::decay_t<decltype(function)>, procedure::FunctionName<function>>(procedure::Constant<function>{}, arguments...);
+        return add_step<std::decay_t<decltype(function)>, procedure::FunctionName<function>>(
+            procedure::Constant<function>{}, arguments...);
     }
     /// The same for a pointer or a closure (trivially copyable, at most 192 bytes).
     template <class F, class... Args>
     Chain& add(const F& closure, const Args&... arguments) {
         static_assert(std::is_trivially_copyable_v<F>,
-                      "penstock: a chain's step runs again and again, so its closure must be trivially copyable: capture references or pointers");
+                      "penstock: a chain's step runs again and again, so its closure must be trivially copyable: "
+                      "capture references or pointers");
         return add_step<F, procedure::ClosureName<F>>(closure, arguments...);
     }
 
@@ -202,8 +210,8 @@ class Chain {
 
     template <std::size_t... I>
     auto parameters(std::index_sequence<I...>) const {
-        return std::make_tuple(
-            chain::Parameter<P>::stand_in(chain::Place{description_->id(), false, static_cast<std::uint32_t>(I), 0})...);
+        return std::make_tuple(chain::Parameter<P>::stand_in(
+            chain::Place{description_->id(), false, static_cast<std::uint32_t>(I), 0})...);
     }
 
     template <class Callee, class Name, class F, class... Args>

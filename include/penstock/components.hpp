@@ -68,7 +68,8 @@ class ComponentSource {
     virtual std::optional<Made> make(const std::string& name) const = 0;
 };
 
-/// Any thread may ask while others add. A copy is as it was when it was made, and costs little; classes stay where they are while a copy has them.
+/// Any thread may ask while others add. A copy is as it was when it was made, and costs little; classes stay where they
+/// are while a copy has them.
 class Components {
   public:
     /// None.
@@ -76,22 +77,25 @@ class Components {
     Components(const Components& other);
     Components& operator=(const Components& other);
     ~Components();
-    /// The parts that come with Penstock: numbers, scale, shift, pass, add, neighbours, round, sum, count, print, print-integers.
+    /// The parts that come with Penstock: numbers, scale, shift, pass, add, neighbours, round, sum, count, print,
+    /// print-integers.
     static Components builtin();
     /// Those that come with Penstock and what register_component() added. One for the process.
     static Components& known();
 
-    /// Filters of type F, made of `arguments` (copied, for each). Throws UsageError when the name is taken, or is not a name: a letter, then
-    /// letters, digits, '-', '_' and ':'.
+    /// Filters of type F, made of `arguments` (copied, for each). Throws UsageError when the name is taken, or is not a
+    /// name: a letter, then letters, digits, '-', '_' and ':'.
     template <class F, class... Args>
     void add(const std::string& name, std::string documentation, Args&&... arguments) {
         static_assert(streaming::Firing<F>, "penstock: a filter needs a call operator without arguments");
         using Kind = streaming::FilterKindOf<F, std::decay_t<Args>...>;
         add_kind(name, std::move(documentation), std::make_shared<Kind>(std::forward<Args>(arguments)...));
     }
-    void add_kind(const std::string& name, std::string documentation, std::shared_ptr<const streaming::FilterKind> kind, ComponentOrigin origin = {});
-    /// The classes of a shared library (component_library.h), and their names. The path is that of a file, from the current folder where it is not
-    /// absolute: no other place is looked at. The library stays loaded; loading it again adds nothing. Throws LibraryRefused, and has added none.
+    void add_kind(const std::string& name, std::string documentation, std::shared_ptr<const streaming::FilterKind> kind,
+                  ComponentOrigin origin = {});
+    /// The classes of a shared library (component_library.h), and their names. The path is that of a file, from the
+    /// current folder where it is not absolute: no other place is looked at. The library stays loaded; loading it again
+    /// adds nothing. Throws LibraryRefused, and has added none.
     std::vector<std::string> load(const std::string& path);
     /// Classes that are made when somebody asks for them by a name that nobody has. Copies share what was made.
     void add_source(std::shared_ptr<const ComponentSource> source);

@@ -12,11 +12,12 @@
 
 namespace penstock {
 
-/// A condition of all ranks of a team, used with one Mutex. Made by all of them together, under one name; used by one thread of
-/// each rank. Whoever notifies need not hold the mutex, but what the condition speaks of must be changed under it.
+/// A condition of all ranks of a team, used with one Mutex. Made by all of them together, under one name; used by one
+/// thread of each rank. Whoever notifies need not hold the mutex, but what the condition speaks of must be changed
+/// under it.
 ///
-/// Happens-before: through the mutex, as with std::condition_variable. A waiter announces itself before it unlocks, so a
-/// notification by whoever locks next cannot miss it.
+/// Happens-before: through the mutex, as with std::condition_variable. A waiter announces itself before it unlocks, so
+/// a notification by whoever locks next cannot miss it.
 class Condition {
   public:
     /// Throws as Rank::exchange.
@@ -24,8 +25,8 @@ class Condition {
     Condition(const Condition&) = delete;
     Condition& operator=(const Condition&) = delete;
 
-    /// Unlocks, waits for a notification, locks again. Throws RankDied or RankLeft when somebody died or failed meanwhile (it
-    /// may have been the one to notify) or all others have left; `lock` is not held then.
+    /// Unlocks, waits for a notification, locks again. Throws RankDied or RankLeft when somebody died or failed
+    /// meanwhile (it may have been the one to notify) or all others have left; `lock` is not held then.
     void wait(std::unique_lock<Mutex>& lock);
     /// Waits until `holds()`, which is asked with the mutex held.
     template <class Holds>

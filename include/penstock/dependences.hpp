@@ -23,22 +23,26 @@ namespace penstock {
 ///     order.wait();
 ///
 /// A task waits for those issued before it, by this object, that write what it touches, and for those that read what it
-/// writes; readers run beside one another. Exact for every shape, also where arguments share only some of their bytes. The caller
-/// never waits. Memory that other tasks touch (machine.call, another Dependences) is not looked at: use machine.after for those.
+/// writes; readers run beside one another. Exact for every shape, also where arguments share only some of their bytes.
+/// The caller never waits. Memory that other tasks touch (machine.call, another Dependences) is not looked at: use
+/// machine.after for those.
 ///
-/// Used by the thread, or inside the task, that made it; a task needs one of its own. The machine must live longer. The tasks are
-/// covered by the machine's barrier too. Costs about twenty plain tasks for a call with four arguments (`./bench dependences`).
+/// Used by the thread, or inside the task, that made it; a task needs one of its own. The machine must live longer. The
+/// tasks are covered by the machine's barrier too. Costs about twenty plain tasks for a call with four arguments
+/// (`./bench dependences`).
 class Dependences {
   public:
-    /// Throws MachineGone in the child after a fork, UsageError in one of the threads beyond the 63rd of a machine, which share an initiator.
+    /// Throws MachineGone in the child after a fork, UsageError in one of the threads beyond the 63rd of a machine,
+    /// which share an initiator.
     explicit Dependences(Machine& machine);
     /// Does not wait: the machine's next barrier does.
     ~Dependences();
     Dependences(const Dependences&) = delete;
     Dependences& operator=(const Dependences&) = delete;
 
-    /// As Machine::call, in order. When a task fails, those that come after it do not run: waiting for them throws PredecessorFailed,
-    /// and wait() throws the failure itself. Throws UsageError when another thread or task than the one that made this calls.
+    /// As Machine::call, in order. When a task fails, those that come after it do not run: waiting for them throws
+    /// PredecessorFailed, and wait() throws the failure itself. Throws UsageError when another thread or task than the
+    /// one that made this calls.
     template <auto function, class... Args>
     Handle call(Args&&... arguments) {
         return call_on<function>(Initiator::any_target, std::forward<Args>(arguments)...);
@@ -51,12 +55,14 @@ class Dependences {
     template <auto function, class... Args>
     Handle call_on(int target, Args&&... arguments) {
         using Signature = procedure::ParametersOf<std::decay_t<decltype(function)>, std::remove_cvref_t<Args>...>;
-        using Call = procedure::Call<procedure::Constant<function>, typename Signature::List, std::remove_cvref_t<Args>...>;
+        using Call =
+            procedure::Call<procedure::Constant<function>, typename Signature::List, std::remove_cvref_t<Args>...>;
         static_assert(std::is_void_v<typename Signature::Result>,
                       "penstock: tasks return nothing; let the procedure write its results into an out argument");
-        return initiator().template issue_dependent<Call, procedure::Registered<Call, procedure::FunctionName<function>>>(
-            &group_, target, [&](History::Spot& spot) { touch_all<typename Call::Pack>(spot, arguments...); }, procedure::Constant<function>{},
-            std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
+        return initiator()
+            .template issue_dependent<Call, procedure::Registered<Call, procedure::FunctionName<function>>>(
+                &group_, target, [&](History::Spot& spot) { touch_all<typename Call::Pack>(spot, arguments...); },
+                procedure::Constant<function>{}, std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
     }
     template <class F, class... Args>
     Handle call_on(int target, F&& function, Args&&... arguments) {
@@ -64,15 +70,16 @@ class Dependences {
             using Signature = procedure::ParametersOf<Closure, std::remove_cvref_t<Args>...>;
             using Call = procedure::Call<Closure, typename Signature::List, std::remove_cvref_t<Args>...>;
             return initiator().call_dependent_closure(
-                &group_, target, [&](History::Spot& spot) { touch_all<typename Call::Pack>(spot, arguments...); }, std::move(closure),
-                std::forward<Args>(arguments)...);
+                &group_, target, [&](History::Spot& spot) { touch_all<typename Call::Pack>(spot, arguments...); },
+                std::move(closure), std::forward<Args>(arguments)...);
         });
     }
 
-    /// As call_on, for a closure that holds its arguments itself: `blocks` is the memory that it touches, and `addresses` says where in
-    /// the closure addresses lie (6 bytes each, counted from its beginning), for recordings.
+    /// As call_on, for a closure that holds its arguments itself: `blocks` is the memory that it touches, and
+    /// `addresses` says where in the closure addresses lie (6 bytes each, counted from its beginning), for recordings.
     template <class F>
-    Handle call_blocks_on(int target, std::span<const ArgumentBlock> blocks, std::span<const std::uint32_t> addresses, F&& function) {
+    Handle call_blocks_on(int target, std::span<const ArgumentBlock> blocks, std::span<const std::uint32_t> addresses,
+                          F&& function) {
         return Initiator::with_closure(std::forward<F>(function), [&]<class Closure>(Closure&& closure) {
             using Pack = typename procedure::Call<Closure, procedure::Parameters<>>::Pack;
             const auto touch = [&](History::Spot& spot) {
@@ -80,20 +87,21 @@ class Dependences {
                 if (!history_.recording()) return;
                 std::vector<AddressPlace> places;
                 const auto& at = Pack::layout.places[0];
-                for (const auto offset : addresses) places.push_back({at.in_line, static_cast<std::uint32_t>(at.offset) + offset});
+                for (const auto offset : addresses)
+                    places.push_back({at.in_line, static_cast<std::uint32_t>(at.offset) + offset});
                 history_.keep(spot, std::move(places));
             };
             return initiator().call_dependent_closure(&group_, target, touch, std::move(closure));
         });
     }
 
-    /// Waits for all tasks issued by this object, running ready ones meanwhile. Throws TaskFailed for the first failure and counts the
-    /// others.
+    /// Waits for all tasks issued by this object, running ready ones meanwhile. Throws TaskFailed for the first failure
+    /// and counts the others.
     void wait();
 
-    /// Waits for all tasks issued so far, runs `body`, which issues tasks by this object, waits for these too, and gives them as a
-    /// recording that can be replayed. Throws what wait() throws, and then there is no recording; UsageError when a task's arguments do
-    /// not fit a descriptor.
+    /// Waits for all tasks issued so far, runs `body`, which issues tasks by this object, waits for these too, and
+    /// gives them as a recording that can be replayed. Throws what wait() throws, and then there is no recording;
+    /// UsageError when a task's arguments do not fit a descriptor.
     template <class Body>
     Recording record(Body&& body) {
         wait();
@@ -114,8 +122,10 @@ class Dependences {
   private:
     Initiator& initiator() {
         Initiator& now = machine_.initiator();
-        if (&now != &initiator_ || now.scope_ != scope_) [[unlikely]] refuse_stranger();
-        if (history_.crowded()) [[unlikely]] tidy();
+        if (&now != &initiator_ || now.scope_ != scope_) [[unlikely]]
+            refuse_stranger();
+        if (history_.crowded()) [[unlikely]]
+            tidy();
         return now;
     }
     template <class Pack, class... Args>
@@ -127,7 +137,8 @@ class Dependences {
                 std::size_t i = 1;  // 0 is the callable
                 const auto one = [&]<class A>(const A&) {
                     const auto& place = Pack::layout.places[i++];
-                    if constexpr (is_block<A>) addresses.push_back({place.in_line, static_cast<std::uint32_t>(place.offset)});
+                    if constexpr (is_block<A>)
+                        addresses.push_back({place.in_line, static_cast<std::uint32_t>(place.offset)});
                 };
                 (one(arguments), ...);
             }

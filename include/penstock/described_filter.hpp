@@ -1,4 +1,5 @@
-// stream layer: a filter whose ports and settings are known at run time only: those of other languages, and of graphs that are read from a file.
+// stream layer: a filter whose ports and settings are known at run time only: those of other languages, and of graphs
+// that are read from a file.
 //
 //     struct Scale : DescribedFilter {
 //         using DescribedFilter::DescribedFilter;
@@ -48,8 +49,8 @@ class DescribedInput final : public streaming::InputPort {
 class DescribedOutput final : public streaming::OutputPort {
   public:
     explicit DescribedOutput(const PortDescription& description);
-    /// A buffer from this output's pool, not initialised; `extents`: one to three, in elements. Throws UsageError for another number of
-    /// dimensions, std::bad_array_new_length, std::bad_alloc.
+    /// A buffer from this output's pool, not initialised; `extents`: one to three, in elements. Throws UsageError for
+    /// another number of dimensions, std::bad_array_new_length, std::bad_alloc.
     Buffer<std::byte> make(std::span<const std::size_t> extents);
     /// Hands the buffer on. Throws StreamFull where the stream says so.
     void write(Buffer<std::byte>&& buffer) { OutputPort::write(buffer.release()); }
@@ -58,14 +59,17 @@ class DescribedOutput final : public streaming::OutputPort {
     bool connected() const noexcept { return streaming::has_reader(outlet); }
 };
 
-/// The number of bytes of so many elements of this size, and a block's dimensions. Throws as DescribedOutput::make() does.
+/// The number of bytes of so many elements of this size, and a block's dimensions. Throws as DescribedOutput::make()
+/// does.
 std::size_t bytes_of(std::span<const std::size_t> extents, std::size_t element_bytes);
 void set_extents(streaming::Block& block, std::span<const std::size_t> extents);
 
-/// To be derived from: fire(), and what else of AnyFilter is wanted. The ports and settings are those of the description.
+/// To be derived from: fire(), and what else of AnyFilter is wanted. The ports and settings are those of the
+/// description.
 class DescribedFilter : public streaming::AnyFilter {
   public:
-    /// Names of element types are not copied: they must live as long as the graph. Throws UsageError for a setting outside its limits.
+    /// Names of element types are not copied: they must live as long as the graph. Throws UsageError for a setting
+    /// outside its limits.
     explicit DescribedFilter(const FilterDescription& description);
     ~DescribedFilter() override;
 

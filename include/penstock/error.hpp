@@ -38,9 +38,11 @@ class TaskFailed : public Error {
     static constexpr int unknown_target = -2;
     TaskFailed(std::string task, int target, std::exception_ptr cause, std::size_t others = 0);
     const std::string& task() const noexcept { return task_; }
-    int target() const noexcept { return target_; }               ///< -1: the initiator itself ran it; or unknown_target
+    /// -1: the initiator itself ran it; or unknown_target
+    int target() const noexcept { return target_; }
     std::exception_ptr cause() const noexcept { return cause_; }  ///< never null
-    std::size_t others() const noexcept { return others_; }       ///< how many more tasks failed before the same barrier
+    /// How many more tasks failed before the same barrier
+    std::size_t others() const noexcept { return others_; }
 
   private:
     std::string task_;
@@ -54,14 +56,16 @@ class CallbackFailed : public Error {
   public:
     CallbackFailed(std::exception_ptr cause, std::size_t others);
     std::exception_ptr cause() const noexcept { return cause_; }  ///< never null
-    std::size_t others() const noexcept { return others_; }       ///< how many more call-backs threw before the same poll or barrier
+    /// How many more call-backs threw before the same poll or barrier
+    std::size_t others() const noexcept { return others_; }
 
   private:
     std::exception_ptr cause_;
     std::size_t others_;
 };
 
-/// Nothing has moved for as long as MachineOptions::watchdog allows; the message says who waits for what, and which tasks run.
+/// Nothing has moved for as long as MachineOptions::watchdog allows; the message says who waits for what, and which
+/// tasks run.
 class Stalled : public Error {
   public:
     using Error::Error;
@@ -76,7 +80,8 @@ class TaskCancelled : public Error {
 /// The task was not run, because one that it comes after, directly or not, failed or was cancelled.
 class PredecessorFailed : public TaskCancelled {
   public:
-    PredecessorFailed(const std::string& task, std::string predecessor, const std::string& why, std::exception_ptr cause);
+    PredecessorFailed(const std::string& task, std::string predecessor, const std::string& why,
+                      std::exception_ptr cause);
     const std::string& predecessor() const noexcept { return predecessor_; }  ///< the name of the first that failed
     std::exception_ptr cause() const noexcept { return cause_; }              ///< how it failed; never null
 

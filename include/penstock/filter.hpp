@@ -38,7 +38,8 @@
 
 namespace penstock {
 
-/// A message outside the streams (Space-RTS), to a filter, a group or the whole graph. Handled between firings, in order.
+/// A message outside the streams (Space-RTS), to a filter, a group or the whole graph. Handled between firings, in
+/// order.
 struct Event {
     std::string name;
     SettingValue value = false;
@@ -60,7 +61,8 @@ class AnyFilter {
     virtual void start() {}
     virtual void finish() {}
     virtual void handle(const Event&) {}
-    /// Between a firing that went on as tasks and the next one. A filter that `completes_later` writes here what it found, not in fire().
+    /// Between a firing that went on as tasks and the next one. A filter that `completes_later` writes here what it
+    /// found, not in fire().
     virtual void complete() {}
     bool completes_later = false;
     virtual bool handles_events() const noexcept { return false; }
@@ -93,7 +95,8 @@ struct StateParts;
 template <class... Each>
 struct StateParts<std::tuple<Each&...>> {
     static_assert((carried::possible<Each> && ...),
-                  "penstock: state() must name members that are trivially copyable, strings, containers of these, pairs, tuples or optionals");
+                  "penstock: state() must name members that are trivially copyable, strings, containers of these, "
+                  "pairs, tuples or optionals");
 };
 
 template <class F>
@@ -116,7 +119,9 @@ class FilterHolder final : public AnyFilter {
     void handle(const Event& event) override {
         if constexpr (requires(F& f) { f.on_event(event); }) holder_.filter.on_event(event);
     }
-    bool handles_events() const noexcept override { return requires(F& f, const Event& event) { f.on_event(event); }; }
+    bool handles_events() const noexcept override {
+        return requires(F& f, const Event& event) { f.on_event(event); };
+    }
     void* object() noexcept override { return &holder_.filter; }
     std::string_view type() const noexcept override { return entry_name::of_type<F>(); }
     bool has_state() const noexcept override { return WithState<F>; }
@@ -127,7 +132,8 @@ class FilterHolder final : public AnyFilter {
         }
     }
     void load_state(carried::Decoder& from) override {
-        if constexpr (WithState<F>) std::apply([&](auto&... each) { (carried::decode_into(from, each), ...); }, holder_.filter.state());
+        if constexpr (WithState<F>)
+            std::apply([&](auto&... each) { (carried::decode_into(from, each), ...); }, holder_.filter.state());
     }
     F& filter() noexcept { return holder_.filter; }
 
@@ -152,9 +158,12 @@ class FilterHolder final : public AnyFilter {
 struct FilterKind {
     virtual ~FilterKind() = default;
     virtual std::unique_ptr<AnyFilter> make() const = 0;
-    /// Writes down what a copy is made of, and returns the function that makes one of it, in whichever process. Throws carried::NotCarried.
+    /// Writes down what a copy is made of, and returns the function that makes one of it, in whichever process. Throws
+    /// carried::NotCarried.
     using Maker = std::unique_ptr<AnyFilter> (*)(carried::Decoder&);
-    virtual Maker write_down(carried::Encoder&) const { throw carried::NotCarried("filters of this kind are made in the program only"); }
+    virtual Maker write_down(carried::Encoder&) const {
+        throw carried::NotCarried("filters of this kind are made in the program only");
+    }
     bool may_be_copied = false;
     bool on_any_input = false;
     bool external = false;  ///< the program's own end of a stream
@@ -172,7 +181,8 @@ class FilterKindOf final : public FilterKind {
     Maker write_down(carried::Encoder& to) const override {
         write_down(to, std::index_sequence_for<Args...>());
         return [](carried::Decoder& from) -> std::unique_ptr<AnyFilter> {
-            if constexpr ((carried::possible<Args> && ...)) return std::make_unique<FilterHolder<F>>(std::tuple<Args...>{carried::decode<Args>(from)...});
+            if constexpr ((carried::possible<Args> && ...))
+                return std::make_unique<FilterHolder<F>>(std::tuple<Args...>{carried::decode<Args>(from)...});
             else return nullptr;
         };
     }
@@ -184,7 +194,9 @@ class FilterKindOf final : public FilterKind {
     }
     template <class T>
     static void write_down_one(carried::Encoder& to, std::size_t number, const T& value) {
-        const auto which = [number] { return "argument " + std::to_string(number) + ", of type " + std::string(entry_name::of_type<T>()) + ", "; };
+        const auto which = [number] {
+            return "argument " + std::to_string(number) + ", of type " + std::string(entry_name::of_type<T>()) + ", ";
+        };
         if constexpr (carried::possible<T>) {
             try {
                 carried::encode(to, value);
@@ -192,7 +204,9 @@ class FilterKindOf final : public FilterKind {
                 throw carried::NotCarried(which() + refusal.what());
             }
         } else {
-            throw carried::NotCarried(which() + "is neither trivially copyable, nor a string, nor a container, pair, tuple or optional of such");
+            throw carried::NotCarried(
+                which() +
+                "is neither trivially copyable, nor a string, nor a container, pair, tuple or optional of such");
         }
     }
 

@@ -1,11 +1,11 @@
 // store layer: flags and counters, the only words that are read from afar.
 //
-// Each is one word on lines of its own, homed at the rank that waits for it: waiting spins on local memory and parks on that
-// rank's doorbell, changing it costs one store or one read-modify-write over there.
+// Each is one word on lines of its own, homed at the rank that waits for it: waiting spins on local memory and parks on
+// that rank's doorbell, changing it costs one store or one read-modify-write over there.
 //
-// Happens-before. publish: the producer's earlier stores, into any region -> value.store(release) or a read-modify-write
-// (acq_rel) -> value.load(acquire) by the owner -> its reads of the regions. FlagWord is a template over the atomic type:
-// tests/model checks this code.
+// Happens-before. publish: the producer's earlier stores, into any region -> value.store(release) or a
+// read-modify-write (acq_rel) -> value.load(acquire) by the owner -> its reads of the regions. FlagWord is a template
+// over the atomic type: tests/model checks this code.
 #pragma once
 
 #include <atomic>
@@ -52,7 +52,8 @@ class SharedWord {
         : me_(me), memory_(me.make(name, sizeof(FlagWord<>), kind)), word_(new(memory_.data()) FlagWord<>) {}
     SharedWord(Rank me, RankMemory memory)
         : me_(me), memory_(std::move(memory)), word_(reinterpret_cast<FlagWord<>*>(memory_.data())) {}
-    static RankMemory accepted(Rank me, int owner, std::string_view name, std::uint64_t kind, std::chrono::nanoseconds within);
+    static RankMemory accepted(Rank me, int owner, std::string_view name, std::uint64_t kind,
+                               std::chrono::nanoseconds within);
 
     /// Tells the owner, who may sleep.
     void tell() const noexcept {
@@ -122,7 +123,8 @@ class RemoteFlag : public FlagOperations {
     using FlagOperations::FlagOperations;
 };
 
-/// A counter as all that have it use it. Each change publishes all that this rank has stored so far, and wakes the owner.
+/// A counter as all that have it use it. Each change publishes all that this rank has stored so far, and wakes the
+/// owner.
 class CounterOperations : public team::SharedWord {
   public:
     std::uint64_t load() const noexcept { return word_->seen(); }
@@ -156,7 +158,8 @@ class Counter : public CounterOperations {
 
     void grant(int rank) { me_.grant(memory_, rank); }
 
-    /// Waits until the counter is at least `value`. Throws RankDied or RankLeft when `awaited` can no longer bring that about.
+    /// Waits until the counter is at least `value`. Throws RankDied or RankLeft when `awaited` can no longer bring that
+    /// about.
     void wait_until(std::uint64_t value, Awaited awaited = Awaited::anybody()) const {
         me_.wait([&] { return load() >= value; }, awaited);
     }

@@ -35,7 +35,8 @@ void run(Machine& machine, std::size_t n, std::size_t item_bytes, Grain grain, c
 
 template <class F>
 Body forget(F& body, void (*run)(void*, Piece)) {
-    return {run, const_cast<void*>(static_cast<const void*>(std::addressof(body))), entry_name::of_type<std::remove_cv_t<F>>()};
+    return {run, const_cast<void*>(static_cast<const void*>(std::addressof(body))),
+            entry_name::of_type<std::remove_cv_t<F>>()};
 }
 
 }  // namespace loop
@@ -46,11 +47,11 @@ void Machine::for_each(std::size_t n, F&& body, Grain grain) {
     static_assert(std::invocable<Plain&, std::size_t> || std::invocable<Plain&, Piece>,
                   "penstock: the body of a loop takes an index (std::size_t) or a penstock::Piece");
     loop::run(*this, n, 0, grain, loop::forget(body, [](void* f, Piece piece) {
-                  auto& call = *static_cast<Plain*>(f);
-                  if constexpr (std::invocable<Plain&, std::size_t>)
-                      for (std::size_t i = piece.begin; i < piece.end; ++i) call(i);
-                  else call(piece);
-              }));
+        auto& call = *static_cast<Plain*>(f);
+        if constexpr (std::invocable<Plain&, std::size_t>)
+            for (std::size_t i = piece.begin; i < piece.end; ++i) call(i);
+        else call(piece);
+    }));
 }
 
 template <class Range, class F>
@@ -58,8 +59,9 @@ template <class Range, class F>
 void Machine::for_each(Range&& range, F&& body, Grain grain) {
     using Plain = std::remove_reference_t<F>;
     using T = std::remove_reference_t<std::ranges::range_reference_t<Range>>;
-    static_assert(std::invocable<Plain&, T&> || std::invocable<Plain&, std::span<T>>,
-                  "penstock: the body of a loop over a range takes an element (T&) or a piece of the range (std::span<T>)");
+    static_assert(
+        std::invocable<Plain&, T&> || std::invocable<Plain&, std::span<T>>,
+        "penstock: the body of a loop over a range takes an element (T&) or a piece of the range (std::span<T>)");
     struct Both {
         Plain* body;
         T* data;

@@ -7,7 +7,8 @@
 //     auto run = graph.start(machine);
 //     run.finish();
 //
-// The filter-stream model is that of DataCutter-Lite; groups, events and changes while the graph runs are those of Cell-Space's Space-RTS.
+// The filter-stream model is that of DataCutter-Lite; groups, events and changes while the graph runs are those of
+// Cell-Space's Space-RTS.
 #pragma once
 
 #include <concepts>
@@ -82,8 +83,8 @@ class GraphBuilder {
     GraphBuilder(const GraphBuilder&) = delete;
     GraphBuilder& operator=(const GraphBuilder&) = delete;
 
-    /// A filter of type F, made of `arguments` (copied, once for each copy). The reference is that of the first copy and stays valid
-    /// as long as the graph or the run has it.
+    /// A filter of type F, made of `arguments` (copied, once for each copy). The reference is that of the first copy
+    /// and stays valid as long as the graph or the run has it.
     template <class F, class... Args>
     F& add(std::string name, FilterOptions options = {}, Args&&... arguments) {
         static_assert(streaming::Firing<F>, "penstock: a filter needs a call operator without arguments");
@@ -93,7 +94,8 @@ class GraphBuilder {
     }
 
     /// A filter whose kind is made at run time (described_filter.hpp). What it returns is the first copy.
-    streaming::AnyFilter& add_kind(std::string name, FilterOptions options, std::shared_ptr<const streaming::FilterKind> kind) {
+    streaming::AnyFilter& add_kind(std::string name, FilterOptions options,
+                                   std::shared_ptr<const streaming::FilterKind> kind) {
         return *add_filter(std::move(name), std::move(options), std::move(kind));
     }
 
@@ -102,11 +104,13 @@ class GraphBuilder {
     void connect(Output<T>& from, Input<T>& to, StreamOptions options = {}) {
         connect_ports(from, to, std::move(options));
     }
-    /// The same by name, "filter.port". What does not exist or has another type is a problem of the graph, found by check().
+    /// The same by name, "filter.port". What does not exist or has another type is a problem of the graph, found by
+    /// check().
     void connect(const std::string& from, const std::string& to, StreamOptions options = {});
 
-    /// Filters that belong together, as a struct whose constructor takes a GraphBuilder& (and `arguments`), adds filters and connects
-    /// them, and keeps references to the ports that are for others. What it adds is called "name/...". Groups nest.
+    /// Filters that belong together, as a struct whose constructor takes a GraphBuilder& (and `arguments`), adds
+    /// filters and connects them, and keeps references to the ports that are for others. What it adds is called
+    /// "name/...". Groups nest.
     template <class G, class... Args>
     G& add_group(const std::string& name, Args&&... arguments) {
         const Prefix prefix(*this, name);
@@ -122,7 +126,8 @@ class GraphBuilder {
     template <class T>
     StreamReader<T>& add_reader(std::string name);
 
-    /// Gives a setting of a filter another value, also on a running graph, where it holds for all copies from their next firing on.
+    /// Gives a setting of a filter another value, also on a running graph, where it holds for all copies from their
+    /// next firing on.
     void set(const std::string& filter, const std::string& setting, SettingValue value);
 
     /// Everything that is wrong, in words; empty when the graph could start.
@@ -147,7 +152,8 @@ class GraphBuilder {
         std::size_t length_;
     };
 
-    streaming::AnyFilter* add_filter(std::string name, FilterOptions options, std::shared_ptr<const streaming::FilterKind> kind);
+    streaming::AnyFilter* add_filter(std::string name, FilterOptions options,
+                                     std::shared_ptr<const streaming::FilterKind> kind);
     void connect_ports(streaming::OutputPort& from, streaming::InputPort& to, StreamOptions options);
     void keep(std::shared_ptr<void> group);
 
@@ -170,8 +176,8 @@ class Graph : public GraphBuilder {
     Graph();
     ~Graph();
 
-    /// Checks everything, then runs it on the machine's targets. Returns at once. Throws GraphError, and nothing has started then;
-    /// UsageError when the graph runs already or RunOptions::name is taken.
+    /// Checks everything, then runs it on the machine's targets. Returns at once. Throws GraphError, and nothing has
+    /// started then; UsageError when the graph runs already or RunOptions::name is taken.
     Run start(Machine& machine, const RunOptions& options = {});
 };
 

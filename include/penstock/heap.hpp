@@ -1,11 +1,11 @@
-// task layer: the shared heap of a machine. Memory in it is used in place by every target, also by one in another process
-// (contract 10).
+// task layer: the shared heap of a machine. Memory in it is used in place by every target, also by one in another
+// process (contract 10).
 //
-// The heap is one memfd, sealed against changes of its size and far larger than what is in it: pages are taken when memory is
-// asked for, so that a lack of memory is an error there. It is mapped once, in a window of the addresses that launch()
-// reserved, and every process forked from the one that launch() started maps it at the same place: a plain pointer into the
-// heap means the same in all of them. A process that cannot count on that takes the descriptor and the place in it. What is
-// free is noted outside the heap, where no other process can write.
+// The heap is one memfd, sealed against changes of its size and far larger than what is in it: pages are taken when
+// memory is asked for, so that a lack of memory is an error there. It is mapped once, in a window of the addresses that
+// launch() reserved, and every process forked from the one that launch() started maps it at the same place: a plain
+// pointer into the heap means the same in all of them. A process that cannot count on that takes the descriptor and the
+// place in it. What is free is noted outside the heap, where no other process can write.
 #pragma once
 
 #include <cstddef>
@@ -30,19 +30,20 @@ class SharedHeap {
         std::uint64_t offset = 0;
     };
 
-    /// A heap without anything in it. Its addresses cost nothing, its memory is taken as it is asked for. `addresses`: how many bytes
-    /// it can ever hold, a power of two; 0: as many as there is memory. Throws SystemError where there are no addresses or
-    /// descriptors left.
+    /// A heap without anything in it. Its addresses cost nothing, its memory is taken as it is asked for. `addresses`:
+    /// how many bytes it can ever hold, a power of two; 0: as many as there is memory. Throws SystemError where there
+    /// are no addresses or descriptors left.
     static std::shared_ptr<SharedHeap> create(std::size_t addresses = 0);
     ~SharedHeap();
     SharedHeap(const SharedHeap&) = delete;
     SharedHeap& operator=(const SharedHeap&) = delete;
 
-    /// `bytes` > 0 bytes of what was there before, or zeros. Throws SystemError (ENOMEM) when there is not that much memory. Any thread;
-    /// about a microsecond, and a page fault for each fresh page. Throws MachineGone in a child that was forked since: the memory is
-    /// the parent's too, and the child's notes of what is free are a copy.
+    /// `bytes` > 0 bytes of what was there before, or zeros. Throws SystemError (ENOMEM) when there is not that much
+    /// memory. Any thread; about a microsecond, and a page fault for each fresh page. Throws MachineGone in a child
+    /// that was forked since: the memory is the parent's too, and the child's notes of what is free are a copy.
     std::byte* allocate(std::size_t bytes);
-    /// Null does nothing. Blocks from a mebibyte on go back to the system. Does nothing in a child that was forked since.
+    /// Null does nothing. Blocks from a mebibyte on go back to the system. Does nothing in a child that was forked
+    /// since.
     void release(void* block) noexcept;
 
     /// Do these bytes lie in the heap? Free of any lock.
@@ -75,12 +76,14 @@ class SharedHeap {
     std::size_t used_bytes_ = 0;
 };
 
-/// `n` elements in a machine's shared heap, zeroed; what machine.array<T>(n) returns. A contiguous range, moved and not copied. Keeps
-/// its heap alive, so it may outlive its machine.
+/// `n` elements in a machine's shared heap, zeroed; what machine.array<T>(n) returns. A contiguous range, moved and not
+/// copied. Keeps its heap alive, so it may outlive its machine.
 template <class T>
 class SharedArray {
-    static_assert(std::is_trivially_copyable_v<T>, "penstock: elements that processes share must be trivially copyable");
-    static_assert(alignof(T) <= SharedHeap::alignment, "penstock: elements of a shared array need at most 128-byte alignment");
+    static_assert(std::is_trivially_copyable_v<T>,
+                  "penstock: elements that processes share must be trivially copyable");
+    static_assert(alignof(T) <= SharedHeap::alignment,
+                  "penstock: elements of a shared array need at most 128-byte alignment");
 
   public:
     using value_type = T;
@@ -97,7 +100,8 @@ class SharedArray {
         if (data_ != nullptr) heap_->release(data_);
     }
     SharedArray(SharedArray&& other) noexcept
-        : heap_(std::move(other.heap_)), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+        : heap_(std::move(other.heap_)), data_(std::exchange(other.data_, nullptr)),
+          size_(std::exchange(other.size_, 0)) {}
     SharedArray& operator=(SharedArray&& other) noexcept {
         SharedArray taken(std::move(other));
         heap_.swap(taken.heap_);

@@ -1,4 +1,5 @@
-// task layer: what a user meets of process targets: why a task in one can fail, and code that appeared after the workers started.
+// task layer: what a user meets of process targets: why a task in one can fail, and code that appeared after the
+// workers started.
 #pragma once
 
 #include <chrono>
@@ -12,7 +13,8 @@
 
 namespace penstock {
 
-/// The worker process that ran a task ended before the task did. The task's `out` and `inout` arguments hold undefined values.
+/// The worker process that ran a task ended before the task did. The task's `out` and `inout` arguments hold undefined
+/// values.
 class WorkerDied : public Error {
   public:
     struct Facts {
@@ -22,9 +24,11 @@ class WorkerDied : public Error {
         std::optional<int> signal{};
         std::optional<int> exit_code{};
         bool core_dumped = false;
-        std::optional<std::chrono::nanoseconds> time_limit{};  ///< the worker was ended because the task took longer than this
-        std::vector<std::size_t> argument_bytes{};             ///< of each tagged argument; empty where one is strided or in pieces
-        std::string output{};                                  ///< the last lines that the worker wrote to stderr
+        /// The worker was ended because the task took longer than this
+        std::optional<std::chrono::nanoseconds> time_limit{};
+        /// Of each tagged argument; empty where one is strided or in pieces
+        std::vector<std::size_t> argument_bytes{};
+        std::string output{};  ///< the last lines that the worker wrote to stderr
     };
 
     explicit WorkerDied(Facts facts);
@@ -65,8 +69,8 @@ class CannotCarryOver : public UsageError {
     int argument_;
 };
 
-/// The machine has no workers any more: something wrote over the memory that they share with the program, or they end as soon as they
-/// start. Every unfinished task has failed with this, and every further call does.
+/// The machine has no workers any more: something wrote over the memory that they share with the program, or they end
+/// as soon as they start. Every unfinished task has failed with this, and every further call does.
 class WorkersLost : public Error {
   public:
     using Error::Error;

@@ -1,14 +1,15 @@
-// store layer: a team of processes that nobody forked. One of them (or a process that is no member) stands host; the others
-// come by the name of the team, each from a program of its own, in another language if need be.
+// store layer: a team of processes that nobody forked. One of them (or a process that is no member) stands host; the
+// others come by the name of the team, each from a program of its own, in another language if need be.
 //
 //     TeamHost host("radio", 2);                                   // in one program ...
 //     host.wait();                                                 // ... returns when all members have ended
 //
 //     join("radio", {.rank = 1}, [](Rank me) { ... });             // in each member: what spmd would have run
 //
-// They meet at a Unix socket with an abstract name, so nothing is left in the file system. Its other end is known to the
-// kernel: users are checked on both sides before anything is handed over. Members get the seats of all, the ends of the
-// sockets over which memory is granted, and a descriptor of every member's process; from then on they need the host no more.
+// They meet at a Unix socket with an abstract name, so nothing is left in the file system. Its other end is known to
+// the kernel: users are checked on both sides before anything is handed over. Members get the seats of all, the ends of
+// the sockets over which memory is granted, and a descriptor of every member's process; from then on they need the host
+// no more.
 #pragma once
 
 #include <sys/types.h>
@@ -115,10 +116,10 @@ class Gathering;
 class Seated;
 }  // namespace team
 
-/// Brings a team of processes together under a name. Works in a thread of its own; the process may do anything else meanwhile,
-/// and may join the team itself. The name is taken until all members have ended or the host is destroyed (and as long as a
-/// child that was forked meanwhile lives, unless it has started another program). When it is destroyed before the team is
-/// complete, those who came get HostMissing; later, the team goes on without it.
+/// Brings a team of processes together under a name. Works in a thread of its own; the process may do anything else
+/// meanwhile, and may join the team itself. The name is taken until all members have ended or the host is destroyed
+/// (and as long as a child that was forked meanwhile lives, unless it has started another program). When it is
+/// destroyed before the team is complete, those who came get HostMissing; later, the team goes on without it.
 class TeamHost {
   public:
     /// `name`: 1 to 63 bytes, no blanks and no control characters; unique among the teams of this user on this host.
@@ -135,8 +136,8 @@ class TeamHost {
     /// Have all come, so that the team runs or has run?
     bool complete() const noexcept;
 
-    /// Returns when all members have ended. Throws as spmd does: RankDied when the process of a member died, RankFailed with
-    /// the text of the first exception that ended a member; MembersMissing when the team was never complete.
+    /// Returns when all members have ended. Throws as spmd does: RankDied when the process of a member died, RankFailed
+    /// with the text of the first exception that ended a member; MembersMissing when the team was never complete.
     void wait();
     /// As wait(), but gives up after `limit`. False when it gave up.
     [[nodiscard]] bool wait_for(std::chrono::nanoseconds limit);
@@ -165,12 +166,13 @@ struct JoinOptions {
     std::function<void()> meanwhile = {};
 };
 
-/// This process's place in a team, for as long as this lives. Made and used by one thread; a process may have several, each in
-/// a thread of its own. In a forked child it is nothing. A thread watches the processes of the other members meanwhile.
+/// This process's place in a team, for as long as this lives. Made and used by one thread; a process may have several,
+/// each in a thread of its own. In a forked child it is nothing. A thread watches the processes of the other members
+/// meanwhile.
 class Membership {
   public:
-    /// Joins, and waits until all others have come. Throws UsageError, HostMissing, WrongHost, JoinRefused, MembersMissing,
-    /// SystemError (descriptors: 2 for each member of the team and a few).
+    /// Joins, and waits until all others have come. Throws UsageError, HostMissing, WrongHost, JoinRefused,
+    /// MembersMissing, SystemError (descriptors: 2 for each member of the team and a few).
     explicit Membership(std::string_view name, JoinOptions options = {});
     /// Leaves, unless that was done: as failed when an exception is on its way.
     ~Membership();
@@ -192,8 +194,8 @@ class Membership {
     int exceptions_ = 0;  ///< on their way when it was made
 };
 
-/// Joins the team `name`, runs `function(rank)` as a member, leaves, and returns what the function returned. What it throws is
-/// thrown here too, after the others were told. Throws beside that what Membership's constructor does.
+/// Joins the team `name`, runs `function(rank)` as a member, leaves, and returns what the function returned. What it
+/// throws is thrown here too, after the others were told. Throws beside that what Membership's constructor does.
 template <class Function>
 std::invoke_result_t<Function&, Rank> join(std::string_view name, JoinOptions options, Function&& function) {
     Membership membership(name, std::move(options));

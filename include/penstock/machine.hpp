@@ -1,4 +1,5 @@
-// task layer: the machine, the first thing that a program makes: targets that wait for tasks, and calls that send them there.
+// task layer: the machine, the first thing that a program makes: targets that wait for tasks, and calls that send them
+// there.
 #pragma once
 
 #include <array>
@@ -12,9 +13,9 @@
 #include <utility>
 
 #include "penstock/detail/task/grain.hpp"
+#include "penstock/detail/task/initiator.hpp"
 #include "penstock/handle.hpp"
 #include "penstock/heap.hpp"
-#include "penstock/detail/task/initiator.hpp"
 #include "penstock/launch.hpp"
 #include "penstock/options.hpp"
 #include "penstock/trace.hpp"
@@ -56,7 +57,8 @@ class CallsWith {
     CallOptions options_;
 };
 
-/// Calls that start when some tasks have completed: machine.after(a, b).call<scale>(...). `Handles`: what Machine::after was given.
+/// Calls that start when some tasks have completed: machine.after(a, b).call<scale>(...). `Handles`: what
+/// Machine::after was given.
 template <class Handles>
 class AfterTasks {
   public:
@@ -75,7 +77,8 @@ class AfterTasks {
     int target_;
 };
 
-/// Targets, each a pinned thread with a local store, and the lanes to them. Any thread may call; a running task may too.
+/// Targets, each a pinned thread with a local store, and the lanes to them. Any thread may call; a running task may
+/// too.
 ///
 ///     void scale(std::span<const float> x, std::span<float> y, float a);
 ///     penstock::Machine machine;
@@ -83,26 +86,28 @@ class AfterTasks {
 ///     done.wait();                                            // this one, or
 ///     machine.barrier();                                      // all that this thread issued
 ///
-/// The idea of turning a procedure call into a task by tagging its arguments is that of Tagged Procedure Calls (TPC, for the Cell
-/// processor). Copying is not possible; destruction stops runs and finishes all tasks first.
+/// The idea of turning a procedure call into a task by tagging its arguments is that of Tagged Procedure Calls (TPC,
+/// for the Cell processor). Copying is not possible; destruction stops runs and finishes all tasks first.
 class Machine {
   public:
     /// A target for each processor that this process may use, but one for the caller.
     Machine() : Machine(MachineOptions{}) {}
     /// Throws UsageError for options out of range, SystemError when the system gives no more threads or memory.
     explicit Machine(const MachineOptions& options);
-    /// Stops the runs that still go on (Run::stop), and finishes all tasks. Inside one of its own tasks it returns at once and the rest
-    /// happens behind the task; the machine's runs must have ended then. Failures that nobody collected are named on stderr.
+    /// Stops the runs that still go on (Run::stop), and finishes all tasks. Inside one of its own tasks it returns at
+    /// once and the rest happens behind the task; the machine's runs must have ended then. Failures that nobody
+    /// collected are named on stderr.
     ~Machine();
     Machine(const Machine&) = delete;
     Machine& operator=(const Machine&) = delete;
 
     /// Issues a task that calls `function` with these arguments, and returns at once.
     ///
-    /// Arguments: in(x), out(x), inout(x) for memory that stays the caller's and must live until completion; own(std::move(x)) for
-    /// what the task takes over; scalars by value. Throws ArgumentError (null, misaligned, overlapping, a stride that leaves the
-    /// address space, an integer that does not fit), QueueFull where the options say so. Costs the move of one cache line (beyond
-    /// about four arguments two, and an allocation for what is owned) and some tens of nanoseconds (`./bench null-task`).
+    /// Arguments: in(x), out(x), inout(x) for memory that stays the caller's and must live until completion;
+    /// own(std::move(x)) for what the task takes over; scalars by value. Throws ArgumentError (null, misaligned,
+    /// overlapping, a stride that leaves the address space, an integer that does not fit), QueueFull where the options
+    /// say so. Costs the move of one cache line (beyond about four arguments two, and an allocation for what is owned)
+    /// and some tens of nanoseconds (`./bench null-task`).
     template <auto function, class... Args>
     Handle call(Args&&... arguments) {
         return initiator().template call<function>(std::forward<Args>(arguments)...);
@@ -115,41 +120,47 @@ class Machine {
     /// The target with this number, 0 to targets()-1. Nobody else will run what is sent to it. Throws UsageError.
     NamedTarget on(int target);
 
-    /// Calls that ask for more than to be run: a priority, a call-back, a deadline... (call_options.hpp). May be kept and used again.
-    /// Throws UsageError for a target that there is not or a deadline below 0.
+    /// Calls that ask for more than to be run: a priority, a call-back, a deadline... (call_options.hpp). May be kept
+    /// and used again. Throws UsageError for a target that there is not or a deadline below 0.
     CallsWith with(CallOptions options);
 
-    /// Runs the call-backs of this thread's tasks that have completed, and returns how many tasks with options have completed since it
-    /// was asked last. Never blocks; does nothing inside a task or a call-back. Throws CallbackFailed.
+    /// Runs the call-backs of this thread's tasks that have completed, and returns how many tasks with options have
+    /// completed since it was asked last. Never blocks; does nothing inside a task or a call-back. Throws
+    /// CallbackFailed.
     std::size_t poll() { return initiator().poll(); }
-    /// An eventfd of this thread that becomes readable when a task issued with Notification::interrupt has completed since the last poll():
-    /// for epoll, select or asyncio, which then call poll(). It stays the machine's. Throws SystemError; UsageError inside a task.
+    /// An eventfd of this thread that becomes readable when a task issued with Notification::interrupt has completed
+    /// since the last poll(): for epoll, select or asyncio, which then call poll(). It stays the machine's. Throws
+    /// SystemError; UsageError inside a task.
     int notification_descriptor() { return initiator().notification_descriptor(); }
     /// What this thread has issued and no target has begun. A look at each part of its deque.
     Pending pending() { return initiator().pending(); }
 
-    /// Calls that start when all these tasks have completed, whoever issued them and whatever kind they are of; a default handle and
-    /// one whose machine is gone count as complete. The calls return at once; they are covered by barrier() and finish(). When one of
-    /// the tasks fails or is cancelled, those that come after it do not run: waiting for them throws PredecessorFailed, a barrier
-    /// throws the failure itself. Costs a line more than a plain call and a few reads and writes a predecessor; plain tasks and those
-    /// of other threads are looked at by idle targets.
+    /// Calls that start when all these tasks have completed, whoever issued them and whatever kind they are of; a
+    /// default handle and one whose machine is gone count as complete. The calls return at once; they are covered by
+    /// barrier() and finish(). When one of the tasks fails or is cancelled, those that come after it do not run:
+    /// waiting for them throws PredecessorFailed, a barrier throws the failure itself. Costs a line more than a plain
+    /// call and a few reads and writes a predecessor; plain tasks and those of other threads are looked at by idle
+    /// targets.
     template <class... More>
         requires(std::same_as<More, Handle> && ...)
     AfterTasks<std::array<Handle, sizeof...(More) + 1>> after(const Handle& first, const More&... more) {
         return {*this, {first, more...}, Initiator::any_target};
     }
-    AfterTasks<std::span<const Handle>> after(std::span<const Handle> tasks) { return {*this, tasks, Initiator::any_target}; }
+    AfterTasks<std::span<const Handle>> after(std::span<const Handle> tasks) {
+        return {*this, tasks, Initiator::any_target};
+    }
 
-    /// Waits for everything that this thread issued (inside a task: that the task issued), running waiting tasks meanwhile.
-    /// Throws TaskFailed for the first failure and counts the others.
+    /// Waits for everything that this thread issued (inside a task: that the task issued), running waiting tasks
+    /// meanwhile. Throws TaskFailed for the first failure and counts the others.
     void barrier() { initiator().barrier(); }
-    /// Waits for everything that anybody issued. Throws TaskFailed for the first failure that nobody has seen yet, WouldDeadlock
-    /// inside a task.
+    /// Waits for everything that anybody issued. Throws TaskFailed for the first failure that nobody has seen yet,
+    /// WouldDeadlock inside a task.
     void finish();
 
     /// The calling thread's own initiator, for code that must not depend on which thread it runs on.
     Initiator& initiator() {
-        if (Initiator::thread_machine == id_) [[likely]] return *Initiator::thread_initiator;
+        if (Initiator::thread_machine == id_) [[likely]]
+            return *Initiator::thread_initiator;
         return find_initiator();
     }
 
@@ -168,16 +179,17 @@ class Machine {
     template <class Values>
     auto accumulator(const Values& first);
 
-    /// Calls body(i) for each i below n, or body(Piece) for pieces of these; over a contiguous range body(element) or body(std::span<T>). The
-    /// caller and all targets that are free share the pieces; body is called by several threads at once. Returns when all are done. The
-    /// first failure comes as TaskFailed, which names the items; pieces that had not begun then are skipped. Inside tasks too. See
-    /// for_each.hpp.
+    /// Calls body(i) for each i below n, or body(Piece) for pieces of these; over a contiguous range body(element) or
+    /// body(std::span<T>). The caller and all targets that are free share the pieces; body is called by several threads
+    /// at once. Returns when all are done. The first failure comes as TaskFailed, which names the items; pieces that
+    /// had not begun then are skipped. Inside tasks too. See for_each.hpp.
     template <class F>
     void for_each(std::size_t n, F&& body, Grain grain = automatic_grain);
     template <class Range, class F>
         requires std::ranges::contiguous_range<Range>
     void for_each(Range&& range, F&& body, Grain grain = automatic_grain);
-    /// How long it took lately from the issue of a task until another thread began it, in ticks of Clock: what for_each goes by.
+    /// How long it took lately from the issue of a task until another thread began it, in ticks of Clock: what for_each
+    /// goes by.
     std::atomic<std::uint64_t>& hand_off_ticks() noexcept;
 
     /// Number of targets.
@@ -189,7 +201,8 @@ class Machine {
     std::string description() const;
     /// True on one of this machine's targets, and in a thread while it runs one of its tasks.
     bool in_task() const noexcept;
-    /// Number of the target that the calling thread is, or -1 for any other thread (also one that runs a task while it helps).
+    /// Number of the target that the calling thread is, or -1 for any other thread (also one that runs a task while it
+    /// helps).
     int current_target() const noexcept;
 
     /// All counters now. Subtract two snapshots to report a phase (trace.hpp).
@@ -197,9 +210,11 @@ class Machine {
     /// Starts and stops the full timeline: each task with begin and end. `events` for each thread.
     void start_timeline(std::size_t events = trace::Timeline::default_capacity);
     void stop_timeline();
-    /// The recorded timeline as JSON for Perfetto (ui.perfetto.dev), one track a target or initiator, tasks and firings named.
+    /// The recorded timeline as JSON for Perfetto (ui.perfetto.dev), one track a target or initiator, tasks and firings
+    /// named.
     std::string timeline_json() const;
-    /// For what is not a task but belongs into the timeline, such as the firings of filters. Is one recorded now? One load.
+    /// For what is not a task but belongs into the timeline, such as the firings of filters. Is one recorded now? One
+    /// load.
     bool timeline_recorded() const noexcept;
     /// The id that stands for a name in events of the calling program; the same name, the same id. Takes a lock.
     std::uint32_t timeline_id(const std::string& name);
@@ -225,7 +240,8 @@ AfterTasks<Handles> AfterTasks<Handles>::on(int target) const {
 template <class Handles>
 template <auto function, class... Args>
 Handle AfterTasks<Handles>::call(Args&&... arguments) const {
-    return machine_.initiator().template call_after_on<function>(target_, std::span<const Handle>(handles_), std::forward<Args>(arguments)...);
+    return machine_.initiator().template call_after_on<function>(target_, std::span<const Handle>(handles_),
+                                                                 std::forward<Args>(arguments)...);
 }
 template <class Handles>
 template <class F, class... Args>

@@ -33,8 +33,8 @@
 #include <utility>
 #include <vector>
 
-#include "penstock/message_error.hpp"
 #include "penstock/detail/message/memory.hpp"
+#include "penstock/message_error.hpp"
 #include "penstock/rank.hpp"
 
 namespace penstock {
@@ -63,7 +63,7 @@ struct MessengerOptions {
     Protocol protocol = Protocol::automatic;
     std::uint64_t ring_bytes =
         0;  ///< of each ring, a power of two from 4 KiB on; 0: 64 to 256 KiB, less for many ranks
-    std::string name = "messages";  ///< tells apart several messengers of one rank
+    std::string name = "messages";     ///< tells apart several messengers of one rank
     std::uint64_t longest_vector = 0;  ///< bytes for which recv_vector allots memory; 0: half of the machine's memory
 };
 
@@ -165,8 +165,8 @@ std::span<const std::byte> bytes_of(const T& value) {
 /// InvalidMessage when it wrote nonsense. What had been sent before is received first. A receive from any_source fails
 /// so once for each rank that died, and when nobody is left.
 ///
-/// A blocking send or receive that an interruption (Rank::set_interruption) ends is over. Nothing is lost when it had not
-/// begun; in the middle of a message it breaks off with that rank, so that both get MessengerClosed from then on.
+/// A blocking send or receive that an interruption (Rank::set_interruption) ends is over. Nothing is lost when it had
+/// not begun; in the middle of a message it breaks off with that rank, so that both get MessengerClosed from then on.
 ///
 /// Memory given to isend and irecv stays the caller's and must live until the request was waited for, or the messenger
 /// is destroyed.
@@ -200,10 +200,8 @@ class Messenger {
     /// way.
     template <message::Plain T>
     void send(int to, std::vector<T>&& elements, std::uint32_t tag = 0) {
-        if (hands_over(to))
-            send_parcel(to, std::make_unique<message::VectorParcel<T>>(std::move(elements)), tag);
-        else
-            send_bytes(to, message::bytes_of(std::vector<T>(std::move(elements))), tag);
+        if (hands_over(to)) send_parcel(to, std::make_unique<message::VectorParcel<T>>(std::move(elements)), tag);
+        else send_bytes(to, message::bytes_of(std::vector<T>(std::move(elements))), tag);
     }
 
     /// Receives the next message of `from` (or any_source). Throws Truncated when it is longer than `into`.

@@ -37,8 +37,8 @@ class Truncated : public Error {
     std::uint64_t room_;
 };
 
-/// A message announces more bytes than recv_vector() may or can allot. It stays where it is: recv() takes what fits into
-/// memory of the caller's.
+/// A message announces more bytes than recv_vector() may or can allot. It stays where it is: recv() takes what fits
+/// into memory of the caller's.
 class MessageTooLong : public Error {
   public:
     MessageTooLong(int source, std::uint64_t announced, std::uint64_t limit);
@@ -52,8 +52,9 @@ class MessageTooLong : public Error {
     std::uint64_t limit_;
 };
 
-/// Nothing more is exchanged with the other rank: it has destroyed its messenger, or one of the two has broken off with the
-/// other because of an error, or an interruption in the middle of a message. All that it had sent before was received.
+/// Nothing more is exchanged with the other rank: it has destroyed its messenger, or one of the two has broken off with
+/// the other because of an error, or an interruption in the middle of a message. All that it had sent before was
+/// received.
 class MessengerClosed : public RankLost {
   public:
     explicit MessengerClosed(int rank);

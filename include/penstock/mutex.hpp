@@ -9,14 +9,14 @@
 
 namespace penstock {
 
-/// A mutex of all ranks of a team. Whoever finds it free takes it; the first that waits is passed over for about 30 microseconds
-/// at most, and those who wait are served in the order in which they asked. Made by all of them together, under one name; used by
-/// one thread of each rank; `std::unique_lock` and `std::lock_guard` take it.
+/// A mutex of all ranks of a team. Whoever finds it free takes it; the first that waits is passed over for about 30
+/// microseconds at most, and those who wait are served in the order in which they asked. Made by all of them together,
+/// under one name; used by one thread of each rank; `std::unique_lock` and `std::lock_guard` take it.
 ///
-/// When a rank dies (or leaves) while it holds the mutex, the mutex is broken for good: lock() throws RankDied (or RankLeft) in
-/// all others, within about 20 ms, and what the dead one was changing is as it left it. When it dies while it waits, lock()
-/// throws in all that wait too, then and later; who finds the mutex free may still take it, for what it guards is whole. A rank
-/// that dies outside harms nobody. Make new state and a new mutex to go on.
+/// When a rank dies (or leaves) while it holds the mutex, the mutex is broken for good: lock() throws RankDied (or
+/// RankLeft) in all others, within about 20 ms, and what the dead one was changing is as it left it. When it dies while
+/// it waits, lock() throws in all that wait too, then and later; who finds the mutex free may still take it, for what
+/// it guards is whole. A rank that dies outside harms nobody. Make new state and a new mutex to go on.
 class Mutex {
   public:
     /// Throws as Rank::exchange.

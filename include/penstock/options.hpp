@@ -13,7 +13,8 @@ namespace penstock {
 
 /// Which target an unnamed task goes to.
 enum class Distribution : std::uint8_t {
-    balanced,      ///< an idle target is pushed a lone task; the rest waits in the deque, and who is free takes the oldest
+    /// An idle target is pushed a lone task; the rest waits in the deque, and who is free takes the oldest
+    balanced,
     round_robin,   ///< TPC's: each target in turn, into its lane
     least_loaded,  ///< the target whose lane holds the fewest tasks
 };
@@ -25,7 +26,8 @@ enum class WhenFull : std::uint8_t {
     refuse,  ///< the call throws QueueFull
 };
 
-/// When the next task's arguments, or the buffer that waits behind the one that a filter reads, are prefetched while the current one runs.
+/// When the next task's arguments, or the buffer that waits behind the one that a filter reads, are prefetched while
+/// the current one runs.
 enum class Prefetch : std::uint8_t {
     measured,  ///< where a running comparison of both ways shows that it pays (the default)
     always,
@@ -47,8 +49,8 @@ struct MachineOptions {
     /// Number of targets; by default one for each processor that this process may use, but one for the initiator.
     /// 0: every task runs inside its call.
     int targets = one_per_processor;
-    /// Tasks that a lane holds at once, 1 to 1024. Used by named targets, round_robin and least_loaded. From 16 on little changes, but with
-    /// arguments of 64 KiB 4 to 8 were faster by a tenth and more: `./bench paper tpc-queue`.
+    /// Tasks that a lane holds at once, 1 to 1024. Used by named targets, round_robin and least_loaded. From 16 on
+    /// little changes, but with arguments of 64 KiB 4 to 8 were faster by a tenth and more: `./bench paper tpc-queue`.
     std::uint32_t depth = 64;
     Distribution distribution = Distribution::balanced;
     /// `./bench paper tpc-null-task` compares all four ways.
@@ -59,24 +61,26 @@ struct MachineOptions {
     std::size_t pending_limit = std::size_t{1} << 20;
     /// `./bench paper prefetch` shows what the rule gains, and what fetching always would lose.
     Prefetch prefetch = Prefetch::measured;
-    /// Tasks whose data are near a target or on the way there at once, 1 to 32: the one that runs and those behind it in its lane or claim
-    /// whose arguments are prefetched, as far as they fit the local store (Cell-RTL's multi-buffering). 1: no prefetch.
-    /// `./bench paper prefetch` has 2 and 4 for strided data: 4 are rarely faster. Data in one piece are not prefetched by `measured`: with
-    /// `always`, 1 is best for them (`./bench paper cell-in-flight` compares 1 to 4).
+    /// Tasks whose data are near a target or on the way there at once, 1 to 32: the one that runs and those behind it
+    /// in its lane or claim whose arguments are prefetched, as far as they fit the local store (Cell-RTL's
+    /// multi-buffering). 1: no prefetch. `./bench paper prefetch` has 2 and 4 for strided data: 4 are rarely faster.
+    /// Data in one piece are not prefetched by `measured`: with `always`, 1 is best for them (`./bench paper
+    /// cell-in-flight` compares 1 to 4).
     std::uint32_t jobs_in_flight = 2;
-    /// How initiators learn of completions, unless a call asks for more. Other than `polled`, every call takes the long way (CallOptions):
-    /// `./bench paper cell-notification` compares them.
+    /// How initiators learn of completions, unless a call asks for more. Other than `polled`, every call takes the long
+    /// way (CallOptions): `./bench paper cell-notification` compares them.
     Notification notification = Notification::polled;
-    /// A wait during which no task of the machine has ended for this long throws Stalled, with a report of who waits for whom; 0: never.
-    /// Longer than the longest task, please.
+    /// A wait during which no task of the machine has ended for this long throws Stalled, with a report of who waits
+    /// for whom; 0: never. Longer than the longest task, please.
     std::chrono::nanoseconds watchdog{0};
-    /// Pin each target to a processor of its own, where there are enough of them. The processor on which the machine is made is
-    /// left to the thread that makes it: who pins that thread too should do so before.
+    /// Pin each target to a processor of its own, where there are enough of them. The processor on which the machine is
+    /// made is left to the thread that makes it: who pins that thread too should do so before.
     bool pin = true;
-    /// Name of a processor budget to share with other machines and processes; empty: what PENSTOCK_BUDGET says, or none.
+    /// Name of a processor budget to share with other machines and processes; empty: what PENSTOCK_BUDGET says, or
+    /// none.
     std::string budget{};
-    /// How long an idle target, or a thread that waits, spins before it sleeps: about as long as waking it takes (`./bench null-task`, rows
-    /// "asleep"). With more of them than processors at most 20 us.
+    /// How long an idle target, or a thread that waits, spins before it sleeps: about as long as waking it takes
+    /// (`./bench null-task`, rows "asleep"). With more of them than processors at most 20 us.
     std::chrono::nanoseconds spin{50'000};
     /// Bytes of each target's local store; 0: half of its L2 cache.
     std::size_t local_store = 0;
@@ -84,10 +88,11 @@ struct MachineOptions {
     std::uint32_t nesting_limit = 500;
     /// With Isolation::process the program must have called penstock::launch() on main's first line.
     Isolation isolation = Isolation::none;
-    /// A task in a worker process that takes longer is ended, and its worker with it; noticed within an eighth of the limit. At least
-    /// a millisecond and at most 27 minutes; 0: no limit.
+    /// A task in a worker process that takes longer is ended, and its worker with it; noticed within an eighth of the
+    /// limit. At least a millisecond and at most 27 minutes; 0: no limit.
     std::chrono::nanoseconds time_limit{0};
-    /// Bytes of private memory that a worker process may take beyond what it started with; 0: no limit. Tasks see std::bad_alloc.
+    /// Bytes of private memory that a worker process may take beyond what it started with; 0: no limit. Tasks see
+    /// std::bad_alloc.
     std::size_t worker_memory = 0;
 };
 

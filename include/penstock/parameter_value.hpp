@@ -1,5 +1,6 @@
-// language layer: the value of an application's parameter, and what is calculated of such: `(streams + 1) * 2`. It calculates as expressions of
-// the language do: integers stay integers, `/` drops the rest; what does not fit, and a division by 0, is refused.
+// language layer: the value of an application's parameter, and what is calculated of such: `(streams + 1) * 2`. It
+// calculates as expressions of the language do: integers stay integers, `/` drops the rest; what does not fit, and a
+// division by 0, is refused.
 #pragma once
 
 #include <concepts>

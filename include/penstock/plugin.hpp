@@ -1,5 +1,5 @@
-// task layer: code that a worker process cannot have from its start: procedures of libraries that are loaded later, and machine code that
-// was made while the program ran. Both are closures like any other, on thread targets too.
+// task layer: code that a worker process cannot have from its start: procedures of libraries that are loaded later, and
+// machine code that was made while the program ran. Both are closures like any other, on thread targets too.
 #pragma once
 
 #include <array>
@@ -21,14 +21,15 @@ class EntryNotFound : public Error {
 
 namespace plugins {
 
-/// The symbol's address in this process, which loads the library when it is first asked for it. Throws EntryNotFound. About 50 ns
-/// after the first time.
+/// The symbol's address in this process, which loads the library when it is first asked for it. Throws EntryNotFound.
+/// About 50 ns after the first time.
 void* find(const char* library, const char* symbol);
 /// Copies a text with its end. Throws UsageError for one that is too long.
 void copy_name(std::string_view from, char* to, std::size_t room);
 /// A number that no other code of this program has.
 std::uint64_t next_code() noexcept;
-/// The code with this number, copied into executable memory of this process when it is first asked for. Throws SystemError.
+/// The code with this number, copied into executable memory of this process when it is first asked for. Throws
+/// SystemError.
 void* install(std::uint64_t code, const std::byte* bytes, std::size_t size);
 
 }  // namespace plugins
@@ -58,9 +59,9 @@ class Plugin<void(P...)> {
 ///
 ///     machine.call(plugin<void(std::span<const float>, std::span<float>)>("libfilter.so", "blur"), in(x), out(y));
 ///
-/// The symbol must be a function of that signature under the name that its library exports (extern "C", or the mangled name); the
-/// library is looked for as dlopen() does. A task whose library or symbol is missing fails with EntryNotFound; the signature cannot be
-/// checked.
+/// The symbol must be a function of that signature under the name that its library exports (extern "C", or the mangled
+/// name); the library is looked for as dlopen() does. A task whose library or symbol is missing fails with
+/// EntryNotFound; the signature cannot be checked.
 template <class Signature>
 Plugin<Signature> plugin(std::string_view library, std::string_view symbol) {
     return {library, symbol};
@@ -73,7 +74,8 @@ class MachineCode;
 template <class... P>
 class MachineCode<void(P...)> {
   public:
-    MachineCode(const std::byte* bytes, std::size_t size) noexcept : bytes_(bytes), size_(size), code_(plugins::next_code()) {}
+    MachineCode(const std::byte* bytes, std::size_t size) noexcept
+        : bytes_(bytes), size_(size), code_(plugins::next_code()) {}
     void operator()(P... arguments) const {
         reinterpret_cast<void (*)(P...)>(plugins::install(code_, bytes_, size_))(std::forward<P>(arguments)...);
     }
@@ -84,9 +86,10 @@ class MachineCode<void(P...)> {
     std::uint64_t code_;
 };
 
-/// Machine code for this processor, as a compiler at run time makes it, from an array of machine.array, which workers can read. It is
-/// copied into executable memory where its first task runs and stays there, so keep what this returns and call it many times. The code
-/// must begin with its entry, be position independent, and refer to nothing outside itself but its arguments: nothing is relocated.
+/// Machine code for this processor, as a compiler at run time makes it, from an array of machine.array, which workers
+/// can read. It is copied into executable memory where its first task runs and stays there, so keep what this returns
+/// and call it many times. The code must begin with its entry, be position independent, and refer to nothing outside
+/// itself but its arguments: nothing is relocated.
 template <class Signature>
 MachineCode<Signature> machine_code(const SharedArray<std::byte>& bytes) noexcept {
     return {bytes.data(), bytes.size()};

@@ -1,5 +1,5 @@
-// stream layer: what a filter is made of: typed ports and settings, which are members of a plain struct and announce themselves when the
-// filter is made, so that a graph can name, check and connect them.
+// stream layer: what a filter is made of: typed ports and settings, which are members of a plain struct and announce
+// themselves when the filter is made, so that a graph can name, check and connect them.
 #pragma once
 
 #include <algorithm>
@@ -140,12 +140,15 @@ bool has_reader(const Outlet* outlet) noexcept;
 
 }  // namespace streaming
 
-/// Where a filter reads: `Input<float> samples{"samples"};`. T: type of the values of a buffer. Used inside the filter's firing only.
+/// Where a filter reads: `Input<float> samples{"samples"};`. T: type of the values of a buffer. Used inside the
+/// filter's firing only.
 template <class T>
 class Input : public streaming::InputPort {
   public:
-    explicit Input(std::string name, InputOptions options = {}) : InputPort(std::move(name), element_type<T>(), options) {}
-    /// The oldest buffer. Throws UsageError when none waits (ask waiting() where the input is not required, or to read more than one).
+    explicit Input(std::string name, InputOptions options = {})
+        : InputPort(std::move(name), element_type<T>(), options) {}
+    /// The oldest buffer. Throws UsageError when none waits (ask waiting() where the input is not required, or to read
+    /// more than one).
     Buffer<T> read() { return Buffer<T>(take()); }
     /// The oldest buffer, or nothing.
     std::optional<Buffer<T>> read_if_any() {
@@ -164,29 +167,37 @@ class Output : public streaming::OutputPort {
   public:
     explicit Output(std::string name) : OutputPort(std::move(name), element_type<T>()) {}
 
-    /// A buffer of `n` values, from this output's pool; not initialised. Throws std::bad_alloc, std::bad_array_new_length.
+    /// A buffer of `n` values, from this output's pool; not initialised. Throws std::bad_alloc,
+    /// std::bad_array_new_length.
     Buffer<T> make(std::size_t n) { return make_shaped(std::array<std::size_t, 1>{n}, 0); }
-    Buffer<T> make(std::size_t rows, std::size_t columns) { return make_shaped(std::array<std::size_t, 2>{rows, columns}, 0); }
+    Buffer<T> make(std::size_t rows, std::size_t columns) {
+        return make_shaped(std::array<std::size_t, 2>{rows, columns}, 0);
+    }
     Buffer<T> make(std::size_t rows, std::size_t columns, std::size_t channels) {
         return make_shaped(std::array<std::size_t, 3>{rows, columns, channels}, 0);
     }
     /// An empty buffer to which up to `n` values can be appended.
     Buffer<T> reserve(std::size_t n) { return make_shaped(std::array<std::size_t, 1>{0}, n); }
-    /// A buffer that refers to these values instead of holding a copy. The caller leaves them as they are until its last reader has dropped
-    /// it; `holder` is held as long, if there is one, and let go by that reader's thread. Who edits the buffer gets a copy. In a worker
-    /// process, and where a reader is one, the values are copied once. Costs as much as make(0). Throws std::bad_alloc; UsageError for values
-    /// that do not lie one after the other. (As Arrow's and GStreamer's buffers wrap memory.)
+    /// A buffer that refers to these values instead of holding a copy. The caller leaves them as they are until its
+    /// last reader has dropped it; `holder` is held as long, if there is one, and let go by that reader's thread. Who
+    /// edits the buffer gets a copy. In a worker process, and where a reader is one, the values are copied once. Costs
+    /// as much as make(0). Throws std::bad_alloc; UsageError for values that do not lie one after the other. (As
+    /// Arrow's and GStreamer's buffers wrap memory.)
     Buffer<T> wrap(std::span<const T> values, std::shared_ptr<const void> holder = {}) {
         return wrap(view<const T, 1>{values.data(), {values.size()}}, std::move(holder));
     }
     template <std::size_t Rank>
     Buffer<T> wrap(view<const T, Rank> values, std::shared_ptr<const void> holder = {}) {
         static_assert(Rank >= 1 && Rank <= streaming::Block::max_rank);
-        if (!values.contiguous()) throw UsageError("output '" + name() + "' wraps values only that lie one after the other in memory: make() a buffer and copy them");
-        return shaped(OutputPort::wrap(std::as_bytes(std::span(values.data(), values.size())), std::move(holder)), values.extents());
+        if (!values.contiguous())
+            throw UsageError(
+                "output '" + name() +
+                "' wraps values only that lie one after the other in memory: make() a buffer and copy them");
+        return shaped(OutputPort::wrap(std::as_bytes(std::span(values.data(), values.size())), std::move(holder)),
+                      values.extents());
     }
-    /// Hands the buffer on; the handle is empty afterwards. Never blocks: what the stream has no room for waits here, and the filter
-    /// does not fire again before it has gone. Throws StreamFull where the stream says so.
+    /// Hands the buffer on; the handle is empty afterwards. Never blocks: what the stream has no room for waits here,
+    /// and the filter does not fire again before it has gone. Throws StreamFull where the stream says so.
     void write(Buffer<T>&& buffer) { OutputPort::write(buffer.release()); }
     /// No more buffers will come from this filter here. The end of the filter closes all its outputs.
     void close() { streaming::close(outlet); }
@@ -199,7 +210,8 @@ class Output : public streaming::OutputPort {
         std::size_t n = 1;
         for (const auto extent : extents)
             if (__builtin_mul_overflow(n, extent, &n)) throw std::bad_array_new_length();
-        if (std::max(n, reserved) > std::numeric_limits<std::size_t>::max() / 2 / sizeof(T)) throw std::bad_array_new_length();
+        if (std::max(n, reserved) > std::numeric_limits<std::size_t>::max() / 2 / sizeof(T))
+            throw std::bad_array_new_length();
         return shaped(OutputPort::make(n * sizeof(T), reserved * sizeof(T)), extents);
     }
     template <std::size_t Rank>
@@ -229,7 +241,8 @@ class AnySetting : public Part {
     virtual void check(const SettingValue& value) const = 0;
 
   protected:
-    AnySetting(std::string name, SettingLimits limits) : Part(Kind::setting, std::move(name)), limits_(std::move(limits)) {}
+    AnySetting(std::string name, SettingLimits limits)
+        : Part(Kind::setting, std::move(name)), limits_(std::move(limits)) {}
     ~AnySetting() = default;
     void require_within(double value) const;
     [[noreturn]] void throw_wrong_type(const char* wanted) const;
@@ -240,15 +253,18 @@ class AnySetting : public Part {
 
 }  // namespace streaming
 
-/// A value that is given from outside, by name if need be: `Setting<double> sigma{"sigma", 1.5, {.unit = "pixels", .least = 0}};`. T: bool, an
-/// integer, a floating-point number or std::string.
+/// A value that is given from outside, by name if need be: `Setting<double> sigma{"sigma", 1.5, {.unit = "pixels",
+/// .least = 0}};`. T: bool, an integer, a floating-point number or std::string.
 template <class T>
 class Setting final : public streaming::AnySetting {
-    static_assert(std::is_arithmetic_v<T> || std::is_same_v<T, std::string>, "penstock: a setting is a number, a bool or a std::string");
+    static_assert(std::is_arithmetic_v<T> || std::is_same_v<T, std::string>,
+                  "penstock: a setting is a number, a bool or a std::string");
 
   public:
     /// Throws UsageError when the first value is outside its own limits.
-    Setting(std::string name, T first, SettingLimits limits = {}) : AnySetting(std::move(name), std::move(limits)) { *this = std::move(first); }
+    Setting(std::string name, T first, SettingLimits limits = {}) : AnySetting(std::move(name), std::move(limits)) {
+        *this = std::move(first);
+    }
 
     /// Throws UsageError for a value outside the limits.
     Setting& operator=(T value) {
@@ -279,7 +295,8 @@ class Setting final : public streaming::AnySetting {
             if constexpr (std::is_integral_v<T>)
                 if (!std::in_range<T>(*integer)) throw_wrong_type("an integer that fits its type");
             return static_cast<T>(*integer);
-        } else if (const auto* const number = std::get_if<double>(&value); number != nullptr && std::is_floating_point_v<T>) {
+        } else if (const auto* const number = std::get_if<double>(&value);
+                   number != nullptr && std::is_floating_point_v<T>) {
             return static_cast<T>(*number);
         } else {
             throw_wrong_type(std::is_integral_v<T> ? "an integer" : "a number");

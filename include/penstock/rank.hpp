@@ -1,12 +1,13 @@
 // store layer: a rank is one member of a team that runs the same program, as a thread or as a process of its own.
 //
-// What members have of one another goes through here: memory that its owner makes, grants to named ranks, and that these accept
-// by name (contract 19); waits that end in a typed error when whoever is waited for is gone; doorbells. Regions, flags, locks
-// and messages are uses of it, and nothing above knows whether ranks are threads or processes.
+// What members have of one another goes through here: memory that its owner makes, grants to named ranks, and that
+// these accept by name (contract 19); waits that end in a typed error when whoever is waited for is gone; doorbells.
+// Regions, flags, locks and messages are uses of it, and nothing above knows whether ranks are threads or processes.
 //
-// A seat is what all know of one rank. It lies in the control block of the team: ordinary memory for threads, a sealed mapping
-// for processes. Happens-before: whatever a rank stored before it left -> state.store(release) -> state.load(acquire) by a waiter
-// -> its last look at what it waits for. So a wait never reports a rank as lost whose answer had been given before.
+// A seat is what all know of one rank. It lies in the control block of the team: ordinary memory for threads, a sealed
+// mapping for processes. Happens-before: whatever a rank stored before it left -> state.store(release) ->
+// state.load(acquire) by a waiter -> its last look at what it waits for. So a wait never reports a rank as lost whose
+// answer had been given before.
 #pragma once
 
 #include <atomic>
@@ -22,12 +23,12 @@
 #include <vector>
 
 #include "penstock/detail/machine/clock.hpp"
-#include "penstock/error.hpp"
 #include "penstock/detail/machine/memory.hpp"
 #include "penstock/detail/machine/parking.hpp"
-#include "penstock/detail/process/identity.hpp"
 #include "penstock/detail/machine/relax.hpp"
 #include "penstock/detail/machine/waiter.hpp"
+#include "penstock/detail/process/identity.hpp"
+#include "penstock/error.hpp"
 
 namespace penstock {
 
@@ -104,14 +105,14 @@ inline constexpr std::size_t longest_name = 63;
 
 enum class State : std::uint32_t { starting, running, finished, failed, dead };
 
-/// What all know of one rank. `state` is written by the rank itself, and when it died by whoever noticed: the process that
-/// started the team, or any member that watches; `parked` by all.
+/// What all know of one rank. `state` is written by the rank itself, and when it died by whoever noticed: the process
+/// that started the team, or any member that watches; `parked` by all.
 struct alignas(128) Seat {
     std::atomic<State> state{State::starting};
     std::atomic<std::uint32_t> fenced{0};     ///< 1: a barrier over processes reaches this rank
     std::atomic<std::int32_t> exit_code{-1};  ///< valid once the state says dead; -1: none, or nobody was told
     std::atomic<std::int32_t> signal{0};      ///< valid once the state says dead; 0: none, or nobody was told
-    ProcessIdentity identity;                    ///< valid once the state says running
+    ProcessIdentity identity;                 ///< valid once the state says running
     std::uint32_t user = 0;                   ///< whose process it is; valid once the state says running
     Doorbell bell;
 };
@@ -122,8 +123,8 @@ struct MemoryNote;
 /// How memory gets from its owner to other ranks: by descriptors over sockets, or within the process.
 class Mail;
 
-/// Asked by a rank that waits, before it parks and each time it wakes (within about 20 ms): what look() throws ends the wait.
-/// For callers with interruptions of their own, such as an interpreter that handles signals between its steps.
+/// Asked by a rank that waits, before it parks and each time it wakes (within about 20 ms): what look() throws ends the
+/// wait. For callers with interruptions of their own, such as an interpreter that handles signals between its steps.
 class Interruption {
   public:
     virtual void look() = 0;
@@ -198,8 +199,8 @@ class Awaited {
     int value_;
 };
 
-/// One member of a team, as `spmd` and `join` give it to the function that they run. One word, copied freely; used by the
-/// thread (or the first thread of the process) that it stands for, and only while that function runs.
+/// One member of a team, as `spmd` and `join` give it to the function that they run. One word, copied freely; used by
+/// the thread (or the first thread of the process) that it stands for, and only while that function runs.
 class Rank {
   public:
     explicit Rank(team::Member& member) noexcept : member_(&member) {}
@@ -210,27 +211,30 @@ class Rank {
 
     // ---- memory ----
 
-    /// New zeroed memory of `bytes` > 0, near this rank's processor, that nobody else has. `name` (1 to 63 bytes) is what
-    /// others accept it by; `kind` tells apart what must not be mistaken for one another; `description` (up to 1,000 bytes) is
-    /// shown to those who accept it; `pages` is a wish. Throws UsageError, SystemError.
+    /// New zeroed memory of `bytes` > 0, near this rank's processor, that nobody else has. `name` (1 to 63 bytes) is
+    /// what others accept it by; `kind` tells apart what must not be mistaken for one another; `description` (up to
+    /// 1,000 bytes) is shown to those who accept it; `pages` is a wish. Throws UsageError, SystemError.
     RankMemory make(std::string_view name, std::size_t bytes, std::uint64_t kind = 0, std::string_view description = {},
                     Pages pages = Pages::ordinary) const;
 
-    /// Lets another rank accept this memory, once for each grant; to oneself is legal. Throws UsageError when it is not this
-    /// rank's, is frozen, or there is no such rank; RankLost when that rank is gone; SystemError when descriptors run out.
+    /// Lets another rank accept this memory, once for each grant; to oneself is legal. Throws UsageError when it is not
+    /// this rank's, is frozen, or there is no such rank; RankLost when that rank is gone; SystemError when descriptors
+    /// run out.
     void grant(RankMemory& memory, int to) const;
 
-    /// No further grants, and none can be made behind this rank's back: waits until all grants were accepted, then seals the
-    /// memory against new writers. Throws GrantMissing when they were not accepted within the time, RankLost, SystemError.
+    /// No further grants, and none can be made behind this rank's back: waits until all grants were accepted, then
+    /// seals the memory against new writers. Throws GrantMissing when they were not accepted within the time, RankLost,
+    /// SystemError.
     void freeze(RankMemory& memory, std::chrono::nanoseconds within = {}) const;
 
-    /// Waits for a grant of this name by `owner` and takes it; grants of one name are taken in the order in which they were
-    /// given. `within` 0: what SpmdOptions say. Only the bits of `kind` that `mask` has are compared. Throws GrantMissing,
-    /// RankLost, InvalidGrant when it has another kind, SystemError.
+    /// Waits for a grant of this name by `owner` and takes it; grants of one name are taken in the order in which they
+    /// were given. `within` 0: what SpmdOptions say. Only the bits of `kind` that `mask` has are compared. Throws
+    /// GrantMissing, RankLost, InvalidGrant when it has another kind, SystemError.
     RankMemory accept(int owner, std::string_view name, std::uint64_t kind = 0, std::chrono::nanoseconds within = {},
                       std::uint64_t mask = ~std::uint64_t{0}) const;
 
-    /// For all ranks together: each makes memory of `bytes`, grants it to all, and accepts everybody's. Element r is rank r's.
+    /// For all ranks together: each makes memory of `bytes`, grants it to all, and accepts everybody's. Element r is
+    /// rank r's.
     std::vector<RankMemory> exchange(std::string_view name, std::size_t bytes, std::uint64_t kind = 0) const;
 
     // ---- the others ----
@@ -255,8 +259,8 @@ class Rank {
 
     // ---- waiting ----
 
-    /// From now on this one is asked in every wait of this rank; null: nobody. A wait that it ends leaves a barrier or a mutex in
-    /// the middle of what it did: do not use those again. Returns the one before.
+    /// From now on this one is asked in every wait of this rank; null: nobody. A wait that it ends leaves a barrier or
+    /// a mutex in the middle of what it did: do not use those again. Returns the one before.
     team::Interruption* set_interruption(team::Interruption* interruption) const noexcept {
         return std::exchange(member_->interruption, interruption);
     }
@@ -268,15 +272,15 @@ class Rank {
             if (rank != index()) ring(rank);
     }
 
-    /// Waits until `poll()` is true: spins, then parks on this rank's doorbell. Who makes it true must ring(). Throws RankDied or
-    /// RankLeft as soon as the wait is hopeless (within about 20 ms); what came before that is seen first.
+    /// Waits until `poll()` is true: spins, then parks on this rank's doorbell. Who makes it true must ring(). Throws
+    /// RankDied or RankLeft as soon as the wait is hopeless (within about 20 ms); what came before that is seen first.
     template <class Poll>
     void wait(Poll&& poll, Awaited awaited) const {
         wait_unless(poll, [this, awaited] { return lost(awaited); });
     }
 
-    /// As wait(), with a judgement of the caller's own: `hopeless()` returns the rank whose end makes the wait hopeless, or -1.
-    /// It is asked now and then, and always before a last poll.
+    /// As wait(), with a judgement of the caller's own: `hopeless()` returns the rank whose end makes the wait
+    /// hopeless, or -1. It is asked now and then, and always before a last poll.
     template <class Poll, class Hopeless>
     void wait_unless(Poll&& poll, Hopeless&& hopeless) const {
         wait_until(poll, hopeless, std::chrono::steady_clock::time_point::max());
@@ -289,7 +293,8 @@ class Rank {
     }
 
   private:
-    /// Looks before anything else is thought of: about one microsecond, longer than any hand-off between two free processors.
+    /// Looks before anything else is thought of: about one microsecond, longer than any hand-off between two free
+    /// processors.
     static constexpr int short_spin = 64;
 
     template <class Poll, class Hopeless>
@@ -319,10 +324,8 @@ class Rank {
         const auto begin = Clock::ticks();
         for (std::uint32_t looks = 1;; ++looks) {
             if (poll()) return true;
-            if (looks >= member_->policy.spins_before_yield)
-                yield();
-            else
-                relax();
+            if (looks >= member_->policy.spins_before_yield) yield();
+            else relax();
             if (looks % 16 == 0 &&
                 Clock::nanoseconds(Clock::ticks() - begin) >= static_cast<double>(member_->policy.spin.count()))
                 return false;

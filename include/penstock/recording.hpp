@@ -21,8 +21,8 @@ struct AddressPlace {
     std::uint32_t offset = 0;
 };
 
-/// One call as it was recorded: its packed arguments, where these hold addresses, and what it comes after (by the numbers of calls
-/// recorded before it).
+/// One call as it was recorded: its packed arguments, where these hold addresses, and what it comes after (by the
+/// numbers of calls recorded before it).
 struct RecordedTask {
     TaskPayload payload;
     Extension extension;
@@ -31,8 +31,8 @@ struct RecordedTask {
     int target = -1;  ///< the only one that may run it, or -1
 };
 
-/// Tasks that a Dependences recorded; see Dependences::record. Each replay runs all of them, in their order, on all targets and the
-/// calling thread:
+/// Tasks that a Dependences recorded; see Dependences::record. Each replay runs all of them, in their order, on all
+/// targets and the calling thread:
 ///
 ///     auto step = order.record([&] {  // runs once
 ///         order.call<relax>(in(a), out(b));
@@ -40,10 +40,11 @@ struct RecordedTask {
 ///     });
 ///     for (int i = 0; i < 1000; ++i) step.replay();
 ///
-/// The tasks are dealt out to the workers when the recording is made and again after the first replay, which measures them. Those of
-/// one worker simply follow one another; only where a task comes after one of another worker, a counter is waited for that lies with
-/// the one who waits. Nothing is allocated and nothing is reset. `./bench dependences` prints what a task costs. The idea of
-/// recording a graph of tasks to run it again is known from CUDA graphs and OpenMP's taskgraph.
+/// The tasks are dealt out to the workers when the recording is made and again after the first replay, which measures
+/// them. Those of one worker simply follow one another; only where a task comes after one of another worker, a counter
+/// is waited for that lies with the one who waits. Nothing is allocated and nothing is reset. `./bench dependences`
+/// prints what a task costs. The idea of recording a graph of tasks to run it again is known from CUDA graphs and
+/// OpenMP's taskgraph.
 class Recording {
   public:
     Recording(Machine& machine, std::vector<RecordedTask> tasks);
@@ -51,14 +52,14 @@ class Recording {
     Recording(Recording&&) noexcept;
     Recording& operator=(Recording&&) noexcept;
 
-    /// Runs all tasks and returns when they have completed. A task that comes after a failed one does not run, all others do;
-    /// then TaskFailed is thrown for the first failure, with the number of the others, and the recording can be replayed again.
-    /// Nothing else may touch the tasks' memory meanwhile. One replay at a time runs on a machine: others wait. Throws UsageError
-    /// inside a task, where two replays could wait for one another's targets.
+    /// Runs all tasks and returns when they have completed. A task that comes after a failed one does not run, all
+    /// others do; then TaskFailed is thrown for the first failure, with the number of the others, and the recording can
+    /// be replayed again. Nothing else may touch the tasks' memory meanwhile. One replay at a time runs on a machine:
+    /// others wait. Throws UsageError inside a task, where two replays could wait for one another's targets.
     void replay();
 
-    /// From now on every argument that lay in `from` lies at the same distance in `to`, which must be as large. Returns how many
-    /// arguments moved. Throws UsageError when the sizes differ. What depends on what stays as recorded.
+    /// From now on every argument that lay in `from` lies at the same distance in `to`, which must be as large. Returns
+    /// how many arguments moved. Throws UsageError when the sizes differ. What depends on what stays as recorded.
     template <class T>
     std::size_t rebind(std::span<T> from, std::span<T> to) {
         return rebind(const_cast<std::byte*>(reinterpret_cast<const std::byte*>(from.data())), from.size_bytes(),

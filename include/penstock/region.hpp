@@ -48,7 +48,8 @@ constexpr std::uint64_t kind() noexcept {
 /// Bytes of `count` elements. Throws UsageError for none, SystemError (ENOMEM) for more than can be addressed.
 std::size_t bytes_of(std::string_view name, std::size_t count, std::size_t element_size);
 
-[[noreturn]] void throw_out_of_bounds(const std::string& region, std::size_t index, std::size_t count, std::size_t size);
+[[noreturn]] void throw_out_of_bounds(const std::string& region, std::size_t index, std::size_t count,
+                                      std::size_t size);
 
 /// Throws OutOfBounds unless [index, index + count) lies within [0, size). Nothing can overflow.
 inline void check(const std::string& region, std::size_t index, std::size_t count, std::size_t size) {
@@ -58,8 +59,9 @@ inline void check(const std::string& region, std::size_t index, std::size_t coun
 
 }  // namespace region
 
-/// Remotely writable memory of `T`, as its owner sees it. Moved, not copied. Zero at first. Elements that a producer has stored
-/// may be read once it has published them (a flag, a barrier, a message); before that they are being written.
+/// Remotely writable memory of `T`, as its owner sees it. Moved, not copied. Zero at first. Elements that a producer
+/// has stored may be read once it has published them (a flag, a barrier, a message); before that they are being
+/// written.
 template <class T>
 class Region {
     static_assert(std::is_trivially_copyable_v<T>, "penstock: the elements of a region are copied byte by byte");
@@ -67,9 +69,11 @@ class Region {
     static_assert(alignof(T) <= 4096);
 
   public:
-    /// `size` > 0 elements, homed at this rank and private. Throws UsageError, SystemError when there is not that much memory.
+    /// `size` > 0 elements, homed at this rank and private. Throws UsageError, SystemError when there is not that much
+    /// memory.
     Region(Rank me, std::string_view name, std::size_t size, RegionOptions options = {})
-        : me_(me), memory_(me.make(name, region::bytes_of(name, size, sizeof(T)), region::kind<T>(), {}, options.pages)),
+        : me_(me),
+          memory_(me.make(name, region::bytes_of(name, size, sizeof(T)), region::kind<T>(), {}, options.pages)),
           size_(size) {}
 
     std::size_t size() const noexcept { return size_; }
@@ -89,11 +93,13 @@ class Region {
     /// Bytes of it that its owner has by huge pages now. Reads /proc.
     std::size_t huge_bytes() const { return memory_.huge_bytes(); }
 
-    /// Lets this rank store here, once it has accepted. Throws UsageError after freeze() and for a second grant; RankLost.
+    /// Lets this rank store here, once it has accepted. Throws UsageError after freeze() and for a second grant;
+    /// RankLost.
     void grant(int rank) { me_.grant(memory_, rank); }
 
-    /// Makes the grants final: waits until all of them were accepted, and no other can be given any more, not even behind the
-    /// back of this program: between processes the kernel refuses new writers. Throws GrantMissing, SystemError.
+    /// Makes the grants final: waits until all of them were accepted, and no other can be given any more, not even
+    /// behind the back of this program: between processes the kernel refuses new writers. Throws GrantMissing,
+    /// SystemError.
     void freeze(std::chrono::nanoseconds within = {}) { me_.freeze(memory_, within); }
 
   private:

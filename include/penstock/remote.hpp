@@ -1,8 +1,9 @@
-// store layer: a remote is a region as a granted producer sees it: it can be stored to, and not loaded from (RSP, section 3).
+// store layer: a remote is a region as a granted producer sees it: it can be stored to, and not loaded from (RSP,
+// section 3).
 //
-// Every store is checked against the bounds, with arithmetic that cannot overflow. Elements that lie side by side travel as whole
-// lines, by the way that was measured for their number (store_way.hpp). What was stored is visible to the consumer after the
-// next publish(), or after anything else that releases: a flag, a counter, a barrier, a message.
+// Every store is checked against the bounds, with arithmetic that cannot overflow. Elements that lie side by side
+// travel as whole lines, by the way that was measured for their number (store_way.hpp). What was stored is visible to
+// the consumer after the next publish(), or after anything else that releases: a flag, a counter, a barrier, a message.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +26,8 @@
 
 namespace penstock {
 
-/// A rectangle of elements inside a region: `rows` of `columns`, the first at `offset`, each `pitch` elements behind the one
-/// before.
+/// A rectangle of elements inside a region: `rows` of `columns`, the first at `offset`, each `pitch` elements behind
+/// the one before.
 struct Block {
     std::size_t offset = 0;
     std::size_t rows = 0;
@@ -52,8 +53,8 @@ class Remote {
       public:
         Element(const Element&) = delete;
         void operator=(const T& value) const { remote_.store(index_, value); }
-        void operator=(const Element&) const = delete;   // penstock: a remote can be stored to, not loaded from
-        operator T() const = delete;                     // penstock: a remote can be stored to, not loaded from
+        void operator=(const Element&) const = delete;  // penstock: a remote can be stored to, not loaded from
+        operator T() const = delete;                    // penstock: a remote can be stored to, not loaded from
 
       private:
         friend class Remote;
@@ -62,11 +63,12 @@ class Remote {
         std::size_t index_;
     };
 
-    /// Waits for the grant and takes it. Throws GrantMissing, RankLost, InvalidGrant when the region's elements have another
-    /// size.
+    /// Waits for the grant and takes it. Throws GrantMissing, RankLost, InvalidGrant when the region's elements have
+    /// another size.
     static Remote accept(Rank me, int owner, std::string_view name, std::chrono::nanoseconds within = {}) {
         auto memory = me.accept(owner, name, region::kind<T>(), within);
-        if (memory.size() % sizeof(T) != 0) throw InvalidGrant(owner, std::string(name), "it holds no whole number of elements");
+        if (memory.size() % sizeof(T) != 0)
+            throw InvalidGrant(owner, std::string(name), "it holds no whole number of elements");
         return Remote(std::move(memory));
     }
 
@@ -93,7 +95,8 @@ class Remote {
         if (!bytes.empty()) store_bytes(at(offset), bytes.data(), bytes.size(), way(bytes.size()));
     }
 
-    /// A rectangle from a source whose rows lie `source_pitch` elements apart. Throws UsageError when the source is too small.
+    /// A rectangle from a source whose rows lie `source_pitch` elements apart. Throws UsageError when the source is too
+    /// small.
     void store_strided(const Block& block, std::span<const T> source, std::size_t source_pitch) const {
         region::check(name(), block, size_);
         region::check_source(block.rows, block.columns, source_pitch, source.size());
@@ -101,8 +104,8 @@ class Remote {
         if (row_bytes == 0) return;
         const auto by = way(row_bytes);
         for (std::size_t row = 0; row < block.rows; ++row)
-            store_bytes(at(block.offset + row * block.pitch), std::as_bytes(source.subspan(row * source_pitch)).data(), row_bytes,
-                        by);
+            store_bytes(at(block.offset + row * block.pitch), std::as_bytes(source.subspan(row * source_pitch)).data(),
+                        row_bytes, by);
     }
 
     /// The transpose of a source of `block.columns` rows and `block.rows` columns, by whole lines (transpose.hpp).
@@ -134,9 +137,9 @@ class Remote {
         }
     }
 
-    /// Many stores that are published together, in lines that the caller has assembled: as when a sort scatters its keys. They
-    /// travel by the way that suits all of them, not each, and are ordered once, when this ends; nothing that was stored through
-    /// it may be published before. Lives no longer than its remote.
+    /// Many stores that are published together, in lines that the caller has assembled: as when a sort scatters its
+    /// keys. They travel by the way that suits all of them, not each, and are ordered once, when this ends; nothing
+    /// that was stored through it may be published before. Lives no longer than its remote.
     class Batch {
       public:
         Batch(Batch&&) = default;
@@ -188,9 +191,10 @@ class Multicast {
         if (remotes_.empty()) throw UsageError("a multicast needs at least one remote");
         for (const auto& remote : remotes_)
             if (remote.size() != size())
-                throw UsageError("the regions of a multicast must have the same size, but '" + remote.name() + "' of rank " +
-                                 std::to_string(remote.owner()) + " has " + std::to_string(remote.size()) +
-                                 " elements and the first has " + std::to_string(size()));
+                throw UsageError("the regions of a multicast must have the same size, but '" + remote.name() +
+                                 "' of rank " + std::to_string(remote.owner()) + " has " +
+                                 std::to_string(remote.size()) + " elements and the first has " +
+                                 std::to_string(size()));
     }
 
     std::size_t size() const noexcept { return remotes_.front().size(); }

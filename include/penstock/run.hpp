@@ -39,8 +39,8 @@ class StreamWriter {
     Buffer<T> wrap(std::span<const T> values, std::shared_ptr<const void> holder = {}) {
         return row(streaming::program_wrap(output, std::as_bytes(values), std::move(holder)), values.size());
     }
-    /// Hands the buffer on; where the stream is full, runs filters or waits until there is room. Throws RunEnded once the graph has ended,
-    /// UsageError inside a filter.
+    /// Hands the buffer on; where the stream is full, runs filters or waits until there is room. Throws RunEnded once
+    /// the graph has ended, UsageError inside a filter.
     void write(Buffer<T>&& buffer) { streaming::program_write(output, buffer.release()); }
     /// A buffer with these values.
     void write(std::span<const T> values) {
@@ -67,8 +67,9 @@ class StreamReader {
     Input<T> input{"input"};
     bool operator()() { return false; }
 
-    /// The next buffer; nothing at the end of the stream. Runs filters or waits meanwhile. Throws RunEnded when the graph never ran,
-    /// StreamStalled when nothing can come any more although the stream has not ended, UsageError inside a filter.
+    /// The next buffer; nothing at the end of the stream. Runs filters or waits meanwhile. Throws RunEnded when the
+    /// graph never ran, StreamStalled when nothing can come any more although the stream has not ended, UsageError
+    /// inside a filter.
     std::optional<Buffer<T>> read() { return wrap(streaming::program_read(input, true)); }
     /// The same, but nothing also when no buffer waits now.
     std::optional<Buffer<T>> read_if_any() { return wrap(streaming::program_read(input, false)); }
@@ -95,37 +96,42 @@ class Run {
     Run& operator=(Run&& other) noexcept;
     ~Run();
 
-    /// Closes the program's own writing ends, and returns when all filters have ended, running them on this thread too. Throws
-    /// FilterFailed for the first firing that threw; StreamStalled, with what waits for what, when nothing can go on although the graph
-    /// has not ended (a cycle that nobody starts, a reader of the program's that does not read); UsageError inside a filter.
+    /// Closes the program's own writing ends, and returns when all filters have ended, running them on this thread too.
+    /// Throws FilterFailed for the first firing that threw; StreamStalled, with what waits for what, when nothing can
+    /// go on although the graph has not ended (a cycle that nobody starts, a reader of the program's that does not
+    /// read); UsageError inside a filter.
     void finish();
-    /// Changes the graph while it runs: `describe` says how. Everything is checked before anything changes: throws GraphError when the
-    /// graph would be wrong, and nothing has happened then. Returns when the edit is made. Only filters that the edit takes out, and
-    /// those that write to streams which it changes, stand still meanwhile. Edits of several threads are made one after the other. Called
-    /// inside a filter it returns at once, and the edit is made as soon as the filters that it touches have finished their firings;
-    /// then what is wrong with it is thrown by finish(). Throws RunEnded when the graph has ended.
+    /// Changes the graph while it runs: `describe` says how. Everything is checked before anything changes: throws
+    /// GraphError when the graph would be wrong, and nothing has happened then. Returns when the edit is made. Only
+    /// filters that the edit takes out, and those that write to streams which it changes, stand still meanwhile. Edits
+    /// of several threads are made one after the other. Called inside a filter it returns at once, and the edit is made
+    /// as soon as the filters that it touches have finished their firings; then what is wrong with it is thrown by
+    /// finish(). Throws RunEnded when the graph has ended.
     void edit(const std::function<void(Edit&)>& describe);
 
-    /// `look` is called about every 50 ms by each thread that waits in finish(), or for the program's own ends, between filters. What it
-    /// throws ends that wait, and the run goes on. For programs that take signals between steps, as interpreters do. Before anybody waits.
+    /// `look` is called about every 50 ms by each thread that waits in finish(), or for the program's own ends, between
+    /// filters. What it throws ends that wait, and the run goes on. For programs that take signals between steps, as
+    /// interpreters do. Before anybody waits.
     void look_while_waiting(std::function<void()> look);
 
-    /// Asks all sources to end, also those that an edit adds later; what is under way still goes through. Returns at once; finish() waits.
+    /// Asks all sources to end, also those that an edit adds later; what is under way still goes through. Returns at
+    /// once; finish() waits.
     void close();
-    /// Ends all filters without firing them again; what waits is dropped (and counted). Returns when they have ended. A filter that is
-    /// in a firing is waited for. Called inside a filter it returns at once.
+    /// Ends all filters without firing them again; what waits is dropped (and counted). Returns when they have ended. A
+    /// filter that is in a firing is waited for. Called inside a filter it returns at once.
     void stop();
     bool ended() const noexcept;
 
-    /// Sends an event to a filter, to all filters of a group ("group/"), or to all (""). They handle it between firings, in the order in
-    /// which they got it. Any thread, also inside a filter. Throws UsageError when nobody of that name handles events, RunEnded.
+    /// Sends an event to a filter, to all filters of a group ("group/"), or to all (""). They handle it between
+    /// firings, in the order in which they got it. Any thread, also inside a filter. Throws UsageError when nobody of
+    /// that name handles events, RunEnded.
     void send(const Event& event, const std::string& to = "");
     /// The same later, and again at every `period` (0: once), until the run ends. What is sent to nobody is not sent.
     void send_after(std::chrono::nanoseconds delay, const Event& event, const std::string& to = "",
                     std::chrono::nanoseconds period = std::chrono::nanoseconds{0});
 
-    /// `take` is shown each event that is sent to nobody in particular (""), besides the filters, and says whether it is for it. It is called by
-    /// whoever sends, and must not wait, send or edit. Replaces the one before; empty: none.
+    /// `take` is shown each event that is sent to nobody in particular (""), besides the filters, and says whether it
+    /// is for it. It is called by whoever sends, and must not wait, send or edit. Replaces the one before; empty: none.
     void listen(std::function<bool(const Event&)> take);
 
     /// What has happened so far. Any thread; some microseconds.

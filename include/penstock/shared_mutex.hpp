@@ -1,11 +1,12 @@
 // store layer: a lock for many readers or one writer, in which a reader touches only its own memory.
 //
-// Each rank has a gate at home (reader_gate.hpp), through which it goes to read. A writer, after it has won the mutex of the
-// writers, closes all gates and waits for those that read; each of them answers into the writer's own memory when it stops, so
-// that the writer too spins at home.
+// Each rank has a gate at home (reader_gate.hpp), through which it goes to read. A writer, after it has won the mutex
+// of the writers, closes all gates and waits for those that read; each of them answers into the writer's own memory
+// when it stops, so that the writer too spins at home.
 //
-// Happens-before. Section of a reader -> its gate's reading.store(0) -> reading.load() by the writer, or -> answer.store(release)
-// -> answer.load(acquire). Section of a writer to readers through their gates; to the next writer through the mutex.
+// Happens-before. Section of a reader -> its gate's reading.store(0) -> reading.load() by the writer, or ->
+// answer.store(release) -> answer.load(acquire). Section of a writer to readers through their gates; to the next writer
+// through the mutex.
 #pragma once
 
 #include <atomic>
@@ -13,18 +14,20 @@
 #include <string_view>
 #include <vector>
 
+#include "penstock/detail/store/reader_gate.hpp"
 #include "penstock/mutex.hpp"
 #include "penstock/rank.hpp"
-#include "penstock/detail/store/reader_gate.hpp"
 
 namespace penstock {
 
-/// A reader-writer lock of all ranks of a team. Made by all of them together, under one name; used by one thread of each rank;
-/// `std::shared_lock` and `std::unique_lock` take it. A read costs two stores at home; a write visits every rank. A writer
-/// goes before readers that come later, and lets in those that wait when it has done, so a reader waits for two writes at most.
+/// A reader-writer lock of all ranks of a team. Made by all of them together, under one name; used by one thread of
+/// each rank; `std::shared_lock` and `std::unique_lock` take it. A read costs two stores at home; a write visits every
+/// rank. A writer goes before readers that come later, and lets in those that wait when it has done, so a reader waits
+/// for two writes at most.
 ///
-/// A rank that dies while it reads harms nobody, for it has changed nothing. When one dies while it writes, or waits to write,
-/// the lock is broken as a Mutex is: writers get RankDied, and readers where they would have to wait for the dead one.
+/// A rank that dies while it reads harms nobody, for it has changed nothing. When one dies while it writes, or waits to
+/// write, the lock is broken as a Mutex is: writers get RankDied, and readers where they would have to wait for the
+/// dead one.
 class SharedMutex {
   public:
     /// Throws as Rank::exchange. `name` has at most 55 bytes.

@@ -1,6 +1,6 @@
 // store layer: one function, n ranks. `spmd(4, [](Rank me) { ... })` runs it in four threads; with {.substrate =
-// Substrate::processes} in four processes. Nothing else of the program changes, as long as ranks share nothing but what they
-// grant.
+// Substrate::processes} in four processes. Nothing else of the program changes, as long as ranks share nothing but what
+// they grant.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,8 @@ struct SpmdOptions {
     bool pin = true;
 };
 
-/// A rank ended by an exception. On threads `cause()` is the exception itself; from another process it is an Error with its text.
+/// A rank ended by an exception. On threads `cause()` is the exception itself; from another process it is an Error with
+/// its text.
 class RankFailed : public Error {
   public:
     RankFailed(int rank, std::exception_ptr cause, int others = 0);
@@ -57,10 +58,10 @@ void run(int size, const Program& program, const SpmdOptions& options);
 
 /// Runs `function(rank)` in `size` ranks (1 to 256) and returns when all have come to its end.
 ///
-/// With processes, each rank is a copy of this process at this moment: it sees what the caller had, and what it writes into
-/// that stays its own. That takes a caller with one thread. One with more needs launch(): then each rank is a copy of the
-/// program as it was at launch(), and `function` is sent there, so it must be trivially copyable, of at most 192 bytes, and
-/// refer to nothing that was made since.
+/// With processes, each rank is a copy of this process at this moment: it sees what the caller had, and what it writes
+/// into that stays its own. That takes a caller with one thread. One with more needs launch(): then each rank is a copy
+/// of the program as it was at launch(), and `function` is sent there, so it must be trivially copyable, of at most 192
+/// bytes, and refer to nothing that was made since.
 ///
 /// Throws RankDied when the process of a rank died; RankFailed with the first exception that ended a rank; UsageError.
 /// Costs about 50 us for each thread and from 200 us for each process, and about 15 ms more where the caller

@@ -1,5 +1,6 @@
-// stream layer: a firing that goes on as tasks on many targets. The filter issues them and returns at once; what it has written is sent when the
-// last of them has completed, and only then does it fire again. No thread waits. (Cell-Space's components stand for several jobs likewise.)
+// stream layer: a firing that goes on as tasks on many targets. The filter issues them and returns at once; what it has
+// written is sent when the last of them has completed, and only then does it fire again. No thread waits. (Cell-Space's
+// components stand for several jobs likewise.)
 //
 //     struct Blur {
 //         Input<float> in{"in"};
@@ -36,8 +37,8 @@ class Spread : public streaming::Part {
   public:
     Spread() : Part(Kind::spread, "") {}
 
-    /// Issues `body()` as a task. What it refers to must live until the firing's last task has completed: values that were written, and buffers
-    /// that were kept. When it throws, the firing has failed.
+    /// Issues `body()` as a task. What it refers to must live until the firing's last task has completed: values that
+    /// were written, and buffers that were kept. When it throws, the firing has failed.
     template <class F>
     void call(F body) {
         if (at_once_ != nullptr) return body();

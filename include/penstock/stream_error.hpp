@@ -11,7 +11,8 @@
 
 namespace penstock {
 
-/// A graph, or an edit of one, that cannot run; nothing was started or changed. what() lists everything that is wrong with it.
+/// A graph, or an edit of one, that cannot run; nothing was started or changed. what() lists everything that is wrong
+/// with it.
 class GraphError : public UsageError {
   public:
     explicit GraphError(std::vector<std::string> problems);
@@ -23,18 +24,20 @@ class GraphError : public UsageError {
 
 /// What went with the worker process in which a filter lived.
 struct Loss {
-    bool process = false;             ///< false: the filter threw, and its process lives
+    bool process = false;  ///< false: the filter threw, and its process lives
     std::vector<LostBuffer> buffers{};
-    std::string others{};             ///< filters without state() that lived in the same process and begin afresh, by name
+    /// Filters without state() that lived in the same process and begin afresh, by name
+    std::string others{};
 };
 
 /// A filter threw, or ended its worker process. `cause()` is what it threw.
 class FilterFailed : public Error {
   public:
-    FilterFailed(std::string filter, int copy, std::uint64_t firing, std::exception_ptr cause, std::uint64_t others, Loss loss = {});
+    FilterFailed(std::string filter, int copy, std::uint64_t firing, std::exception_ptr cause, std::uint64_t others,
+                 Loss loss = {});
     const std::string& filter() const noexcept { return filter_; }
     int copy() const noexcept { return copy_; }
-    std::uint64_t firing() const noexcept { return firing_; }      ///< of this copy, from 0
+    std::uint64_t firing() const noexcept { return firing_; }     ///< of this copy, from 0
     std::exception_ptr cause() const noexcept { return cause_; }  ///< never null; WorkerDied where its process ended
     std::uint64_t others() const noexcept { return others_; }     ///< firings that failed later
     const Loss& loss() const noexcept { return loss_; }

@@ -35,20 +35,24 @@ enum class WhenStreamFull {
 
 struct StreamOptions {
     Policy policy = Policy::demand_driven;
-    /// Buffers that may wait at each sink; 0: automatic: 8 to begin with, up to 64 where both ends keep waiting for one another in turn and that
-    /// takes no more than a quarter of a target's local store, down to 2 where long queues of large buffers never run dry. Whatever the number,
-    /// the third buffer and those behind it wait only where they fit the local store.
+    /// Buffers that may wait at each sink; 0: automatic: 8 to begin with, up to 64 where both ends keep waiting for one
+    /// another in turn and that takes no more than a quarter of a target's local store, down to 2 where long queues of
+    /// large buffers never run dry. Whatever the number, the third buffer and those behind it wait only where they fit
+    /// the local store.
     std::size_t capacity = 0;
     /// Bytes that may wait at each sink, beyond the first buffer; 0: no limit of its own.
     std::size_t capacity_bytes = 0;
     WhenStreamFull when_full = WhenStreamFull::wait;
-    /// Sinks see the buffers in the order in which the stream's source filter got or made what they come from, although copies
-    /// of the filters in between overtook one another. Buffers that wait for earlier ones do not count against the capacity.
+    /// Sinks see the buffers in the order in which the stream's source filter got or made what they come from, although
+    /// copies of the filters in between overtook one another. Buffers that wait for earlier ones do not count against
+    /// the capacity.
     bool ordered = false;
-    /// The sink may fire right behind the firing that writes, on the same thread and without a queue, where nothing else waits: the cheapest way,
-    /// but a filter's turn then lasts as long as the firings that follow its own. Without a place only sinks of less than a microsecond do.
+    /// The sink may fire right behind the firing that writes, on the same thread and without a queue, where nothing
+    /// else waits: the cheapest way, but a filter's turn then lasts as long as the firings that follow its own. Without
+    /// a place only sinks of less than a microsecond do.
     bool fuse = true;
-    /// This stream closes a cycle on purpose. It ends when everything that leads into the cycle has ended and the cycle is empty.
+    /// This stream closes a cycle on purpose. It ends when everything that leads into the cycle has ended and the cycle
+    /// is empty.
     bool feedback = false;
     /// For Policy::by_key and Policy::chosen. Empty: the tag user[0].
     std::function<std::uint64_t(const Tags&, std::span<const std::byte>)> key{};
@@ -58,16 +62,18 @@ struct StreamOptions {
 
 /// What happens when a filter throws, or ends the worker process in which it lives.
 enum class OnFailure {
-    stop,   ///< the run is stopped, and finish() throws FilterFailed
-    go_on,  ///< what it read is lost and counted (statistics: failures); finish() throws FilterFailed for the first at the end
+    stop,  ///< the run is stopped, and finish() throws FilterFailed
+    /// What it read is lost and counted (statistics: failures); finish() throws FilterFailed for the first at the end
+    go_on,
 };
 
 struct FilterOptions {
-    /// As many copies as the pressure at the filter asks for: from one to one for each target and one more, for the thread that helps while it
-    /// waits for the run. It begins with the most. They come while buffers wait for all of them and threads have nothing to do, and go
-    /// while they have nothing to do themselves: at most one change in 20 ms, by an edit, which holds those who write to the filter for a
-    /// moment. The number stays at the most for placed filters, in cycles, and where it is not for the runtime to say who gets a buffer:
-    /// filters that read several streams, or one that is not `demand_driven` or `random`.
+    /// As many copies as the pressure at the filter asks for: from one to one for each target and one more, for the
+    /// thread that helps while it waits for the run. It begins with the most. They come while buffers wait for all of
+    /// them and threads have nothing to do, and go while they have nothing to do themselves: at most one change in 20
+    /// ms, by an edit, which holds those who write to the filter for a moment. The number stays at the most for placed
+    /// filters, in cycles, and where it is not for the runtime to say who gets a buffer: filters that read several
+    /// streams, or one that is not `demand_driven` or `random`.
     static constexpr int automatic = 0;
     /// Copies that may fire at the same time. More than one only for filters that say `may_be_copied`.
     int copies = 1;
@@ -76,20 +82,23 @@ struct FilterOptions {
     /// The name of a filter whose targets it shares; excludes `targets`.
     std::string near{};
     OnFailure on_failure = OnFailure::stop;
-    /// Buffers of each of its outputs that exist at once before it waits for one to come back; 0: no limit beyond the streams' own.
+    /// Buffers of each of its outputs that exist at once before it waits for one to come back; 0: no limit beyond the
+    /// streams' own.
     std::size_t pool = 0;
-    /// On worker processes: a firing that takes longer is ended with its process (WorkerDied). A millisecond to 27 minutes; 0: the machine's limit.
+    /// On worker processes: a firing that takes longer is ended with its process (WorkerDied). A millisecond to 27
+    /// minutes; 0: the machine's limit.
     std::chrono::nanoseconds time_limit{0};
-    /// Where it lives; unset: as the machine's targets are. `process`: in a worker process; a machine whose targets are threads refuses the
-    /// graph. `none`: in the program, also where the targets are worker processes: there one of the threads that wait for the run, or the
-    /// run's own, fires it, and it has no targets.
+    /// Where it lives; unset: as the machine's targets are. `process`: in a worker process; a machine whose targets are
+    /// threads refuses the graph. `none`: in the program, also where the targets are worker processes: there one of the
+    /// threads that wait for the run, or the run's own, fires it, and it has no targets.
     std::optional<Isolation> isolation{};
 };
 
 struct RunOptions {
-    /// Under this name other processes of the same user can look at the run and send events to it: `penstock top`, `draw` and `send`. It
-    /// costs a thread that sleeps until somebody asks. Empty: what the environment's PENSTOCK_NAME says, and when that is not set or
-    /// empty, nobody can. PENSTOCK_NAME=auto: the name of the program and the number of the process.
+    /// Under this name other processes of the same user can look at the run and send events to it: `penstock top`,
+    /// `draw` and `send`. It costs a thread that sleeps until somebody asks. Empty: what the environment's
+    /// PENSTOCK_NAME says, and when that is not set or empty, nobody can. PENSTOCK_NAME=auto: the name of the program
+    /// and the number of the process.
     std::string name{};
 };
 

@@ -12,22 +12,25 @@ struct FilterStatistics {
     std::string name;
     int copies = 0;
     std::uint64_t firings = 0;
-    std::uint64_t failures = 0;   ///< firings that threw
-    std::uint64_t dropped = 0;    ///< buffers that were sent to it and never read, or that it wrote and nobody was there any more to read
-    std::uint64_t lost = 0;       ///< buffers that went with a worker process
-    std::uint64_t made_again = 0; ///< times that its object went with a worker process
-    std::uint64_t waiting = 0;    ///< buffers at its inputs now
-    std::uint64_t held_back = 0;  ///< buffers that it has written and that no sink has room for, now
-    double rate = 0;              ///< firings a second
-    double service_us = 0;        ///< a firing, on average over those that were timed (one in 64); 0: none was
-    double load = 0;              ///< of one processor, for each copy: rate times service
-    // Shares of the time since the run began, over the copies; for filters whose firings take a microsecond or more, else 0.
+    std::uint64_t failures = 0;  ///< firings that threw
+    /// Buffers that were sent to it and never read, or that it wrote and nobody was there any more to read
+    std::uint64_t dropped = 0;
+    std::uint64_t lost = 0;        ///< buffers that went with a worker process
+    std::uint64_t made_again = 0;  ///< times that its object went with a worker process
+    std::uint64_t waiting = 0;     ///< buffers at its inputs now
+    std::uint64_t held_back = 0;   ///< buffers that it has written and that no sink has room for, now
+    double rate = 0;               ///< firings a second
+    double service_us = 0;         ///< a firing, on average over those that were timed (one in 64); 0: none was
+    double load = 0;               ///< of one processor, for each copy: rate times service
+    // Shares of the time since the run began, over the copies; for filters whose firings take a microsecond or more,
+    // else 0.
     double waits_for_input = 0;
     double waits_for_output = 0;  ///< room in a stream, or a buffer of its own pool
     double waits_for_target = 0;  ///< it could fire, and no target was free
 };
 
-/// A buffer that went with the worker process that had it: in the firing that ended the process, or kept by a filter that lived there too.
+/// A buffer that went with the worker process that had it: in the firing that ended the process, or kept by a filter
+/// that lived there too.
 struct LostBuffer {
     std::string filter;
     int copy = 0;
@@ -52,7 +55,8 @@ struct RunStatistics {
     double seconds = 0;
     std::vector<FilterStatistics> filters;
     std::vector<StreamStatistics> streams;
-    /// The filter with the highest load for each copy: who wants the whole to go faster begins there. Empty when nothing was timed yet.
+    /// The filter with the highest load for each copy: who wants the whole to go faster begins there. Empty when
+    /// nothing was timed yet.
     std::string bottleneck;
     std::uint64_t lost = 0;  ///< the same as `dropped`, of filters that edits have taken out
 
@@ -62,11 +66,11 @@ struct RunStatistics {
 
 struct GraphDescription;
 
-/// The graph in the language of graphviz (`dot -Tsvg`), with its figures where there are some: groups as boxes around their filters, the
-/// bottleneck marked.
+/// The graph in the language of graphviz (`dot -Tsvg`), with its figures where there are some: groups as boxes around
+/// their filters, the bottleneck marked.
 std::string drawing_of(const GraphDescription& graph, const RunStatistics* figures = nullptr);
-/// The same for programs, one JSON object: "filters" and "streams" with their options and, where there are figures, "statistics", named as in
-/// these headers; "seconds", "bottleneck" and "lost"; "drawing", which is drawing_of().
+/// The same for programs, one JSON object: "filters" and "streams" with their options and, where there are figures,
+/// "statistics", named as in these headers; "seconds", "bottleneck" and "lost"; "drawing", which is drawing_of().
 std::string json_of(const GraphDescription& graph, const RunStatistics* figures = nullptr);
 /// Writes that to a file, for `penstock draw`. Throws SystemError.
 void save_graph(const std::string& path, const GraphDescription& graph, const RunStatistics* figures = nullptr);

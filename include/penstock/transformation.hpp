@@ -29,11 +29,13 @@ struct TransformOptions {
     std::string profile{};
 };
 
-/// The application of a file after these passes ("expand", "unroll=4"), as XML. Groups of included files are taken into it. Throws ApplicationError
-/// for a file that is wrong; UsageError for a pass that there is not, or that lacks what it needs; SystemError when the file cannot be read.
-std::string transform(const std::string& path, const std::vector<std::string>& passes, const TransformOptions& options = {});
+/// The application of a file after these passes ("expand", "unroll=4"), as XML. Groups of included files are taken into
+/// it. Throws ApplicationError for a file that is wrong; UsageError for a pass that there is not, or that lacks what it
+/// needs; SystemError when the file cannot be read.
+std::string transform(const std::string& path, const std::vector<std::string>& passes,
+                      const TransformOptions& options = {});
 /// The same with a text; `file` is its name in messages, and its folder the one from which files may be included.
-std::string transform_text(const std::string& text, const std::vector<std::string>& passes, const std::string& file = "application.xml",
-                           const TransformOptions& options = {});
+std::string transform_text(const std::string& text, const std::vector<std::string>& passes,
+                           const std::string& file = "application.xml", const TransformOptions& options = {});
 
 }  // namespace penstock

@@ -1,4 +1,5 @@
-// task layer: strided memory as tasks see it: a view of n dimensions, and a list of pieces (the Cell's scatter and gather).
+// task layer: strided memory as tasks see it: a view of n dimensions, and a list of pieces (the Cell's scatter and
+// gather).
 #pragma once
 
 #include <array>
@@ -9,7 +10,8 @@
 namespace penstock {
 
 /// A view of memory that somebody else owns: Rank extents and, for each, a stride counted in elements (an mdspan with
-/// layout_stride, for compilers that have none yet). Element (i, j, ...) lies at data()[i*stride(0) + j*stride(1) + ...].
+/// layout_stride, for compilers that have none yet). Element (i, j, ...) lies at data()[i*stride(0) + j*stride(1) +
+/// ...].
 template <class T, std::size_t Rank>
 class view {
   public:
@@ -21,7 +23,8 @@ class view {
 
     constexpr view() noexcept = default;
     /// Any strides, also zero (the same element again and again) and negative (backwards).
-    constexpr view(T* data, Extents extents, Strides strides) noexcept : data_(data), extents_(extents), strides_(strides) {}
+    constexpr view(T* data, Extents extents, Strides strides) noexcept
+        : data_(data), extents_(extents), strides_(strides) {}
     /// Contiguous, the last dimension fastest.
     constexpr view(T* data, Extents extents) noexcept : data_(data), extents_(extents) {
         std::ptrdiff_t stride = 1;

@@ -39,7 +39,8 @@ void add_allowed_of(pid_t thread, std::set<int>& allowed) {
     }
 }
 
-// What the thread that loaded the library could use then: a main thread that is alone and pinned tells nothing of the process.
+// What the thread that loaded the library could use then: a main thread that is alone and pinned tells nothing of the
+// process.
 const std::set<int>& at_load() {
     static const std::set<int> mask = [] {
         std::set<int> allowed;

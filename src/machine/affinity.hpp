@@ -5,8 +5,8 @@
 
 namespace penstock::affinity {
 
-/// The processors that any thread of this process may run on, or could when the library was loaded, ascending: whoever asks
-/// first may be pinned already (by the program itself, or by OpenMP, which pins the main thread).
+/// The processors that any thread of this process may run on, or could when the library was loaded, ascending: whoever
+/// asks first may be pinned already (by the program itself, or by OpenMP, which pins the main thread).
 std::vector<int> of_this_process();
 
 /// Lets the calling thread run on these only. False when the system refuses.

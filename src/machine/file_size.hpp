@@ -8,8 +8,9 @@
 
 namespace penstock {
 
-/// For as long as it lives: what makes a file or shared memory larger than the process may (RLIMIT_FSIZE) fails with EFBIG, as other limits do.
-/// The signal that the kernel sends besides (SIGXFSZ), which ends a program, is for programs that write without looking.
+/// For as long as it lives: what makes a file or shared memory larger than the process may (RLIMIT_FSIZE) fails with
+/// EFBIG, as other limits do. The signal that the kernel sends besides (SIGXFSZ), which ends a program, is for programs
+/// that write without looking.
 class WithinFileSize {
   public:
     WithinFileSize() noexcept {

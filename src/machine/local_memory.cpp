@@ -75,10 +75,8 @@ LocalMemory::~LocalMemory() {
 std::size_t LocalMemory::huge_bytes() const { return pages::mapped_by_huge(data_, size_); }
 
 LocalMemory::LocalMemory(LocalMemory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)),
-      mapped_(std::exchange(other.mapped_, 0)),
-      node_(std::exchange(other.node_, nearest_node)),
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)),
+      mapped_(std::exchange(other.mapped_, 0)), node_(std::exchange(other.node_, nearest_node)),
       huge_(std::exchange(other.huge_, false)) {}
 
 LocalMemory& LocalMemory::operator=(LocalMemory&& other) noexcept {

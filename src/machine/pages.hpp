@@ -16,8 +16,8 @@ std::size_t huge() noexcept;
 /// the control group's limit leaves. The kernel hands out more than that without an error, so it is asked before.
 std::uint64_t available();
 
-/// A private mapping of `length` bytes that starts at a multiple of `alignment`, a power of two; null and errno when there
-/// is none.
+/// A private mapping of `length` bytes that starts at a multiple of `alignment`, a power of two; null and errno when
+/// there is none.
 std::byte* map_aligned(std::size_t length, std::size_t alignment, int protection) noexcept;
 
 /// How many of these bytes, which one call has mapped, are mapped by huge pages; 0 where /proc does not tell.

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int seals_against_changes_of_size = F_SEAL_SHRINK | F_SEAL_GROW;
 constexpr int seal_future_write = 0x0010;  // F_SEAL_FUTURE_WRITE, Linux 5.1
-constexpr int advice_collapse = 25;            // MADV_COLLAPSE, Linux 6.1
+constexpr int advice_collapse = 25;        // MADV_COLLAPSE, Linux 6.1
 constexpr std::size_t longest_name = 200;
 
 // Closes a descriptor unless it was taken on.
@@ -54,7 +54,8 @@ std::byte* map(int descriptor, std::size_t bytes, SharedMemory::Access access) {
     if (start == MAP_FAILED) {
         const int number = errno;
         if (place != nullptr) munmap(place, length);
-        throw SystemError(number == EPERM ? "shared memory is frozen; map it read-only" : "cannot map shared memory", number);
+        throw SystemError(number == EPERM ? "shared memory is frozen; map it read-only" : "cannot map shared memory",
+                          number);
     }
     return static_cast<std::byte*>(start);
 }
@@ -85,7 +86,8 @@ SharedMemory SharedMemory::create(std::string_view name, std::size_t bytes, Page
     SharedMemory memory(descriptor.get(), bytes, Access::read_write);
     descriptor.take();
     if (pages == Pages::huge && bytes >= pages::huge()) {
-        // Most systems give shared memory huge pages only when it is made of them afterwards. A refusal costs speed only.
+        // Most systems give shared memory huge pages only when it is made of them afterwards. A refusal costs speed
+        // only.
         static_cast<void>(madvise(memory.data_, bytes, MADV_HUGEPAGE));
         static_cast<void>(madvise(memory.data_, bytes, advice_collapse));
     }
@@ -94,7 +96,7 @@ SharedMemory SharedMemory::create(std::string_view name, std::size_t bytes, Page
 
 SharedMemory SharedMemory::adopt(int number, std::size_t bytes, Access access) {
     Descriptor descriptor(number);
-    struct stat status {};
+    struct stat status{};
     if (fstat(number, &status) != 0) throw SystemError("cannot look at the shared memory that was received", errno);
     const int seals = seals_of(number);
     const auto actual = static_cast<std::size_t>(status.st_size);
@@ -115,8 +117,7 @@ SharedMemory::~SharedMemory() {
 }
 
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)),
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)),
       descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {

@@ -27,8 +27,8 @@ MessengerOptions complete(MessengerOptions options, Rank me) {
                          " to " + std::to_string(largest_ring) + ", but " + std::to_string(options.ring_bytes) +
                          " was asked for");
     if (options.longest_vector == 0)
-        options.longest_vector = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) / 2 *
-                                 static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+        options.longest_vector =
+            static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) / 2 * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     if (options.protocol > Protocol::pure_pull)
         throw UsageError("there is no protocol of the number " +
                          std::to_string(static_cast<unsigned>(options.protocol)));
@@ -53,11 +53,9 @@ class Uninterrupted {
 }  // namespace
 
 Core::Core(Rank me, MessengerOptions options)
-    : me_(me),
-      options_(complete(std::move(options), me)),
+    : me_(me), options_(complete(std::move(options), me)),
       memory_(me.make(options_.name, Mailbox::size_of(me.size(), options_.ring_bytes), mailbox_kind)),
-      box_(Mailbox::create(memory_.data(), me, options_)),
-      peers_(static_cast<unsigned>(me.size())),
+      box_(Mailbox::create(memory_.data(), me, options_)), peers_(static_cast<unsigned>(me.size())),
       standstill_(me, box_.header().standstill, [this](int rank) { return standstill_of(rank); }) {
     for (int rank = 0; rank < me.size(); ++rank) {
         if (rank == me.index()) continue;
@@ -89,20 +87,19 @@ void Core::close(int rank) {
     if (rank != me_.index()) me_.ring(rank);
 }
 
-/// Takes back what this peer might read from or store into memory of this rank's user, and waits where it has begun: until
-/// it is done, or has said that it will not go on with it.
+/// Takes back what this peer might read from or store into memory of this rank's user, and waits where it has begun:
+/// until it is done, or has said that it will not go on with it.
 void Core::withdraw_from(int rank) {
     Peer& peer = this->peer(rank);
     if (!peer.attached) return;
     const Uninterrupted uninterrupted(me_);
-    const auto until = [&](auto&& poll) {
-        me_.wait_unless([&] { return poll() || over(rank); }, [] { return -1; });
-    };
+    const auto until = [&](auto&& poll) { me_.wait_unless([&] { return poll() || over(rank); }, [] { return -1; }); };
     auto& mine = box_.lane(rank);
     if (!peer.offered.empty()) {
         const auto begun = mine.outward.fetch.take_back();
         for (const auto index : peer.offered)
-            if (const auto ticket = operations_[index].ticket; ticket.number <= begun && begun != message_claim::taken_back)
+            if (const auto ticket = operations_[index].ticket;
+                ticket.number <= begun && begun != message_claim::taken_back)
                 until([&] { return peer.producer.complete(ticket); });
     }
     if (peer.taking && peer.header.way == Way::push) {
@@ -217,9 +214,9 @@ void Core::fail(std::uint32_t index, std::exception_ptr error) {
     done(operation);
 }
 
-/// Breaks off with this peer: whatever is under way with it ends, nothing more is begun, and it is told. It is told first:
-/// two ranks that break off with one another at once must not wait for one another. This rank touches no memory of the
-/// peer's user any more, for it copies nothing while it is here.
+/// Breaks off with this peer: whatever is under way with it ends, nothing more is begun, and it is told. It is told
+/// first: two ranks that break off with one another at once must not wait for one another. This rank touches no memory
+/// of the peer's user any more, for it copies nothing while it is here.
 void Core::spoil(int rank, std::exception_ptr error) {
     Peer& peer = this->peer(rank);
     peer.spoilt = error;
@@ -261,8 +258,7 @@ void Core::progress_of(int rank) {
     if (peer.spoilt) return;
     try {
         if (!peer.queued.empty() || !peer.offered.empty()) move_out(rank, peer);
-        if (rank == me_.index())
-            receive_from_self();
+        if (rank == me_.index()) receive_from_self();
         else if (peer.taking || !peer.posted.empty())
             while (move_in(rank, peer)) {
             }
@@ -278,10 +274,8 @@ void Core::progress() {
         Peer& peer = this->peer(rank);
         bool received = false;
         try {
-            if (rank == me_.index())
-                received = receive_from_self();
-            else if (!peer.spoilt)
-                received = move_in(rank, peer);
+            if (rank == me_.index()) received = receive_from_self();
+            else if (!peer.spoilt) received = move_in(rank, peer);
         } catch (const Error&) {
             spoil(rank, std::current_exception());
         }

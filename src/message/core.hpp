@@ -33,14 +33,10 @@ inline void copy_inside(void* to, const void* from, std::uint64_t bytes) {
         std::memcpy(target, source, half);
         std::memcpy(target + bytes - half, last, half);
     };
-    if (bytes == 8)
-        std::memcpy(target, source, 8);
-    else if (bytes >= 16)
-        ends(std::integral_constant<std::size_t, 16>{});
-    else if (bytes >= 8)
-        ends(std::integral_constant<std::size_t, 8>{});
-    else if (bytes >= 4)
-        ends(std::integral_constant<std::size_t, 4>{});
+    if (bytes == 8) std::memcpy(target, source, 8);
+    else if (bytes >= 16) ends(std::integral_constant<std::size_t, 16>{});
+    else if (bytes >= 8) ends(std::integral_constant<std::size_t, 8>{});
+    else if (bytes >= 4) ends(std::integral_constant<std::size_t, 4>{});
     else
         for (std::uint64_t i = 0; i < bytes; ++i) target[i] = source[i];
 }
@@ -72,8 +68,8 @@ struct Operation {
 struct Peer {
     Producer<Envelope> producer;
     Consumer<Envelope> consumer;
-    AnswerSought<Envelope> sought;  ///< the answer to what this rank sent
-    AnswerOwed<Envelope> owed;      ///< a message of the peer that the next one to it may answer
+    AnswerSought<Envelope> sought;                       ///< the answer to what this rank sent
+    AnswerOwed<Envelope> owed;                           ///< a message of the peer that the next one to it may answer
     const std::atomic<std::uint32_t>* closed = nullptr;  ///< of its lane: it exchanges nothing more with this rank
     bool quick = false;                                  ///< attached and not spoilt: the short ways may be taken
     bool attached = false;
@@ -93,7 +89,7 @@ struct Peer {
     std::uint64_t fetched = 0;            ///< number of the last message that was claimed for fetching
 
     RankMemory memory;
-    Mailbox box;  ///< the peer's
+    Mailbox box;                                   ///< the peer's
     std::map<std::uint64_t, RankMemory> segments;  ///< the peer's, those that were accepted
     int process = 0;
 };
@@ -223,7 +219,8 @@ class Core {
         status = {from, bytes, envelope.tag};
         return true;
     }
-    /// The front of this peer's channel, whose header had this way, was taken: it completes now, or with the answer to it.
+    /// The front of this peer's channel, whose header had this way, was taken: it completes now, or with the answer to
+    /// it.
     void took(int from, Peer& peer, Record<Envelope>& front, Way way) {
         if (way == Way::asking) return peer.owed.hold(front);
         peer.consumer.complete();
@@ -286,7 +283,7 @@ class Core {
     Rank me_;
     MessengerOptions options_;
     RankMemory memory_;
-    Mailbox box_;  ///< this rank's own
+    Mailbox box_;                         ///< this rank's own
     std::shared_ptr<Segments> segments_;  ///< shared with what was allotted from them
     std::vector<Peer> peers_;
     std::deque<Operation> operations_;

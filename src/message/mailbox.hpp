@@ -14,11 +14,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "penstock/detail/channel/channel.hpp"
-#include "penstock/message.hpp"
 #include "message/answer.hpp"
 #include "message/claim.hpp"
 #include "message/ring.hpp"
+#include "penstock/detail/channel/channel.hpp"
+#include "penstock/message.hpp"
 
 namespace penstock::message {
 
@@ -76,8 +76,8 @@ struct Lane {
     Outward outward;
     alignas(128) std::atomic<std::uint32_t> can_fetch{
         0};  ///< owner: 1 when it can read the memory of this peer's process
-    /// Owner: 1 once it takes nothing more of this peer, sends it nothing more and touches no memory of its user any more: its
-    /// messenger is gone, or it has broken off with this peer.
+    /// Owner: 1 once it takes nothing more of this peer, sends it nothing more and touches no memory of its user any
+    /// more: its messenger is gone, or it has broken off with this peer.
     std::atomic<std::uint32_t> closed{0};
 };
 

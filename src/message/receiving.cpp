@@ -152,10 +152,8 @@ bool Core::take(int from, Peer& peer) {
 }
 
 void Core::finish(int from, Peer& peer, Operation& operation) {
-    if (peer.takes_answer)
-        peer.sought.taken(peer.producer);
-    else
-        took(from, peer, front_of(from, peer), peer.header.way);
+    if (peer.takes_answer) peer.sought.taken(peer.producer);
+    else took(from, peer, front_of(from, peer), peer.header.way);
     peer.taking.reset();
     deliver(from, operation, peer.header);
 }
@@ -193,7 +191,8 @@ bool Core::take_pieces(int from, Peer& peer, Operation& operation) {
 
 /// Pull: reads the bytes where the sender has them. False when the sender has taken its offer back or has died.
 bool Core::fetch(int from, Peer& peer, Operation& operation) {
-    // Whatever can fail comes before the claim, for from then on the sender cannot have its memory back before this has ended.
+    // Whatever can fail comes before the claim, for from then on the sender cannot have its memory back before this has
+    // ended.
     const std::byte* const segment = peer.header.way == Way::segment ? in_segment(from, peer, peer.header) : nullptr;
     auto& outward = peer.box.lane(me_.index()).outward;
     if (peer.fetched < operation.number) {
@@ -288,8 +287,7 @@ std::unique_ptr<Parcel> Core::take_parcel(int from, const std::type_info& type) 
     }
     if (!threads() || first(from, peer).is_answer) return nullptr;
     auto& envelope = front_of(from, peer).payload;
-    if (envelope.way != Way::parcel || *reinterpret_cast<Parcel*>(envelope.words[0])->type != type)
-        return nullptr;
+    if (envelope.way != Way::parcel || *reinterpret_cast<Parcel*>(envelope.words[0])->type != type) return nullptr;
     std::unique_ptr<Parcel> parcel(reinterpret_cast<Parcel*>(envelope.words[0]));
     envelope.words[0] = 0;
     peer.consumer.complete();

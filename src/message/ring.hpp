@@ -5,11 +5,12 @@
 // says where in the ring the message begins. Positions count bytes since the ring was made and never wrap in practice.
 //
 // Happens-before. Release stores read by acquire loads, no read-modify-writes, no fences.
-//   a short message   the sender writes all its bytes -> the header's sequence.store(release) -> sequence.load(acquire) by the receiver
-//                     -> its reads of the bytes
-//   a long message    the header first, then piece by piece: bytes -> filled.store(release) -> filled.load(acquire) by the receiver
-//                     -> its reads of the piece
-//   room              the receiver's reads -> freed.store(release) -> freed.load(acquire) by the sender -> its next writes there
+//   a short message   the sender writes all its bytes -> the header's sequence.store(release) -> sequence.load(acquire)
+//                     by the receiver -> its reads of the bytes
+//   a long message    the header first, then piece by piece: bytes -> filled.store(release) -> filled.load(acquire) by
+//                     the receiver -> its reads of the piece
+//   room              the receiver's reads -> freed.store(release) -> freed.load(acquire) by the sender -> its next
+//                     writes there
 //
 // Neither side believes the other: a counter that moved backwards or too far leaves the half `broken` (contract 20).
 //
@@ -93,10 +94,8 @@ class RingWriter {
     std::uint64_t known_room() const noexcept { return broken_ ? 0 : parts_.capacity - (position_ - freed_); }
     void look_for_room() noexcept {
         const auto seen = parts_.freed->freed.load(std::memory_order_acquire);
-        if (seen - freed_ <= position_ - freed_)
-            freed_ = seen;
-        else
-            broken_ = true;
+        if (seen - freed_ <= position_ - freed_) freed_ = seen;
+        else broken_ = true;
     }
 
     RingParts<Cell, Policy> parts_;

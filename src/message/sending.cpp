@@ -10,9 +10,9 @@
 namespace penstock::message {
 namespace {
 
-/// Up to here a message is copied into the receiver's ring whole, so that its sender goes on at once while there is room (63 messages,
-/// the bytes of the ring), whether somebody receives or not. Streams of 1 KiB are faster so; from 4 KiB on pull is, between threads
-/// (`./bench paper dcl-protocols`), but makes the sender wait.
+/// Up to here a message is copied into the receiver's ring whole, so that its sender goes on at once while there is
+/// room (63 messages, the bytes of the ring), whether somebody receives or not. Streams of 1 KiB are faster so; from 4
+/// KiB on pull is, between threads (`./bench paper dcl-protocols`), but makes the sender wait.
 constexpr std::uint64_t longest_whole = 4096;
 /// A long message goes through the ring in pieces of this size, so that both copies run at the same time in nearby
 /// caches.
@@ -23,9 +23,11 @@ constexpr std::uint64_t piece_bytes = 8192;
 Way Core::way_of(const Peer& peer, const Operation& operation) const {
     if (operation.parcel) return Way::parcel;
     if (operation.bytes <= bytes_inside) return Way::inside;
-    const auto through_ring = operation.bytes <= std::min(longest_whole, peer.writer.capacity()) ? Way::ring_whole : Way::ring_pieces;
+    const auto through_ring =
+        operation.bytes <= std::min(longest_whole, peer.writer.capacity()) ? Way::ring_whole : Way::ring_pieces;
     switch (options_.protocol) {
-        case Protocol::automatic:  // two copies that overlap are faster than one by the kernel, which looks up every page
+        case Protocol::
+            automatic:  // two copies that overlap are faster than one by the kernel, which looks up every page
             if (through_ring == Way::ring_whole) break;
             if (operation.in_segment) return Way::segment;
             if (threads()) return Way::pull;
@@ -33,7 +35,8 @@ Way Core::way_of(const Peer& peer, const Operation& operation) const {
         case Protocol::pull:
         case Protocol::pure_pull:
             if (operation.in_segment) return Way::segment;
-            if (threads() || peer.box.lane(me_.index()).can_fetch.load(std::memory_order_acquire) == 1) return Way::pull;
+            if (threads() || peer.box.lane(me_.index()).can_fetch.load(std::memory_order_acquire) == 1)
+                return Way::pull;
             break;
         case Protocol::push:
             if (threads() || peer.stores) return Way::push;
@@ -99,10 +102,8 @@ void Core::move_out(int to, Peer& peer) {
         if (operation.state == Operation::State::queued && !start(to, peer, operation)) break;
         if (operation.state == Operation::State::feeding && !feed(to, peer, operation)) break;
         peer.queued.pop_front();
-        if (operation.state == Operation::State::offered)
-            peer.offered.push_back(index);
-        else
-            done(operation);
+        if (operation.state == Operation::State::offered) peer.offered.push_back(index);
+        else done(operation);
     }
     if (peer.producer.claimed() != 0)
         throw InvalidMessage(to, "number of messages taken", peer.producer.issued(), peer.producer.claimed());

@@ -39,7 +39,8 @@ void Standstill::end() noexcept {
 
 void Standstill::write_down() noexcept {
     const auto subject = peer_ == any_source ? anybody : static_cast<std::uint64_t>(peer_) << rank_shift;
-    mine_->waits.store(++number_ << number_shift | subject | (sends_ ? sending : 0) | waiting, std::memory_order_release);
+    mine_->waits.store(++number_ << number_shift | subject | (sends_ ? sending : 0) | waiting,
+                       std::memory_order_release);
     written_ = true;
     asked_.clear();
     question_ = mine_->asked.load(std::memory_order_acquire);
@@ -148,12 +149,9 @@ std::string Standstill::report(const std::vector<Seen>& still) const {
         const Wait wait = *wait_in(seen.word);
         if (&seen != &still.front()) text += ", ";
         text += "rank " + std::to_string(seen.rank);
-        if (wait.for_anybody)
-            text += " for a message of anybody";
-        else if (wait.sends)
-            text += " until rank " + std::to_string(wait.peer) + " takes its message";
-        else
-            text += " for a message of rank " + std::to_string(wait.peer);
+        if (wait.for_anybody) text += " for a message of anybody";
+        else if (wait.sends) text += " until rank " + std::to_string(wait.peer) + " takes its message";
+        else text += " for a message of rank " + std::to_string(wait.peer);
     }
     return text + "; let one of them send first, or post irecv() before sending";
 }

@@ -17,10 +17,8 @@ bool Core::await(std::uint32_t index, std::chrono::nanoseconds limit) {
     std::uint32_t looks = 0;
     const auto poll = [&] {
         if (operation.state == Operation::State::done) return true;
-        if (awaits_one_lane(operation))
-            progress_of(operation.peer);
-        else
-            progress();
+        if (awaits_one_lane(operation)) progress_of(operation.peer);
+        else progress();
         if (operation.state == Operation::State::done) return true;
         if (++looks > 64) judge(index, forever);
         if (looks > 64 && forever && operation.state != Operation::State::done)

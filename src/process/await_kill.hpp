@@ -9,7 +9,8 @@
 
 namespace penstock {
 
-/// Waits for the other's SIGKILL, but not for ever: what says that it comes may lie in memory that somebody has written over.
+/// Waits for the other's SIGKILL, but not for ever: what says that it comes may lie in memory that somebody has written
+/// over.
 [[noreturn]] inline void await_kill() noexcept {
     std::this_thread::sleep_for(std::chrono::seconds(1));
     ::kill(getpid(), SIGKILL);

@@ -14,9 +14,9 @@
 #include <thread>
 #include <utility>
 
-#include "process/budget_table.hpp"
 #include "machine/file_size.hpp"
 #include "penstock/error.hpp"
+#include "process/budget_table.hpp"
 
 namespace penstock::budget {
 namespace {
@@ -131,7 +131,7 @@ class LockedFile {
     }
 
     struct stat status() const {
-        struct stat found {};
+        struct stat found{};
         if (fstat(file_, &found) != 0) fail("cannot look at", errno);
         return found;
     }

@@ -15,7 +15,8 @@ union Control {
 
 }  // namespace
 
-ssize_t send_with_descriptors(int socket, std::span<const std::byte> text, std::span<const int> descriptors, int flags) noexcept {
+ssize_t send_with_descriptors(int socket, std::span<const std::byte> text, std::span<const int> descriptors,
+                              int flags) noexcept {
     Control control{};
     iovec piece{const_cast<std::byte*>(text.data()), text.size()};
     msghdr message{};

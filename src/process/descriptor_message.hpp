@@ -16,7 +16,8 @@ namespace penstock::process {
 inline constexpr std::size_t most_descriptors = 64;
 
 /// Sends `text` with up to `most_descriptors` beside it. As sendmsg: -1 and errno when it cannot, but never EINTR.
-ssize_t send_with_descriptors(int socket, std::span<const std::byte> text, std::span<const int> descriptors, int flags) noexcept;
+ssize_t send_with_descriptors(int socket, std::span<const std::byte> text, std::span<const int> descriptors,
+                              int flags) noexcept;
 inline ssize_t send_with_descriptor(int socket, std::span<const std::byte> text, int descriptor, int flags) noexcept {
     return send_with_descriptors(socket, text, {&descriptor, 1}, flags);
 }
@@ -29,8 +30,8 @@ struct Arrived {
     std::vector<OwnedDescriptor> descriptors;
 };
 
-/// Receives one message into `text`. Every descriptor that came is owned at once. As recvmsg: the length, 0 when the other end is
-/// closed (or the text had no bytes), -1 and errno when it cannot, but never EINTR.
+/// Receives one message into `text`. Every descriptor that came is owned at once. As recvmsg: the length, 0 when the
+/// other end is closed (or the text had no bytes), -1 and errno when it cannot, but never EINTR.
 ssize_t receive_with_descriptors(int socket, std::span<std::byte> text, int flags, Arrived& arrived);
 
 }  // namespace penstock::process

@@ -4,11 +4,11 @@
 
 #include <string>
 
-#include "process/budget_table.hpp"
 #include "machine/pages.hpp"
+#include "penstock/detail/machine/waiter.hpp"
 #include "penstock/error.hpp"
 #include "penstock/topology.hpp"
-#include "penstock/detail/machine/waiter.hpp"
+#include "process/budget_table.hpp"
 
 namespace penstock {
 

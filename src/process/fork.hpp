@@ -1,10 +1,14 @@
 // The one place that knows of forks.
 //
-// A fork copies the memory, and of the threads only the one that called it. Three things follow, and each has its answer here:
-//   a lock that another thread holds at that moment would stay locked in the child: every mutex of the whole process is a ProcessMutex,
+// A fork copies the memory, and of the threads only the one that called it. Three things follow, and each has its
+// answer here:
+//   a lock that another thread holds at that moment would stay locked in the child: every mutex of the whole process is
+//     a ProcessMutex,
 //     which is held over each fork
-//   a local static that another thread works out at that moment would stay so: what this layer has of these is worked out before
-//   what belongs to a machine or a run has no threads in the child: it notes forks() when it is made, and compares (MachineGone)
+//   a local static that another thread works out at that moment would stay so: what this layer has of these is worked
+//     out before
+//   what belongs to a machine or a run has no threads in the child: it notes forks() when it is made, and compares
+//     (MachineGone)
 #pragma once
 
 #include <atomic>
@@ -13,17 +17,19 @@
 
 namespace penstock {
 
-/// How many forks lie between this process and the first. Something made under another number stayed behind in a parent.
+/// How many forks lie between this process and the first. Something made under another number stayed behind in a
+/// parent.
 std::uint32_t forks() noexcept;
 
-/// Something that lives in one process: with threads, or memory that another process writes. In a forked child it stays as it is, and is never
-/// freed; whoever uses it there is told.
+/// Something that lives in one process: with threads, or memory that another process writes. In a forked child it stays
+/// as it is, and is never freed; whoever uses it there is told.
 class Origin {
   public:
     bool left_behind() const noexcept { return forks_ != forks(); }
     /// Throws MachineGone in a forked child. `what`: "this machine".
     void require(const char* what) const {
-        if (left_behind()) [[unlikely]] throw_gone(what);
+        if (left_behind()) [[unlikely]]
+            throw_gone(what);
     }
 
   private:
@@ -34,8 +40,8 @@ class Origin {
 /// Waits until everything that this layer works out at its first use is worked out.
 void settle_before_fork() noexcept;
 
-/// A mutex that lives as long as the process and guards what all of it shares. Under it no other lock is taken that somebody may hold while
-/// he wants this one, nothing is forked, and no code of the user's is run.
+/// A mutex that lives as long as the process and guards what all of it shares. Under it no other lock is taken that
+/// somebody may hold while he wants this one, nothing is forked, and no code of the user's is run.
 class ProcessMutex {
   public:
     constexpr ProcessMutex() = default;
@@ -43,7 +49,8 @@ class ProcessMutex {
     ProcessMutex& operator=(const ProcessMutex&) = delete;
 
     void lock() {
-        if (!known_.load(std::memory_order_acquire)) [[unlikely]] make_known();
+        if (!known_.load(std::memory_order_acquire)) [[unlikely]]
+            make_known();
         mutex_.lock();
     }
     void unlock() { mutex_.unlock(); }

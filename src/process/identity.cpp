@@ -18,8 +18,8 @@ struct Status {
     std::uint64_t start = 0;
 };
 
-// From the first thread's stat, which emulators pass through (they make up /proc/PID/stat of the process itself, and its
-// start would differ from what others see). The command's name stands in parentheses and may contain anything.
+// From the first thread's stat, which emulators pass through (they make up /proc/PID/stat of the process itself, and
+// its start would differ from what others see). The command's name stands in parentheses and may contain anything.
 // Without asking for memory: it is read where a thread or a process begins.
 std::optional<Status> status_of(long process) {
     char path[64];
@@ -39,8 +39,9 @@ std::optional<Status> status_of(long process) {
     Status status;
     unsigned long long start = 0;
     // Fields 3, 20 and 22.
-    const int found = std::sscanf(end_of_name + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld %*s %llu", &status.state,
-                                  &status.threads, &start);
+    const int found =
+        std::sscanf(end_of_name + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld %*s %llu",
+                    &status.state, &status.threads, &start);
     status.start = start;
     return found == 3 ? std::optional(status) : std::nullopt;
 }

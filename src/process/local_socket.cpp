@@ -27,8 +27,10 @@ OwnedDescriptor process_of(int connection, pid_t process) {
     int number = -1;
     socklen_t length = sizeof number;
     if (getsockopt(connection, SOL_SOCKET, peer_pidfd, &number, &length) == 0) return OwnedDescriptor(number);
-    if (errno == EMFILE || errno == ENFILE) throw SystemError("cannot watch the process at the other end of a socket", errno);
-    // An older kernel (or it has ended). What a number leads to is the right process if its connection stands afterwards.
+    if (errno == EMFILE || errno == ENFILE)
+        throw SystemError("cannot watch the process at the other end of a socket", errno);
+    // An older kernel (or it has ended). What a number leads to is the right process if its connection stands
+    // afterwards.
     OwnedDescriptor opened(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
     if (!opened) {
         if (errno == ESRCH || errno == EINVAL) return {};

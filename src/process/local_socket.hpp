@@ -1,5 +1,5 @@
-// Where processes of one machine find one another by name: an abstract Unix address. It is in no file system, is free again when its socket
-// is closed, and names belong to users.
+// Where processes of one machine find one another by name: an abstract Unix address. It is in no file system, is free
+// again when its socket is closed, and names belong to users.
 #pragma once
 
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
-// The program sends it the address of a function and one end of a socket. For each it forks a process, which calls the function with the
-// socket. All of them are forked from one image, so the address means the same in all.
+// The program sends it the address of a function and one end of a socket. For each it forks a process, which calls the
+// function with the socket. All of them are forked from one image, so the address means the same in all.
 #include "process/nursery.hpp"
 
 #include <dirent.h>
@@ -71,8 +71,8 @@ bool receive_request(int socket, EarlyProgram& program, OwnedDescriptor& other) 
     _exit(0);
 }
 
-/// The nursery's life. It and what it begins for the program leave the program's process group: an interrupt from the terminal is
-/// the program's to handle, and where that ends by it they end with it.
+/// The nursery's life. It and what it begins for the program leave the program's process group: an interrupt from the
+/// terminal is the program's to handle, and where that ends by it they end with it.
 [[noreturn]] void serve(int socket) noexcept {
     std::signal(SIGCHLD, SIG_IGN);  // what it begins answers for itself
     static_cast<void>(setpgid(0, 0));
@@ -103,9 +103,11 @@ bool launched() noexcept { return to_nursery.load(std::memory_order_acquire) >= 
 
 OwnedDescriptor start_early(EarlyProgram program) {
     if (!launched())
-        throw UsageError("there is no process from which others can be forked; call penstock::launch() on main's first line");
+        throw UsageError(
+            "there is no process from which others can be forked; call penstock::launch() on main's first line");
     auto [own, other] = socket_pair();
-    if (send_with_descriptor(to_nursery.load(std::memory_order_acquire), std::as_bytes(std::span(&program, 1)), other.get(), 0) < 0)
+    if (send_with_descriptor(to_nursery.load(std::memory_order_acquire), std::as_bytes(std::span(&program, 1)),
+                             other.get(), 0) < 0)
         throw SystemError("cannot reach the process that launch() started; it may have been killed", errno);
     return std::move(own);
 }
@@ -118,12 +120,14 @@ void launch() {
     const std::lock_guard lock(mutex);
     if (process::launched()) return;
     if (!process::has_one_thread())
-        throw UsageError("launch() comes too late: this process has several threads already; call it on main's first line");
+        throw UsageError(
+            "launch() comes too late: this process has several threads already; call it on main's first line");
     auto [own, nursery] = process::socket_pair();
     shared_range::reserve();
     std::cout.flush();
     std::fflush(nullptr);
-    // Forked twice, so that it is nobody's child: a program that waits for any of its children must not wait for this one.
+    // Forked twice, so that it is nobody's child: a program that waits for any of its children must not wait for this
+    // one.
     const pid_t between = fork();
     if (between < 0) throw SystemError("cannot start the process from which others are forked", errno);
     if (between == 0) {

@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <utility>
 
+#include "penstock/error.hpp"
 #include "process/budget_table.hpp"
 #include "process/processor_choice.hpp"
-#include "penstock/error.hpp"
 
 namespace penstock {
 namespace {
@@ -40,7 +40,7 @@ fs::path default_directory() {
 
 // Process numbers mean something only inside one pid namespace.
 std::string pid_namespace() {
-    struct stat status {};
+    struct stat status{};
     return stat("/proc/self/ns/pid", &status) == 0 ? std::to_string(status.st_ino) : "0";
 }
 
@@ -82,8 +82,7 @@ void ProcessorClaim::release() noexcept {
     for (const auto& table : tables) {
         try {
             table->update([&](std::vector<budget::Entry>& all) {
-                std::erase_if(all,
-                              [&](const budget::Entry& e) { return e.process.pid == owner_ && e.id == id_; });
+                std::erase_if(all, [&](const budget::Entry& e) { return e.process.pid == owner_ && e.id == id_; });
             });
         } catch (const std::exception&) {
             // The table cannot be written now; the entry falls when this process ends.

@@ -14,7 +14,8 @@
 
 namespace penstock::process {
 
-/// All signals but those that say that the thread itself went wrong: whoever handles these, to say where, wants to know of this thread too.
+/// All signals but those that say that the thread itself went wrong: whoever handles these, to say where, wants to know
+/// of this thread too.
 inline sigset_t all_but_faults() noexcept {
     sigset_t signals;
     sigfillset(&signals);

@@ -6,8 +6,8 @@
 #include <map>
 #include <mutex>
 
-#include "process/fork.hpp"
 #include "penstock/error.hpp"
+#include "process/fork.hpp"
 
 namespace penstock::shared_range {
 namespace {
@@ -51,7 +51,8 @@ Window take(std::size_t bytes) {
         offset = (begin + length + bytes - 1) & ~(bytes - 1);
     }
     if (offset > all.bytes || all.bytes - offset < bytes)
-        throw SystemError("there are no addresses left for a shared heap; destroy machines and arrays that are not needed", ENOMEM);
+        throw SystemError(
+            "there are no addresses left for a shared heap; destroy machines and arrays that are not needed", ENOMEM);
     all.taken->emplace(offset, bytes);
     return {all.base + offset, bytes};
 }

@@ -9,8 +9,6 @@
 #include <typeinfo>
 
 #include "apps/report.hpp"
-#include "python/calls/body.hpp"
-#include "python/streams/filter_spec.hpp"
 #include "machine/said_by.hpp"
 #include "penstock/buffer.hpp"
 #include "penstock/components.hpp"
@@ -21,9 +19,11 @@
 #include "penstock/region.hpp"
 #include "penstock/spmd.hpp"
 #include "penstock/stream_error.hpp"
+#include "python/calls/body.hpp"
 #include "python/calls/python_machine.hpp"
-#include "python/ranks/rank_session.hpp"
 #include "python/calls/task_outcome.hpp"
+#include "python/ranks/rank_session.hpp"
+#include "python/streams/filter_spec.hpp"
 
 namespace penstock::python {
 namespace {
@@ -34,7 +34,9 @@ nb::object text_of(const std::exception& error) {
     return nb::steal(PyUnicode_DecodeUTF8(said.data(), static_cast<Py_ssize_t>(said.size()), "backslashreplace"));
 }
 
-nb::object make(const char* name, const std::exception& error) { return nb::module_::import_("penstock.errors").attr(name)(text_of(error)); }
+nb::object make(const char* name, const std::exception& error) {
+    return nb::module_::import_("penstock.errors").attr(name)(text_of(error));
+}
 
 void raise(const nb::object& error) { PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr()); }
 
@@ -103,27 +105,42 @@ nb::object of_team(const char* name, const TeamError& error) {
 
 const char* reason_of(JoinRefused::Reason reason) {
     switch (reason) {
-        case JoinRefused::Reason::user: return "user";
-        case JoinRefused::Reason::rank_taken: return "rank_taken";
-        case JoinRefused::Reason::no_such_rank: return "no_such_rank";
-        case JoinRefused::Reason::size: return "size";
-        case JoinRefused::Reason::complete: return "complete";
-        case JoinRefused::Reason::version: return "version";
-        case JoinRefused::Reason::namespaces: return "namespaces";
-        case JoinRefused::Reason::resources: return "resources";
-        case JoinRefused::Reason::nonsense: break;
+        case JoinRefused::Reason::user:
+            return "user";
+        case JoinRefused::Reason::rank_taken:
+            return "rank_taken";
+        case JoinRefused::Reason::no_such_rank:
+            return "no_such_rank";
+        case JoinRefused::Reason::size:
+            return "size";
+        case JoinRefused::Reason::complete:
+            return "complete";
+        case JoinRefused::Reason::version:
+            return "version";
+        case JoinRefused::Reason::namespaces:
+            return "namespaces";
+        case JoinRefused::Reason::resources:
+            return "resources";
+        case JoinRefused::Reason::nonsense:
+            break;
     }
     return "nonsense";
 }
 
 const char* reason_of(LibraryRefused::Reason reason) {
     switch (reason) {
-        case LibraryRefused::Reason::no_file: return "no_file";
-        case LibraryRefused::Reason::no_library: return "no_library";
-        case LibraryRefused::Reason::no_entry: return "no_entry";
-        case LibraryRefused::Reason::other_version: return "other_version";
-        case LibraryRefused::Reason::name_taken: return "name_taken";
-        case LibraryRefused::Reason::bad_description: break;
+        case LibraryRefused::Reason::no_file:
+            return "no_file";
+        case LibraryRefused::Reason::no_library:
+            return "no_library";
+        case LibraryRefused::Reason::no_entry:
+            return "no_entry";
+        case LibraryRefused::Reason::other_version:
+            return "other_version";
+        case LibraryRefused::Reason::name_taken:
+            return "name_taken";
+        case LibraryRefused::Reason::bad_description:
+            break;
     }
     return "bad_description";
 }
@@ -244,7 +261,8 @@ void translate(const std::exception_ptr& exception, void*) {
         raise(made);
     } catch (const FilterFailed& error) {
         const nb::object cause = cause_of(error.cause());
-        if (PyErr_GivenExceptionMatches(cause.ptr(), PyExc_KeyboardInterrupt) != 0) return raise(cause);  // Ctrl-C came while this thread helped
+        // Ctrl-C came while this thread helped
+        if (PyErr_GivenExceptionMatches(cause.ptr(), PyExc_KeyboardInterrupt) != 0) return raise(cause);
         nb::object made = make("FilterFailed", error);
         made.attr("filter") = error.filter();
         made.attr("copy") = error.copy();
@@ -289,8 +307,9 @@ void translate(const std::exception_ptr& exception, void*) {
     } catch (const Error& error) {
         raise(make("Error", error));
     } catch (const std::bad_cast&) {
-        raise(nb::module_::import_("penstock.errors").attr("UsageError")(
-            "a value has another type than it should have here, or is a number that does not fit, or a text that no encoding has (lone surrogates)"));
+        raise(nb::module_::import_("penstock.errors")
+                  .attr("UsageError")("a value has another type than it should have here, or is a number that does not "
+                                      "fit, or a text that no encoding has (lone surrogates)"));
     }
 }
 

@@ -11,7 +11,8 @@ namespace nb = nanobind;
 
 using HeldObject = std::shared_ptr<nb::object>;
 
-/// With the interpreter's lock. Whoever is last to let go takes it for that; when the interpreter is gone the object is left alone.
+/// With the interpreter's lock. Whoever is last to let go takes it for that; when the interpreter is gone the object is
+/// left alone.
 inline HeldObject hold(nb::object object) {
     return {new nb::object(std::move(object)), [](nb::object* held) {
                 if (!nb::is_alive()) {

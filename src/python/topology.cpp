@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "python/calls/c_call.hpp"
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/options.hpp"
 #include "penstock/store_way.hpp"
+#include "python/calls/c_call.hpp"
 #include "python/calls/python_machine.hpp"
 
 namespace penstock::python {
@@ -55,12 +55,16 @@ nb::dict describe() {
 
 void bind_topology(nb::module_& module) {
     module.def("topology", &describe, nb::sig("def topology() -> dict[str, Any]"),
-               "The processors that this process may use and what they share, the quota, the clock as calibrated (5 ms at the first call).");
-    module.def("store_ways", [] { return StoreWays::here().description(); },
-               "How stores travel to another core, by their size, as calibrated (some milliseconds, remembered in the user's cache folder).");
-    module.def("distance", [](int first, int second) {
-        return std::string(name(Topology::here().distance(first, second)));
-    }, nb::arg("first"), nb::arg("second"), "How far apart two allowed processors are (by index), in words. Raises UsageError.");
+               "The processors that this process may use and what they share, the quota, the clock as calibrated (5 ms "
+               "at the first call).");
+    module.def(
+        "store_ways", [] { return StoreWays::here().description(); },
+        "How stores travel to another core, by their size, as calibrated (some milliseconds, remembered in the user's "
+        "cache folder).");
+    module.def(
+        "distance", [](int first, int second) { return std::string(name(Topology::here().distance(first, second))); },
+        nb::arg("first"), nb::arg("second"),
+        "How far apart two allowed processors are (by index), in words. Raises UsageError.");
 }
 
 }  // namespace penstock::python

@@ -24,7 +24,8 @@ std::string type_text(nb::handle value) { return nb::cast<std::string>(nb::type_
 }  // namespace
 
 Words::Words(const Body& body, const nb::args& arguments, Takes takes) : takes_(takes) {
-    // Kept between calls so that a call allocates nothing; nothing between here and the last use runs Python code that calls.
+    // Kept between calls so that a call allocates nothing; nothing between here and the last use runs Python code that
+    // calls.
     thread_local std::vector<const ArrayArgument*> arrays;
     thread_local std::vector<ArgumentKind> kinds;
     arrays.clear();
@@ -59,12 +60,15 @@ void Words::place_array(const Slot& slot, const ArrayArgument& array, int number
     if (slot.element.kind != ElementKind::other && array.element() != slot.element) [[unlikely]]
         refuse(number, "has elements of type " + std::string(name_of(array.element())) + ", but the body takes " +
                            std::string(name_of(slot.element)) + "; convert the array with astype()");
-    if (array.wrong() != nullptr) [[unlikely]] return place_stand_in(slot, array, number);
+    if (array.wrong() != nullptr) [[unlikely]]
+        return place_stand_in(slot, array, number);
     words_[slot.words[0]] = array.base();
     if (slot.form == Slot::Form::contiguous) {
         if (!array.contiguous()) [[unlikely]]
-            refuse(number, "is not contiguous, but the body takes T*, intptr_t n; copy it, or write the body for a strided argument: "
-                           "T*, intptr_t rows, intptr_t columns, intptr_t pitch");
+            refuse(number,
+                   "is not contiguous, but the body takes T*, intptr_t n; copy it, or write the body for a strided "
+                   "argument: "
+                   "T*, intptr_t rows, intptr_t columns, intptr_t pitch");
         words_[slot.words[1]] = array.count();
         return;
     }
@@ -104,9 +108,11 @@ RowsOf rows_of(const std::string& task, const ArrayArgument& array, int number) 
         columns = 1;
         pitch = array.stride(0);
     } else if (array.dimensions() > 2) {
-        refuse("has " + std::to_string(array.dimensions()) + " dimensions, but the body takes rows, columns and pitch; pass one plane");
+        refuse("has " + std::to_string(array.dimensions()) +
+               " dimensions, but the body takes rows, columns and pitch; pass one plane");
     }
-    if (pitch % item != 0) [[unlikely]] refuse("has rows whose distance is no whole number of elements; copy it");
+    if (pitch % item != 0) [[unlikely]]
+        refuse("has rows whose distance is no whole number of elements; copy it");
     return {rows, columns, pitch / item};
 }
 
@@ -115,7 +121,8 @@ void Words::place_scalar(const Slot& slot, nb::handle value, int number) {
         if (const StandIn* const stand_in = scalar_stand_in_of(value)) {
             if (stand_in->element != slot.element)
                 refuse(number, "stands for a " + std::string(name_of(stand_in->element)) + ", but the body takes a " +
-                                   std::string(name_of(slot.element)) + "; a scalar parameter has exactly the type of the step's");
+                                   std::string(name_of(slot.element)) +
+                                   "; a scalar parameter has exactly the type of the step's");
             words_[slot.words[0]] = 0;
             later_.push_back({&slot, stand_in, Access::in, number});
             return;
@@ -151,11 +158,14 @@ std::uint64_t scalar_word(const std::string& task, Element element, nb::handle v
     const auto index = nb::steal(PyNumber_Index(value.ptr()));
     if (!index.is_valid()) {
         PyErr_Clear();
-        if (element.kind == ElementKind::boolean && nb::hasattr(value, "dtype") && type_text(value).starts_with("bool")) {
+        if (element.kind == ElementKind::boolean && nb::hasattr(value, "dtype") &&
+            type_text(value).starts_with("bool")) {
             return PyObject_IsTrue(value.ptr()) == 1;
         }
         refuse("is a " + type_text(value) + ", but the body takes a " + std::string(name_of(element)) +
-                           (PyFloat_Check(value.ptr()) ? "; round it yourself" : PyObject_CheckBuffer(value.ptr()) ? "; say In(x), Out(x) or InOut(x) for arrays" : ""));
+               (PyFloat_Check(value.ptr())          ? "; round it yourself"
+                : PyObject_CheckBuffer(value.ptr()) ? "; say In(x), Out(x) or InOut(x) for arrays"
+                                                    : ""));
     }
     const std::string range = "does not fit a " + std::string(name_of(element));
     if (element.kind == ElementKind::natural) {
@@ -187,7 +197,8 @@ void check_overlap(const std::string& name, const std::vector<const ArrayArgumen
             if (arrays[j] == nullptr || !arrays[i]->bounds().meets(arrays[j]->bounds())) continue;
             if (arrays[i]->access() == Access::in && arrays[j]->access() == Access::in) continue;
             if (overlap(arrays[i]->footprint(), arrays[j]->footprint()))
-                throw ArgumentError(name, static_cast<int>(i) + 1, "overlaps argument " + std::to_string(j + 1) + ", and one of the two is written");
+                throw ArgumentError(name, static_cast<int>(i) + 1,
+                                    "overlaps argument " + std::to_string(j + 1) + ", and one of the two is written");
         }
     }
 }

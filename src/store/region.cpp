@@ -16,20 +16,18 @@ std::string number(std::size_t value) { return std::to_string(value); }
 OutOfBounds::OutOfBounds(std::string region, std::size_t index, std::size_t count, std::size_t size)
     : UsageError("storing " + number(count) + (count == 1 ? " element" : " elements") + " at index " + number(index) +
                  " of region '" + region + "' goes beyond its " + number(size) + " elements"),
-      region_(std::move(region)),
-      index_(index),
-      count_(count),
-      size_(size) {}
+      region_(std::move(region)), index_(index), count_(count), size_(size) {}
 
 namespace region {
 
 std::size_t bytes_of(std::string_view name, std::size_t count, std::size_t element_size) {
     if (count == 0)
-        throw UsageError("region '" + std::string(name) + "' of 0 elements has nothing to store to; ask for at least 1");
+        throw UsageError("region '" + std::string(name) +
+                         "' of 0 elements has nothing to store to; ask for at least 1");
     std::size_t bytes = 0;
     if (__builtin_mul_overflow(count, element_size, &bytes))
-        throw SystemError("region '" + std::string(name) + "' of " + number(count) + " elements of " + number(element_size) +
-                              " bytes is larger than any memory; ask for less",
+        throw SystemError("region '" + std::string(name) + "' of " + number(count) + " elements of " +
+                              number(element_size) + " bytes is larger than any memory; ask for less",
                           ENOMEM);
     return bytes;
 }
@@ -65,8 +63,8 @@ void check(const std::string& region, const Block& block, std::size_t size) {
 void check_source(std::size_t rows, std::size_t columns, std::size_t pitch, std::size_t size) {
     check_pitch(rows, columns, pitch);
     if (const auto needed = extent(rows, columns, pitch); needed > size)
-        throw UsageError("a source of " + number(rows) + " x " + number(columns) + " elements at a pitch of " + number(pitch) +
-                         " has " + number(needed) + " elements, but " + number(size) + " were given");
+        throw UsageError("a source of " + number(rows) + " x " + number(columns) + " elements at a pitch of " +
+                         number(pitch) + " has " + number(needed) + " elements, but " + number(size) + " were given");
 }
 
 }  // namespace region

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <penstock/error.hpp>
 #include <penstock/detail/trace/snapshot.hpp>
+#include <penstock/error.hpp>
 #include <string>
 
 #include "trace/fields.hpp"

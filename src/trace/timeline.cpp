@@ -1,8 +1,8 @@
 // The ring behind a timeline; the argument for its orders is in trace_timeline.hpp.
 #include <algorithm>
 #include <bit>
-#include <penstock/error.hpp>
 #include <penstock/detail/trace/timeline.hpp>
+#include <penstock/error.hpp>
 #include <string>
 
 namespace penstock::trace {

@@ -1,6 +1,6 @@
 // MUST SAY: a bare pointer has no length
-#include <memory>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
 // MUST SAY: say boxed(f)
-#include <memory>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,4 +8,6 @@
 
 using namespace penstock;
 
-void wrong(Machine& machine, std::string text) { machine.call([text] {}); }
+void wrong(Machine& machine, std::string text) {
+    machine.call([text] {});
+}

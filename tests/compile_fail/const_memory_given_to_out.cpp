@@ -1,6 +1,6 @@
 // MUST SAY: out and inout need memory that is not const
-#include <memory>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 

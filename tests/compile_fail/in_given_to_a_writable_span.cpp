@@ -1,6 +1,6 @@
 // MUST SAY: an in argument needs a parameter that cannot write it
-#include <memory>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 

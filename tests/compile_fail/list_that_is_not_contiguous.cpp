@@ -1,6 +1,6 @@
 // MUST SAY: this range is not contiguous in memory
-#include <memory>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 

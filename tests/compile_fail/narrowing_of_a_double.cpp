@@ -1,6 +1,6 @@
 // MUST SAY: this conversion would narrow
-#include <memory>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 

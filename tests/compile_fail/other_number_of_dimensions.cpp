@@ -1,6 +1,6 @@
 // MUST SAY: shape does not fit the parameter
-#include <memory>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 

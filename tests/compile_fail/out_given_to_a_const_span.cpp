@@ -1,6 +1,6 @@
 // MUST SAY: an out or inout argument needs a parameter that can write it
-#include <memory>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 

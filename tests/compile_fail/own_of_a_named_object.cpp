@@ -1,6 +1,6 @@
 // MUST SAY: own(std::move(x)) takes x over
-#include <memory>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
 // MUST SAY: a parameter of type T& needs a tagged argument
-#include <memory>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
 // MUST SAY: tasks return nothing
-#include <memory>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 

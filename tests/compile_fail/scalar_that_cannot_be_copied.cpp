@@ -1,6 +1,6 @@
 // MUST SAY: must be trivially copyable
-#include <memory>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
 // MUST SAY: a parameter that refers to memory needs a tagged argument
-#include <memory>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 

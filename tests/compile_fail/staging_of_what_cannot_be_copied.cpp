@@ -1,6 +1,6 @@
 // MUST SAY: only trivially copyable elements can be staged
-#include <memory>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
 // MUST SAY: this temporary owns its memory
-#include <memory>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
 // MUST SAY: elements have another type
-#include <memory>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 

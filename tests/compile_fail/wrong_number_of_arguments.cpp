@@ -1,6 +1,6 @@
 // MUST SAY: the number of arguments differs
-#include <memory>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 

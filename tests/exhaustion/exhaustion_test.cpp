@@ -1,9 +1,10 @@
-// Whatever the system refuses (memory, mappings, threads, descriptors, space in shared memory, processes), once or from some moment on: each
-// thing that a program does with Penstock ends, in a typed error or well. Each attempt is a process of its own with a deadline. The short form
-// refuses at moments that are spread over all; the long one (PENSTOCK_LONG=1) at each. EXHAUSTION_KIND (memory, mapping ...) and EXHAUSTION_PLACE
-// (a number) choose.
-#include <sys/resource.h>
+// Whatever the system refuses (memory, mappings, threads, descriptors, space in shared memory, processes), once or from
+// some moment on: each thing that a program does with Penstock ends, in a typed error or well. Each attempt is a
+// process of its own with a deadline. The short form refuses at moments that are spread over all; the long one
+// (PENSTOCK_LONG=1) at each. EXHAUSTION_KIND (memory, mapping ...) and EXHAUSTION_PLACE (a number) choose.
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +13,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fcntl.h>
 #include <map>
 #include <new>
 #include <set>
@@ -20,10 +20,10 @@
 #include <thread>
 #include <vector>
 
+#include "gtest/gtest.h"
 #include "penstock/penstock.hpp"
 #include "tests/bounded_child.hpp"
 #include "tests/exhaustion/refusals.hpp"
-#include "gtest/gtest.h"
 
 namespace {
 
@@ -196,7 +196,8 @@ bool isolation() {
 }
 
 bool language() {
-    static constexpr const char* text = R"(<application xmlns="urn:penstock:application:1" name="a"><event name="e"/><timer event="e" after="0.001"/>
+    static constexpr const char* text =
+        R"(<application xmlns="urn:penstock:application:1" name="a"><event name="e"/><timer event="e" after="0.001"/>
 <component name="numbers" class="numbers"><set name="count" value="${20+30}"/></component><component name="sum" class="sum"/>
 <component name="result" class="print"/><repeat index="i" from="0" to="1"><component name="s${i}" class="scale"/></repeat>
 <stream from="numbers.out" to="s0.in"/><stream from="s0.out" to="s1.in"/><stream from="s1.out" to="sum.in"/><stream from="sum.out" to="result.in"/>
@@ -213,8 +214,9 @@ struct Scenario {
     const char* name;
     bool (*run)();
 };
-constexpr Scenario scenarios[] = {{"task", &task},   {"stream", &stream},       {"placed", &placed},    {"message", &message},
-                                  {"store", &store}, {"isolation", &isolation}, {"language", &language}};
+constexpr Scenario scenarios[] = {{"task", &task},        {"stream", &stream}, {"placed", &placed},
+                                  {"message", &message},  {"store", &store},   {"isolation", &isolation},
+                                  {"language", &language}};
 
 /// In a process of its own. `asked`: where it says how often it asked.
 penstock_tests::Ending attempt(const Scenario& scenario, Kind kind, long first, long count, long* asked) {
@@ -257,14 +259,16 @@ TEST_P(Exhaustion, ends_in_a_typed_error_or_well) {
     const auto& scenario = scenarios[std::get<0>(GetParam())];
     const long count = std::get<1>(GetParam()) ? exhaustion::never : 1;
     if (std::string(scenario.name) == "isolation" && count == exhaustion::never)
-        GTEST_SKIP() << "a supervisor of workers that never again gets memory ends the program (docs/reliability.md: not promised)";
+        GTEST_SKIP() << "a supervisor of workers that never again gets memory ends the program (docs/reliability.md: "
+                        "not promised)";
     if (std::string(scenario.name) == "placed" && count == exhaustion::never)
         GTEST_SKIP() << "filters with a place wait until there is memory (docs/reliability.md: not promised)";
     const bool longer = std::getenv("PENSTOCK_LONG") != nullptr;
     const char* const one_place = std::getenv("EXHAUSTION_PLACE");
     const char* const only = std::getenv("EXHAUSTION_KIND");
     constexpr long most_places = 14;
-    auto* const asked = static_cast<long*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    auto* const asked =
+        static_cast<long*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     {
         Machine warm(targets(1));  // what the process works out once
     }
@@ -278,7 +282,8 @@ TEST_P(Exhaustion, ends_in_a_typed_error_or_well) {
         // Requests that come late are more alike than the first ones.
         std::set<long> chosen;
         const long sample = longer ? places : std::min(places, most_places);
-        for (long i = 0; i < sample; ++i) chosen.insert(longer || places <= most_places ? i : places * i * i / (sample * sample));
+        for (long i = 0; i < sample; ++i)
+            chosen.insert(longer || places <= most_places ? i : places * i * i / (sample * sample));
         if (one_place != nullptr) chosen = {std::atol(one_place)};
         for (const long place : chosen) {
             const auto ending = attempt(scenario, kind, place, count, asked);
@@ -287,16 +292,19 @@ TEST_P(Exhaustion, ends_in_a_typed_error_or_well) {
         for (const auto& [text, at] : wrong) {
             std::string all;
             for (std::size_t i = 0; i < std::min<std::size_t>(at.size(), 10); ++i) all += " " + std::to_string(at[i]);
-            ADD_FAILURE() << scenario.name << ", " << exhaustion::name_of(kind) << " refused " << (count == 1 ? "once at" : "from") << all << " ("
-                          << at.size() << " of " << chosen.size() << " tried of " << places << "): " << text;
+            ADD_FAILURE() << scenario.name << ", " << exhaustion::name_of(kind) << " refused "
+                          << (count == 1 ? "once at" : "from") << all << " (" << at.size() << " of " << chosen.size()
+                          << " tried of " << places << "): " << text;
         }
     }
     munmap(asked, 4096);
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, Exhaustion, testing::Combine(testing::Range(0, static_cast<int>(std::size(scenarios))), testing::Bool()),
+INSTANTIATE_TEST_SUITE_P(Each, Exhaustion,
+                         testing::Combine(testing::Range(0, static_cast<int>(std::size(scenarios))), testing::Bool()),
                          [](const auto& each) {
-                             return std::string(scenarios[std::get<0>(each.param)].name) + (std::get<1>(each.param) ? "_from_then_on" : "_once");
+                             return std::string(scenarios[std::get<0>(each.param)].name) +
+                                    (std::get<1>(each.param) ? "_from_then_on" : "_once");
                          });
 
 }  // namespace

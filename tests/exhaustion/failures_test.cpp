@@ -5,11 +5,11 @@
 #include <thread>
 #include <vector>
 
+#include "gtest/gtest.h"
 #include "penstock/penstock.hpp"
 #include "tests/bounded_child.hpp"
 #include "tests/exhaustion/refusals.hpp"
 #include "tests/sanitizers.hpp"
-#include "gtest/gtest.h"
 
 namespace {
 
@@ -73,7 +73,8 @@ void expect_good(Body&& body) {
 TEST(FailuresWithoutMemory, are_told) {
     expect_good([] {
         Machine machine(one_target());
-        return told<TaskFailed>(machine.call<short_>()) + told<TaskFailed>(machine.call<a_name_that_is_too_long_to_be_kept_without_memory>());
+        return told<TaskFailed>(machine.call<short_>()) +
+               told<TaskFailed>(machine.call<a_name_that_is_too_long_to_be_kept_without_memory>());
     });
 }
 
@@ -127,17 +128,19 @@ TEST(CallsWithoutMemory, inside_a_task_can_be_made_again) {
     expect_good([] {
         for (long place = 0; place < 40; ++place) {
             Machine machine(one_target());
-            machine.call(boxed([&machine, place] {
-                exhaustion::refuse_here(exhaustion::Kind::memory, place);
-                for (int tries = 0; tries < 3; ++tries) {
-                    try {
-                        machine.on(0).call<nothing>();
-                        machine.call<nothing>();
-                    } catch (const std::bad_alloc&) {
+            machine
+                .call(boxed([&machine, place] {
+                    exhaustion::refuse_here(exhaustion::Kind::memory, place);
+                    for (int tries = 0; tries < 3; ++tries) {
+                        try {
+                            machine.on(0).call<nothing>();
+                            machine.call<nothing>();
+                        } catch (const std::bad_alloc&) {
+                        }
                     }
-                }
-                (void)exhaustion::allow();
-            })).wait();
+                    (void)exhaustion::allow();
+                }))
+                .wait();
             machine.finish();
         }
         return 0;

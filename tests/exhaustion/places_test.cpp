@@ -1,5 +1,5 @@
-// One request for memory is refused to the thread that edits, sends to, closes or leaves a graph that runs: each of its requests in turn, none
-// left out. Whatever comes of it, the run ends, and each buffer was read or counted as dropped.
+// One request for memory is refused to the thread that edits, sends to, closes or leaves a graph that runs: each of its
+// requests in turn, none left out. Whatever comes of it, the run ends, and each buffer was read or counted as dropped.
 #include <sys/resource.h>
 
 #include <atomic>
@@ -12,10 +12,10 @@
 #include <string>
 #include <thread>
 
+#include "gtest/gtest.h"
 #include "penstock/penstock.hpp"
 #include "tests/bounded_child.hpp"
 #include "tests/exhaustion/refusals.hpp"
-#include "gtest/gtest.h"
 
 namespace places {
 
@@ -117,14 +117,15 @@ bool attempt(const Operation& operation, long place) {
     try {
         run.finish();
     } catch (const std::bad_alloc&) {
-    } catch (const FilterFailed&) {  // it ran on the thread that waited for the edit, and what it had read went with its firing
+        // it ran on the thread that waited for the edit, and what it had read went with its firing
+    } catch (const FilterFailed&) {
         return was_refused;
     }
     std::uint64_t dropped = 0;
     for (const auto& filter : run.statistics().filters) dropped += filter.dropped;
     if (static_cast<std::uint64_t>(sink.read.load()) + dropped != static_cast<std::uint64_t>(source.written))
-        throw UsageError(std::to_string(source.written) + " written, " + std::to_string(sink.read.load()) + " read, " + std::to_string(dropped) +
-                         " dropped, at place " + std::to_string(place));
+        throw UsageError(std::to_string(source.written) + " written, " + std::to_string(sink.read.load()) + " read, " +
+                         std::to_string(dropped) + " dropped, at place " + std::to_string(place));
     return was_refused;
 }
 
@@ -136,8 +137,10 @@ TEST_P(Places, each_refused_request_leaves_a_run_that_ends) {
         [&] {
             constexpr rlimit none{0, 0};
             setrlimit(RLIMIT_CORE, &none);
-            constexpr long most = 300;  // what the thread runs of the graph while it waits asks for memory, too, as often as it comes to it
-            for (long place = 0; place < most && attempt(operation, place); ++place) std::fprintf(stderr, "%ld ", place);
+            // what the thread runs of the graph while it waits asks for memory, too, as often as it comes to it
+            constexpr long most = 300;
+            for (long place = 0; place < most && attempt(operation, place); ++place)
+                std::fprintf(stderr, "%ld ", place);
             return 0;
         },
         std::chrono::seconds(20));

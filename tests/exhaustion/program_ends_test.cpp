@@ -1,5 +1,5 @@
-// One request for memory is refused to a thread of the program that uses its own end of a stream whose other side is a placed filter: it has
-// begun something that cannot be taken back, so it asks again.
+// One request for memory is refused to a thread of the program that uses its own end of a stream whose other side is a
+// placed filter: it has begun something that cannot be taken back, so it asks again.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -9,10 +9,10 @@
 #include <thread>
 #include <utility>
 
+#include "gtest/gtest.h"
 #include "penstock/penstock.hpp"
 #include "tests/bounded_child.hpp"
 #include "tests/exhaustion/refusals.hpp"
-#include "gtest/gtest.h"
 
 namespace program_ends {
 
@@ -115,7 +115,8 @@ TEST(ProgramEndsWithoutMemory, what_is_read_and_written_there_is_told_of) {
             while (reader.read()) {
             }
             run.finish();
-            if (sink.read != written) return std::fprintf(stderr, "%d written, %d read, at place %ld\n", written, sink.read, place), 1;
+            if (sink.read != written)
+                return std::fprintf(stderr, "%d written, %d read, at place %ld\n", written, sink.read, place), 1;
             if (!refused) return 0;
         }
         return 0;

@@ -101,8 +101,12 @@ void* realloc(void* block, std::size_t bytes) {
     errno = ENOMEM;
     return nullptr;
 }
-void* memalign(std::size_t alignment, std::size_t bytes) { return exhaustion::memory(&__libc_memalign, alignment, bytes); }
-void* aligned_alloc(std::size_t alignment, std::size_t bytes) { return exhaustion::memory(&__libc_memalign, alignment, bytes); }
+void* memalign(std::size_t alignment, std::size_t bytes) {
+    return exhaustion::memory(&__libc_memalign, alignment, bytes);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+    return exhaustion::memory(&__libc_memalign, alignment, bytes);
+}
 int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) {
     void* const got = exhaustion::memory(&__libc_memalign, alignment, bytes);
     if (got == nullptr) return ENOMEM;
@@ -126,17 +130,20 @@ int eventfd(unsigned value, int flags) noexcept {
     return given(Kind::descriptor, EMFILE, [&] { return static_cast<int>(syscall(SYS_eventfd2, value, flags)); });
 }
 int socket(int domain, int type, int protocol) noexcept {
-    return given(Kind::descriptor, EMFILE, [&] { return static_cast<int>(syscall(SYS_socket, domain, type, protocol)); });
+    return given(Kind::descriptor, EMFILE,
+                 [&] { return static_cast<int>(syscall(SYS_socket, domain, type, protocol)); });
 }
 int socketpair(int domain, int type, int protocol, int ends[2]) noexcept {
-    return given(Kind::descriptor, EMFILE, [&] { return static_cast<int>(syscall(SYS_socketpair, domain, type, protocol, ends)); });
+    return given(Kind::descriptor, EMFILE,
+                 [&] { return static_cast<int>(syscall(SYS_socketpair, domain, type, protocol, ends)); });
 }
 int pipe2(int ends[2], int flags) noexcept {
     return given(Kind::descriptor, EMFILE, [&] { return static_cast<int>(syscall(SYS_pipe2, ends, flags)); });
 }
 
 int fallocate(int file, int mode, off_t offset, off_t bytes) {
-    return given(Kind::space, ENOSPC, [&] { return static_cast<int>(syscall(SYS_fallocate, file, mode, offset, bytes)); });
+    return given(Kind::space, ENOSPC,
+                 [&] { return static_cast<int>(syscall(SYS_fallocate, file, mode, offset, bytes)); });
 }
 int ftruncate(int file, off_t bytes) noexcept {
     return given(Kind::space, ENOSPC, [&] { return static_cast<int>(syscall(SYS_ftruncate, file, bytes)); });

@@ -39,7 +39,8 @@ std::string judged(const Ratio& measured, Direction direction, double goal, Judg
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-/// F1 is 50 ns for the first `near` rounds and 400 from then on; "b" takes `near_times`, then `far_times` as long as "a".
+/// F1 is 50 ns for the first `near` rounds and 400 from then on; "b" takes `near_times`, then `far_times` as long as
+/// "a".
 bench::Result measured(int rounds, int near, double near_times, double far_times) {
     bench::Plan plan;
     plan.rounds = rounds;
@@ -119,13 +120,16 @@ TEST(Judging, a_standing_that_is_noisy_voids_the_run_though_the_usual_one_is_qui
         int batch = 0;
         // Twenty rounds of two batches each: F1 says far in the last seven.
         const auto far = [&batch] { return batch / 2 >= 13; };
-        const bench::Contestant floor{"floor", [&] {
+        const bench::Contestant floor{"floor",
+                                      [&] {
                                           const bool again = batch % 2 == 1;
                                           const double time = far() && again ? 10 * off : 10;
                                           ++batch;
                                           return time;
                                       },
-                                      {}, {}, [&] { return far() ? 300.0 : 50.0; }};
+                                      {},
+                                      {},
+                                      [&] { return far() ? 300.0 : 50.0; }};
         const auto result = bench::measure({floor}, {.rounds = 20, .attempts = 1, .settle_ms = 0, .most_settle_ms = 0});
         ASSERT_EQ(result.standings().size(), 2u);
         EXPECT_EQ(result.is_void({}), off != 1.0);
@@ -133,7 +137,10 @@ TEST(Judging, a_standing_that_is_noisy_voids_the_run_though_the_usual_one_is_qui
 }
 
 TEST(Floors, a_passing_look_leaves_no_thread_behind) {
-    const auto threads = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator()); };
+    const auto threads = [] {
+        return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                             std::filesystem::directory_iterator());
+    };
     const auto before = threads();
     EXPECT_GT(bench::passing_look(), 0);
     EXPECT_EQ(threads(), before);

@@ -17,7 +17,8 @@ constexpr Interpolation interpolations[] = {Interpolation::nearest, Interpolatio
 
 /// Turned by `degrees`, scaled and sheared, about the middle of an image of rows x columns.
 Affine about_the_middle(double degrees, double scale, double shear, double rows, double columns) {
-    const double c = scale * std::cos(degrees * 0.017453292519943295), s = scale * std::sin(degrees * 0.017453292519943295);
+    const double c = scale * std::cos(degrees * 0.017453292519943295),
+                 s = scale * std::sin(degrees * 0.017453292519943295);
     const std::array<double, 4> m{c, s + shear, -s, c};
     return {{m[0], m[1], rows / 2 - m[0] * rows / 2 - m[1] * columns / 2, m[2], m[3],
              columns / 2 - m[2] * rows / 2 - m[3] * columns / 2}};
@@ -71,15 +72,17 @@ TYPED_TEST(AffineOf, agrees_with_the_definition_in_double_precision_on_every_ins
                     for (std::size_t i = 0; i < first.rows(); ++i) {
                         for (std::size_t j = 0; j < first.columns(); ++j) {
                             const double r = static_cast<double>(i), c = static_cast<double>(j);
-                            const double y = map.m[0] * r + map.m[1] * c + map.m[2], x = map.m[3] * r + map.m[4] * c + map.m[5];
+                            const double y = map.m[0] * r + map.m[1] * c + map.m[2],
+                                         x = map.m[3] * r + map.m[4] * c + map.m[5];
                             const double value = wanted(image, y, x, interpolation, border);
                             if (interpolation == Interpolation::bilinear) {
-                                const double tolerance = 4 * error * (sizeof(T) == 1 ? 255 : 9) + (sizeof(T) == 1 ? 0.5 : 0);
+                                const double tolerance =
+                                    4 * error * (sizeof(T) == 1 ? 255 : 9) + (sizeof(T) == 1 ? 0.5 : 0);
                                 ASSERT_NEAR(first(i, j), value, tolerance) << i << ' ' << j;
                             } else {
                                 // A place on the border between two pixels may go either way.
-                                const bool near =
-                                    std::abs(y - std::floor(y) - 0.5) < error || std::abs(x - std::floor(x) - 0.5) < error;
+                                const bool near = std::abs(y - std::floor(y) - 0.5) < error ||
+                                                  std::abs(x - std::floor(x) - 0.5) < error;
                                 if (near) continue;
                                 ASSERT_EQ(first(i, j), value) << i << ' ' << j;
                             }
@@ -107,12 +110,13 @@ TYPED_TEST(AffineOf, gives_the_same_bits_however_the_result_is_cut_and_from_a_wi
                 affine<T>(image.all(), whole.all(), map, interpolation, border);
                 images::for_each_tile(57, 75, 14, 27, [&](Place at, std::array<std::size_t, 2> extents) {
                     const Part part = affine_part(map, {at, extents[0], extents[1]}, 61, 83, rule);
-                    Image<T> window{part.rows, part.columns};  // nothing but the part, so that a sanitizer sees what lies outside
+                    // nothing but the part, so that a sanitizer sees what lies outside
+                    Image<T> window{part.rows, part.columns};
                     for (std::size_t i = 0; i < part.rows; ++i)
                         for (std::size_t j = 0; j < part.columns; ++j)
                             window.all()(i, j) = image(part.at.row + i, part.at.column + j);
-                    affine<T>(window.all(), tiled.all().part({at.row, at.column}, extents), map, interpolation, border, at,
-                              {part.at, 61, 83});
+                    affine<T>(window.all(), tiled.all().part({at.row, at.column}, extents), map, interpolation, border,
+                              at, {part.at, 61, 83});
                 });
                 ASSERT_EQ(tiled, whole);
             }
@@ -143,8 +147,9 @@ TEST(Affine, says_which_part_of_the_image_a_tile_needs) {
 
 TEST(Affine, refuses_a_window_that_is_too_small_and_a_matrix_of_no_numbers) {
     Image<float> image{8, 8}, out{8, 8};
-    EXPECT_THROW(affine<float>(image.all(), out.all(), {{1, 0, 0, 0, 1, 0}}, Interpolation::bilinear, {}, {}, {{}, 100, 100}),
-                 std::invalid_argument);
+    EXPECT_THROW(
+        affine<float>(image.all(), out.all(), {{1, 0, 0, 0, 1, 0}}, Interpolation::bilinear, {}, {}, {{}, 100, 100}),
+        std::invalid_argument);
     EXPECT_THROW(affine<float>(image.all(), out.all(), {{std::numeric_limits<double>::quiet_NaN(), 0, 0, 0, 1, 0}}),
                  std::invalid_argument);
     EXPECT_THROW(affine<float>(view<const float, 2>{}, out.all(), {}), std::invalid_argument);

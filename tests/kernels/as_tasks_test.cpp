@@ -28,7 +28,8 @@ TEST(Kernels, run_as_tasks_over_the_tiles_of_an_image_with_the_bits_of_one_call)
         const auto [window, place] = images::window_of(image, at, extents, 1, 1);
         const auto tile = [&](Image<float>& of) { return of.all().part({at.row, at.column}, extents); };
         machine.call<convolve_3x3<float>>(in(window), out(tile(filtered)), filter, place, border);
-        machine.call<affine<float>>(in(image.all()), out(tile(turned)), map, Interpolation::bilinear, border, at, Whole{});
+        machine.call<affine<float>>(in(image.all()), out(tile(turned)), map, Interpolation::bilinear, border, at,
+                                    Whole{});
         machine.barrier();
         machine.call<maximum<float>>(in(tile(filtered)), in(tile(turned)), out(tile(greater)));
     });

@@ -39,7 +39,8 @@ TEST_P(Yuv, is_less_than_half_a_step_and_three_hundredths_from_the_definition_on
                 for (std::size_t j = 0; j < columns; ++j) {
                     const auto wanted = defined(y(i, j), u(i / down, j / across), v(i / down, j / across), range);
                     for (std::size_t c = 0; c < 3; ++c)
-                        ASSERT_NEAR(first(i, 3 * j + c), std::clamp(wanted[c], 0.0, 255.0), 0.53) << i << ' ' << j << ' ' << c;
+                        ASSERT_NEAR(first(i, 3 * j + c), std::clamp(wanted[c], 0.0, 255.0), 0.53)
+                            << i << ' ' << j << ' ' << c;
                 }
             }
             images::with_each_instruction_set([&] {

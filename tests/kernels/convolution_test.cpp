@@ -22,9 +22,11 @@ std::pair<double, double> sum_at(const Image<T>& image, std::size_t row, std::si
         for (std::size_t v = 0; v < shape.columns; ++v) {
             const auto r = inside(static_cast<std::ptrdiff_t>(row + u) - static_cast<std::ptrdiff_t>(shape.rows / 2),
                                   image.rows(), border.rule);
-            const auto c = inside(static_cast<std::ptrdiff_t>(column + v) - static_cast<std::ptrdiff_t>(shape.columns / 2),
-                                  image.columns(), border.rule);
-            const double pixel = r < 0 || c < 0 ? border.value : image(static_cast<std::size_t>(r), static_cast<std::size_t>(c));
+            const auto c =
+                inside(static_cast<std::ptrdiff_t>(column + v) - static_cast<std::ptrdiff_t>(shape.columns / 2),
+                       image.columns(), border.rule);
+            const double pixel =
+                r < 0 || c < 0 ? border.value : image(static_cast<std::size_t>(r), static_cast<std::size_t>(c));
             const double term = static_cast<double>(weights[u * shape.columns + v]) * pixel;
             sum += term;
             magnitude += std::abs(term);
@@ -38,10 +40,8 @@ std::vector<W> random_weights(std::size_t count, int most) {
     std::mt19937 generator{static_cast<unsigned>(count)};
     std::vector<W> weights(count);
     for (W& weight : weights) {
-        if constexpr (std::is_floating_point_v<W>)
-            weight = std::uniform_real_distribution<W>{-1, 1}(generator);
-        else
-            weight = static_cast<W>(std::uniform_int_distribution<int>{-most, most}(generator));
+        if constexpr (std::is_floating_point_v<W>) weight = std::uniform_real_distribution<W>{-1, 1}(generator);
+        else weight = static_cast<W>(std::uniform_int_distribution<int>{-most, most}(generator));
     }
     return weights;
 }
@@ -64,11 +64,11 @@ void convolve(view<const T, 2> window, const std::vector<Weight<T>>& weights, vi
         convolve_5x1<T>(window, out, small<T, 5>(weights, shape.shift), at, border);
     else if (shape.rows == 1 && shape.columns == 5)
         convolve_1x5<T>(window, out, small<T, 5>(weights, shape.shift), at, border);
-    else
-        convolve_dense<T>(window, weights, out, shape, at, border);
+    else convolve_dense<T>(window, weights, out, shape, at, border);
 }
 
-constexpr std::pair<std::size_t, std::size_t> filters[] = {{3, 3}, {5, 1}, {1, 5}, {5, 5}, {1, 1}, {7, 7}, {2, 4}, {1, 13}};
+constexpr std::pair<std::size_t, std::size_t> filters[] = {{3, 3}, {5, 1}, {1, 5}, {5, 5},
+                                                           {1, 1}, {7, 7}, {2, 4}, {1, 13}};
 constexpr std::pair<std::size_t, std::size_t> sizes[] = {{1, 1}, {4, 9}, {6, 33}, {9, 70}};
 
 TEST(Convolution, of_floats_agrees_with_the_definition_in_double_precision_on_every_instruction_set) {
@@ -115,8 +115,10 @@ TEST(Convolution, of_bytes_is_the_exact_sum_divided_rounded_and_limited) {
                         ASSERT_TRUE(out.gaps_are_untouched());
                         for (std::size_t i = 0; i < rows; ++i) {
                             for (std::size_t j = 0; j < columns; ++j) {
-                                const double sum = sum_at<std::uint8_t, std::int16_t>(image, i, j, weights, shape, border).first;
-                                const double wanted = std::clamp(std::floor(std::ldexp(sum, -shape.shift) + 0.5), 0.0, 255.0);
+                                const double sum =
+                                    sum_at<std::uint8_t, std::int16_t>(image, i, j, weights, shape, border).first;
+                                const double wanted =
+                                    std::clamp(std::floor(std::ldexp(sum, -shape.shift) + 0.5), 0.0, 255.0);
                                 ASSERT_EQ(out(i, j), wanted)
                                     << shape.rows << 'x' << shape.columns << " of " << most << " at " << i << ' ' << j;
                             }
@@ -145,7 +147,8 @@ void expect_tiles_to_be_the_whole(Shape shape, int most) {
 }
 
 TEST(Convolution, gives_the_same_bits_however_the_image_is_cut) {
-    for (const auto& [rows, columns] : {std::pair{3, 3}, std::pair{5, 1}, std::pair{1, 5}, std::pair{5, 5}, std::pair{7, 9}}) {
+    for (const auto& [rows, columns] :
+         {std::pair{3, 3}, std::pair{5, 1}, std::pair{1, 5}, std::pair{5, 5}, std::pair{7, 9}}) {
         const auto r = static_cast<std::size_t>(rows), c = static_cast<std::size_t>(columns);
         expect_tiles_to_be_the_whole<float>({r, c}, 1);
         expect_tiles_to_be_the_whole<std::uint8_t>({r, c, 4}, 5);
@@ -155,11 +158,13 @@ TEST(Convolution, gives_the_same_bits_however_the_image_is_cut) {
 
 template <class T>
 void expect_halves_to_be_the_product(std::size_t rows, std::size_t columns, int most, int shift) {
-    const auto vertical = random_weights<Weight<T>>(rows, most), horizontal = random_weights<Weight<T>>(columns + 20, most);
+    const auto vertical = random_weights<Weight<T>>(rows, most),
+               horizontal = random_weights<Weight<T>>(columns + 20, most);
     const std::span<const Weight<T>> across{horizontal.data(), columns};
     std::vector<double> product(rows * columns);
     for (std::size_t u = 0; u < rows; ++u)
-        for (std::size_t v = 0; v < columns; ++v) product[u * columns + v] = static_cast<double>(vertical[u]) * across[v];
+        for (std::size_t v = 0; v < columns; ++v)
+            product[u * columns + v] = static_cast<double>(vertical[u]) * across[v];
     for (const auto& [image_rows, image_columns] : sizes) {
         const auto image = images::random_image<T>(image_rows, image_columns, 6);
         for (const Outside rule : rules) {
@@ -170,10 +175,8 @@ void expect_halves_to_be_the_product(std::size_t rows, std::size_t columns, int 
             for (std::size_t i = 0; i < image_rows; ++i) {
                 for (std::size_t j = 0; j < image_columns; ++j) {
                     const auto [sum, magnitude] = sum_at<T, double>(image, i, j, product, {rows, columns}, border);
-                    if constexpr (std::is_floating_point_v<T>)
-                        ASSERT_NEAR(first(i, j), sum, 1e-6 * magnitude);
-                    else
-                        ASSERT_EQ(first(i, j), std::clamp(std::floor(std::ldexp(sum, -shift) + 0.5), 0.0, 255.0));
+                    if constexpr (std::is_floating_point_v<T>) ASSERT_NEAR(first(i, j), sum, 1e-6 * magnitude);
+                    else ASSERT_EQ(first(i, j), std::clamp(std::floor(std::ldexp(sum, -shift) + 0.5), 0.0, 255.0));
                 }
             }
             images::with_each_instruction_set([&] {
@@ -184,8 +187,8 @@ void expect_halves_to_be_the_product(std::size_t rows, std::size_t columns, int 
             Image<T> tiled{image_rows, image_columns};
             images::for_each_tile(image_rows, image_columns, 4, 17, [&](Place at, std::array<std::size_t, 2> extents) {
                 const auto [window, place] = images::window_of(image, at, extents, rows / 2, columns / 2);
-                convolve_separable<T>(window, vertical, across, tiled.all().part({at.row, at.column}, extents), shift, place,
-                                      border);
+                convolve_separable<T>(window, vertical, across, tiled.all().part({at.row, at.column}, extents), shift,
+                                      place, border);
             });
             EXPECT_EQ(tiled, first);
         }
@@ -217,8 +220,11 @@ TEST(Convolution, refuses_what_it_cannot_do_and_says_what) {
     const std::vector<std::int16_t> large(200, 32767);
     refused([&] { convolve_dense<std::uint8_t>(window, large, out.all(), {10, 20}); }, "32 bits");
     refused([&] { convolve_dense<std::uint8_t>(window, large, out.all(), {3, 3}); }, "3 x 3");
-    refused([&] { convolve_separable<std::uint8_t>(window, std::span(large).first(1), std::span(large).first(1), out.all()); },
-            "vertical");
+    refused(
+        [&] {
+            convolve_separable<std::uint8_t>(window, std::span(large).first(1), std::span(large).first(1), out.all());
+        },
+        "vertical");
     refused([&] { convolve_separable<std::uint8_t>(window, {}, {}, out.all()); }, "without weights");
 }
 

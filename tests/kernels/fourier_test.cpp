@@ -47,7 +47,8 @@ double error(const std::vector<std::complex<T>>& row) {
         std::complex<long double> exact;
         for (std::size_t j = 0; j < n; ++j)
             exact += std::complex<long double>{row[j]} *
-                     std::polar(1.0L, -2 * std::numbers::pi_v<long double> * static_cast<long double>(j * k % n) / static_cast<long double>(n));
+                     std::polar(1.0L, -2 * std::numbers::pi_v<long double> * static_cast<long double>(j * k % n) /
+                                          static_cast<long double>(n));
         errors += std::norm(exact - std::complex<long double>{found[k]});
         squares += std::norm(exact);
     }
@@ -64,7 +65,8 @@ TEST(Fourier, agrees_with_its_definition_for_every_power_of_two) {
 TEST(Fourier, a_wave_has_one_coefficient_at_its_frequency) {
     for (const std::size_t n : {8u, 64u, 512u}) {
         std::vector<std::complex<double>> wave(n);
-        for (std::size_t j = 0; j < n; ++j) wave[j] = std::polar(1.0, 2 * std::numbers::pi * 3.0 * static_cast<double>(j) / static_cast<double>(n));
+        for (std::size_t j = 0; j < n; ++j)
+            wave[j] = std::polar(1.0, 2 * std::numbers::pi * 3.0 * static_cast<double>(j) / static_cast<double>(n));
         const auto found = transform(wave);
         for (std::size_t k = 0; k < n; ++k)
             EXPECT_NEAR(std::abs(found[k] - (k == 3 ? static_cast<double>(n) : 0.0)), 0, 1e-11) << n << ", " << k;

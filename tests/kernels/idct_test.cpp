@@ -16,7 +16,8 @@ template <class T>
 std::array<double, 64> defined(const T* coefficients) {
     std::array<double, 64> values{};
     const auto weight = [](std::size_t n, std::size_t k) {
-        return (k == 0 ? std::sqrt(0.125) : 0.5) * std::cos(static_cast<double>((2 * n + 1) * k) * std::numbers::pi / 16);
+        return (k == 0 ? std::sqrt(0.125) : 0.5) *
+               std::cos(static_cast<double>((2 * n + 1) * k) * std::numbers::pi / 16);
     };
     for (std::size_t i = 0; i < 64; ++i)
         for (std::size_t k = 0; k < 64; ++k) values[i] += weight(i / 8, k / 8) * weight(i % 8, k % 8) * coefficients[k];
@@ -55,7 +56,8 @@ TEST(Idct, of_pixels_is_rounded_limited_and_put_where_the_block_belongs) {
         for (std::size_t block = 0; block < 15; ++block) {
             const auto wanted = defined(&coefficients[64 * block]);
             for (std::size_t k = 0; k < 64; ++k)
-                ASSERT_NEAR(pixels(block / 5 * 8 + k / 8, block % 5 * 8 + k % 8), std::clamp(wanted[k] + 128, 0.0, 255.0), 0.501);
+                ASSERT_NEAR(pixels(block / 5 * 8 + k / 8, block % 5 * 8 + k % 8),
+                            std::clamp(wanted[k] + 128, 0.0, 255.0), 0.501);
         }
     });
 }

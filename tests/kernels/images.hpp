@@ -1,4 +1,5 @@
-// What the tests of the image kernels share: images at a pitch, every instruction set, every way to cut an image into tiles.
+// What the tests of the image kernels share: images at a pitch, every instruction set, every way to cut an image into
+// tiles.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,9 +21,12 @@ class Image {
     static constexpr std::size_t gap = 5;
     static constexpr T untouched{77};
 
-    Image(std::size_t rows, std::size_t columns) : rows_(rows), columns_(columns), pixels_(rows * (columns + gap), untouched) {}
+    Image(std::size_t rows, std::size_t columns)
+        : rows_(rows), columns_(columns), pixels_(rows * (columns + gap), untouched) {}
 
-    penstock::view<T, 2> all() { return {pixels_.data(), rows_, columns_, static_cast<std::ptrdiff_t>(columns_ + gap)}; }
+    penstock::view<T, 2> all() {
+        return {pixels_.data(), rows_, columns_, static_cast<std::ptrdiff_t>(columns_ + gap)};
+    }
     penstock::view<const T, 2> all() const {
         return {pixels_.data(), rows_, columns_, static_cast<std::ptrdiff_t>(columns_ + gap)};
     }
@@ -54,8 +58,7 @@ Image<T> random_image(std::size_t rows, std::size_t columns, unsigned seed) {
         for (std::size_t j = 0; j < columns; ++j) {
             if constexpr (std::is_floating_point_v<T>)
                 image.all()(i, j) = std::uniform_real_distribution<T>{-1, 1}(generator);
-            else
-                image.all()(i, j) = static_cast<T>(generator() >> 24);
+            else image.all()(i, j) = static_cast<T>(generator() >> 24);
         }
     }
     return image;
@@ -78,15 +81,17 @@ template <class Body>
 void for_each_tile(std::size_t rows, std::size_t columns, std::size_t tile_rows, std::size_t tile_columns, Body body) {
     for (std::size_t i = 0; i < rows; i += tile_rows)
         for (std::size_t j = 0; j < columns; j += tile_columns)
-            body(penstock::kernels::Place{i, j}, std::array{std::min(tile_rows, rows - i), std::min(tile_columns, columns - j)});
+            body(penstock::kernels::Place{i, j},
+                 std::array{std::min(tile_rows, rows - i), std::min(tile_columns, columns - j)});
 }
 
-/// The smallest window for a tile of `extents` at `at` of `image` that a filter needs which reaches that many rows and columns
-/// in each direction, and where the tile begins in it.
+/// The smallest window for a tile of `extents` at `at` of `image` that a filter needs which reaches that many rows and
+/// columns in each direction, and where the tile begins in it.
 template <class T>
-std::pair<penstock::view<const T, 2>, penstock::kernels::Place> window_of(const Image<T>& image, penstock::kernels::Place at,
-                                                                          std::array<std::size_t, 2> extents, std::size_t rows,
-                                                                          std::size_t columns) {
+std::pair<penstock::view<const T, 2>, penstock::kernels::Place> window_of(const Image<T>& image,
+                                                                          penstock::kernels::Place at,
+                                                                          std::array<std::size_t, 2> extents,
+                                                                          std::size_t rows, std::size_t columns) {
     const std::size_t top = at.row - std::min(at.row, rows), left = at.column - std::min(at.column, columns);
     const std::size_t bottom = std::min(image.rows(), at.row + extents[0] + rows);
     const std::size_t right = std::min(image.columns(), at.column + extents[1] + columns);

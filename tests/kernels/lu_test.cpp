@@ -143,7 +143,8 @@ TEST_P(LuKernels, in_float_each_element_is_computed_in_the_order_of_the_definiti
     for (std::size_t j = 0; j < side(); ++j) {
         for (std::size_t i = 0; i < side(); ++i) {
             for (std::size_t k = 0; k < n(); ++k) {
-                const volatile float term = left[k * side() + i] * above[j * n() + k];  // rounded before it is subtracted
+                // rounded before it is subtracted
+                const volatile float term = left[k * side() + i] * above[j * n() + k];
                 expected[j * side() + i] -= term;
             }
         }

@@ -11,7 +11,8 @@ using penstock::view;
 using penstock::kernels::ChannelStatistics;
 using penstock::kernels::moments;
 
-// One row of pixels with 1, 2, 3, 10 over and over in the first channel, the same times -2 in the second, and 5 in the third.
+// One row of pixels with 1, 2, 3, 10 over and over in the first channel, the same times -2 in the second, and 5 in the
+// third.
 std::vector<float> pixels(std::size_t count) {
     std::vector<float> made;
     const float values[] = {1, 2, 3, 10};
@@ -43,7 +44,9 @@ TEST(Moments, of_a_few_values_are_what_pencil_and_paper_give) {
 
 TEST(Moments, of_pixels_that_lie_apart_are_refused) {
     const auto values = pixels(4);
-    EXPECT_THROW(moments(view<const float, 2>{values.data(), std::array<std::size_t, 2>{1, 6}, std::array<std::ptrdiff_t, 2>{12, 2}}, {}),
+    EXPECT_THROW(moments(view<const float, 2>{values.data(), std::array<std::size_t, 2>{1, 6},
+                                              std::array<std::ptrdiff_t, 2>{12, 2}},
+                         {}),
                  std::invalid_argument);
 }
 

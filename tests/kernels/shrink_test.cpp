@@ -36,7 +36,8 @@ TEST(Shrink, takes_the_rounded_mean_of_each_square_also_of_those_that_the_edge_c
                     for (std::size_t j = 0; j < out_columns; ++j)
                         for (std::size_t c = 0; c < channels; ++c)
                             ASSERT_EQ(out(i, j * channels + c), mean(picture, i, j, c, factor, channels))
-                                << channels << " channels, by " << factor << ", " << columns << " columns: " << i << ' ' << j;
+                                << channels << " channels, by " << factor << ", " << columns << " columns: " << i << ' '
+                                << j;
             }
 }
 

@@ -44,8 +44,9 @@ TEST(Stronger, of_something_and_what_is_no_number_is_no_number) {
 
 TEST(Stronger, refuses_shapes_that_differ) {
     std::vector<float> a(12), b(12);
-    EXPECT_THROW(stronger(view<float, 2>{a.data(), {3, 4}}, view<float, 2>{b.data(), {3, 4}}, view<float, 2>{b.data(), {4, 3}}),
-                 std::invalid_argument);
+    EXPECT_THROW(
+        stronger(view<float, 2>{a.data(), {3, 4}}, view<float, 2>{b.data(), {3, 4}}, view<float, 2>{b.data(), {4, 3}}),
+        std::invalid_argument);
 }
 
 }  // namespace

@@ -66,18 +66,27 @@ TEST(ApplicationXml, options_in_options_rules_timers_and_events_come_back) {
     const auto application = Application::parse(written::application(nested));
     expect_round_trip(application);
     const auto text = to_xml(application);
-    for (const std::string part : {R"(<component name="first" class="scale" copies="2" on-failure="go-on" isolation="process" time-limit="0.5">)",
-                                   R"(isolation="thread")", R"(<timer event="a" after="0.25" every="1.5"/>)", R"(<on event="b" disable="outer"/>)",
-                                   R"(name="shared $$")", R"(value="$${a} &quot;b&quot; ")", R"(<on event="b" component="inner" class="shift">)"})
+    for (
+        const std::string part :
+        {R"(<component name="first" class="scale" copies="2" on-failure="go-on" isolation="process" time-limit="0.5">)",
+         R"(isolation="thread")", R"(<timer event="a" after="0.25" every="1.5"/>)",
+         R"(<on event="b" disable="outer"/>)", R"(name="shared $$")", R"(value="$${a} &quot;b&quot; ")",
+         R"(<on event="b" component="inner" class="shift">)"})
         EXPECT_NE(text.find(part), text.npos) << part << " in\n" << text;
 }
 
 TEST(ApplicationXml, differences_are_seen) {
     const auto application = Application::parse(written::application(nested));
-    for (const auto& [part, other] : {std::pair{"initially=\"on\"", "initially=\"off\""}, {"after=\"0.25\"", "after=\"0.5\""}, {"toggle=\"within\"", "enable=\"within\""},
-                                      {"value=\"-1.5\"", "value=\"1.5\""}, {"default=\"3\"", "default=\"4\""}, {"fuse=\"false\"", "fuse=\"true\""},
-                                      {"time-limit=\"0.5\"", "time-limit=\"0.25\""}, {"isolation=\"thread\"", "isolation=\"process\""},
-                                      {"event name=\"b\"/>", "event name=\"b\"/><event name=\"c\"/>"}, {"class=\"pass\"", "class=\"scale\""}}) {
+    for (const auto& [part, other] : {std::pair{"initially=\"on\"", "initially=\"off\""},
+                                      {"after=\"0.25\"", "after=\"0.5\""},
+                                      {"toggle=\"within\"", "enable=\"within\""},
+                                      {"value=\"-1.5\"", "value=\"1.5\""},
+                                      {"default=\"3\"", "default=\"4\""},
+                                      {"fuse=\"false\"", "fuse=\"true\""},
+                                      {"time-limit=\"0.5\"", "time-limit=\"0.25\""},
+                                      {"isolation=\"thread\"", "isolation=\"process\""},
+                                      {"event name=\"b\"/>", "event name=\"b\"/><event name=\"c\"/>"},
+                                      {"class=\"pass\"", "class=\"scale\""}}) {
         auto text = written::application(nested);
         const auto at = text.find(part);
         ASSERT_NE(at, text.npos) << part;
@@ -114,13 +123,16 @@ TEST(ApplicationXml, what_was_described_in_cpp_comes_back_and_types_without_a_na
         add_half(app);
         app.add("print", "print");
         app.connect("half.out", "print.in");
-        app.option("o", true, [&] {
-            app.connect("numbers.out", "half.in");
-            app.option("p", false, [&] { app.add("sum", "sum"), app.connect("numbers.out", "sum.in"); });
-        }, [&] {
-            app.add("others", "numbers");
-            app.connect("others.out", "half.in");
-        });
+        app.option(
+            "o", true,
+            [&] {
+                app.connect("numbers.out", "half.in");
+                app.option("p", false, [&] { app.add("sum", "sum"), app.connect("numbers.out", "sum.in"); });
+            },
+            [&] {
+                app.add("others", "numbers");
+                app.connect("others.out", "half.in");
+            });
         app.on("e").toggle("o").set("numbers", "step", 0.5);
         app.timer("e", 0.5);
         return app.build();

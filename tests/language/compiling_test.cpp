@@ -1,4 +1,5 @@
-// Applications described in C++, and the programs that are written of files. That such a program builds and does the same: tests/install.
+// Applications described in C++, and the programs that are written of files. That such a program builds and does the
+// same: tests/install.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -49,7 +50,8 @@ struct Triple {
 }  // namespace
 
 TEST(ApplicationBuilder, says_what_a_file_says) {
-    const auto file = Application::parse(written::application(R"(<component name="numbers" class="numbers"><set name="count" value="7"/></component>
+    const auto file = Application::parse(
+        written::application(R"(<component name="numbers" class="numbers"><set name="count" value="7"/></component>
         <component name="scale" class="scale" copies="2"/><component name="print" class="print"/>
         <stream from="numbers.out" to="scale.in" capacity="3"/><stream from="scale.out" to="print.in" ordered="true"/>
         <event name="e"/><manager><on event="e" toggle="o"/><option name="o"><component name="count" class="count"/><component name="p" class="print-integers"/>
@@ -127,15 +129,20 @@ TEST(ParameterValues, calculate_as_expressions_do) {
 
 TEST(Compiling, keeps_parameters_that_no_number_of_parts_depends_on) {
     const auto components = components_with_library();
-    const auto made = source_of(folder + "application.xml", {.application = {.components = &components}, .types = {{"scale", "my/scale.hpp:my::Scale"}}});
+    const auto made = source_of(folder + "application.xml", {.application = {.components = &components},
+                                                             .types = {{"scale", "my/scale.hpp:my::Scale"}}});
     EXPECT_EQ(made.fixed, std::vector<std::string>{"stages"});
-    for (const auto* part : {"app.set(\"numbers\", \"count\", count_);", "const auto& count_ = parameters.at(\"count\");", "#include \"my/scale.hpp\"",
-                             "app.add<my::Scale>(\"stage1\"", "joined(\"of \", count_, \" values: \")", ".name = \"factor\", .type = \"number\", .otherwise = \"1.5\"",
-                             "app.option(\"shifted\", false, [&] {", "app.on(\"flip\").toggle(\"shifted\");", "// Every stage multiplies."})
+    for (const auto* part :
+         {"app.set(\"numbers\", \"count\", count_);", "const auto& count_ = parameters.at(\"count\");",
+          "#include \"my/scale.hpp\"", "app.add<my::Scale>(\"stage1\"", "joined(\"of \", count_, \" values: \")",
+          ".name = \"factor\", .type = \"number\", .otherwise = \"1.5\"", "app.option(\"shifted\", false, [&] {",
+          "app.on(\"flip\").toggle(\"shifted\");", "// Every stage multiplies."})
         EXPECT_TRUE(has(made.program, part)) << part << "\n" << made.program;
     EXPECT_FALSE(has(made.program, "\"stages\""));
     EXPECT_TRUE(has(made.build, "find_package(penstock REQUIRED)"));
-    EXPECT_THROW(source_of(folder + "application.xml", {.application = {.components = &components}, .types = {{"scale", "my::Scale"}}}), UsageError);
+    EXPECT_THROW(source_of(folder + "application.xml",
+                           {.application = {.components = &components}, .types = {{"scale", "my::Scale"}}}),
+                 UsageError);
     EXPECT_THROW(source_of(folder + "nothing.xml"), SystemError);
 }
 
@@ -155,7 +162,9 @@ TEST(Compiling, keeps_where_components_live) {
     const auto source = source_of_text(written::application(R"(<parameter name="limit" type="number" default="0.25"/>
         <component name="numbers" class="numbers" isolation="process" time-limit="${limit}"/><component name="print" class="print" isolation="thread"/>
         <stream from="numbers.out" to="print.in"/>)"));
-    EXPECT_TRUE(has(source.program, "{.time_limit = std::chrono::nanoseconds(250000000), .isolation = Isolation::process}")) << source.program;
+    EXPECT_TRUE(
+        has(source.program, "{.time_limit = std::chrono::nanoseconds(250000000), .isolation = Isolation::process}"))
+        << source.program;
     EXPECT_TRUE(has(source.program, R"(app.add("print", "print", {.isolation = Isolation::none});)")) << source.program;
     EXPECT_EQ(source.fixed, std::vector<std::string>{"limit"});
 }
@@ -165,7 +174,8 @@ TEST(Compiling, a_program_names_the_libraries_that_it_uses) {
     EXPECT_TRUE(has(source_of(folder + "application.xml", {.application = {.components = &components}}).program,
                     ".libraries = {\"" + std::filesystem::canonical(library).string() + "\"}"));
     const auto file = testing::TempDir() + "penstock_without_library.xml";
-    std::ofstream(file) << written::application(R"(<component name="numbers" class="numbers"/><component name="print" class="print"/>
+    std::ofstream(file) << written::application(
+        R"(<component name="numbers" class="numbers"/><component name="print" class="print"/>
         <stream from="numbers.out" to="print.in"/>)");
     EXPECT_FALSE(has(source_of(file, {.application = {.components = &components}}).program, "libraries"));
     std::remove(file.c_str());
@@ -173,29 +183,35 @@ TEST(Compiling, a_program_names_the_libraries_that_it_uses) {
 
 TEST(Compiling, classes_of_python_are_refused_unless_a_type_stands_for_them) {
     auto components = Components::builtin();
-    components.add_kind("triple", "", std::make_shared<streaming::FilterKindOf<Triple>>(), {ComponentOrigin::Kind::python, "my-filters"});
+    components.add_kind("triple", "", std::make_shared<streaming::FilterKindOf<Triple>>(),
+                        {ComponentOrigin::Kind::python, "my-filters"});
     const auto file = testing::TempDir() + "penstock_of_python.xml";
-    std::ofstream(file) << written::application(R"(<component name="numbers" class="numbers"/><component name="three" class="triple"/>
+    std::ofstream(file) << written::application(
+        R"(<component name="numbers" class="numbers"/><component name="three" class="triple"/>
         <component name="print" class="print"/><stream from="numbers.out" to="three.in"/><stream from="three.out" to="print.in"/>)");
     try {
         (void)source_of(file, {.application = {.components = &components}});
         ADD_FAILURE() << "it was written";
     } catch (const UsageError& refused) {
-        EXPECT_STREQ(refused.what(), "component 'three' is of class 'triple', which is written in Python (package my-filters), and a program in C++ has no Python: give "
-                                     "a C++ type for it (--type triple=HEADER:TYPE), or run the file itself");
+        EXPECT_STREQ(refused.what(),
+                     "component 'three' is of class 'triple', which is written in Python (package my-filters), and a "
+                     "program in C++ has no Python: give "
+                     "a C++ type for it (--type triple=HEADER:TYPE), or run the file itself");
     }
-    const auto made = source_of(file, {.application = {.components = &components}, .types = {{"triple", "triple.hpp:Triple"}}});
+    const auto made =
+        source_of(file, {.application = {.components = &components}, .types = {{"triple", "triple.hpp:Triple"}}});
     EXPECT_TRUE(has(made.program, "app.add<Triple>(\"three\");"));
     std::remove(file.c_str());
 }
 
 TEST(Compiling, a_program_loads_its_libraries_or_others_in_their_place) {
     const Components before = Components::known();
-    ApplicationProgram program{.name = "test", .libraries = {"/nowhere/libfilters.so"}, .build = [](const ParameterValues&) {
-                                   ApplicationBuilder app("test");
-                                   app.add("ramp", "example:ramp");
-                                   return app.build();
-                               }};
+    ApplicationProgram program{
+        .name = "test", .libraries = {"/nowhere/libfilters.so"}, .build = [](const ParameterValues&) {
+            ApplicationBuilder app("test");
+            app.add("ramp", "example:ramp");
+            return app.build();
+        }};
     const auto run = [&](std::vector<const char*> arguments) {
         arguments.insert(arguments.begin(), "test");
         testing::internal::CaptureStdout();
@@ -203,8 +219,10 @@ TEST(Compiling, a_program_loads_its_libraries_or_others_in_their_place) {
         const int status = run_program(static_cast<int>(arguments.size()), arguments.data(), program);
         return std::to_string(status) + testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
     };
-    EXPECT_EQ(run({}), "2test: the library /nowhere/libfilters.so gives no component classes: there is no such file: give the path of a library, as in "
-                       "./libfilters.so; --library FILE names another one in its place\n");
+    EXPECT_EQ(run({}),
+              "2test: the library /nowhere/libfilters.so gives no component classes: there is no such file: give the "
+              "path of a library, as in "
+              "./libfilters.so; --library FILE names another one in its place\n");
     EXPECT_TRUE(has(run({"--help"}), "libraries:\n  /nowhere/libfilters.so\n"));
     EXPECT_TRUE(run({"--library", "/nowhere/either.so"}).starts_with("2test: the library /nowhere/either.so gives"));
     EXPECT_EQ(run({"--library", library.c_str(), "--targets", "1"}), "0");
@@ -214,14 +232,16 @@ TEST(Compiling, a_program_loads_its_libraries_or_others_in_their_place) {
 }
 
 TEST(Compiling, a_program_tells_what_is_wrong_with_its_options) {
-    const ApplicationProgram program{.name = "test",
-                                     .parameters = {{.name = "count", .type = "integer", .otherwise = "3", .least = "1", .documentation = "How many."}},
-                                     .build = [](const ParameterValues& parameters) {
-                                         ApplicationBuilder app("test");
-                                         app.add("numbers", "numbers");
-                                         app.set("numbers", "count", parameters.at("count"));
-                                         return app.build();
-                                     }};
+    const ApplicationProgram program{
+        .name = "test",
+        .parameters =
+            {{.name = "count", .type = "integer", .otherwise = "3", .least = "1", .documentation = "How many."}},
+        .build = [](const ParameterValues& parameters) {
+            ApplicationBuilder app("test");
+            app.add("numbers", "numbers");
+            app.set("numbers", "count", parameters.at("count"));
+            return app.build();
+        }};
     const auto run = [&](std::vector<const char*> arguments) {
         arguments.insert(arguments.begin(), "test");
         testing::internal::CaptureStdout();
@@ -234,25 +254,36 @@ TEST(Compiling, a_program_tells_what_is_wrong_with_its_options) {
     EXPECT_TRUE(has(run({"--help"}), "count (integer, by itself 3): How many."));
     EXPECT_TRUE(run({"--set", "count=0"}).starts_with("2test: parameter 'count' is 0, and should be at least 1"));
     EXPECT_TRUE(has(run({"--set", "cuont=1"}), "did you mean 'count'?"));
-    EXPECT_TRUE(run({"--trace", "/no/such/folder/trace.json"}).starts_with("2test: cannot write '/no/such/folder/trace.json'"));
-    for (const auto& wrong : std::vector<std::vector<const char*>>{{"--set"}, {"--set", "count"}, {"--targets", "many"}, {"--isolation", "island"}, {"--isolation=process", "--targets=0"}, {"--fast", "1"}, {"more"}})
+    EXPECT_TRUE(
+        run({"--trace", "/no/such/folder/trace.json"}).starts_with("2test: cannot write '/no/such/folder/trace.json'"));
+    for (const auto& wrong : std::vector<std::vector<const char*>>{{"--set"},
+                                                                   {"--set", "count"},
+                                                                   {"--targets", "many"},
+                                                                   {"--isolation", "island"},
+                                                                   {"--isolation=process", "--targets=0"},
+                                                                   {"--fast", "1"},
+                                                                   {"more"}})
         EXPECT_TRUE(run(wrong).starts_with("2test: ")) << wrong.front();
 }
 
 TEST(Drawings, show_groups_options_copies_and_placement) {
-    const auto drawing = drawing_of(Application::parse(written::application(R"(<event name="flip"/><component name="in/numbers" class="numbers" targets="1"/>
+    const auto drawing = drawing_of(Application::parse(
+        written::application(R"(<event name="flip"/><component name="in/numbers" class="numbers" targets="1"/>
         <component name="a" class="scale" copies="3"/><component name="print" class="print"/><stream from="in/numbers.out" to="a.in"/>
         <manager><on event="flip" toggle="o"/><option name="o"><component name="b" class="pass" near="a" isolation="process"/><stream from="a.out" to="b.in"/>
         <stream from="b.out" to="print.in"/><otherwise><stream from="a.out" to="print.in"/></otherwise></option></manager>)")));
-    for (const auto* part : {"subgraph \"cluster in/\"", "numbers\\nnumbers\\non target 1", "a x 3\\nscale", "label=\"option o\\nflip toggles\"; style=\"dashed\"",
-                             "\"b\" [label=\"b\\npass\\nnear a\\nin a worker process\", style=\"rounded,dashed\"", "\"a\" -> \"print\" [label=\"out - in\"]",
-                             "\"a\" -> \"b\" [label=\"out - in\", style=dashed"})
+    for (const auto* part :
+         {"subgraph \"cluster in/\"", "numbers\\nnumbers\\non target 1", "a x 3\\nscale",
+          "label=\"option o\\nflip toggles\"; style=\"dashed\"",
+          "\"b\" [label=\"b\\npass\\nnear a\\nin a worker process\", style=\"rounded,dashed\"",
+          "\"a\" -> \"print\" [label=\"out - in\"]", "\"a\" -> \"b\" [label=\"out - in\", style=dashed"})
         EXPECT_TRUE(has(drawing, part)) << part << "\n" << drawing;
 }
 
 TEST(Profiles, have_the_figures_of_a_run) {
     Machine machine{{.targets = 1}};
-    const auto application = Application::parse(written::application(R"(<component name="numbers" class="numbers"><set name="count" value="300"/></component>
+    const auto application = Application::parse(
+        written::application(R"(<component name="numbers" class="numbers"><set name="count" value="300"/></component>
         <component name="sum" class="sum"/><component name="print" class="print"/>
         <stream from="numbers.out" to="sum.in"/><stream from="sum.out" to="print.in"/>)"));
     auto run = application.start(machine);

@@ -38,8 +38,8 @@ struct Source final : ComponentSource {
 };
 
 std::string component(const std::string& of) {
-    return written::application("<component name=\"numbers\" class=\"numbers\"/><component name=\"late\" class=\"" + of +
-                                "\"/><stream from=\"numbers.out\" to=\"late.in\"/>");
+    return written::application("<component name=\"numbers\" class=\"numbers\"/><component name=\"late\" class=\"" +
+                                of + "\"/><stream from=\"numbers.out\" to=\"late.in\"/>");
 }
 
 }  // namespace
@@ -52,7 +52,8 @@ TEST(Components, a_source_is_asked_for_names_that_nobody_has_until_it_has_made_o
     EXPECT_EQ(std::count(names.begin(), names.end(), "late:pass"), 1);
     EXPECT_TRUE(written::findings(component("scale"), {.components = &components}).find("error") == std::string::npos);
     EXPECT_EQ(source->asked, std::vector<std::string>{}) << "nothing is made for classes that are there";
-    EXPECT_TRUE(written::findings(component("late:pass"), {.components = &components}).find("error") == std::string::npos);
+    EXPECT_TRUE(written::findings(component("late:pass"), {.components = &components}).find("error") ==
+                std::string::npos);
     const auto* const made = components.find("late:pass");
     ASSERT_NE(made, nullptr);
     EXPECT_EQ(made->documentation, "Passes on.");
@@ -64,7 +65,8 @@ TEST(Components, a_source_is_asked_for_names_that_nobody_has_until_it_has_made_o
     EXPECT_EQ(components.find("late:broken"), nullptr);
     EXPECT_EQ(components.find("no name"), nullptr);
     EXPECT_EQ(source->asked, (std::vector<std::string>{"late:pass", "late:broken"}));
-    EXPECT_NE(written::findings(component("late:past"), {.components = &components}).find("did you mean 'late:pass'?"), std::string::npos);
+    EXPECT_NE(written::findings(component("late:past"), {.components = &components}).find("did you mean 'late:pass'?"),
+              std::string::npos);
 }
 
 TEST(Components, what_is_added_hides_what_a_source_would_make) {
@@ -98,7 +100,8 @@ TEST(Components, are_added_while_others_ask_and_read_applications) {
         readers.emplace_back([&] {
             while (!over.load()) {
                 EXPECT_NE(components.find("scale"), nullptr);
-                EXPECT_EQ(written::findings(component("scale"), {.components = &components}).find("error"), std::string::npos);
+                EXPECT_EQ(written::findings(component("scale"), {.components = &components}).find("error"),
+                          std::string::npos);
                 const auto names = components.names();
                 EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
             }
@@ -127,7 +130,8 @@ struct PassWithAsks : Pass {
 }  // namespace
 
 TEST(Components, that_are_replaced_die_where_no_lock_is_held) {
-    if (penstock_tests::thread_sanitizer) GTEST_SKIP() << "the thread sanitizer follows no fork of a program with several threads";
+    if (penstock_tests::thread_sanitizer)
+        GTEST_SKIP() << "the thread sanitizer follows no fork of a program with several threads";
     const auto ending = penstock_tests::ending_of([] {
         Components components;
         Asks::asked = &components;

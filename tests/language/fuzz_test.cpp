@@ -1,6 +1,7 @@
-// Random input to the parser and the checker: files of the language damaged in ways that bytes, words and elements can be, elements put together at
-// random, and bytes. Input `n` is always the same. 3,000 inputs, and a million in the long form (PENSTOCK_LONG=1): each is refused or read, with
-// findings that stand in the file, and what is read can be written and read again.
+// Random input to the parser and the checker: files of the language damaged in ways that bytes, words and elements can
+// be, elements put together at random, and bytes. Input `n` is always the same. 3,000 inputs, and a million in the long
+// form (PENSTOCK_LONG=1): each is refused or read, with findings that stand in the file, and what is read can be
+// written and read again.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -21,15 +22,72 @@ namespace {
 
 constexpr unsigned shards = 20;
 constexpr std::string_view words[] = {
-    "application", "library", "include", "parameter", "group", "input", "output", "component", "set", "stream", "use", "repeat", "parallel", "event",
-    "timer", "manager", "on", "option", "otherwise", "name", "class", "from", "to", "value", "type", "default", "least", "most", "unit", "doc", "copies",
-    "targets", "near", "on-failure", "pool", "isolation", "time-limit", "capacity", "policy", "ordered", "feedback", "when-full", "index", "over", "step",
-    "shape", "slices", "after", "every", "enable", "disable", "toggle", "setting", "initially", "xmlns", "file"};
-constexpr std::string_view values[] = {
-    "numbers", "scale", "sum", "print", "pass", "add", "a", "b", "a.out", "b.in", "a/b.out", "0", "1", "-1", "7", "9223372036854775807", "9223372036854775808", "1e308",
-    "1e999", "nan", "0x10", "true", "on", "off", "slice", "task", "crossdep", "process", "thread", "automatic", "integer", "number", "text", "boolean", "${i}",
-    "${n + 1}", "${1 / 0}", "${n % 0}", "${-9223372036854775807 - 2}", "${(((((n)))))}", "${", "$$", "${}", "a b c", "", "..", "/", "/etc/passwd", "../../x.xml",
-    "urn:penstock:application:1", "\xc3\xa9", "100000", "round-robin", "chosen", "by-key", "1 2 3", "count", "factor", "offset"};
+    "application", "library",    "include",   "parameter", "group",      "input",     "output", "component",
+    "set",         "stream",     "use",       "repeat",    "parallel",   "event",     "timer",  "manager",
+    "on",          "option",     "otherwise", "name",      "class",      "from",      "to",     "value",
+    "type",        "default",    "least",     "most",      "unit",       "doc",       "copies", "targets",
+    "near",        "on-failure", "pool",      "isolation", "time-limit", "capacity",  "policy", "ordered",
+    "feedback",    "when-full",  "index",     "over",      "step",       "shape",     "slices", "after",
+    "every",       "enable",     "disable",   "toggle",    "setting",    "initially", "xmlns",  "file"};
+constexpr std::string_view values[] = {"numbers",
+                                       "scale",
+                                       "sum",
+                                       "print",
+                                       "pass",
+                                       "add",
+                                       "a",
+                                       "b",
+                                       "a.out",
+                                       "b.in",
+                                       "a/b.out",
+                                       "0",
+                                       "1",
+                                       "-1",
+                                       "7",
+                                       "9223372036854775807",
+                                       "9223372036854775808",
+                                       "1e308",
+                                       "1e999",
+                                       "nan",
+                                       "0x10",
+                                       "true",
+                                       "on",
+                                       "off",
+                                       "slice",
+                                       "task",
+                                       "crossdep",
+                                       "process",
+                                       "thread",
+                                       "automatic",
+                                       "integer",
+                                       "number",
+                                       "text",
+                                       "boolean",
+                                       "${i}",
+                                       "${n + 1}",
+                                       "${1 / 0}",
+                                       "${n % 0}",
+                                       "${-9223372036854775807 - 2}",
+                                       "${(((((n)))))}",
+                                       "${",
+                                       "$$",
+                                       "${}",
+                                       "a b c",
+                                       "",
+                                       "..",
+                                       "/",
+                                       "/etc/passwd",
+                                       "../../x.xml",
+                                       "urn:penstock:application:1",
+                                       "\xc3\xa9",
+                                       "100000",
+                                       "round-robin",
+                                       "chosen",
+                                       "by-key",
+                                       "1 2 3",
+                                       "count",
+                                       "factor",
+                                       "offset"};
 
 class Inputs {
   public:
@@ -46,10 +104,13 @@ class Inputs {
     std::string input(unsigned number) {
         random_.seed(number);
         switch (const auto kind = below(16)) {
-            case 0: return bytes(below(400), 256);
-            case 1: return soup();
+            case 0:
+                return bytes(below(400), 256);
+            case 1:
+                return soup();
             case 2:
-            case 3: return document(below(4));
+            case 3:
+                return document(below(4));
             default: {
                 auto text = any();
                 for (unsigned i = 0, n = 1 + below(2); i < n; ++i) {
@@ -84,17 +145,47 @@ class Inputs {
     }
     /// What means something to a parser, in no order.
     std::string soup() {
-        constexpr std::string_view pieces[] = {"<", ">", "</", "/>", "<!--", "-->", "<![CDATA[", "]]>", "<!DOCTYPE", "<!ENTITY", "&", "&amp;", "&#0;", "&#x10ffff;", "&lt;",
-                                               "<?xml", "?>", "\"", "'", "=", " ", "\n", "${", "}", "(", ")", "-", "\xff", "\xef\xbb\xbf", "\xe2\x82"};
+        constexpr std::string_view pieces[] = {"<",
+                                               ">",
+                                               "</",
+                                               "/>",
+                                               "<!--",
+                                               "-->",
+                                               "<![CDATA[",
+                                               "]]>",
+                                               "<!DOCTYPE",
+                                               "<!ENTITY",
+                                               "&",
+                                               "&amp;",
+                                               "&#0;",
+                                               "&#x10ffff;",
+                                               "&lt;",
+                                               "<?xml",
+                                               "?>",
+                                               "\"",
+                                               "'",
+                                               "=",
+                                               " ",
+                                               "\n",
+                                               "${",
+                                               "}",
+                                               "(",
+                                               ")",
+                                               "-",
+                                               "\xff",
+                                               "\xef\xbb\xbf",
+                                               "\xe2\x82"};
         std::string text = below(2) ? "<application xmlns=\"urn:penstock:application:1\" name=\"a\">" : "";
-        for (unsigned i = 0, n = below(120); i < n; ++i) text += below(3) == 0 ? word() : below(3) == 0 ? value() : std::string(pieces[below(std::size(pieces))]);
+        for (unsigned i = 0, n = below(120); i < n; ++i)
+            text += below(3) == 0 ? word() : below(3) == 0 ? value() : std::string(pieces[below(std::size(pieces))]);
         return text + (below(2) ? "</application>" : "");
     }
     /// Well formed, with elements and attributes of the language.
     std::string element(unsigned depth) {
         auto name = word();
         if (below(2)) {
-            constexpr std::string_view often[] = {"component", "stream", "repeat", "parallel", "option", "manager", "group", "use"};
+            constexpr std::string_view often[] = {"component", "stream",  "repeat", "parallel",
+                                                  "option",    "manager", "group",  "use"};
             name = often[below(std::size(often))];
         }
         std::string text = "<" + name;
@@ -111,8 +202,10 @@ class Inputs {
         return text + "</" + name + ">\n";
     }
     std::string document(unsigned depth) {
-        std::string text = "<application xmlns=\"urn:penstock:application:1\" name=\"a\">\n<component name=\"a\" class=\"numbers\"/><component name=\"b\" class=\"print\"/>"
-                           "<stream from=\"a.out\" to=\"b.in\"/>\n";
+        std::string text =
+            "<application xmlns=\"urn:penstock:application:1\" name=\"a\">\n<component name=\"a\" "
+            "class=\"numbers\"/><component name=\"b\" class=\"print\"/>"
+            "<stream from=\"a.out\" to=\"b.in\"/>\n";
         for (unsigned i = 0, n = below(3); i < n; ++i) text += element(depth);
         return text + "</application>";
     }
@@ -131,7 +224,8 @@ class Inputs {
         switch (below(8)) {
             case 0:
             case 1:
-                if (end != text.npos && end > 1 && text[quote - 1] == '=') text.replace(quote + 1, end - quote - 1, value());
+                if (end != text.npos && end > 1 && text[quote - 1] == '=')
+                    text.replace(quote + 1, end - quote - 1, value());
                 break;
             case 2: {  // the value of another attribute
                 const auto from = find(text, '"');
@@ -156,20 +250,35 @@ class Inputs {
                 if (line != text.npos) text.insert(line + 1, element(1));
                 break;
             default:
-                if (const auto digit = text.find_first_of("0123456789", below(text.size())); digit != text.npos) text[digit] = static_cast<char>('0' + below(10));
+                if (const auto digit = text.find_first_of("0123456789", below(text.size())); digit != text.npos)
+                    text[digit] = static_cast<char>('0' + below(10));
                 break;
         }
     }
     void change_bytes(std::string& text) {
         const auto at = below(text.size());
         switch (below(8)) {
-            case 0: text[at] = static_cast<char>(random_()); break;
-            case 1: text.erase(at, 1 + below(20)); break;
-            case 2: text.insert(at, text.substr(below(text.size()), below(40))); break;
-            case 3: text[at] = "<>\"'&${}/0-9a ()*%+"[below(19)]; break;
-            case 4: text.resize(at); break;
-            case 5: text.insert(at, value()); break;
-            case 6: text.insert(at, element(1)); break;
+            case 0:
+                text[at] = static_cast<char>(random_());
+                break;
+            case 1:
+                text.erase(at, 1 + below(20));
+                break;
+            case 2:
+                text.insert(at, text.substr(below(text.size()), below(40)));
+                break;
+            case 3:
+                text[at] = "<>\"'&${}/0-9a ()*%+"[below(19)];
+                break;
+            case 4:
+                text.resize(at);
+                break;
+            case 5:
+                text.insert(at, value());
+                break;
+            case 6:
+                text.insert(at, element(1));
+                break;
             default: {  // a piece of another file
                 const auto& other = any();
                 text.insert(at, other.substr(below(other.size()), below(300)));

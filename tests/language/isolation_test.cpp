@@ -40,9 +40,12 @@ Found found(const std::string& attributes, const MachineOptions& options, const 
     Machine machine(options);
     Found result;
     try {
-        Application::parse(application("<component name=\"numbers\" class=\"numbers\"><set name=\"count\" value=\"20\"/></component><component name=\"where\" class=\"where\" " +
-                                       attributes + "><set name=\"fatal\" value=\"" + fatal + R"("/></component><component name="keep" class="keep" isolation="thread"/>
-            <stream from="numbers.out" to="where.in"/><stream from="where.out" to="keep.in"/>)"), "test.xml", {.components = &components})
+        Application::parse(application("<component name=\"numbers\" class=\"numbers\"><set name=\"count\" "
+                                       "value=\"20\"/></component><component name=\"where\" class=\"where\" " +
+                                       attributes + "><set name=\"fatal\" value=\"" + fatal +
+                                       R"("/></component><component name="keep" class="keep" isolation="thread"/>
+            <stream from="numbers.out" to="where.in"/><stream from="where.out" to="keep.in"/>)"),
+                           "test.xml", {.components = &components})
             .start(machine)
             .finish();
     } catch (const Error& error) {
@@ -76,10 +79,13 @@ TEST(LanguageIsolation, a_component_that_ends_its_process_loses_its_buffer_alone
 }
 
 TEST(LanguageIsolation, a_machine_without_worker_processes_refuses_what_needs_them_by_name) {
-    EXPECT_NE(found("isolation=\"process\"", {.targets = 1}).failure.find("'where' is to live in a worker process, and the machine has none"), std::string::npos);
+    EXPECT_NE(found("isolation=\"process\"", {.targets = 1})
+                  .failure.find("'where' is to live in a worker process, and the machine has none"),
+              std::string::npos);
     EXPECT_NE(found("time-limit=\"1\"", {.targets = 1}).failure.find("'where' has a time limit"), std::string::npos);
     const auto needs = [](const std::string& attributes) {
-        return Application::parse(application("<component name=\"numbers\" class=\"numbers\" " + attributes + "/>")).needs_processes();
+        return Application::parse(application("<component name=\"numbers\" class=\"numbers\" " + attributes + "/>"))
+            .needs_processes();
     };
     EXPECT_FALSE(needs(""));
     EXPECT_FALSE(needs("isolation=\"thread\""));
@@ -88,7 +94,12 @@ TEST(LanguageIsolation, a_machine_without_worker_processes_refuses_what_needs_th
 }
 
 TEST(LanguageIsolation, words_and_limits_that_are_none_are_refused) {
-    const auto findings = [](const std::string& attributes) { return written::findings(application("<component name=\"numbers\" class=\"numbers\" " + attributes + "/>")); };
-    EXPECT_NE(findings("isolation=\"thraed\"").find("test.xml:2:43: error: 'isolation' is 'thraed', and should be 'thread' or 'process'"), std::string::npos);
-    EXPECT_NE(findings("time-limit=\"0\"").find("'time-limit' is '0', and should be a number from 0.001 to 1620"), std::string::npos);
+    const auto findings = [](const std::string& attributes) {
+        return written::findings(application("<component name=\"numbers\" class=\"numbers\" " + attributes + "/>"));
+    };
+    EXPECT_NE(findings("isolation=\"thraed\"")
+                  .find("test.xml:2:43: error: 'isolation' is 'thraed', and should be 'thread' or 'process'"),
+              std::string::npos);
+    EXPECT_NE(findings("time-limit=\"0\"").find("'time-limit' is '0', and should be a number from 0.001 to 1620"),
+              std::string::npos);
 }

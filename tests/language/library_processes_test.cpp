@@ -36,19 +36,21 @@ std::vector<double> results(const std::string& body, const std::string& last, co
 
 TEST(LibraryInProcesses, gives_the_same_as_in_threads) {
     SKIP_WITHOUT_PROCESSES();
-    const auto found = results(R"(<component name="ramp" class="example:ramp"><set name="count" value="6"/><set name="slope" value="4"/></component>
+    const auto found = results(
+        R"(<component name="ramp" class="example:ramp"><set name="count" value="6"/><set name="slope" value="4"/></component>
         <component name="halve" class="example:halve"/><component name="smooth" class="example:smooth"><set name="window" value="3"/></component>
         <stream from="ramp.out" to="halve.in"/><stream from="halve.out" to="smooth.in"/>)",
-                               "smooth.out", "filters.so");
+        "smooth.out", "filters.so");
     EXPECT_EQ(found, (std::vector<double>{0, 1, 2, 4, 6, 8}));
 }
 
 TEST(LibraryInProcesses, a_class_that_ends_its_process_ends_its_filter_alone) {
     SKIP_WITHOUT_PROCESSES();
     try {
-        (void)results(R"(<component name="numbers" class="numbers"/><component name="wrong" class="misuse"><set name="how" value="abort"/></component>
+        (void)results(
+            R"(<component name="numbers" class="numbers"/><component name="wrong" class="misuse"><set name="how" value="abort"/></component>
             <stream from="numbers.out" to="wrong.in"/>)",
-                      "wrong.out", "misused.so");
+            "wrong.out", "misused.so");
         ADD_FAILURE() << "it ran";
     } catch (const FilterFailed& failed) {
         EXPECT_EQ(failed.filter(), "wrong");
@@ -59,11 +61,13 @@ TEST(LibraryInProcesses, a_class_that_ends_its_process_ends_its_filter_alone) {
 TEST(LibraryInProcesses, a_class_that_fails_says_why_across_processes) {
     SKIP_WITHOUT_PROCESSES();
     try {
-        (void)results(R"(<component name="numbers" class="numbers"/><component name="wrong" class="misuse"><set name="how" value="answer"/></component>
+        (void)results(
+            R"(<component name="numbers" class="numbers"/><component name="wrong" class="misuse"><set name="how" value="answer"/></component>
             <stream from="numbers.out" to="wrong.in"/>)",
-                      "wrong.out", "misused.so");
+            "wrong.out", "misused.so");
         ADD_FAILURE() << "it ran";
     } catch (const FilterFailed& failed) {
-        EXPECT_NE(std::string(failed.what()).find("fire() of class 'misuse' returned 7"), std::string::npos) << failed.what();
+        EXPECT_NE(std::string(failed.what()).find("fire() of class 'misuse' returned 7"), std::string::npos)
+            << failed.what();
     }
 }

@@ -1,4 +1,5 @@
-// Filter classes of shared libraries, by name: what they compute, what may be done with them, and which libraries are refused.
+// Filter classes of shared libraries, by name: what they compute, what may be done with them, and which libraries are
+// refused.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -40,7 +41,8 @@ struct Tap {
 };
 
 /// What `keep` got, with the classes of a library beside those of Penstock.
-std::vector<double> results(const std::string& body, const std::string& library = "filters.so", const std::function<void(Components&)>& more = {}) {
+std::vector<double> results(const std::string& body, const std::string& library = "filters.so",
+                            const std::function<void(Components&)>& more = {}) {
     Machine machine({.targets = 2});
     written::Kept kept;
     auto components = written::with_keep(kept);
@@ -116,7 +118,8 @@ struct KeepTags {
 }  // namespace
 
 TEST(Library, an_application_uses_its_classes_by_name) {
-    const auto found = results(R"(<component name="ramp" class="example:ramp"><set name="count" value="6" unit="buffers"/><set name="slope" value="4"/></component>
+    const auto found = results(
+        R"(<component name="ramp" class="example:ramp"><set name="count" value="6" unit="buffers"/><set name="slope" value="4"/></component>
         <component name="halve" class="example:halve"/><component name="smooth" class="example:smooth"><set name="window" value="3"/></component>
         <component name="keep" class="keep"/>
         <stream from="ramp.out" to="halve.in"/><stream from="halve.out" to="smooth.in"/><stream from="smooth.out" to="keep.in"/>)");
@@ -157,30 +160,38 @@ TEST(Library, a_path_without_a_slash_is_one_from_the_current_folder) {
 }
 
 TEST(Library, settings_ports_and_copies_are_checked_as_of_any_class) {
-    EXPECT_EQ(errors(R"(<component name="ramp" class="example:ramp"><set name="count" value="-1"/><set name="slope" value="steep"/></component>
+    EXPECT_EQ(
+        errors(
+            R"(<component name="ramp" class="example:ramp"><set name="count" value="-1"/><set name="slope" value="steep"/></component>
 <component name="smooth" class="example:smooth"><set name="window" value="65"/></component>
 <component name="keep" class="keep"/>
 <stream from="ramp.out" to="smooth.x"/><stream from="smooth.out" to="keep.in"/>)"),
-              "test.xml:2:63: error: setting 'count' is given -1, and should be from 0 to inf buffers\n"
-              "test.xml:2:93: error: setting 'slope' is given 'steep', and should be a number\n"
-              "test.xml:3:68: error: setting 'window' is given 65, and should be from 1 to 64 values\n"
-              "test.xml:5:25: error: 'smooth' (class 'example:smooth') has no input 'x'; there is 'in'\n");
-    EXPECT_TRUE(contains(errors(R"(<component name="smooth" class="example:smooth"><set name="window" value="3" unit="s"/></component>)"), "'values'"));
+        "test.xml:2:63: error: setting 'count' is given -1, and should be from 0 to inf buffers\n"
+        "test.xml:2:93: error: setting 'slope' is given 'steep', and should be a number\n"
+        "test.xml:3:68: error: setting 'window' is given 65, and should be from 1 to 64 values\n"
+        "test.xml:5:25: error: 'smooth' (class 'example:smooth') has no input 'x'; there is 'in'\n");
+    EXPECT_TRUE(contains(
+        errors(
+            R"(<component name="smooth" class="example:smooth"><set name="window" value="3" unit="s"/></component>)"),
+        "'values'"));
     EXPECT_TRUE(contains(errors(R"(<component name="ramp" class="example:ramp"/><component name="keep" class="keep"/>
 <component name="smooth" class="example:smooth" copies="2"/><stream from="ramp.out" to="smooth.in"/><stream from="smooth.out" to="keep.in"/>)"),
                          "'smooth'"));
-    EXPECT_TRUE(contains(errors(R"(<component name="ramp" class="example:rampe"/>)"), "there is no component class 'example:rampe'; did you mean 'example:ramp'?"));
+    EXPECT_TRUE(contains(errors(R"(<component name="ramp" class="example:rampe"/>)"),
+                         "there is no component class 'example:rampe'; did you mean 'example:ramp'?"));
 }
 
 TEST(Library, copies_share_the_work) {
-    const auto found = results(R"(<component name="ramp" class="example:ramp"><set name="count" value="2000"/></component>
+    const auto found =
+        results(R"(<component name="ramp" class="example:ramp"><set name="count" value="2000"/></component>
         <component name="halve" class="example:halve" copies="3"/><component name="sum" class="sum"/><component name="keep" class="keep"/>
         <stream from="ramp.out" to="halve.in"/><stream from="halve.out" to="sum.in"/><stream from="sum.out" to="keep.in"/>)");
     EXPECT_EQ(found, std::vector<double>{0.5 * 1999 * 2000 / 2});
 }
 
 TEST(Library, buffers_of_several_readers_are_copied_before_they_are_written) {
-    const auto found = results(R"(<component name="ramp" class="example:ramp"/><component name="halve" class="example:halve"/>
+    const auto found =
+        results(R"(<component name="ramp" class="example:ramp"/><component name="halve" class="example:halve"/>
         <component name="both" class="add"/><component name="keep" class="keep"/>
         <stream from="ramp.out" to="halve.in"/><stream from="ramp.out" to="both.a"/><stream from="halve.out" to="both.b"/><stream from="both.sum" to="keep.in"/>)");
     EXPECT_EQ(found, (std::vector<double>{0, 1.5, 3, 4.5, 6, 7.5, 9, 10.5, 12, 13.5}));
@@ -201,21 +212,25 @@ TEST(Library, images_have_dimensions_and_the_end_may_write) {
 
 TEST(Library, a_buffer_of_other_dimensions_ends_the_firing) {
     try {
-        (void)results(R"(<component name="line" class="line"/><component name="rows" class="example:rows"/><component name="keep" class="keep"/>
+        (void)results(
+            R"(<component name="line" class="line"/><component name="rows" class="example:rows"/><component name="keep" class="keep"/>
             <stream from="line.image" to="rows.image"/><stream from="rows.sums" to="keep.in"/>)",
-                      "filters.so", [](Components& components) { components.add<Line>("line", ""); });
+            "filters.so", [](Components& components) { components.add<Line>("line", ""); });
         ADD_FAILURE() << "it ran";
     } catch (const FilterFailed& failed) {
         EXPECT_EQ(failed.filter(), "rows");
-        EXPECT_TRUE(contains(failed.what(), "input 'image' of class 'example:rows' has buffers of 2 dimensions, and this one has 1")) << failed.what();
+        EXPECT_TRUE(contains(failed.what(),
+                             "input 'image' of class 'example:rows' has buffers of 2 dimensions, and this one has 1"))
+            << failed.what();
     }
 }
 
 TEST(Library, tags_are_those_that_it_sets_or_of_what_it_read) {
     std::vector<Tags> tags;
-    (void)results(R"(<component name="ramp" class="example:ramp"><set name="count" value="2"/></component><component name="halve" class="example:halve"/>
+    (void)results(
+        R"(<component name="ramp" class="example:ramp"><set name="count" value="2"/></component><component name="halve" class="example:halve"/>
         <component name="tags" class="tags"/><stream from="ramp.out" to="halve.in"/><stream from="halve.out" to="tags.in"/>)",
-                  "filters.so", [&](Components& components) { components.add<KeepTags>("tags", "", &tags); });
+        "filters.so", [&](Components& components) { components.add<KeepTags>("tags", "", &tags); });
     EXPECT_EQ(tags, (std::vector<Tags>{{0, 7, {1, 2}}, {1, 7, {1, 2}}}));
 }
 
@@ -257,7 +272,8 @@ TEST(Library, events_reach_a_class_that_takes_them_and_change_settings_and_class
 TEST(Library, a_class_that_fails_says_why) {
     const auto failure = [](const std::string& how, const std::string& of = "misuse") -> std::string {
         try {
-            (void)results(R"(<component name="numbers" class="numbers"/><component name="wrong" class=")" + of + R"("><set name="how" value=")" + how + R"("/></component>
+            (void)results(R"(<component name="numbers" class="numbers"/><component name="wrong" class=")" + of +
+                              R"("><set name="how" value=")" + how + R"("/></component>
                 <component name="keep" class="keep"/><stream from="numbers.out" to="wrong.in"/><stream from="wrong.out" to="keep.in"/>)",
                           "misused.so");
         } catch (const FilterFailed& failed) {
@@ -278,14 +294,15 @@ TEST(Library, a_class_that_fails_says_why) {
              {"too-many-dimensions", "a buffer has one to three dimensions, not 4"},
              {"too-large", "bad_array_new_length"},
              {"other-type", "it writes a buffer of double to output 'other', which is of sample"},
-             {"answer", "fire() of class 'misuse' returned 7: let it return PENSTOCK_GO_ON, PENSTOCK_ENDED or PENSTOCK_FAILED"},
-             {"silent", "fire() of class 'misuse' failed, and did not say why: let it call fail()"}})
-        {
+             {"answer",
+              "fire() of class 'misuse' returned 7: let it return PENSTOCK_GO_ON, PENSTOCK_ENDED or PENSTOCK_FAILED"},
+             {"silent", "fire() of class 'misuse' failed, and did not say why: let it call fail()"}}) {
         const auto said = failure(how);
         EXPECT_TRUE(contains(said, why)) << how << ": " << said;
     }
     try {
-        (void)results(R"(<component name="numbers" class="numbers"><set name="first" value="-1"/></component><component name="scale" class="scale">
+        (void)results(
+            R"(<component name="numbers" class="numbers"><set name="first" value="-1"/></component><component name="scale" class="scale">
             <set name="factor" value="1e308"/></component><component name="again" class="scale"><set name="factor" value="1e308"/></component>
             <component name="never" class="add"/><component name="smooth" class="example:smooth"/><component name="keep" class="keep"/>
             <component name="back" class="scale"><set name="factor" value="-1"/></component>
@@ -300,7 +317,9 @@ TEST(Library, a_class_that_fails_says_why) {
 
 TEST(Library, a_class_whose_create_gives_nothing_fails_when_the_run_begins) {
     try {
-        (void)results(R"(<component name="numbers" class="numbers"/><component name="wrong" class="not-made"/><stream from="numbers.out" to="wrong.in"/>)", "misused.so");
+        (void)results(
+            R"(<component name="numbers" class="numbers"/><component name="wrong" class="not-made"/><stream from="numbers.out" to="wrong.in"/>)",
+            "misused.so");
         ADD_FAILURE() << "it ran";
     } catch (const FilterFailed& failed) {
         EXPECT_TRUE(contains(failed.what(), "create() of class 'not-made' returned nothing")) << failed.what();
@@ -320,7 +339,8 @@ TEST(LibraryRefusals, each_is_told_with_its_mend) {
              {text, Reason::no_library, "give a shared library for this machine"},
              {libraries + "no_entry.so", Reason::no_entry, "it exports no function penstock_component_library"},
              {libraries + "other_version.so", Reason::other_version,
-              "it was made for version 2 of the interface, and this is version 1: build it with the component_library.h of this Penstock"}}) {
+              "it was made for version 2 of the interface, and this is version 1: build it with the "
+              "component_library.h of this Penstock"}}) {
         const auto [found, said] = refusal(path);
         EXPECT_EQ(found, reason) << path;
         EXPECT_TRUE(contains(said, why)) << said;
@@ -335,7 +355,9 @@ TEST(LibraryRefusals, a_name_that_is_taken_adds_none_of_its_classes) {
     components.add<written::Keep>("example:rows", "", &kept);
     const auto [reason, said] = refusal(libraries + "filters.so", components);
     EXPECT_EQ(reason, Reason::name_taken);
-    EXPECT_TRUE(contains(said, "it has a class 'example:rows', and there is one of that name already: give one of the two another name")) << said;
+    EXPECT_TRUE(contains(
+        said, "it has a class 'example:rows', and there is one of that name already: give one of the two another name"))
+        << said;
 }
 
 TEST(LibraryRefusals, two_libraries_of_one_name_are_told_apart_by_their_paths) {
@@ -351,7 +373,9 @@ TEST(LibraryRefusals, two_libraries_of_one_name_are_told_apart_by_their_paths) {
     } catch (const LibraryRefused& refused) {
         EXPECT_EQ(refused.reason(), Reason::name_taken);
         EXPECT_EQ(refused.path(), std::filesystem::canonical(copy));
-        EXPECT_TRUE(contains(refused.what(), "of the library " + std::filesystem::canonical(libraries + "filters.so").string())) << refused.what();
+        EXPECT_TRUE(
+            contains(refused.what(), "of the library " + std::filesystem::canonical(libraries + "filters.so").string()))
+            << refused.what();
     }
     std::filesystem::remove_all(folder);
 }

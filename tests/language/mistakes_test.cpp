@@ -1,5 +1,6 @@
-// Seeded mistakes: for each tests/language/mistakes/NAME.xml, what is said of it, in NAME.txt. To write these anew after a message was changed on
-// purpose, and then to read the difference: PENSTOCK_WRITE_EXPECTED=1 test_language --gtest_filter='Mistakes.*'
+// Seeded mistakes: for each tests/language/mistakes/NAME.xml, what is said of it, in NAME.txt. To write these anew
+// after a message was changed on purpose, and then to read the difference: PENSTOCK_WRITE_EXPECTED=1 test_language
+// --gtest_filter='Mistakes.*'
 #include <gtest/gtest.h>
 
 #include <algorithm>

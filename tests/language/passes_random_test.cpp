@@ -50,7 +50,8 @@ TEST(RandomPasses, those_that_only_make_out_leave_the_graph_as_it_was) {
     unsigned with_groups = 0, with_slices = 0;
     for (unsigned seed = 0; seed < seeds; ++seed) {
         const auto text = written::RandomApplication(seed).text();
-        ASSERT_EQ(written::findings(text, options).find("error"), std::string::npos) << written::findings(text, options) << text;
+        ASSERT_EQ(written::findings(text, options).find("error"), std::string::npos)
+            << written::findings(text, options) << text;
         std::mt19937 random(seed);
         const auto passes = some(random, {"expand", "inline", "tasks", "unroll", "unroll=3"});
         const auto made = transform_text(text, passes, "test.xml", {.application = options});
@@ -81,8 +82,10 @@ TEST(RandomPasses, all_of_them_keep_the_results) {
         for (auto& each : figures.streams) each.capacity = static_cast<double>(random() % 20);
         ApplicationProfile profile("test", 3);
         profile.look(figures);
-        const auto passes = some(random, {"expand", "inline", "tasks", "unroll", "prune", "fuse=3", "place", "place=2", "size"});
+        const auto passes =
+            some(random, {"expand", "inline", "tasks", "unroll", "prune", "fuse=3", "place", "place=2", "size"});
         const auto made = transform_text(text, passes, "test.xml", {.application = options, .profile = profile.text()});
-        ASSERT_EQ(sorted_results(made, machine), sorted_results(text, machine)) << seed << ": " << said(passes) << "\n" << text << made;
+        ASSERT_EQ(sorted_results(made, machine), sorted_results(text, machine)) << seed << ": " << said(passes) << "\n"
+                                                                                << text << made;
     }
 }

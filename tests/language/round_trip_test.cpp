@@ -41,7 +41,8 @@ void expect_equal(const GraphDescription& a, const GraphDescription& b) {
         EXPECT_EQ(x.options.on_failure, y.options.on_failure);
         EXPECT_EQ(x.options.pool, y.options.pool);
         ASSERT_EQ(x.settings.size(), y.settings.size());
-        for (std::size_t k = 0; k < x.settings.size(); ++k) EXPECT_EQ(x.settings[k].value, y.settings[k].value) << x.settings[k].name;
+        for (std::size_t k = 0; k < x.settings.size(); ++k)
+            EXPECT_EQ(x.settings[k].value, y.settings[k].value) << x.settings[k].name;
     }
     ASSERT_EQ(a.streams.size(), b.streams.size());
     for (std::size_t i = 0; i < a.streams.size(); ++i) {
@@ -74,14 +75,18 @@ TEST(XmlBothWays, random_graphs_come_back_as_they_were_and_give_the_same_bytes) 
         for (unsigned i = 0, n = 1 + below(12); i < n; ++i) {
             const auto name = (below(2) ? "left/" : "f") + std::string("_") + std::to_string(i);
             const auto path = name.starts_with("left/") ? "left/x" + std::to_string(i) : name;
-            FilterOptions options{.copies = static_cast<int>(below(4)), .on_failure = below(2) ? OnFailure::stop : OnFailure::go_on};
+            FilterOptions options{.copies = static_cast<int>(below(4)),
+                                  .on_failure = below(2) ? OnFailure::stop : OnFailure::go_on};
             if (below(3) == 0) options.targets = {0, 1};
             else if (below(3) == 0) options.near = last;
             const auto* const kind = chain_classes[below(3)];
             graph.add_kind(path, options, components.find(kind)->kind);
             if (kind == chain_classes[0]) graph.set(path, "factor", static_cast<double>(random()) * 1e-9);
-            StreamOptions stream{.policy = static_cast<Policy>(below(4)), .capacity = below(9), .capacity_bytes = below(2) * 4096,
-                                 .when_full = static_cast<WhenStreamFull>(below(4)), .fuse = below(2) == 0};
+            StreamOptions stream{.policy = static_cast<Policy>(below(4)),
+                                 .capacity = below(9),
+                                 .capacity_bytes = below(2) * 4096,
+                                 .when_full = static_cast<WhenStreamFull>(below(4)),
+                                 .fuse = below(2) == 0};
             if (below(3) == 0) stream.name = "s & <" + std::to_string(i) + ">";
             graph.connect(last + ".out", path + ".in", stream);
             last = path;
@@ -92,7 +97,8 @@ TEST(XmlBothWays, random_graphs_come_back_as_they_were_and_give_the_same_bytes) 
         graph.connect(last + ".out", "end.in");
         ASSERT_EQ(graph.check(), std::vector<std::string>{}) << seed;
 
-        EXPECT_EQ(graph.description().filters.back().settings[0].value, SettingValue(std::string("a \"b\" <c> & $ ${x}\n'\t\xc3\xa9")));
+        EXPECT_EQ(graph.description().filters.back().settings[0].value,
+                  SettingValue(std::string("a \"b\" <c> & $ ${x}\n'\t\xc3\xa9")));
         EXPECT_NE(graph.description().filters.front().settings[3].value, SettingValue(1.0));  // the step that was set
         const auto text = to_xml(graph, "round", components);
         Graph again;
@@ -113,14 +119,20 @@ TEST(XmlBothWays, what_a_file_cannot_hold_is_refused_by_name) {
         }
         return std::string();
     };
-    EXPECT_NE(message([](Graph& graph) { graph.add_reader<double>("reader"); }).find("'reader' is the program's own end"), std::string::npos);
+    EXPECT_NE(
+        message([](Graph& graph) { graph.add_reader<double>("reader"); }).find("'reader' is the program's own end"),
+        std::string::npos);
     EXPECT_NE(message([](Graph& graph) { graph.add<Unknown>("odd"); }).find("register_component"), std::string::npos);
-    EXPECT_NE(message([](Graph& graph) { graph.add_kind("with space", {}, Components::known().find("pass")->kind); }).find("'with space' is no name"),
+    EXPECT_NE(message([](Graph& graph) {
+                  graph.add_kind("with space", {}, Components::known().find("pass")->kind);
+              }).find("'with space' is no name"),
               std::string::npos);
     EXPECT_NE(message([](Graph& graph) {
                   graph.add_kind("a", {}, Components::known().find("numbers")->kind);
                   graph.add_kind("b", {}, Components::known().find("print")->kind);
-                  graph.connect("a.out", "b.in", {.policy = Policy::by_key, .key = [](const Tags&, std::span<const std::byte>) { return 0u; }});
+                  graph.connect(
+                      "a.out", "b.in",
+                      {.policy = Policy::by_key, .key = [](const Tags&, std::span<const std::byte>) { return 0u; }});
               }).find("has a function as its key"),
               std::string::npos);
 }

@@ -46,14 +46,16 @@ inline std::string application(const std::string& body) {
 }
 
 /// The findings as a text, a line each.
-inline std::string findings(const std::string& text, const penstock::ApplicationOptions& options = {}, const std::string& name = "test.xml") {
+inline std::string findings(const std::string& text, const penstock::ApplicationOptions& options = {},
+                            const std::string& name = "test.xml") {
     std::string all;
     for (const auto& each : penstock::check_application_text(text, name, options)) all += each.text() + "\n";
     return all;
 }
 
 /// What a run of the application's `keep` got, in order of arrival.
-inline std::vector<double> results(const std::string& text, penstock::Machine& machine, penstock::ApplicationOptions options = {}) {
+inline std::vector<double> results(const std::string& text, penstock::Machine& machine,
+                                   penstock::ApplicationOptions options = {}) {
     Kept kept;
     const auto components = with_keep(kept);
     options.components = &components;

@@ -26,7 +26,8 @@ struct Tap {
     int written = 0;
     explicit Tap(Gate* of) : gate(of) {}
     bool operator()() {
-        // Fires again and again meanwhile: a filter that waited in a firing would hold up the changes of what it writes to.
+        // Fires again and again meanwhile: a filter that waited in a firing would hold up the changes of what it writes
+        // to.
         if (gate->opened.load() == written) return !gate->closed.load() || gate->opened.load() != written;
         auto buffer = out.make(1);
         buffer.edit()[0] = ++written;
@@ -61,9 +62,11 @@ class Switching : public testing::Test {
     Components components;
 };
 
-const std::string parts = R"(<component name="tap" class="tap"/><component name="scale" class="scale"/><component name="keep" class="keep"/>
+const std::string parts =
+    R"(<component name="tap" class="tap"/><component name="scale" class="scale"/><component name="keep" class="keep"/>
     <stream from="tap.out" to="scale.in"/>)";
-const std::string option = R"(<option name="more"><component name="shift" class="shift"><set name="offset" value="0.5"/></component>
+const std::string option =
+    R"(<option name="more"><component name="shift" class="shift"><set name="offset" value="0.5"/></component>
     <stream from="scale.out" to="shift.in"/><stream from="shift.out" to="keep.in"/>
     <otherwise><stream from="scale.out" to="keep.in"/></otherwise></option>)";
 
@@ -71,7 +74,8 @@ const std::string option = R"(<option name="more"><component name="shift" class=
 
 TEST_F(Switching, an_option_goes_on_and_off_by_events) {
     auto run = start(parts + R"(<event name="flip"/><event name="show"/><event name="hide"/><manager>
-        <on event="flip" toggle="more"/><on event="show" enable="more"/><on event="hide" disable="more"/>)" + option + "</manager>");
+        <on event="flip" toggle="more"/><on event="show" enable="more"/><on event="hide" disable="more"/>)" +
+                     option + "</manager>");
     EXPECT_EQ(next(), 2);
     EXPECT_FALSE(run.is_on("more"));
     const auto send = [&](const char* event) {
@@ -94,9 +98,11 @@ TEST_F(Switching, an_option_goes_on_and_off_by_events) {
 }
 
 TEST_F(Switching, components_get_other_settings_and_other_classes_also_while_they_are_not_there) {
-    auto run = start(parts + R"(<event name="flip"/><event name="five"/><event name="swap"/><manager><on event="flip" toggle="more"/>
+    auto run = start(
+        parts + R"(<event name="flip"/><event name="five"/><event name="swap"/><manager><on event="flip" toggle="more"/>
         <on event="five" component="scale" setting="factor" value="5"/><on event="five" component="shift" setting="offset" value="0.25"/>
-        <on event="swap" component="scale" class="shift"><set name="offset" value="100"/></on>)" + option + "</manager>");
+        <on event="swap" component="scale" class="shift"><set name="offset" value="100"/></on>)" +
+        option + "</manager>");
     const auto send = [&](const char* event) {
         run.send({event, true});
         run.settle();
@@ -113,7 +119,9 @@ TEST_F(Switching, components_get_other_settings_and_other_classes_also_while_the
 }
 
 TEST_F(Switching, timers_send_their_events) {
-    auto run = start(parts + R"(<event name="tick"/><timer event="tick" after="0.001"/><manager><on event="tick" enable="more"/>)" + option + "</manager>");
+    auto run = start(
+        parts + R"(<event name="tick"/><timer event="tick" after="0.001"/><manager><on event="tick" enable="more"/>)" +
+        option + "</manager>");
     while (!run.is_on("more")) std::this_thread::yield();
     EXPECT_EQ(next(), 2.5);
     gate.closed = true;
@@ -122,7 +130,8 @@ TEST_F(Switching, timers_send_their_events) {
 
 TEST_F(Switching, hundreds_of_switches_under_load_lose_nothing) {
     constexpr int count = 2000;
-    auto run = start(parts + R"(<event name="flip"/><manager><on event="flip" toggle="more"/>)" + option + "</manager>");
+    auto run =
+        start(parts + R"(<event name="flip"/><manager><on event="flip" toggle="more"/>)" + option + "</manager>");
     for (int i = 0; i < count; ++i) {
         gate.opened.fetch_add(1);
         if (i % 10 == 0) run.send({"flip", true});
@@ -139,7 +148,9 @@ TEST_F(Switching, hundreds_of_switches_under_load_lose_nothing) {
 }
 
 TEST_F(Switching, an_application_that_is_destroyed_stops) {
-    auto run = start(parts + R"(<event name="flip"/><timer event="flip" every="0.001"/><manager><on event="flip" toggle="more"/>)" + option + "</manager>");
+    auto run = start(
+        parts + R"(<event name="flip"/><timer event="flip" every="0.001"/><manager><on event="flip" toggle="more"/>)" +
+        option + "</manager>");
     EXPECT_EQ(static_cast<int>(next()), 2);
     gate.closed = true;
 }
@@ -166,9 +177,11 @@ TEST_F(Switching, an_event_that_meets_ended_filters_changes_what_is_left) {
 TEST_F(Switching, events_may_come_as_the_application_ends) {
     for (int round = 0; round < 60; ++round) {
         auto run = start(R"(<event name="flip"/><event name="swap"/><timer event="flip" every="0.001"/>
-            <component name="numbers" class="numbers"><set name="count" value=")" + std::to_string(1 + round * 7) + R"("/></component><component name="scale" class="scale"/>
+            <component name="numbers" class="numbers"><set name="count" value=")" +
+                         std::to_string(1 + round * 7) + R"("/></component><component name="scale" class="scale"/>
             <component name="keep" class="keep"/><stream from="numbers.out" to="scale.in"/>
-            <manager><on event="flip" toggle="more"/><on event="swap" component="scale" class="shift"/>)" + option + "</manager>");
+            <manager><on event="flip" toggle="more"/><on event="swap" component="scale" class="shift"/>)" +
+                         option + "</manager>");
         std::thread sender([&] {
             try {
                 for (int i = 0; i < 100; ++i) run.send({i % 3 == 0 ? "swap" : "flip", true});

@@ -70,7 +70,8 @@ TEST(Deadlines, later_than_the_clock_can_say_are_the_end_of_time) {
     const steady_clock::time_point moment(5s);
     EXPECT_EQ(penstock::deadline_after(3s, moment), moment + 3s);
     EXPECT_EQ(penstock::deadline_after(-3s, moment), moment - 3s);
-    EXPECT_GT(Clock::ticks() + Clock::ticks_of(std::chrono::nanoseconds::max()), Clock::ticks() + Clock::ticks_of(std::chrono::hours(24 * 365)));
+    EXPECT_GT(Clock::ticks() + Clock::ticks_of(std::chrono::nanoseconds::max()),
+              Clock::ticks() + Clock::ticks_of(std::chrono::hours(24 * 365)));
 }
 
 TEST(Relax, and_prefetches_take_any_address) {

@@ -104,7 +104,7 @@ TEST(SharedMemory, is_zeroed_and_allocated_for_real_at_creation) {
     const auto memory = SharedMemory::create("test", mib + 3);
     EXPECT_EQ(memory.size(), mib + 3);
     EXPECT_TRUE(all_zero(memory.bytes()));
-    struct stat status {};
+    struct stat status{};
     ASSERT_EQ(fstat(memory.descriptor(), &status), 0);
     EXPECT_GE(static_cast<std::size_t>(status.st_blocks) * 512, mib + 3);
 }

@@ -73,7 +73,8 @@ TEST_P(BrokenOffTest, an_interrupted_send_reads_its_memory_no_more_and_both_rank
             Messenger post(me, {.protocol = protocol}), other(me, {.name = "other"});
             int value = 0;
             if (me.index() == 0) {
-                // The receiver's mailbox is there: a send that still waits for that has published nothing and closes nothing.
+                // The receiver's mailbox is there: a send that still waits for that has published nothing and closes
+                // nothing.
                 post.recv(1, value);
                 auto data = std::make_unique<std::vector<std::uint8_t>>(pattern(long_message, 1));
                 require_interrupted(me, [&] { post.send(1, *data); });

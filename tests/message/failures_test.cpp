@@ -176,9 +176,7 @@ TEST_P(MessageFailureTest, memory_of_a_send_that_was_given_up_is_not_read_any_mo
 
 class MessageDeathTest : public testing::Test {
   protected:
-    void SetUp() override {
-        SKIP_UNDER_THREAD_SANITIZER();
-    }
+    void SetUp() override { SKIP_UNDER_THREAD_SANITIZER(); }
 };
 
 TEST_F(MessageDeathTest, a_receive_from_anybody_tells_of_each_death_once_and_goes_on) {

@@ -1,5 +1,5 @@
-// Messages between ranks: to oneself, from anybody, looked at, handed over, waited for one by one and together; the same
-// for threads and for processes.
+// Messages between ranks: to oneself, from anybody, looked at, handed over, waited for one by one and together; the
+// same for threads and for processes.
 #include "penstock/message.hpp"
 
 #include <sys/resource.h>
@@ -146,7 +146,8 @@ TEST_P(MessageTest, a_vector_of_any_length_is_received_and_one_that_is_handed_ov
                 post.recv(0, address);
                 const bool same = reinterpret_cast<std::uintptr_t>(handed.data()) == address;
                 // Between processes the same address means nothing: their heaps are copies of one another.
-                require(length == 0 || same || me.substrate() == Substrate::processes, "between threads without a copy");
+                require(length == 0 || same || me.substrate() == Substrate::processes,
+                        "between threads without a copy");
             }
         }
     });
@@ -160,7 +161,8 @@ TEST_P(MessageTest, memory_of_the_messenger_is_sent_and_received_as_any_other_an
             for (const std::size_t count : {std::size_t{1}, std::size_t{4'000}, std::size_t{100'000}}) {
                 auto numbers = post.allocate<double>(count);
                 require(numbers.size() == count && numbers[count - 1] == 0, "it is zero at first");
-                if (count == 100'000 && round > 0) require(numbers.data() == before, "what was let go of is used again");
+                if (count == 100'000 && round > 0)
+                    require(numbers.data() == before, "what was let go of is used again");
                 if (count == 100'000) before = numbers.data();
                 if (me.index() == 0) {
                     std::iota(numbers.begin(), numbers.end(), round);
@@ -168,9 +170,11 @@ TEST_P(MessageTest, memory_of_the_messenger_is_sent_and_received_as_any_other_an
                     for (int to : {1, 2}) post.send(to, numbers.elements().last(count / 2));  // from any place in it
                 } else {
                     post.recv(0, numbers);
-                    require(numbers[0] == round && numbers[count - 1] == round + static_cast<double>(count) - 1, "all of it");
+                    require(numbers[0] == round && numbers[count - 1] == round + static_cast<double>(count) - 1,
+                            "all of it");
                     const auto half = post.recv_vector<double>(0);
-                    require(half.size() == count / 2 && (half.empty() || half.back() == numbers[count - 1]), "a part of it");
+                    require(half.size() == count / 2 && (half.empty() || half.back() == numbers[count - 1]),
+                            "a part of it");
                 }
             }
         }

@@ -127,7 +127,8 @@ TEST_P(NonsenseTest, a_header_that_vanishes_while_its_message_is_received_is_ref
         forger.send({100, 0, Way::ring_pieces, {}, {}, {0, 0, 0, 0}});
         auto& filled = forger.his_box.lane(1).inward.filled.filled;
         filled.store(50, std::memory_order_release);
-        while (forger.own_box.lane(0).outward.freed.freed.load(std::memory_order_acquire) < 50) std::this_thread::yield();
+        while (forger.own_box.lane(0).outward.freed.freed.load(std::memory_order_acquire) < 50)
+            std::this_thread::yield();
         forger.his_box.slots(1)[0].sequence.store(0, std::memory_order_release);
         filled.store(100, std::memory_order_release);
     });
@@ -229,8 +230,7 @@ TEST_P(NonsenseTest, answers_that_cannot_be_are_refused) {
     answered("number of messages before an answer", 1, 4);
     answered("number of messages before an answer", 60'000, 4);
     answered("size in the header", 0, 33);
-    expect_refused(GetParam(), "way",
-                   [](Forger& forger) { forger.send(Envelope{4, 0, Way::answer, {}, {}, {}}); });
+    expect_refused(GetParam(), "way", [](Forger& forger) { forger.send(Envelope{4, 0, Way::answer, {}, {}, {}}); });
 }
 
 TEST_P(NonsenseTest, a_vector_for_which_there_is_no_memory_is_refused_and_its_message_stays) {
@@ -279,8 +279,8 @@ TEST(NonsenseOfProcessesTest, segments_that_cannot_be_are_refused) {
             const MessengerOptions options{.protocol = Protocol::ring, .ring_bytes = 4096};
             if (me.index() == 1) {
                 Forger forger(me, options);
-                auto segment = me.make(penstock::message::segment_name(options.name, 0), 4096,
-                                       penstock::message::segment_kind);
+                auto segment =
+                    me.make(penstock::message::segment_name(options.name, 0), 4096, penstock::message::segment_kind);
                 me.grant(segment, 0);
                 forger.send(Envelope{bytes, 0, Way::segment, {}, {}, {number, offset, 0, 0}});
                 try {

@@ -1,5 +1,5 @@
-// What each protocol promises: every size arrives whole and in order, whatever else is under way; the same for threads and
-// for processes.
+// What each protocol promises: every size arrives whole and in order, whatever else is under way; the same for threads
+// and for processes.
 #include <algorithm>
 #include <array>
 #include <random>
@@ -180,7 +180,8 @@ TEST_P(ProtocolTest, answers_come_in_their_turn_among_other_messages) {
             for (std::uint64_t i = 0; i < messages; ++i) {
                 const std::size_t bytes = random() % 16 == 0 && buffered ? random() % 300 : random() % 33;
                 auto& number = sent[static_cast<unsigned>(sender)];
-                if (me.index() == sender) send_pattern(post, 1 - sender, bytes, number, static_cast<std::uint32_t>(bytes));
+                if (me.index() == sender)
+                    send_pattern(post, 1 - sender, bytes, number, static_cast<std::uint32_t>(bytes));
                 ++number;
             }
             // Some are left lying for a while, so that answers and later messages meet.
@@ -189,8 +190,10 @@ TEST_P(ProtocolTest, answers_come_in_their_turn_among_other_messages) {
                 for (auto& number = received[from]; number + lying < sent[from]; ++number) {
                     if (me.index() == static_cast<int>(from)) continue;
                     const Status status = post.recv(own() % 2 == 0 ? static_cast<int>(from) : any_source, into);
-                    std::vector<std::uint8_t> got(into.begin(), into.begin() + static_cast<std::ptrdiff_t>(status.bytes));
-                    require(status.tag == status.bytes && is_pattern(got, number), "each is the one that was sent as such");
+                    std::vector<std::uint8_t> got(into.begin(),
+                                                  into.begin() + static_cast<std::ptrdiff_t>(status.bytes));
+                    require(status.tag == status.bytes && is_pattern(got, number),
+                            "each is the one that was sent as such");
                 }
             }
         }

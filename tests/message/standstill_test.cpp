@@ -16,7 +16,8 @@ class StandstillTest : public TeamTest {};
 INSTANTIATE_TEST_SUITE_P(All, StandstillTest, substrates, name_of);
 
 /// Runs the team and expects of each rank that is named that it is told of ranks that wait for one another.
-void expect_standstill(Substrate substrate, int size, const std::string& words, std::function<void(Messenger&, int)> waits) {
+void expect_standstill(Substrate substrate, int size, const std::string& words,
+                       std::function<void(Messenger&, int)> waits) {
     message_tests::run(substrate, size, [&](Rank me) {
         Messenger post(me, {.name = "waiting"}), other(me, {.name = "other"});
         std::string told;
@@ -27,7 +28,8 @@ void expect_standstill(Substrate substrate, int size, const std::string& words, 
         } catch (const RankLost&) {  // another one was told first, and left
             told = words;
         }
-        require(told.find(words) != std::string::npos, "rank " + std::to_string(me.index()) + " was told '" + told + "'");
+        require(told.find(words) != std::string::npos,
+                "rank " + std::to_string(me.index()) + " was told '" + told + "'");
     });
 }
 
@@ -60,12 +62,9 @@ TEST_P(StandstillTest, ranks_that_send_to_one_another_at_once_are_told_and_their
 TEST_P(StandstillTest, a_receive_from_anybody_that_all_others_wait_for_is_told) {
     expect_standstill(GetParam(), 3, "for a message of anybody", [](Messenger& post, int me) {
         int value = 0;
-        if (me == 1)
-            post.recv(any_source, value);
-        else if (me == 0)
-            post.probe(1);
-        else
-            post.recv(1, value);
+        if (me == 1) post.recv(any_source, value);
+        else if (me == 0) post.probe(1);
+        else post.recv(1, value);
     });
 }
 

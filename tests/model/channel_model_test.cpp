@@ -37,10 +37,8 @@ struct ChannelModel : rl::test_suite<ChannelModel<script, capacity, completion, 
     penstock::ChannelParts<Payload, Policy> parts() { return {slots, &credits, &bell, capacity, initiation}; }
 
     void thread(unsigned index) {
-        if (index == 0)
-            produce();
-        else
-            consume();
+        if (index == 0) produce();
+        else consume();
     }
 
     void produce() {
@@ -176,7 +174,8 @@ TEST(ChannelModel, looking_for_a_record_without_acquire_is_found) {
 }
 TEST(ChannelModel, looking_behind_without_acquire_is_found) {
     // With two slots nothing is behind: the third record waits for the second.
-    model::expect_finds<ChannelModel<"sss", 4, automatic, push, model::Relaxing<"::behind(">>>(rl::test_result_data_race);
+    model::expect_finds<ChannelModel<"sss", 4, automatic, push, model::Relaxing<"::behind(">>>(
+        rl::test_result_data_race);
 }
 TEST(ChannelModel, completing_in_the_slot_without_release_is_found) {
     model::expect_finds<Weakened<"ww", slot, "::complete(">>(rl::test_result_data_race);

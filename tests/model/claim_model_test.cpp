@@ -1,6 +1,5 @@
 // The shipped ClaimRing: an issuer that fills slots again and again, two workers that race for what lies in them.
 #include "../../src/python/workers/claim_ring.hpp"
-
 #include "model.hpp"
 
 namespace {
@@ -55,7 +54,8 @@ struct ClaimModel : rl::test_suite<ClaimModel<tasks, capacity, Weakening>, 3> {
     bool free(std::uint64_t (&in_slot)[capacity], std::uint32_t slot) {
         if (in_slot[slot] == 0) return true;
         if (!python::completed(board, {in_slot[slot], slot})) return false;
-        model::require(board.results[slot].read() == -static_cast<int>(in_slot[slot]), "a completed task shows its result");
+        model::require(board.results[slot].read() == -static_cast<int>(in_slot[slot]),
+                       "a completed task shows its result");
         in_slot[slot] = 0;
         return true;
     }
@@ -68,7 +68,8 @@ struct ClaimModel : rl::test_suite<ClaimModel<tasks, capacity, Weakening>, 3> {
                 continue;
             }
             const int argument = board.arguments[claim->slot].read();
-            model::require(argument == static_cast<int>(claim->number), "a claimed task has the arguments of its number");
+            model::require(argument == static_cast<int>(claim->number),
+                           "a claimed task has the arguments of its number");
             model::require(++runs[argument] == 1, "a task is claimed once");
             board.results[claim->slot].write(-argument);
             python::complete(board, *claim, worker);

@@ -19,7 +19,8 @@ struct PostModel : rl::test_suite<PostModel<each, Weakening>, 3> {
     void thread(unsigned index) {
         if (index == 0) own();
         else
-            for (int i = 0; i < each; ++i) complete(static_cast<std::uint32_t>((static_cast<int>(index) - 1) * each + i + 1));
+            for (int i = 0; i < each; ++i)
+                complete(static_cast<std::uint32_t>((static_cast<int>(index) - 1) * each + i + 1));
     }
     void complete(std::uint32_t task) {
         results[task].write(static_cast<int>(task));

@@ -6,7 +6,8 @@ namespace {
 
 using model::Search;
 
-/// Task 2 comes after tasks 0 and 1, which two threads complete while the owner issues it. Whoever makes it ready runs it.
+/// Task 2 comes after tasks 0 and 1, which two threads complete while the owner issues it. Whoever makes it ready runs
+/// it.
 template <class Weakening = model::AsShipped>
 struct JoinModel : rl::test_suite<JoinModel<Weakening>, 3> {
     using Node = penstock::Dependent<model::Atomics<Weakening>>;
@@ -23,7 +24,8 @@ struct JoinModel : rl::test_suite<JoinModel<Weakening>, 3> {
     void run_last() {
         model::require(++runs == 1, "a task becomes ready once");
         model::require(argument.read() == 7, "a ready task shows its arguments");
-        model::require(written[0].read() == 1 && written[1].read() == 1, "a ready task shows what its predecessors wrote");
+        model::require(written[0].read() == 1 && written[1].read() == 1,
+                       "a ready task shows what its predecessors wrote");
     }
     void thread(unsigned index) {
         if (index == 2) {

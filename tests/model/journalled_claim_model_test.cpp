@@ -1,8 +1,8 @@
-// The shipped journalled claims: two worker processes that claim from one deque, one of which dies at any of its steps, and a
-// supervisor that settles what it left and lets another worker take its seat.
+// The shipped journalled claims: two worker processes that claim from one deque, one of which dies at any of its steps,
+// and a supervisor that settles what it left and lets another worker take its seat.
 //
-// A death is simulated by a thread whose operations on shared memory have no effect from some point on. That it has ended becomes
-// known with all that it stored, as the kernel makes it known.
+// A death is simulated by a thread whose operations on shared memory have no effect from some point on. That it has
+// ended becomes known with all that it stored, as the kernel makes it known.
 #include "model.hpp"
 #include "task/isolated/journalled_claim.hpp"
 
@@ -63,7 +63,7 @@ struct JournalModel : rl::test_suite<JournalModel<tasks, most, burial, Weakening
 
     penstock::Claims<Policy> claims;
     Note notes[2];
-    Sound<std::uint64_t> running[2];   ///< number of the task that a seat's worker runs now
+    Sound<std::uint64_t> running[2];  ///< number of the task that a seat's worker runs now
     Sound<std::uint32_t> done[tasks + 1];
     model::Atomic<std::uint64_t, model::AsShipped> sequence[tasks + 2];
     model::Plain<int> argument[tasks + 1];
@@ -134,13 +134,16 @@ struct JournalModel : rl::test_suite<JournalModel<tasks, most, burial, Weakening
         }
         const auto state = note.state.load(std::memory_order_acquire);
         const bool intended = state == Note::intended;
-        if (burial == Burial::believes_all_intents && intended) note.state.store(Note::owned, std::memory_order_release);
+        if (burial == Burial::believes_all_intents && intended)
+            note.state.store(Note::owned, std::memory_order_release);
         if (burial == Burial::believes_no_intent && intended) note.state.store(Note::none, std::memory_order_release);
         if (burial != Burial::forgets_the_holder) penstock::settle_claim_of_the_dead(claims, note, 1u, ring);
-        if (note.state.load(std::memory_order_acquire) == Note::intended) note.state.store(Note::none, std::memory_order_release);
+        if (note.state.load(std::memory_order_acquire) == Note::intended)
+            note.state.store(Note::none, std::memory_order_release);
         if (note.state.load(std::memory_order_acquire) != Note::owned) return;
         auto first = note.first.load(std::memory_order_relaxed);
-        while (first < note.end.load(std::memory_order_relaxed) && done[first].load(std::memory_order_acquire) != 0) ++first;
+        while (first < note.end.load(std::memory_order_relaxed) && done[first].load(std::memory_order_acquire) != 0)
+            ++first;
         note.first.store(first, std::memory_order_relaxed);
     }
 
@@ -181,7 +184,8 @@ TEST(JournalModel, leaving_the_dead_as_holder_is_found) {
     model::expect_finds<Twin<Burial::forgets_the_holder>>(rl::test_result_livelock);
 }
 TEST(JournalModel, claiming_without_order_is_found) {
-    model::expect_finds<Twin<Burial::as_shipped, model::Relaxing<"claim_with_journal(">>>(rl::test_result_user_assert_failed);
+    model::expect_finds<Twin<Burial::as_shipped, model::Relaxing<"claim_with_journal(">>>(
+        rl::test_result_user_assert_failed);
 }
 TEST(JournalModel, freeing_a_deque_of_the_dead_without_release_is_found) {
     using Weakened = model::Relaxing<"settle_claim_of_the_dead(">;

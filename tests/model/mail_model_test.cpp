@@ -11,8 +11,9 @@ struct Letter {
     model::Plain<int> text;
 };
 
-/// Two posters of `each` letters. Who finds the box at rest runs the filter itself, as RunCore::post() has it run: takes all, until the box can rest.
-/// `claims`: before each letter a poster runs the filter without one if it can, as a filter does that hands over to the next.
+/// Two posters of `each` letters. Who finds the box at rest runs the filter itself, as RunCore::post() has it run:
+/// takes all, until the box can rest. `claims`: before each letter a poster runs the filter without one if it can, as a
+/// filter does that hands over to the next.
 template <int each, bool claims = false, class Weakening = model::AsShipped>
 struct MailModel : rl::test_suite<MailModel<each, claims, Weakening>, 2> {
     penstock::streaming::MailBox<Letter, model::Atomics<Weakening>> box;
@@ -63,7 +64,8 @@ struct MailModel : rl::test_suite<MailModel<each, claims, Weakening>, 2> {
     }
     void after() {
         for (const int times : taken) model::require(times == 1, "no mail is lost");
-        model::require(state.read() == 2 * each + claimed[0] + claimed[1], "each run of the filter sees what the one before it wrote");
+        model::require(state.read() == 2 * each + claimed[0] + claimed[1],
+                       "each run of the filter sees what the one before it wrote");
         model::require(box.at_rest(), "the box is at rest when nothing is left");
     }
 };
@@ -81,9 +83,17 @@ using Weakened = MailModel<2, false, model::Relaxing<function>>;
 template <model::Name function>
 using WeakenedClaims = MailModel<2, true, model::Relaxing<function>>;
 
-TEST(MailModel, posting_without_release_is_found) { model::expect_finds<Weakened<"::push(">>(rl::test_result_data_race); }
-TEST(MailModel, taking_without_acquire_is_found) { model::expect_finds<Weakened<"::take_all(">>(rl::test_result_data_race); }
-TEST(MailModel, claiming_without_acquire_is_found) { model::expect_finds<WeakenedClaims<"::claim(">>(rl::test_result_data_race); }
-TEST(MailModel, resting_without_release_is_found) { model::expect_finds<Weakened<"::rest(">>(rl::test_result_data_race); }
+TEST(MailModel, posting_without_release_is_found) {
+    model::expect_finds<Weakened<"::push(">>(rl::test_result_data_race);
+}
+TEST(MailModel, taking_without_acquire_is_found) {
+    model::expect_finds<Weakened<"::take_all(">>(rl::test_result_data_race);
+}
+TEST(MailModel, claiming_without_acquire_is_found) {
+    model::expect_finds<WeakenedClaims<"::claim(">>(rl::test_result_data_race);
+}
+TEST(MailModel, resting_without_release_is_found) {
+    model::expect_finds<Weakened<"::rest(">>(rl::test_result_data_race);
+}
 
 }  // namespace

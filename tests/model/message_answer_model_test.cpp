@@ -1,8 +1,8 @@
 // The shipped answers in the record of what they answer, with the channels of both directions, in a model of the C++
 // memory order.
+#include "message/answer.hpp"
 #include "model.hpp"
 #include "penstock/detail/channel/channel.hpp"
-#include "message/answer.hpp"
 
 namespace {
 
@@ -35,8 +35,8 @@ struct Letter {
     }
 };
 
-/// Two ranks with a channel in each direction, as the message layer has them. Each follows its script: 's' sends the next
-/// number, in the header that waits for an answer if there is one, 'r' receives one, which must be the next.
+/// Two ranks with a channel in each direction, as the message layer has them. Each follows its script: 's' sends the
+/// next number, in the header that waits for an answer if there is one, 'r' receives one, which must be the next.
 template <Script first, Script second, class Weakening = model::AsShipped>
 struct AnswerModel : rl::test_suite<AnswerModel<first, second, Weakening>, 2> {
     using Policy = model::Atomics<Weakening>;
@@ -60,10 +60,8 @@ struct AnswerModel : rl::test_suite<AnswerModel<first, second, Weakening>, 2> {
         auto& sought = of[index].sought;
         int sent = 0, received = 0;
         for (const char* step = index == 0 ? first.steps : second.steps; *step; ++step) {
-            if (*step == 's')
-                send(producer, consumer, owed, sought, ++sent);
-            else
-                receive(producer, consumer, owed, sought, ++received);
+            if (*step == 's') send(producer, consumer, owed, sought, ++sent);
+            else receive(producer, consumer, owed, sought, ++received);
         }
         owed.complete(consumer);
     }
@@ -100,10 +98,8 @@ struct AnswerModel : rl::test_suite<AnswerModel<first, second, Weakening>, 2> {
             }
             if (!record) continue;
             model::require(record->payload.number.read() == number, "messages come in their turn");
-            if (record->payload.asking.read())
-                owed.hold(*record);
-            else
-                consumer.complete();
+            if (record->payload.asking.read()) owed.hold(*record);
+            else consumer.complete();
             return;
         }
     }

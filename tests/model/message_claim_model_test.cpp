@@ -1,6 +1,6 @@
 // The shipped claims on memory of the other rank's user, in a model of the C++ memory order.
-#include "model.hpp"
 #include "message/claim.hpp"
+#include "model.hpp"
 
 namespace {
 
@@ -83,7 +83,9 @@ struct CarelessFetch : rl::test_suite<CarelessFetch, 2> {
     }
 };
 
-TEST(ClaimModel, memory_is_not_fetched_once_it_was_taken_back) { model::expect_holds<FetchModel<>>(Search::every_schedule); }
+TEST(ClaimModel, memory_is_not_fetched_once_it_was_taken_back) {
+    model::expect_holds<FetchModel<>>(Search::every_schedule);
+}
 TEST(ClaimModel, a_place_is_not_stored_to_once_it_was_taken_back) {
     model::expect_holds<PlaceModel<>>(Search::every_schedule);
 }

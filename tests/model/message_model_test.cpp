@@ -1,8 +1,8 @@
 // The shipped ring of bytes, with the headers of its messages in the shipped channel, in a model of the C++ memory
 // order.
+#include "message/ring.hpp"
 #include "model.hpp"
 #include "penstock/detail/channel/channel.hpp"
-#include "message/ring.hpp"
 
 namespace {
 
@@ -48,10 +48,8 @@ struct MessageRingModel : rl::test_suite<MessageRingModel<script, capacity, piec
     penstock::RingParts<Cell, Policy> ring() { return {cells, capacity, &filled, &freed}; }
 
     void thread(unsigned index) {
-        if (index == 0)
-            send();
-        else
-            receive();
+        if (index == 0) send();
+        else receive();
     }
 
     void send() {
@@ -70,10 +68,8 @@ struct MessageRingModel : rl::test_suite<MessageRingModel<script, capacity, piec
             record->payload.cells.write(count);
             record->payload.position.write(writer.position());
             record->payload.whole.write(is_whole(*step));
-            if (is_whole(*step))
-                writer.write(count, put);
-            else
-                writer.publish_filled();
+            if (is_whole(*step)) writer.write(count, put);
+            else writer.publish_filled();
             producer.publish();
             for (std::uint64_t moved = 0; !is_whole(*step) && moved < count;) {
                 const auto room = std::min({piece, count - moved, writer.room(1)});

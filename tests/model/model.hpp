@@ -67,8 +67,9 @@ struct Name {
     char text[Size];
     constexpr Name(const char (&from)[Size]) { std::copy_n(from, Size, text); }
 };
-/// Does this name of a function, as the compiler tells it, contain `text`? Template arguments do not count: those of a twin hold
-/// the very text that is looked for, in the names of all its functions. Allocates nothing: relacy replaces `operator new`.
+/// Does this name of a function, as the compiler tells it, contain `text`? Template arguments do not count: those of a
+/// twin hold the very text that is looked for, in the names of all its functions. Allocates nothing: relacy replaces
+/// `operator new`.
 inline bool names(const char* function, const char* text) {
     char bare[512];
     std::size_t length = 0;
@@ -124,7 +125,8 @@ class Atomic {
     }
     bool compare_exchange_weak(T& expected, T value, std::memory_order order, std::memory_order failure,
                                std::source_location at = std::source_location::current()) {
-        return value_.compare_exchange_weak(expected, value, weakened(order, at), position(at), order_of(failure), position(at));
+        return value_.compare_exchange_weak(expected, value, weakened(order, at), position(at), order_of(failure),
+                                            position(at));
     }
 
   private:
@@ -189,8 +191,8 @@ class Page : private std::streambuf, public std::ostream {
     char text_[1 << 16];
 };
 
-/// Which executions are tried. A type each, so that a test is compiled for the search that it takes and for no other: each is a
-/// simulator of its own, and compiling them is most of what this program costs to build.
+/// Which executions are tried. A type each, so that a test is compiled for the search that it takes and for no other:
+/// each is a simulator of its own, and compiling them is most of what this program costs to build.
 struct EverySchedule {
     static constexpr auto type = rl::fair_full_search_scheduler_type;
     template <int threads>
@@ -207,9 +209,12 @@ struct RandomSchedules {
     using Scheduler = rl::random_scheduler<threads>;
 };
 struct Search {
-    static constexpr EverySchedule every_schedule{};     ///< all; each load may read the newest store or the one before it
-    static constexpr FewSwitches few_switches{};         ///< all those with at most `bound` switches that no thread asked for
-    static constexpr RandomSchedules random_schedules{};  ///< `bound` of them, from a fixed seed; loads may read two stores back
+    /// All; each load may read the newest store or the one before it
+    static constexpr EverySchedule every_schedule{};
+    /// All those with at most `bound` switches that no thread asked for
+    static constexpr FewSwitches few_switches{};
+    /// `bound` of them, from a fixed seed; loads may read two stores back
+    static constexpr RandomSchedules random_schedules{};
 };
 
 template <class Test, class Way>

@@ -1,7 +1,8 @@
-// The shipped OpenClaim: each task of a claim runs once, whoever takes what has not begun, and although its runner has no fence.
+// The shipped OpenClaim: each task of a claim runs once, whoever takes what has not begun, and although its runner has
+// no fence.
 //
-// The process-wide barrier is modelled as in parking_model_test.cpp: a fence of the runner between two of its instructions, wherever the
-// search puts it.
+// The process-wide barrier is modelled as in parking_model_test.cpp: a fence of the runner between two of its
+// instructions, wherever the search puts it.
 #include "model.hpp"
 #include "task/calls/open_claim.hpp"
 
@@ -12,8 +13,9 @@ using Word = model::Atomic<std::uint32_t, model::AsShipped>;
 
 enum class Barrier { everywhere, taker_only };
 
-/// A runner with two claims of `tasks`, one after the other, in different places, and `takers` threads that take what they can.
-enum class Looks { none, announced, unannounced };  ///< of the runner at the task behind the one that it is about to run
+/// A runner with two claims of `tasks`, one after the other, in different places, and `takers` threads that take what
+/// they can. Of the runner at the task behind the one that it is about to run
+enum class Looks { none, announced, unannounced };
 
 template <int takers, int tasks, Barrier kind = Barrier::everywhere, bool withdraws = false, Looks looks = Looks::none>
 struct OpenClaimModel : rl::test_suite<OpenClaimModel<takers, tasks, kind, withdraws, looks>, takers + 1> {
@@ -88,7 +90,8 @@ struct OpenClaimModel : rl::test_suite<OpenClaimModel<takers, tasks, kind, withd
                 if (looks != Looks::none) end = look_ahead(place, number, end, pause);
                 run_one(place, number);
                 if (++number == end) break;
-                if (withdraws && number == tasks)  // a task that waits twice: what it gives back is run by whoever comes, here at once
+                // a task that waits twice: what it gives back is run by whoever comes, here at once
+                if (withdraws && number == tasks)
                     for (int waits = 0; waits < 2; ++waits) {
                         const auto rest = claim.withdraw(pause);
                         for (auto n = rest.first; n < rest.end; ++n) run_one(*rest.where, n);
@@ -126,8 +129,8 @@ struct OpenClaimModel : rl::test_suite<OpenClaimModel<takers, tasks, kind, withd
             });
             for (auto number = rest.first; number < rest.end; ++number) run_one(*rest.where, number);
         }
-        for (auto done = finished.load(std::memory_order_relaxed); !finished.compare_exchange_strong(
-                 done, done + 1, std::memory_order_relaxed, std::memory_order_relaxed);) {
+        for (auto done = finished.load(std::memory_order_relaxed);
+             !finished.compare_exchange_strong(done, done + 1, std::memory_order_relaxed, std::memory_order_relaxed);) {
         }
     }
 
@@ -141,16 +144,21 @@ TEST(OpenClaimModel, each_task_runs_once_whoever_takes_the_rest) {
     model::expect_holds<OpenClaimModel<1, 2>>(Search::few_switches, 2);
     model::expect_holds<OpenClaimModel<1, 3>>(Search::random_schedules, 60'000);
 }
-TEST(OpenClaimModel, two_takers_share_nothing) { model::expect_holds<OpenClaimModel<2, 3>>(Search::random_schedules, 60'000); }
+TEST(OpenClaimModel, two_takers_share_nothing) {
+    model::expect_holds<OpenClaimModel<2, 3>>(Search::random_schedules, 60'000);
+}
 TEST(OpenClaimModel, what_is_withdrawn_is_taken_by_nobody_else) {
     model::expect_holds<OpenClaimModel<2, 3, Barrier::everywhere, true>>(Search::random_schedules, 60'000);
 }
 TEST(OpenClaimModel, what_the_runner_looks_at_ahead_of_time_nobody_has_run) {
-    model::expect_holds<OpenClaimModel<1, 3, Barrier::everywhere, false, Looks::announced>>(Search::random_schedules, 60'000);
-    model::expect_holds<OpenClaimModel<2, 4, Barrier::everywhere, false, Looks::announced>>(Search::random_schedules, 60'000);
+    model::expect_holds<OpenClaimModel<1, 3, Barrier::everywhere, false, Looks::announced>>(Search::random_schedules,
+                                                                                            60'000);
+    model::expect_holds<OpenClaimModel<2, 4, Barrier::everywhere, false, Looks::announced>>(Search::random_schedules,
+                                                                                            60'000);
 }
 TEST(OpenClaimModel, a_look_without_an_announcement_is_found) {
-    model::expect_finds<OpenClaimModel<1, 3, Barrier::everywhere, false, Looks::unannounced>>(rl::test_result_user_assert_failed);
+    model::expect_finds<OpenClaimModel<1, 3, Barrier::everywhere, false, Looks::unannounced>>(
+        rl::test_result_user_assert_failed);
 }
 TEST(OpenClaimModel, a_taker_without_a_barrier_is_found) {
     model::expect_finds<OpenClaimModel<1, 3, Barrier::taker_only>>(rl::test_result_user_assert_failed);

@@ -72,10 +72,8 @@ struct ParkingModel : rl::test_suite<ParkingModel<senders, rounds, barrier, rous
     Futex futex{parked};
 
     void thread(unsigned index) {
-        if (index < senders)
-            send(published[index], interrupts[index]);
-        else
-            consume();
+        if (index < senders) send(published[index], interrupts[index]);
+        else consume();
     }
 
     void send(Word& mine, Interrupt& interrupt) {

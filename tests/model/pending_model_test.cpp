@@ -27,10 +27,8 @@ struct PendingModel : rl::test_suite<PendingModel<tasks, capacity, most, share, 
     int runs[tasks + 1] = {};
 
     void thread(unsigned index) {
-        if (index == 0)
-            own();
-        else
-            help(index - 1);
+        if (index == 0) own();
+        else help(index - 1);
     }
 
     void own() {
@@ -110,7 +108,8 @@ struct WaitByNumberModel : rl::test_suite<WaitByNumberModel<tasks, capacity, Wea
     }
 };
 
-/// A claimant that gives back all of a claim but its first task, beside one that takes `wanted` alone before it claims anything else.
+/// A claimant that gives back all of a claim but its first task, beside one that takes `wanted` alone before it claims
+/// anything else.
 template <int tasks, std::uint32_t capacity, int wanted, class Weakening = model::AsShipped>
 struct ReturnModel : rl::test_suite<ReturnModel<tasks, capacity, wanted, Weakening>, 3> {
     using Ring = penstock::PendingRing<Payload, model::Atomics<Weakening>>;
@@ -137,13 +136,15 @@ struct ReturnModel : rl::test_suite<ReturnModel<tasks, capacity, wanted, Weakeni
             ring.append();
         }
         while (!ring.drained()) model::idle();
-        for (int number = 1; number <= tasks; ++number) model::require(output[number].read() == -number, "a drained ring shows what every task wrote");
+        for (int number = 1; number <= tasks; ++number)
+            model::require(output[number].read() == -number, "a drained ring shows what every task wrote");
         finished.store(1, std::memory_order_relaxed);
     }
     void run(typename Ring::Claim claim, std::uint32_t claimant) {
         if (claim.count == 0) return model::idle();
         const int argument = ring.record(claim.first).payload.argument.read();
-        model::require(argument == static_cast<int>(claim.first), "a claimed task is the one appended under its number");
+        model::require(argument == static_cast<int>(claim.first),
+                       "a claimed task is the one appended under its number");
         model::require(++runs[argument] == 1, "a task is claimed once");
         output[argument].write(-argument);
         ring.complete(claim.first);

@@ -1,4 +1,5 @@
-// The shipped ReturnList: readers that give blocks back while the owner closes the pool. Whoever is the last ends it, once.
+// The shipped ReturnList: readers that give blocks back while the owner closes the pool. Whoever is the last ends it,
+// once.
 #include "model.hpp"
 #include "stream/buffers/return_list.hpp"
 
@@ -13,8 +14,8 @@ struct Item {
     model::Plain<int> values;
 };
 
-/// Two readers have a block each, and a third lies at home. `bounded`: readers use the pool behind giving back, too. `takes`: the owner uses blocks again
-/// before it closes.
+/// Two readers have a block each, and a third lies at home. `bounded`: readers use the pool behind giving back, too.
+/// `takes`: the owner uses blocks again before it closes.
 template <bool bounded, bool takes, std::int64_t guard = shipped_guard, class Weakening = model::AsShipped>
 struct ReturnModel : rl::test_suite<ReturnModel<bounded, takes, guard, Weakening>, 3> {
     penstock::streaming::ReturnList<Item, model::Atomics<Weakening>, guard> list;
@@ -82,9 +83,17 @@ TEST(ReturnListModel, a_count_without_its_guard_is_found) {
 template <model::Name function>
 using Weakened = ReturnModel<true, false, shipped_guard, model::Relaxing<function>>;
 
-TEST(ReturnListModel, giving_back_without_release_is_found) { model::expect_finds<Weakened<"::push(">>(rl::test_result_data_race); }
-TEST(ReturnListModel, closing_without_acquire_is_found) { model::expect_finds<Weakened<"::take_all(">>(rl::test_result_data_race); }
-TEST(ReturnListModel, leaving_without_order_is_found) { model::expect_finds<Weakened<"::leave(">>(rl::test_result_data_race); }
-TEST(ReturnListModel, expecting_without_acquire_is_found) { model::expect_finds<Weakened<"::expect(">>(rl::test_result_data_race); }
+TEST(ReturnListModel, giving_back_without_release_is_found) {
+    model::expect_finds<Weakened<"::push(">>(rl::test_result_data_race);
+}
+TEST(ReturnListModel, closing_without_acquire_is_found) {
+    model::expect_finds<Weakened<"::take_all(">>(rl::test_result_data_race);
+}
+TEST(ReturnListModel, leaving_without_order_is_found) {
+    model::expect_finds<Weakened<"::leave(">>(rl::test_result_data_race);
+}
+TEST(ReturnListModel, expecting_without_acquire_is_found) {
+    model::expect_finds<Weakened<"::expect(">>(rl::test_result_data_race);
+}
 
 }  // namespace

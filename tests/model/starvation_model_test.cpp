@@ -6,8 +6,8 @@ namespace {
 
 using model::Search;
 
-/// As Link uses it: the producer sends `buffers`, of which one at a time may be under way; where there is no room it starves, and looks again
-/// only when a mail has come. The consumer takes them and tells when it must.
+/// As Link uses it: the producer sends `buffers`, of which one at a time may be under way; where there is no room it
+/// starves, and looks again only when a mail has come. The consumer takes them and tells when it must.
 template <int buffers, class Weakening = model::AsShipped>
 struct StarvationModel : rl::test_suite<StarvationModel<buffers, Weakening>, 2> {
     penstock::streaming::Starvation<model::Atomics<Weakening>> starvation;

@@ -1,10 +1,11 @@
-// The shipped FlagWord, QueueLock and DisseminationBarrier under every schedule and every read that the memory model allows.
+// The shipped FlagWord, QueueLock and DisseminationBarrier under every schedule and every read that the memory model
+// allows.
 #include <array>
 
 #include "model.hpp"
 #include "penstock/barrier.hpp"
-#include "penstock/flag.hpp"
 #include "penstock/detail/store/queue_lock.hpp"
+#include "penstock/flag.hpp"
 
 namespace {
 
@@ -58,9 +59,7 @@ struct TestAndSetModel : rl::test_suite<TestAndSetModel<Weakening>, 2> {
     void after() { model::require(region.read() == 2, "each has added one"); }
 };
 
-TEST(StoreModel, who_finds_a_flag_clear_is_alone) {
-    model::expect_holds<TestAndSetModel<>>(Search::few_switches, 4);
-}
+TEST(StoreModel, who_finds_a_flag_clear_is_alone) { model::expect_holds<TestAndSetModel<>>(Search::few_switches, 4); }
 TEST(StoreModel, a_test_and_set_without_acquire_is_found) {
     model::expect_finds<TestAndSetModel<model::Relaxing<"::test_and_set(">>>(rl::test_result_data_race);
 }

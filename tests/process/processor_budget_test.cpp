@@ -15,10 +15,10 @@
 #include <thread>
 
 #include "child_process.hpp"
-#include "process/budget_table.hpp"
 #include "penstock/detail/process/identity.hpp"
-#include "process/processor_choice.hpp"
 #include "penstock/error.hpp"
+#include "process/budget_table.hpp"
+#include "process/processor_choice.hpp"
 #include "temporary_folder.hpp"
 
 namespace {

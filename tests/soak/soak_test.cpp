@@ -1,5 +1,5 @@
-// Everything at once, over and over, with failures: what the program holds must not grow. PENSTOCK_SOAK_SECONDS says for how long (3),
-// PENSTOCK_SOAK_SEED with which random numbers.
+// Everything at once, over and over, with failures: what the program holds must not grow. PENSTOCK_SOAK_SECONDS says
+// for how long (3), PENSTOCK_SOAK_SEED with which random numbers.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -45,8 +45,8 @@ struct Held {
         return {mallinfo2().uordblks, entries_of("/proc/self/fd"), entries_of("/proc/self/task"), lines};
     }
     std::string text() const {
-        return std::to_string(heap / 1024) + " KiB in use, " + std::to_string(descriptors) + " descriptors, " + std::to_string(threads) +
-               " threads, " + std::to_string(mappings) + " mappings";
+        return std::to_string(heap / 1024) + " KiB in use, " + std::to_string(descriptors) + " descriptors, " +
+               std::to_string(threads) + " threads, " + std::to_string(mappings) + " mappings";
     }
 };
 
@@ -77,7 +77,9 @@ class Soak {
         std::vector<Handle> failing;
         for (std::size_t i = 0; i < x.size(); ++i) {
             machine_.call<add>(in(x[i]), inout(y[i]));
-            if (below(8) == 0) failing.push_back(below(2) == 0 ? machine_.call<fail>(below(100)) : machine_.on(below(2)).call<fail>(below(100)));
+            if (below(8) == 0)
+                failing.push_back(below(2) == 0 ? machine_.call<fail>(below(100))
+                                                : machine_.on(below(2)).call<fail>(below(100)));
         }
         for (const Handle& handle : failing) {
             if (below(2) == 0) continue;
@@ -96,8 +98,10 @@ class Soak {
         {
             Dependences order(machine_);
             for (int i = 0; i < 60; ++i) {
-                order.call<add>(in(x[static_cast<std::size_t>(below(4))]), inout(x[static_cast<std::size_t>(4 + below(4))]));
-                if (below(30) == 0) order.call([](std::span<int>) { throw std::runtime_error("in order"); }, inout(x[7]));
+                order.call<add>(in(x[static_cast<std::size_t>(below(4))]),
+                                inout(x[static_cast<std::size_t>(4 + below(4))]));
+                if (below(30) == 0)
+                    order.call([](std::span<int>) { throw std::runtime_error("in order"); }, inout(x[7]));
             }
         }
         try {
@@ -172,7 +176,8 @@ TEST(SoakTest, leaves_nothing_behind) {
     const auto rounds = soak.rounds();
     run_for(length / 2);
     const Held after = Held::now();
-    std::printf("seed %lu, %lu rounds\nafter %lu: %s\nat the end: %s\n", seed, soak.rounds(), rounds, before.text().c_str(), after.text().c_str());
+    std::printf("seed %lu, %lu rounds\nafter %lu: %s\nat the end: %s\n", seed, soak.rounds(), rounds,
+                before.text().c_str(), after.text().c_str());
     // The failures that were told, 1,024 a ring and more for dependent tasks, are all there after some 5,000 rounds.
     const std::size_t most_heap = rounds < 10'000 ? 12 << 20 : 1 << 20;
     if (!task_tests::under_tsan && !task_tests::under_asan) {  // which keep what was freed

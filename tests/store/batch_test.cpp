@@ -26,7 +26,8 @@ void scatter(Rank me) {
         auto taken = penstock::RemoteCounter::accept(me, 1, "taken");
         for (std::uint32_t round = 1; round <= 6; ++round) {
             rounds.wait_until(round);
-            for (std::uint32_t i = 0; i < piece * pieces; ++i) require(inbox[i] == round * 1'000'000 + i, "each element arrived");
+            for (std::uint32_t i = 0; i < piece * pieces; ++i)
+                require(inbox[i] == round * 1'000'000 + i, "each element arrived");
             taken.store(round);
         }
         return;
@@ -45,7 +46,8 @@ void scatter(Rank me) {
                 for (std::size_t step = 0; step < pieces; ++step) {
                     const std::size_t at = step * 77 % pieces * piece;  // 77 and 1000 have no common divisor: each once
                     std::array<std::uint32_t, piece> values;
-                    for (std::size_t i = 0; i < piece; ++i) values[i] = static_cast<std::uint32_t>(round * 1'000'000 + at + i);
+                    for (std::size_t i = 0; i < piece; ++i)
+                        values[i] = static_cast<std::uint32_t>(round * 1'000'000 + at + i);
                     batch.store(at, values);
                 }
             }

@@ -40,12 +40,14 @@ TEST_P(DescriptionTest, kind_and_description_are_shown_to_whoever_accepts) {
             auto described = me.make("described", 8, family | 8, "float64, 2 x 3");
             auto full = me.make("full", 4096, family | 1, longest);
             for (auto* memory : {&plain, &described, &full}) me.grant(*memory, 1);
-            require(described.description() == "float64, 2 x 3" && described.kind() == (family | 8), "the owner sees it too");
+            require(described.description() == "float64, 2 x 3" && described.kind() == (family | 8),
+                    "the owner sees it too");
             Barrier(me, "read").arrive_and_wait();
         } else {
             require(me.accept(0, "plain", family | 4).description().empty(), "nothing was said of it");
             const auto described = me.accept(0, "described", family, {}, family_only);
-            require(described.description() == "float64, 2 x 3" && described.kind() == (family | 8), "as the owner said");
+            require(described.description() == "float64, 2 x 3" && described.kind() == (family | 8),
+                    "as the owner said");
             require(me.accept(0, "full", family, {}, family_only).description() == longest, "1,000 bytes have room");
             Barrier(me, "read").arrive_and_wait();
         }
@@ -67,7 +69,8 @@ TEST_P(DescriptionTest, bits_outside_of_the_mask_are_not_compared_and_those_insi
 
 TEST_P(DescriptionTest, a_description_that_is_too_long_is_refused) {
     run(1, [](Rank me) {
-        require(throws<UsageError>([&] { me.make("memory", 8, 0, std::string(1001, 'x')); }), "1,001 bytes have no room");
+        require(throws<UsageError>([&] { me.make("memory", 8, 0, std::string(1001, 'x')); }),
+                "1,001 bytes have no room");
     });
 }
 

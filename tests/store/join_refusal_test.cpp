@@ -56,7 +56,8 @@ OwnedDescriptor stranger_at(const std::string& name) {
     OwnedDescriptor connection(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     socklen_t length = 0;
     const auto address = address_of(name, geteuid(), length);
-    EXPECT_EQ(connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), length), 0) << std::strerror(errno);
+    EXPECT_EQ(connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), length), 0)
+        << std::strerror(errno);
     return connection;
 }
 
@@ -199,7 +200,8 @@ TEST(JoinRefusal, nonsense_silence_and_hanging_up_hold_up_nobody) {
         strangers.push_back(stranger_at(name));
         const auto& stranger = strangers.back();
         if (i % 4 == 1) static_cast<void>(!send(stranger.get(), "open sesame", 11, MSG_NOSIGNAL));
-        if (i % 4 == 2) static_cast<void>(!send(stranger.get(), std::string(100'000, 'x').data(), 100'000, MSG_NOSIGNAL));
+        if (i % 4 == 2)
+            static_cast<void>(!send(stranger.get(), std::string(100'000, 'x').data(), 100'000, MSG_NOSIGNAL));
         if (i % 4 == 3) strangers.pop_back();
     }
     join(name, {}, [](Rank) {});
@@ -263,7 +265,8 @@ TEST(JoinRefusal, a_process_of_another_user_is_not_admitted) {
     const auto name = a_team_name();
     TeamHost host(name, 1);
     EXPECT_EQ(as_user(nobody, [&] { expect_refused(name, {.owner = 0}, Reason::user); }), 0);
-    EXPECT_EQ(as_user(nobody, [&] { EXPECT_THROW(Membership(name, {.within = 50ms}), HostMissing); }), 0) << "not its own";
+    EXPECT_EQ(as_user(nobody, [&] { EXPECT_THROW(Membership(name, {.within = 50ms}), HostMissing); }), 0)
+        << "not its own";
     EXPECT_EQ(host.present(), 0);
 }
 
@@ -276,7 +279,8 @@ TEST(JoinRefusal, a_host_of_another_user_is_not_taken_for_one_of_the_own) {
     Program other([&] {
         if (setgid(nobody) != 0 || setuid(nobody) != 0) throw std::runtime_error("cannot become another user");
         const OwnedDescriptor listening(socket(AF_UNIX, SOCK_SEQPACKET, 0));
-        if (bind(listening.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0 || listen(listening.get(), 5) != 0)
+        if (bind(listening.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0 ||
+            listen(listening.get(), 5) != 0)
             throw std::runtime_error("cannot listen");
         *standing = 1;
         for (;;) pause();

@@ -54,7 +54,8 @@ void work_together(Rank me) {
         for (auto& outbox : outboxes) outbox[static_cast<std::size_t>(me.index())] = round * 100 + me.index();
         barrier.arrive_and_wait();
         for (int rank = 0; rank < me.size(); ++rank)
-            require(rank == me.index() || inbox[static_cast<std::size_t>(rank)] == round * 100 + rank, "every store is here");
+            require(rank == me.index() || inbox[static_cast<std::size_t>(rank)] == round * 100 + rank,
+                    "every store is here");
         barrier.arrive_and_wait();
         const std::lock_guard lock(mutex);
     }
@@ -173,7 +174,9 @@ TEST(Join, a_member_is_pinned_while_it_runs_and_not_longer) {
 
 // ---- ending ----
 
-void wait_for_rank_1(Rank me) { me.wait([] { return false; }, Awaited::rank(1)); }
+void wait_for_rank_1(Rank me) {
+    me.wait([] { return false; }, Awaited::rank(1));
+}
 
 TEST(Join, nothing_is_left_behind) {
     const auto round = [] {
@@ -193,9 +196,7 @@ TEST(Join, nothing_is_left_behind) {
 TEST(Join, an_exception_reaches_its_own_caller_the_host_and_whoever_waits_for_the_member) {
     const auto name = a_team_name();
     TeamHost host(name, 2);
-    std::thread other([&] {
-        EXPECT_THROW(join(name, {.rank = 0}, wait_for_rank_1), penstock::RankLeft);
-    });
+    std::thread other([&] { EXPECT_THROW(join(name, {.rank = 0}, wait_for_rank_1), penstock::RankLeft); });
     EXPECT_THROW(join(name, {.rank = 1}, [](Rank) { throw std::out_of_range("beyond the end"); }), std::out_of_range);
     other.join();
     try {

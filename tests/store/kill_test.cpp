@@ -39,16 +39,16 @@ constexpr auto bound = 1s;
 
 struct Scene {
     std::atomic<int> ready{0};
-    std::atomic<std::int64_t> killed{0};  ///< when, in ticks of the steady clock
-    std::atomic<int> survivors{0};        ///< that were told of the death
+    std::atomic<std::int64_t> killed{0};   ///< when, in ticks of the steady clock
+    std::atomic<int> survivors{0};         ///< that were told of the death
     std::atomic<std::int64_t> longest{0};  ///< from the death until a survivor was told
     std::atomic<int> wrong{0};
 };
 
 std::int64_t now() { return steady_clock::now().time_since_epoch().count(); }
 
-/// Runs `work(me, scene)` for ever in `size` ranks; one of them is killed after a while; the others must be told. The victim
-/// counts itself ready when it is in the middle of its work.
+/// Runs `work(me, scene)` for ever in `size` ranks; one of them is killed after a while; the others must be told. The
+/// victim counts itself ready when it is in the middle of its work.
 void kill_one(std::mt19937_64& random, int size, int victim, const std::function<void(Rank, Scene&)>& work) {
     Blackboard<Scene> scene;
     const auto after = std::chrono::microseconds{random() % 1'500};
@@ -163,19 +163,18 @@ TEST(Kill, a_rank_killed_while_it_holds_or_waits_for_a_mutex_is_reported_to_all)
 TEST(Kill, a_rank_killed_outside_its_mutex_harms_nobody) {
     SKIP_UNDER_THREAD_SANITIZER();
     Blackboard<std::atomic<int>> sections;
-    EXPECT_THROW(penstock::spmd(
-                     3,
-                     [&](Rank me) {
-                         Mutex mutex(me, "m");
-                         Barrier(me, "all").arrive_and_wait();
-                         if (me.index() == 1) raise(SIGKILL);
-                         while (!me.dead(1)) std::this_thread::yield();
-                         for (int i = 0; i < 1'000; ++i) {
-                             const std::lock_guard lock(mutex);
-                             ++*sections;
-                         }
-                     },
-                     {.substrate = Substrate::processes}),
+    EXPECT_THROW(penstock::spmd(3,
+                                [&](Rank me) {
+                                    Mutex mutex(me, "m");
+                                    Barrier(me, "all").arrive_and_wait();
+                                    if (me.index() == 1) raise(SIGKILL);
+                                    while (!me.dead(1)) std::this_thread::yield();
+                                    for (int i = 0; i < 1'000; ++i) {
+                                        const std::lock_guard lock(mutex);
+                                        ++*sections;
+                                    }
+                                },
+                                {.substrate = Substrate::processes}),
                  penstock::RankDied);
     EXPECT_EQ(*sections, 2'000);
 }
@@ -249,13 +248,12 @@ TEST(Kill, ranks_do_not_outlive_whoever_started_them) {
     Blackboard<std::array<std::atomic<int>, 3>> numbers;
     const pid_t starter = fork();
     if (starter == 0) {
-        penstock::spmd(
-            3,
-            [&](Rank me) {
-                (*numbers)[static_cast<std::size_t>(me.index())] = getpid();
-                for (;;) pause();
-            },
-            {.substrate = Substrate::processes});
+        penstock::spmd(3,
+                       [&](Rank me) {
+                           (*numbers)[static_cast<std::size_t>(me.index())] = getpid();
+                           for (;;) pause();
+                       },
+                       {.substrate = Substrate::processes});
         _exit(0);
     }
     for (const auto& number : *numbers)

@@ -99,7 +99,12 @@ TEST(Launch, failures_and_deaths_are_reported_as_ever) {
             require(std::string(failed.what()).find("out of ink") != std::string::npos, "in its own words");
         }
         try {
-            penstock::spmd(2, [](Rank me) { if (me.index() == 0) raise(SIGKILL); }, processes);
+            penstock::spmd(
+                2,
+                [](Rank me) {
+                    if (me.index() == 0) raise(SIGKILL);
+                },
+                processes);
             require(false, "the death is missed");
         } catch (const penstock::RankDied& died) {
             require(died.rank() == 0 && died.signal() == SIGKILL, "rank and signal are told");

@@ -76,14 +76,14 @@ TEST(Limits, a_region_beyond_the_memory_limit_of_the_control_group_is_an_error_a
     for (const auto substrate : {Substrate::threads, Substrate::processes}) {
         Program limited([&] {
             group.enter();
-            penstock::spmd(
-                1,
-                [](Rank me) {
-                    require(number_of([&] { Region<std::byte>(me, "too large", 256 * mib); }) == ENOMEM, "it is refused");
-                    Region<std::byte> fits(me, "fits", 32 * mib);
-                    std::ranges::fill(fits.elements(), std::byte{1});  // and what was made is there
-                },
-                {.substrate = substrate});
+            penstock::spmd(1,
+                           [](Rank me) {
+                               require(number_of([&] { Region<std::byte>(me, "too large", 256 * mib); }) == ENOMEM,
+                                       "it is refused");
+                               Region<std::byte> fits(me, "fits", 32 * mib);
+                               std::ranges::fill(fits.elements(), std::byte{1});  // and what was made is there
+                           },
+                           {.substrate = substrate});
         });
         EXPECT_EQ(limited.code(), 0) << penstock::name(substrate);
     }
@@ -124,8 +124,9 @@ TEST(Limits, nobody_writes_beyond_the_end_of_shared_memory_by_its_descriptor) {
     const char byte = 1;
     EXPECT_EQ(pwrite(memory.descriptor(), &byte, 1, 8'192), -1);
     EXPECT_EQ(errno, EPERM);
-    EXPECT_NE(fallocate(memory.descriptor(), FALLOC_FL_PUNCH_HOLE, 0, 4'096), 0) << "a hole needs the flag that keeps the size";
-    struct stat status {};
+    EXPECT_NE(fallocate(memory.descriptor(), FALLOC_FL_PUNCH_HOLE, 0, 4'096), 0)
+        << "a hole needs the flag that keeps the size";
+    struct stat status{};
     ASSERT_EQ(fstat(memory.descriptor(), &status), 0);
     EXPECT_EQ(status.st_size, 8'192);
 }

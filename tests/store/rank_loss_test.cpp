@@ -1,10 +1,9 @@
 // Ranks whose neighbours are gone, or have died, do not wait for them.
-#include "penstock/spmd.hpp"
-
 #include <array>
 #include <atomic>
 #include <thread>
 
+#include "penstock/spmd.hpp"
 #include "tests/store/support.hpp"
 
 namespace {
@@ -53,10 +52,8 @@ TEST_P(RankLossTest, what_was_published_before_the_end_is_seen_first) {
     for (int i = 0; i < 50; ++i) {
         *word = 0;
         run(2, [&](Rank me) {
-            if (me.index() == 1)
-                *word = 1;
-            else
-                me.wait([&] { return *word == 1; }, penstock::Awaited::rank(1));
+            if (me.index() == 1) *word = 1;
+            else me.wait([&] { return *word == 1; }, penstock::Awaited::rank(1));
         });
     }
 }

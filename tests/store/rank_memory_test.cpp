@@ -1,11 +1,10 @@
 // Ranks grant each other memory, by name, with threads and with processes alike.
-#include "penstock/spmd.hpp"
-
 #include <sys/resource.h>
 
 #include <atomic>
 #include <cstring>
 
+#include "penstock/spmd.hpp"
 #include "tests/store/support.hpp"
 
 namespace {
@@ -21,11 +20,13 @@ TEST_P(RankMemoryTest, what_the_owner_grants_another_rank_accepts_by_name) {
             for (std::size_t i = 0; i < 4096; ++i) require(memory.data()[i] == std::byte{0}, "it is zero at first");
             std::strcpy(reinterpret_cast<char*>(memory.data()), "good morning");
             me.grant(memory, 1);
-            me.wait([&] { return std::atomic_ref(memory.data()[100]).load() == std::byte{7}; }, penstock::Awaited::rank(1));
+            me.wait([&] { return std::atomic_ref(memory.data()[100]).load() == std::byte{7}; },
+                    penstock::Awaited::rank(1));
         } else {
             auto memory = me.accept(0, "inbox", 5);
             require(memory.size() == 4096 && memory.owner() == 0 && memory.name() == "inbox", "it says what it is");
-            require(std::strcmp(reinterpret_cast<char*>(memory.data()), "good morning") == 0, "it is the owner's memory");
+            require(std::strcmp(reinterpret_cast<char*>(memory.data()), "good morning") == 0,
+                    "it is the owner's memory");
             std::atomic_ref(memory.data()[100]).store(std::byte{7});
             me.ring(0);
         }
@@ -65,7 +66,8 @@ TEST_P(RankMemoryTest, two_ranks_that_grant_each_other_more_than_a_box_holds_com
 TEST_P(RankMemoryTest, everybody_gets_the_memory_of_everybody) {
     run(7, [](Rank me) {
         auto all = me.exchange("all", 64);
-        for (auto& memory : all) std::atomic_ref(memory.data()[me.index()]).store(static_cast<std::byte>(me.index() + 1));
+        for (auto& memory : all)
+            std::atomic_ref(memory.data()[me.index()]).store(static_cast<std::byte>(me.index() + 1));
         for (int rank = 0; rank < 7; ++rank) me.ring(rank);
         me.wait(
             [&] {
@@ -175,7 +177,8 @@ TEST_P(RankMemoryTest, freezing_waits_until_all_grants_were_accepted) {
         } else {
             if (me.index() == 2) me.accept(0, "word");
             auto memory = me.accept(0, "final");
-            me.wait([&] { return std::atomic_ref(memory.data()[0]).load() == std::byte{1}; }, penstock::Awaited::rank(0));
+            me.wait([&] { return std::atomic_ref(memory.data()[0]).load() == std::byte{1}; },
+                    penstock::Awaited::rank(0));
         }
     });
 }

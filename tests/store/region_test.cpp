@@ -68,16 +68,16 @@ std::vector<float> numbered(std::size_t size) {
 }
 
 TEST_P(RegionTest, elements_arrive_where_they_were_stored) {
-    expect_stored(
-        5,
-        [](auto& remote) {
-            require(remote.size() == 5 && remote.owner() == 0 && remote.name() == "inbox", "it says what it is");
-            remote[1] = 7.0f;
-            remote.store(4, 8.0f);
-            const auto& constant = remote;
-            constant[0] = 9.0f;
-        },
-        {9, 7, 0, 0, 8});
+    expect_stored(5,
+                  [](auto& remote) {
+                      require(remote.size() == 5 && remote.owner() == 0 && remote.name() == "inbox",
+                              "it says what it is");
+                      remote[1] = 7.0f;
+                      remote.store(4, 8.0f);
+                      const auto& constant = remote;
+                      constant[0] = 9.0f;
+                  },
+                  {9, 7, 0, 0, 8});
 }
 
 TEST_P(RegionTest, spans_of_all_lengths_and_places_arrive_by_every_way) {
@@ -107,10 +107,8 @@ TEST_P(RegionTest, spans_of_all_lengths_and_places_arrive_by_every_way) {
             std::fill_n(expected.begin() + static_cast<std::ptrdiff_t>(offset), count, values[0]);
             if (remote) {
                 remote->set_way(static_cast<StoreWay>(step % 3));
-                if (step % 2 == 0)
-                    remote->store(offset, std::span<const unsigned char>(values).first(count));
-                else
-                    remote->fill(offset, count, values[0]);
+                if (step % 2 == 0) remote->store(offset, std::span<const unsigned char>(values).first(count));
+                else remote->fill(offset, count, values[0]);
             }
             barrier.arrive_and_wait();
             if (region) require(std::ranges::equal(region->elements(), expected), "nothing else is touched");
@@ -128,10 +126,11 @@ TEST_P(RegionTest, a_rectangle_arrives_row_by_row) {
     const auto source = numbered(5 * 7);
     std::vector<float> expected(4 * 10);
     for (std::size_t row = 0; row < 3; ++row)
-        for (std::size_t column = 0; column < 4; ++column) expected[11 + row * 10 + column] = source[2 + row * 7 + column];
+        for (std::size_t column = 0; column < 4; ++column)
+            expected[11 + row * 10 + column] = source[2 + row * 7 + column];
     expect_stored(
-        40,
-        [&](auto& remote) { remote.store_strided(Block{11, 3, 4, 10}, std::span(source).subspan(2), 7); }, expected);
+        40, [&](auto& remote) { remote.store_strided(Block{11, 3, 4, 10}, std::span(source).subspan(2), 7); },
+        expected);
 }
 
 TEST_P(RegionTest, a_transposed_rectangle_arrives_transposed) {
@@ -145,7 +144,9 @@ TEST_P(RegionTest, a_transposed_rectangle_arrives_transposed) {
                 expected[2 + row * pitch + column] = source[column * source_pitch + row];
         expect_stored(
             expected.size(),
-            [&](auto& remote) { remote.store_transposed(Block{2, rows, columns, pitch}, std::span(source), source_pitch); },
+            [&](auto& remote) {
+                remote.store_transposed(Block{2, rows, columns, pitch}, std::span(source), source_pitch);
+            },
             expected);
     }
 }

@@ -54,8 +54,7 @@ TEST_P(SpmdTest, a_team_of_no_rank_or_too_many_is_refused) {
 TEST_P(SpmdTest, nothing_is_left_behind) {
     run(2, count);
     const auto before = open_descriptors();
-    for (int i = 0; i < 3; ++i)
-        run(4, [](Rank me) { me.exchange("scratch", 100); });
+    for (int i = 0; i < 3; ++i) run(4, [](Rank me) { me.exchange("scratch", 100); });
     EXPECT_EQ(open_descriptors(), before);
     EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a child was not reaped";
 }
@@ -82,10 +81,8 @@ TEST_P(SpmdTest, an_exception_reaches_the_caller_with_its_rank) {
         EXPECT_EQ(failed.rank(), 1);
         EXPECT_EQ(failed.others(), 0);
         EXPECT_NE(std::string(failed.what()).find("beyond the end"), std::string::npos) << failed.what();
-        if (processes())
-            EXPECT_THROW(std::rethrow_exception(failed.cause()), penstock::Error);
-        else
-            EXPECT_THROW(std::rethrow_exception(failed.cause()), std::out_of_range);
+        if (processes()) EXPECT_THROW(std::rethrow_exception(failed.cause()), penstock::Error);
+        else EXPECT_THROW(std::rethrow_exception(failed.cause()), std::out_of_range);
     }
 }
 
@@ -116,14 +113,13 @@ TEST(Spmd, a_rank_that_is_killed_is_reported_with_its_signal) {
     SKIP_UNDER_THREAD_SANITIZER();
     Blackboard<std::atomic<int>> victim;
     try {
-        penstock::spmd(
-            2,
-            [&](Rank me) {
-                if (me.index() == 0) return;
-                *victim = getpid();
-                raise(SIGKILL);
-            },
-            {.substrate = Substrate::processes});
+        penstock::spmd(2,
+                       [&](Rank me) {
+                           if (me.index() == 0) return;
+                           *victim = getpid();
+                           raise(SIGKILL);
+                       },
+                       {.substrate = Substrate::processes});
         FAIL() << "nothing was thrown";
     } catch (const penstock::RankDied& died) {
         EXPECT_EQ(died.rank(), 1);

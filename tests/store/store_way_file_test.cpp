@@ -13,8 +13,8 @@
 
 #include "penstock/error.hpp"
 #include "penstock/topology.hpp"
-#include "store/ways/store_way_measure.hpp"
 #include "store/support.hpp"
+#include "store/ways/store_way_measure.hpp"
 
 namespace {
 
@@ -167,8 +167,8 @@ class FreshProcess : public StoreWayFileTest {
     Environment cache_;
 };
 
-// Measured ways go plain below 4 KiB, so these can only come from the file. On a busy machine the reader may seem to move in
-// between, and the file is rightly not taken: a few attempts, each in a process of its own.
+// Measured ways go plain below 4 KiB, so these can only come from the file. On a busy machine the reader may seem to
+// move in between, and the file is rightly not taken: a few attempts, each in a process of its own.
 TEST_F(FreshProcess, takes_what_an_earlier_one_saved) {
     EXPECT_EXIT(
         {

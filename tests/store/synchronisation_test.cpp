@@ -138,7 +138,8 @@ TEST_P(FlagTest, a_flag_is_waited_for_no_longer_than_the_limit) {
         require(!counter.wait_until_for(1, 20ms, Awaited::rank(0)), "it is 0");
         flag.set();
         counter.store(5);
-        require(flag.wait_for(20ms, Awaited::rank(0)) && counter.wait_until_for(5, 20ms, Awaited::rank(0)), "now they are");
+        require(flag.wait_for(20ms, Awaited::rank(0)) && counter.wait_until_for(5, 20ms, Awaited::rank(0)),
+                "now they are");
     });
 }
 

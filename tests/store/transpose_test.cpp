@@ -1,4 +1,5 @@
-// Transposes against a plain loop: all sizes around whole lines, all alignments, every way, and nothing written beside the block.
+// Transposes against a plain loop: all sizes around whole lines, all alignments, every way, and nothing written beside
+// the block.
 #include "penstock/transpose.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +35,8 @@ std::string words(const Case& c, StoreWay way) {
            std::string(penstock::name(way));
 }
 
-/// Transposes into memory that is full of something else, and compares all of it. The source has no byte more than it needs.
+/// Transposes into memory that is full of something else, and compares all of it. The source has no byte more than it
+/// needs.
 void check(const Case& c, StoreWay way) {
     const std::size_t from_elements = (c.columns - 1) * c.from_pitch + c.rows;
     std::vector<std::byte> from(from_elements * c.element);
@@ -91,8 +93,10 @@ TEST(Transpose, elements_of_any_size_can_be_transposed) {
 
 TEST(Transpose, a_block_of_nothing_stores_nothing) {
     penstock::store_transposed({.element = 8}, StoreWay::stream);
-    penstock::store_transposed({.rows = 0, .columns = 3, .to_pitch = 3, .from_pitch = 3, .element = 4}, StoreWay::plain);
-    penstock::store_transposed({.rows = 3, .columns = 0, .to_pitch = 3, .from_pitch = 3, .element = 3}, StoreWay::demote);
+    penstock::store_transposed({.rows = 0, .columns = 3, .to_pitch = 3, .from_pitch = 3, .element = 4},
+                               StoreWay::plain);
+    penstock::store_transposed({.rows = 3, .columns = 0, .to_pitch = 3, .from_pitch = 3, .element = 3},
+                               StoreWay::demote);
 }
 
 TEST(Transpose, elements_that_fit_registers_go_through_them_on_this_processor) {
@@ -101,7 +105,8 @@ TEST(Transpose, elements_that_fit_registers_go_through_them_on_this_processor) {
 #endif
     if (penstock::transpose_lines::of_element(8) == nullptr) GTEST_SKIP() << "built without Highway";
     for (const std::size_t element : {4u, 16u}) EXPECT_NE(penstock::transpose_lines::of_element(element), nullptr);
-    for (const std::size_t element : {1u, 2u, 3u, 12u, 32u}) EXPECT_EQ(penstock::transpose_lines::of_element(element), nullptr);
+    for (const std::size_t element : {1u, 2u, 3u, 12u, 32u})
+        EXPECT_EQ(penstock::transpose_lines::of_element(element), nullptr);
 }
 
 template <class T>

@@ -1,7 +1,9 @@
-// Each buffer that a source has written comes out once, or is counted as dropped: whatever edits, whenever they come, and however the run ends.
+// Each buffer that a source has written comes out once, or is counted as dropped: whatever edits, whenever they come,
+// and however the run ends.
 //
-// A run is a number: the same seed and number make the same graph and the same edits (PENSTOCK_SEED and PENSTOCK_RUN repeat one, a few hundred
-// times, for moments that only chance brings about). The seed is the clock's unless it is given.
+// A run is a number: the same seed and number make the same graph and the same edits (PENSTOCK_SEED and PENSTOCK_RUN
+// repeat one, a few hundred times, for moments that only chance brings about). The seed is the clock's unless it is
+// given.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -19,8 +21,8 @@
 
 #include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
-#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/run.hpp"
 #include "penstock/stream_error.hpp"
 #include "tests/stream/processes_support.hpp"
 
@@ -39,7 +41,8 @@ struct Source {
     Value count, pace, next = 0;
     std::atomic<bool>* enough;
     std::atomic<bool>* ended;
-    Source(Value n, Value turns, std::atomic<bool>* end, std::atomic<bool>* has_ended) : count(n), pace(turns), enough(end), ended(has_ended) {}
+    Source(Value n, Value turns, std::atomic<bool>* end, std::atomic<bool>* has_ended)
+        : count(n), pace(turns), enough(end), ended(has_ended) {}
     bool operator()() {
         if (next >= count && (enough == nullptr || enough->load(std::memory_order_relaxed) || next >= 100'000)) {
             ended->store(true);
@@ -114,25 +117,29 @@ Number pick(std::mt19937_64& random, std::initializer_list<Number> from) {
 Plan plan_of(Value seed, Value run, int targets, bool processes) {
     std::mt19937_64 random(seed * 0x9E3779B97F4A7C15u + run);  // the driving thread's alone
     Plan plan{};
-    plan.begin = pick(random, {Plan::Begin::source, Plan::Begin::source, Plan::Begin::endless_source, Plan::Begin::writer});
+    plan.begin =
+        pick(random, {Plan::Begin::source, Plan::Begin::source, Plan::Begin::endless_source, Plan::Begin::writer});
     plan.reader = random() % 4 == 0;
     plan.ended_first = random() % 3 != 0;
     plan.stop = random() % 6 == 0;
     plan.automatic = !processes && random() % 8 == 0;
     plan.count = 1 + random() % 40;
     plan.source_pace = pick<Value>(random, {0, 0, 300, 3'000});
-    plan.middle_pace = processes ? pick<Value>(random, {0, 20'000, 100'000}) : pick<Value>(random, {0, 300, 3'000, 30'000});
+    plan.middle_pace =
+        processes ? pick<Value>(random, {0, 20'000, 100'000}) : pick<Value>(random, {0, 300, 3'000, 30'000});
     plan.stop_delay = random() % 30'000;
     plan.copies = 1 + static_cast<int>(random() % 4);
     plan.capacity = pick<std::size_t>(random, {0, 1, 4, 4, 16, 64});
     for (auto steps = 1 + random() % 3; steps != 0; --steps)
-        plan.steps.push_back({.change = static_cast<Change>(random() % static_cast<unsigned>(Change::kinds)),
-                              .removal = pick(random, {Removal::hand_over, Removal::hand_over, Removal::hand_over, Removal::finish, Removal::discard}),
-                              .copies = 1 + static_cast<int>(random() % 4),
-                              .target = static_cast<int>(random() % static_cast<unsigned>(targets + 1)) - 1,
-                              .policy = pick(random, {Policy::demand_driven, Policy::round_robin, Policy::random, Policy::by_key}),
-                              .capacity = pick<std::size_t>(random, {0, 1, 4, 64}),
-                              .delay = random() % (processes ? 300'000 : 30'000)});
+        plan.steps.push_back(
+            {.change = static_cast<Change>(random() % static_cast<unsigned>(Change::kinds)),
+             .removal = pick(random, {Removal::hand_over, Removal::hand_over, Removal::hand_over, Removal::finish,
+                                      Removal::discard}),
+             .copies = 1 + static_cast<int>(random() % 4),
+             .target = static_cast<int>(random() % static_cast<unsigned>(targets + 1)) - 1,
+             .policy = pick(random, {Policy::demand_driven, Policy::round_robin, Policy::random, Policy::by_key}),
+             .capacity = pick<std::size_t>(random, {0, 1, 4, 64}),
+             .delay = random() % (processes ? 300'000 : 30'000)});
     return plan;
 }
 
@@ -159,8 +166,12 @@ void describe(Edit& edit, const Step& step, Shape& shape, Value pace) {
     const auto change = [&] { edit.change(first, "middle.in", shape.stream); };
     const bool discards = step.removal == Removal::discard;
     switch (step.change) {
-        case Change::fewer: edit.copies("middle", 1 + step.copies % 2); break;
-        case Change::more: edit.copies("middle", 2 + step.copies); break;
+        case Change::fewer:
+            edit.copies("middle", 1 + step.copies % 2);
+            break;
+        case Change::more:
+            edit.copies("middle", 2 + step.copies);
+            break;
         case Change::replace:
             replace();
             shape.discarded = shape.discarded || discards;
@@ -196,7 +207,9 @@ void describe(Edit& edit, const Step& step, Shape& shape, Value pace) {
             }
             shape.extra = !shape.extra;
             break;
-        case Change::move: edit.place("middle", step.target < 0 ? std::vector<int>{} : std::vector<int>{step.target}); break;
+        case Change::move:
+            edit.place("middle", step.target < 0 ? std::vector<int>{} : std::vector<int>{step.target});
+            break;
         case Change::policy:
             shape.stream.policy = step.policy;
             change();
@@ -205,14 +218,17 @@ void describe(Edit& edit, const Step& step, Shape& shape, Value pace) {
             shape.stream.capacity = step.capacity;
             change();
             break;
-        case Change::kinds: break;
+        case Change::kinds:
+            break;
     }
 }
 
 /// What is wrong with a run of this plan; empty when nothing is.
 std::string trouble_with(const Plan& plan, Machine& machine) {
     std::atomic<bool> enough{false}, ended{false};
-    const FilterOptions here = machine.options().isolation == Isolation::process ? FilterOptions{.isolation = Isolation::none} : FilterOptions{};
+    const FilterOptions here = machine.options().isolation == Isolation::process
+                                   ? FilterOptions{.isolation = Isolation::none}
+                                   : FilterOptions{};
     Graph graph;
     Shape shape;
     shape.stream.capacity = plan.capacity;
@@ -222,7 +238,8 @@ std::string trouble_with(const Plan& plan, Machine& machine) {
     if (plan.begin == Plan::Begin::writer) writer = &graph.add_writer<Value>("begin");
     else source = &graph.add<Source>("begin", here, plan.count, plan.source_pace, endless ? &enough : nullptr, &ended);
     shape.begin = writer != nullptr ? "begin.output" : "begin.out";
-    shape.middle = &graph.add<Middle>("middle", {.copies = plan.automatic ? FilterOptions::automatic : plan.copies}, plan.middle_pace);
+    shape.middle = &graph.add<Middle>("middle", {.copies = plan.automatic ? FilterOptions::automatic : plan.copies},
+                                      plan.middle_pace);
     StreamReader<Value>* reader = nullptr;
     Sink* sink = nullptr;
     if (plan.reader) reader = &graph.add_reader<Value>("end");
@@ -291,22 +308,28 @@ std::string trouble_with(const Plan& plan, Machine& machine) {
     for (const auto& filter : figures.filters) dropped += filter.dropped;
     const Value named = run.lost().size();
     for (Value number = 0; number < seen.times.size(); ++number) {
-        if (seen.times[number] > 1) text += "buffer " + std::to_string(number) + " came " + std::to_string(seen.times[number]) + " times\n";
-        if (seen.times[number] != 0 && number >= written) text += "buffer " + std::to_string(number) + " was never written\n";
+        if (seen.times[number] > 1)
+            text += "buffer " + std::to_string(number) + " came " + std::to_string(seen.times[number]) + " times\n";
+        if (seen.times[number] != 0 && number >= written)
+            text += "buffer " + std::to_string(number) + " was never written\n";
     }
     if (seen.count + dropped + named != written || (dropped != 0 && !plan.stop && !shape.discarded) || named != 0)
-        text += std::to_string(written) + " written, " + std::to_string(seen.count) + " seen, " + std::to_string(dropped) + " dropped, " +
-                std::to_string(named) + " lost with workers\n" + figures.text() + run.report();
+        text += std::to_string(written) + " written, " + std::to_string(seen.count) + " seen, " +
+                std::to_string(dropped) + " dropped, " + std::to_string(named) + " lost with workers\n" +
+                figures.text() + run.report();
     return text;
 }
 
 std::string text_of(const Plan& plan) {
-    std::string text = "begin " + std::to_string(static_cast<int>(plan.begin)) + ", " + std::to_string(plan.count) + " buffers, " +
-                       (plan.automatic ? "automatic" : std::to_string(plan.copies)) + " copies, capacity " + std::to_string(plan.capacity) +
-                       (plan.reader ? ", reader" : "") + (plan.ended_first ? ", edits when the source has ended" : "") + (plan.stop ? ", stop" : "") + "; edits";
+    std::string text = "begin " + std::to_string(static_cast<int>(plan.begin)) + ", " + std::to_string(plan.count) +
+                       " buffers, " + (plan.automatic ? "automatic" : std::to_string(plan.copies)) +
+                       " copies, capacity " + std::to_string(plan.capacity) + (plan.reader ? ", reader" : "") +
+                       (plan.ended_first ? ", edits when the source has ended" : "") + (plan.stop ? ", stop" : "") +
+                       "; edits";
     for (const Step& step : plan.steps)
-        text += " " + std::to_string(static_cast<int>(step.change)) + " (removal " + std::to_string(static_cast<int>(step.removal)) + ", copies " +
-                std::to_string(step.copies) + ", target " + std::to_string(step.target) + ")";
+        text += " " + std::to_string(static_cast<int>(step.change)) + " (removal " +
+                std::to_string(static_cast<int>(step.removal)) + ", copies " + std::to_string(step.copies) +
+                ", target " + std::to_string(step.target) + ")";
     return text;
 }
 
@@ -318,7 +341,9 @@ std::optional<Value> number_in(const char* variable) {
 char under_way[200];  ///< what the watchdog says
 
 void count_buffers(int runs, int targets, bool processes) {
-    const auto seed = number_in("PENSTOCK_SEED").value_or(static_cast<Value>(std::chrono::steady_clock::now().time_since_epoch().count() % 1'000'000'000));
+    const auto seed =
+        number_in("PENSTOCK_SEED")
+            .value_or(static_cast<Value>(std::chrono::steady_clock::now().time_since_epoch().count() % 1'000'000'000));
     const auto only = number_in("PENSTOCK_RUN");
     std::signal(SIGALRM, [](int) {
         static_cast<void>(!write(2, under_way, std::strlen(under_way)));
@@ -328,8 +353,8 @@ void count_buffers(int runs, int targets, bool processes) {
     std::optional<Machine> machine;
     for (int i = 0; i < runs; ++i) {
         const auto run = only.value_or(static_cast<Value>(i));
-        std::snprintf(under_way, sizeof under_way, "\nhangs; again by PENSTOCK_SEED=%llu PENSTOCK_RUN=%llu\n", static_cast<unsigned long long>(seed),
-                      static_cast<unsigned long long>(run));
+        std::snprintf(under_way, sizeof under_way, "\nhangs; again by PENSTOCK_SEED=%llu PENSTOCK_RUN=%llu\n",
+                      static_cast<unsigned long long>(seed), static_cast<unsigned long long>(run));
         if (i % runs_a_machine == 0) {
             machine.reset();
             machine.emplace(processes ? processes::workers(targets) : MachineOptions{.targets = targets});
@@ -357,7 +382,9 @@ struct Rounds {
 
 /// The filters of a circle on any targets, and how the run ends: by itself, or stopped.
 void count_buffers_of_circles(int runs) {
-    const auto seed = number_in("PENSTOCK_SEED").value_or(static_cast<Value>(std::chrono::steady_clock::now().time_since_epoch().count() % 1'000'000'000));
+    const auto seed =
+        number_in("PENSTOCK_SEED")
+            .value_or(static_cast<Value>(std::chrono::steady_clock::now().time_since_epoch().count() % 1'000'000'000));
     std::optional<Machine> machine;
     for (int i = 0; i < runs; ++i) {
         const auto number = number_in("PENSTOCK_RUN").value_or(static_cast<Value>(i));
@@ -391,8 +418,11 @@ void count_buffers_of_circles(int runs) {
         run.finish();
         Value dropped = 0;
         for (const auto& filter : run.statistics().filters) dropped += filter.dropped;
-        ASSERT_EQ(sink.seen.count + dropped, source.next) << "again by PENSTOCK_SEED=" << seed << " PENSTOCK_RUN=" << number;
-        if (!stop) { ASSERT_EQ(dropped, 0u) << "again by PENSTOCK_SEED=" << seed << " PENSTOCK_RUN=" << number; }
+        ASSERT_EQ(sink.seen.count + dropped, source.next)
+            << "again by PENSTOCK_SEED=" << seed << " PENSTOCK_RUN=" << number;
+        if (!stop) {
+            ASSERT_EQ(dropped, 0u) << "again by PENSTOCK_SEED=" << seed << " PENSTOCK_RUN=" << number;
+        }
     }
 }
 
@@ -414,7 +444,9 @@ struct Join {
 
 /// Copies of a filter with two inputs go, behind the end of both sources: what belongs together goes to the same copy.
 void count_pairs(int runs) {
-    const auto seed = number_in("PENSTOCK_SEED").value_or(static_cast<Value>(std::chrono::steady_clock::now().time_since_epoch().count() % 1'000'000'000));
+    const auto seed =
+        number_in("PENSTOCK_SEED")
+            .value_or(static_cast<Value>(std::chrono::steady_clock::now().time_since_epoch().count() % 1'000'000'000));
     constexpr int targets = 3;
     Machine machine({.targets = targets});
     for (int i = 0; i < runs; ++i) {
@@ -428,7 +460,8 @@ void count_pairs(int runs) {
         Graph graph;
         auto& first = graph.add<Source>("first", {}, count, pick<Value>(random, {0, 300}), nullptr, &first_ended);
         auto& second = graph.add<Source>("second", {}, count, pick<Value>(random, {0, 300}), nullptr, &second_ended);
-        auto* join = &graph.add<Join>("join", {.copies = 2 + static_cast<int>(random() % 4), .targets = placed}, &pairs, &torn, pace);
+        auto* join = &graph.add<Join>("join", {.copies = 2 + static_cast<int>(random() % 4), .targets = placed}, &pairs,
+                                      &torn, pace);
         const StreamOptions stream{.policy = Policy::round_robin, .capacity = 400};
         graph.connect(first.out, join->a, stream);
         graph.connect(second.out, join->b, stream);
@@ -458,12 +491,16 @@ int scaled_runs(int brief, int sanitized, int more) {
 }
 
 TEST(Accounting, no_buffer_is_lost_or_repeated_on_one_target) { count_buffers(scaled_runs(200, 60, 50'000), 1, false); }
-TEST(Accounting, no_buffer_is_lost_or_repeated_on_three_targets) { count_buffers(scaled_runs(200, 60, 50'000), 3, false); }
+TEST(Accounting, no_buffer_is_lost_or_repeated_on_three_targets) {
+    count_buffers(scaled_runs(200, 60, 50'000), 3, false);
+}
 TEST(Accounting, no_buffer_is_lost_or_repeated_on_worker_processes) {
     SKIP_WITHOUT_PROCESSES();
     count_buffers(scaled_runs(40, 15, 10'000), 2, true);
 }
 TEST(Accounting, no_buffer_is_lost_in_a_circle) { count_buffers_of_circles(scaled_runs(150, 40, 20'000)); }
-TEST(Accounting, no_pair_is_torn_when_copies_of_a_filter_with_two_inputs_go) { count_pairs(scaled_runs(150, 40, 20'000)); }
+TEST(Accounting, no_pair_is_torn_when_copies_of_a_filter_with_two_inputs_go) {
+    count_pairs(scaled_runs(150, 40, 20'000));
+}
 
 }  // namespace accounting

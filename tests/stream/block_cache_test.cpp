@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "penstock/graph.hpp"
-#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/run.hpp"
 #include "sanitizers.hpp"
 
 using namespace penstock;
@@ -78,7 +78,8 @@ TEST_F(BlockCacheTest, it_never_keeps_more_than_its_bounds_and_gives_up_the_olde
 }
 
 TEST_F(BlockCacheTest, short_and_very_long_blocks_are_left_to_malloc) {
-    for (const std::size_t bytes : {std::size_t{1}, BlockCache::least_bytes - BlockCache::alignment, BlockCache::most_bytes + 1}) {
+    for (const std::size_t bytes :
+         {std::size_t{1}, BlockCache::least_bytes - BlockCache::alignment, BlockCache::most_bytes + 1}) {
         const auto taken = take(*cache, bytes);
         EXPECT_LT(taken.bytes - bytes, BlockCache::alignment);
         cache->give(taken.values, taken.bytes);
@@ -102,7 +103,8 @@ TEST_F(BlockCacheTest, threads_never_get_the_same_block) {
     other.join();
     // Who finds the lock taken uses malloc, so that more than two may be kept: never one of them twice.
     std::vector<Taken> kept;
-    for (std::size_t i = 0; i < BlockCache::most_blocks && cache->kept() != 0; ++i) kept.push_back(take(*cache, 4 * kib));
+    for (std::size_t i = 0; i < BlockCache::most_blocks && cache->kept() != 0; ++i)
+        kept.push_back(take(*cache, 4 * kib));
     EXPECT_EQ(cache->kept(), 0u);
     std::set<std::byte*> different;
     for (const auto& each : kept) different.insert(each.values);

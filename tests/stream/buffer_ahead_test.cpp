@@ -8,8 +8,8 @@
 
 #include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
-#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/run.hpp"
 
 using namespace penstock;
 using streaming::BufferAhead;
@@ -60,7 +60,8 @@ TEST(BufferAhead, both_ways_are_timed_for_long_buffers_and_the_decision_holds_fo
     EXPECT_EQ(firings_until_timing_is(ahead, true), 1);
     const int decision = 2 * static_cast<int>(penstock::TwoWays::samples * BufferAhead::window);
     EXPECT_EQ(firings_until_timing_is(ahead, false), decision);
-    EXPECT_EQ(firings_until_timing_is(ahead, true), static_cast<int>(BufferAhead::hold) + 1) << "then the question is asked again";
+    EXPECT_EQ(firings_until_timing_is(ahead, true), static_cast<int>(BufferAhead::hold) + 1)
+        << "then the question is asked again";
     EXPECT_EQ(firings_until_timing_is(ahead, false), decision);
 }
 

@@ -43,7 +43,8 @@ struct Slow {
     }
 };
 
-/// Numbers, 32 in each firing, which a stream of eight takes in turns with who reads eight: one thread runs both, so neither keeps up with the other.
+/// Numbers, 32 in each firing, which a stream of eight takes in turns with who reads eight: one thread runs both, so
+/// neither keeps up with the other.
 struct Turns {
     Graph graph;
     ReadsEight& eights;
@@ -58,7 +59,8 @@ double capacity_of(const Run& run) { return run.statistics().streams.at(0).capac
 }  // namespace
 
 TEST(AutomaticCapacity, grows_where_both_ends_wait_for_one_another_in_turn) {
-    if (penstock_tests::sanitized) GTEST_SKIP() << "firings are so slow here that one follows the other's each time, and nobody waits";
+    if (penstock_tests::sanitized)
+        GTEST_SKIP() << "firings are so slow here that one follows the other's each time, and nobody waits";
     Machine machine{{.targets = 1}};
     Turns turns(0);
     auto run = turns.graph.start(machine);

@@ -83,7 +83,8 @@ TEST(Edits, may_lead_streams_to_filters_that_have_ended_where_they_say_so) {
         graph.connect(numbers.out, ended.in);
         auto run = graph.start(machine);
         writer.write(std::vector<int>{1});
-        while (run.report().find("'ended' has ended") == std::string::npos) writer.write(std::vector<int>{1});  // which runs filters where there are no targets
+        // which runs filters where there are no targets
+        while (run.report().find("'ended' has ended") == std::string::npos) writer.write(std::vector<int>{1});
         const auto lead = [](Edit& edit) { edit.connect("pass.out", "ended.in"); };
         EXPECT_THROW(run.edit(lead), GraphError);
         run.edit([&](Edit& edit) {
@@ -92,7 +93,10 @@ TEST(Edits, may_lead_streams_to_filters_that_have_ended_where_they_say_so) {
         });
         for (int i = 0; i < 100; ++i) writer.write(std::vector<int>{2});
         // It was said for one edit, and by that one alone.
-        EXPECT_THROW(run.edit([](Edit& edit) { edit.add<parts::PassOn>("more"), edit.connect("pass.out", "more.in"), edit.connect("more.out", "ended.in"); }), GraphError);
+        EXPECT_THROW(run.edit([](Edit& edit) {
+            edit.add<parts::PassOn>("more"), edit.connect("pass.out", "more.in"), edit.connect("more.out", "ended.in");
+        }),
+                     GraphError);
         run.finish();
         EXPECT_EQ(ended.got, parts::numbers(3));
         EXPECT_EQ(std::count(living.got.begin(), living.got.end(), 2), 100);

@@ -130,7 +130,9 @@ TEST(Stalls, a_reader_that_does_not_read_is_named_and_may_read_then) {
     auto run = graph.start(machine);
     const auto text = stall_of(run);
     EXPECT_NE(text.find("'reader' is the program's own end, which has not read"), text.npos) << text;
-    EXPECT_NE(text.find("'source' waits for room in its output: 1 held back at 'out', read by 'reader.input'"), text.npos) << text;
+    EXPECT_NE(text.find("'source' waits for room in its output: 1 held back at 'out', read by 'reader.input'"),
+              text.npos)
+        << text;
     int read = 0;
     while (reader.read()) ++read;
     EXPECT_EQ(read, 100);

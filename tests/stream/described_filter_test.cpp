@@ -1,4 +1,6 @@
 // Filters whose ports are known at run time only, and firings that others complete.
+#include "penstock/described_filter.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,7 +14,6 @@
 #include <thread>
 #include <vector>
 
-#include "penstock/described_filter.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/run.hpp"
 #include "stream/parts.hpp"
@@ -33,7 +34,8 @@ FilterDescription described(bool may_be_copied = false) {
 
 template <class F>
 struct KindOf final : streaming::FilterKind {
-    explicit KindOf(FilterDescription of, std::function<void(F&)> prepare = {}) : description(std::move(of)), prepare_(std::move(prepare)) {
+    explicit KindOf(FilterDescription of, std::function<void(F&)> prepare = {})
+        : description(std::move(of)), prepare_(std::move(prepare)) {
         may_be_copied = description.may_be_copied;
     }
     std::unique_ptr<streaming::AnyFilter> make() const override {
@@ -128,13 +130,17 @@ TEST(DescribedFilter, replaces_another_and_takes_over_from_it) {
     run.edit([&](Edit& edit) {
         edit.replace_kind("times", Removal::hand_over, std::make_shared<KindOf<Times>>(by_five),
                           [&](streaming::AnyFilter& successor, streaming::AnyFilter& predecessor) {
-                              taken_over = &successor != &predecessor && dynamic_cast<Times*>(&predecessor) != nullptr ? 1 : -1;
+                              taken_over =
+                                  &successor != &predecessor && dynamic_cast<Times*>(&predecessor) != nullptr ? 1 : -1;
                           });
     });
     EXPECT_EQ(taken_over, 1);
     writer.write({&one, 1});
     EXPECT_EQ((*reader.read())[0], 5);
-    EXPECT_THROW(run.edit([&](Edit& edit) { edit.replace_kind("nobody", Removal::finish, std::make_shared<KindOf<Times>>(by_five)); }), GraphError);
+    EXPECT_THROW(run.edit([&](Edit& edit) {
+        edit.replace_kind("nobody", Removal::finish, std::make_shared<KindOf<Times>>(by_five));
+    }),
+                 GraphError);
     run.finish();
 }
 
@@ -181,7 +187,9 @@ class Elsewhere {
 
 /// Has its values multiplied elsewhere, and writes what came back. Drops every fifth.
 struct TimesElsewhere : DescribedFilter {
-    explicit TimesElsewhere(const FilterDescription& description) : DescribedFilter(description) { completes_later = true; }
+    explicit TimesElsewhere(const FilterDescription& description) : DescribedFilter(description) {
+        completes_later = true;
+    }
     Elsewhere* elsewhere = nullptr;
     std::optional<Buffer<std::byte>> held;
     int value = 0, fails_at = -1;
@@ -209,7 +217,8 @@ TEST(DescribedFilter, that_completes_later_writes_then_in_the_order_of_its_sourc
     auto& numbers = graph.add<parts::Numbers>("numbers", {}, 500);
     (void)numbers;
     graph.add_kind("times", {.copies = 3},
-                   std::make_shared<KindOf<TimesElsewhere>>(described(true), [&](TimesElsewhere& each) { each.elsewhere = &elsewhere; }));
+                   std::make_shared<KindOf<TimesElsewhere>>(
+                       described(true), [&](TimesElsewhere& each) { each.elsewhere = &elsewhere; }));
     auto& reader = graph.add_reader<int>("reader");
     graph.connect("numbers.out", "times.in");
     graph.connect("times.out", "reader.input", {.ordered = true});
@@ -227,10 +236,11 @@ TEST(DescribedFilter, whose_firing_fails_elsewhere_is_named_with_the_number_of_t
     Elsewhere elsewhere;
     Graph graph;
     graph.add<parts::Numbers>("numbers", {}, 20);
-    graph.add_kind("times", {.on_failure = OnFailure::go_on}, std::make_shared<KindOf<TimesElsewhere>>(described(), [&](TimesElsewhere& each) {
-        each.elsewhere = &elsewhere;
-        each.fails_at = 7;
-    }));
+    graph.add_kind("times", {.on_failure = OnFailure::go_on},
+                   std::make_shared<KindOf<TimesElsewhere>>(described(), [&](TimesElsewhere& each) {
+                       each.elsewhere = &elsewhere;
+                       each.fails_at = 7;
+                   }));
     auto& sink = graph.add<parts::Collect>("sink");
     graph.connect("numbers.out", "times.in");
     graph.connect("times.out", "sink.in");

@@ -41,7 +41,8 @@ struct Running {
     UntilTold& source = graph.add<UntilTold>("group/source");
     parts::Collect& collect = graph.add<parts::Collect>("collect");
     Run run;
-    explicit Running(const RunOptions& options) : run((graph.connect(source.out, collect.in), graph.start(machine, options))) {}
+    explicit Running(const RunOptions& options)
+        : run((graph.connect(source.out, collect.in), graph.start(machine, options))) {}
 };
 
 /// The environment as it was, when it goes.
@@ -57,7 +58,8 @@ TEST(Door, shows_the_graph_with_its_figures_and_what_each_filter_does) {
     EXPECT_EQ(running.run.name(), own("shown"));
     while (running.collect.arrived.load() < 100) std::this_thread::yield();
     const auto graph = visit(own("shown"), "graph");
-    EXPECT_TRUE(has(graph, "{\"name\":\"" + own("shown") + "\",\"process\":" + std::to_string(getpid()) + ",\"seconds\":"));
+    EXPECT_TRUE(
+        has(graph, "{\"name\":\"" + own("shown") + "\",\"process\":" + std::to_string(getpid()) + ",\"seconds\":"));
     EXPECT_TRUE(has(graph, "\"from\":\"group/source.out\",\"to\":\"collect.in\""));
     EXPECT_TRUE(has(graph, "digraph penstock"));
     EXPECT_FALSE(has(graph, "\"firings\":0,"));
@@ -92,7 +94,8 @@ TEST(Door, says_what_is_wrong_with_a_question) {
     EXPECT_TRUE(has(visit(own("asked"), "dance\tnow"), "{\"error\":\"this run does not know what 'dance'"));
     EXPECT_TRUE(has(visit(own("asked"), "send\tpause\tb:true\tnobody"), "reaches nobody: no filter 'nobody'"));
     for (const char* value : {"b:1", "i:1.5", "i:99999999999999999999", "d:", "d:x", "x:1", ""})
-        EXPECT_TRUE(has(visit(own("asked"), std::string("send\tpause\t") + value + "\t"), "is no value of an event")) << value;
+        EXPECT_TRUE(has(visit(own("asked"), std::string("send\tpause\t") + value + "\t"), "is no value of an event"))
+            << value;
     EXPECT_EQ(visit(own("asked"), std::string(100'000, 'x')), "");  // turned away
     running.run.send({"end"});
     running.run.finish();

@@ -39,9 +39,21 @@ struct Drawn {
 RunStatistics figures() {
     RunStatistics all;
     all.seconds = 2;
-    all.filters = {{.name = "edges/smooth", .copies = 2, .firings = 2468, .waiting = 3, .rate = 1234, .service_us = 810, .load = 0.5, .waits_for_input = 0.25},
+    all.filters = {{.name = "edges/smooth",
+                    .copies = 2,
+                    .firings = 2468,
+                    .waiting = 3,
+                    .rate = 1234,
+                    .service_us = 810,
+                    .load = 0.5,
+                    .waits_for_input = 0.25},
                    {.name = "edges/sharpen", .copies = 1, .failures = 7, .load = 0.97, .waits_for_target = 0.004}};
-    all.streams = {{.from = "edges/smooth.out", .to = "edges/sharpen.in", .buffers = 5000, .dropped = 4, .rate = 2500, .bytes_rate = 3.5e6}};
+    all.streams = {{.from = "edges/smooth.out",
+                    .to = "edges/sharpen.in",
+                    .buffers = 5000,
+                    .dropped = 4,
+                    .rate = 2500,
+                    .bytes_rate = 3.5e6}};
     all.bottleneck = "edges/sharpen";
     return all;
 }
@@ -61,7 +73,8 @@ TEST(Drawing, shows_groups_copies_places_and_what_streams_were_asked_for) {
 TEST(Drawing, shows_figures_and_marks_the_bottleneck) {
     const auto all = figures();
     const auto text = drawing_of(Drawn().graph.description(), &all);
-    EXPECT_TRUE(has(text, "label=\"smooth x 2\\n1.23 k/s, 810 us each, load 50 %\\nwaits for input 25 %\\n3 wait here\"]"));
+    EXPECT_TRUE(
+        has(text, "label=\"smooth x 2\\n1.23 k/s, 810 us each, load 50 %\\nwaits for input 25 %\\n3 wait here\"]"));
     EXPECT_TRUE(has(text, "label=\"sharpen\\ntarget 0\\n0 /s\\n7 failed\\nBOTTLENECK\", fillcolor=mistyrose"));
     EXPECT_TRUE(has(text, "2.5 k/s, 3.5 MB/s\\n4 dropped"));
     EXPECT_EQ(text.find("fillcolor=mistyrose"), text.rfind("fillcolor=mistyrose"));
@@ -70,7 +83,8 @@ TEST(Drawing, shows_figures_and_marks_the_bottleneck) {
 TEST(Drawing, takes_any_name) {
     Graph graph;
     graph.add<parts::Collect>("say \"so\" \\ now");
-    EXPECT_TRUE(has(drawing_of(graph.description()), "\"say \\\"so\\\" \\\\ now\" [label=\"say \\\"so\\\" \\\\ now\"]"));
+    EXPECT_TRUE(
+        has(drawing_of(graph.description()), "\"say \\\"so\\\" \\\\ now\" [label=\"say \\\"so\\\" \\\\ now\"]"));
 }
 
 TEST(Drawing, of_a_run_shows_the_program_and_is_in_the_file_that_the_run_saves) {

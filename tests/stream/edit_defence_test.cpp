@@ -1,5 +1,5 @@
-// Edits where they are hardest: of shared streams and orders, with ends of the program's own, by several threads, during start and end, and
-// with filters that throw.
+// Edits where they are hardest: of shared streams and orders, with ends of the program's own, by several threads,
+// during start and end, and with filters that throw.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -78,7 +78,9 @@ TEST(EditDefence, who_shares_a_stream_gets_nothing_twice_when_another_is_replace
         Follow* follow = nullptr;
         run.edit([&](Edit& edit) { follow = &edit.replace<Follow>(pass, Removal::hand_over); });
         for (int i = 0; i < 60; ++i)
-            run.edit([&](Edit& edit) { follow = &edit.replace<Follow>(*follow, i % 2 == 0 ? Removal::hand_over : Removal::finish); });
+            run.edit([&](Edit& edit) {
+                follow = &edit.replace<Follow>(*follow, i % 2 == 0 ? Removal::hand_over : Removal::finish);
+            });
         wait_for_more(behind);
         enough = true;
         run.finish();
@@ -135,7 +137,8 @@ TEST(EditDefence, copies_in_an_order_may_be_replaced_but_not_its_beginning_or_en
         edit.connect("count.out", "more.in");
         edit.connect("more.out", "pass.in");
         (void)more;
-    }), GraphError);
+    }),
+                 GraphError);
     enough = true;
     run.finish();
     EXPECT_EQ(sink.got, parts::numbers(count.next));
@@ -153,7 +156,8 @@ TEST(EditDefence, a_reader_of_the_program_s_that_does_not_read_meanwhile_hinders
     for (int value = 0; value < 5; ++value) {
         EXPECT_EQ((*reader.read())[0], value);
         run.edit([&](Edit& edit) {
-            const auto name = "more " + std::to_string(value), before = value == 0 ? std::string("pass") : "more " + std::to_string(value - 1);
+            const auto name = "more " + std::to_string(value),
+                       before = value == 0 ? std::string("pass") : "more " + std::to_string(value - 1);
             edit.add<PassOn>(name);
             edit.disconnect(before + ".out", "reader.input");
             edit.connect(before + ".out", name + ".in");
@@ -163,7 +167,8 @@ TEST(EditDefence, a_reader_of_the_program_s_that_does_not_read_meanwhile_hinders
     for (int left = 4; left >= 0; --left)
         run.edit([&](Edit& edit) {
             edit.remove("more " + std::to_string(left), Removal::finish);
-            edit.connect((left == 0 ? std::string("pass") : "more " + std::to_string(left - 1)) + ".out", "reader.input", {.capacity = 4});
+            edit.connect((left == 0 ? std::string("pass") : "more " + std::to_string(left - 1)) + ".out",
+                         "reader.input", {.capacity = 4});
         });
     for (int value = 5; value < 200; ++value) ASSERT_EQ((*reader.read())[0], value);
     EXPECT_FALSE(reader.read());
@@ -210,17 +215,20 @@ TEST(EditDefence, what_a_successor_or_a_constructor_throws_leaves_a_run_that_goe
     graph.connect(pass.out, sink.in);
     auto run = graph.start(machine);
     wait_for_more(sink);
-    EXPECT_THROW(run.edit([&](Edit& edit) { edit.replace<Follow>(pass, Removal::hand_over, true); }), std::runtime_error);
+    EXPECT_THROW(run.edit([&](Edit& edit) { edit.replace<Follow>(pass, Removal::hand_over, true); }),
+                 std::runtime_error);
     wait_for_more(sink);
     int made = 0;
     EXPECT_THROW(run.edit([&](Edit& edit) {
         edit.connect("count.out", "pass.in");  // exists: refused
-    }), GraphError);
+    }),
+                 GraphError);
     EXPECT_THROW(run.edit([&](Edit& edit) {
         auto& fragile = edit.add<Fragile>("fragile", {.copies = 3}, &made);
         (void)fragile;
         edit.connect("pass.out", "fragile.in");
-    }), std::runtime_error);
+    }),
+                 std::runtime_error);
     wait_for_more(sink);
     run.edit([&](Edit& edit) {
         edit.add<Fragile>("fragile", {.copies = 3}, &made);
@@ -249,7 +257,8 @@ TEST(EditDefence, threads_edit_from_the_start_to_the_end) {
                 try {
                     for (int i = 0;; ++i) {
                         run.edit([&](Edit& edit) {
-                            if (thread == 0) edit.place("pass", i % 2 == 0 ? std::vector<int>{i / 2 % 2} : std::vector<int>{});
+                            if (thread == 0)
+                                edit.place("pass", i % 2 == 0 ? std::vector<int>{i / 2 % 2} : std::vector<int>{});
                             else if (thread == 1) edit.copies("pass", 1);
                             else edit.change("pass.out", "sink.in", {.capacity = static_cast<std::size_t>(1 + i % 9)});
                         });
@@ -307,8 +316,7 @@ TEST(EditDefence, a_filter_s_edit_in_its_last_firing_is_made_or_finds_the_run_en
         penstock::Run** run;
         explicit Last(penstock::Run** of) : run(of) {}
         void operator()() {
-            if (in.read()[0] == 99)
-                (*run)->edit([](Edit& edit) { edit.place("last", {0}); });
+            if (in.read()[0] == 99) (*run)->edit([](Edit& edit) { edit.place("last", {0}); });
         }
     };
     for (int repeat = 0; repeat < 20; ++repeat) {

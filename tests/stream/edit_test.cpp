@@ -1,4 +1,6 @@
 // Graphs that change while they run: nothing is lost, repeated or reordered, and what is not touched goes on.
+#include "penstock/edit.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,10 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
-#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/run.hpp"
 
 using namespace penstock;
 
@@ -86,8 +87,7 @@ struct Restless {
     explicit Restless(Run** of) : run(of) {}
     void operator()() {
         out.write(in.read());
-        if (++fired == 50)
-            (*run)->edit([this](Edit& edit) { edit.replace<Pass>(*this); });
+        if (++fired == 50) (*run)->edit([this](Edit& edit) { edit.replace<Pass>(*this); });
     }
 };
 
@@ -181,8 +181,8 @@ TEST(Edits, a_wrong_edit_is_refused_whole_and_changes_nothing) {
         FAIL() << "the edit was made";
     } catch (const GraphError& error) {
         const std::string text = error.what();
-        for (const char* part : {"'pass' is used twice", "no filter 'nobody'", "no input called 'inn'", "'check' does not say that it may be copied",
-                                 "nothing leads to input 'pass.in'"})
+        for (const char* part : {"'pass' is used twice", "no filter 'nobody'", "no input called 'inn'",
+                                 "'check' does not say that it may be copied", "nothing leads to input 'pass.in'"})
             EXPECT_NE(text.find(part), text.npos) << part << " is missing in\n" << text;
     }
     line.wait_for_more();
@@ -288,11 +288,13 @@ TEST(Edits, thousands_at_random_lose_repeat_and_reorder_nothing) {
                 inserted.pop_back();
                 edit.connect((inserted.empty() ? std::string("pass") : inserted.back()) + ".out", "check.in");
             } else if (what == 3) {
-                edit.place(before, random() % 2 == 0 ? std::vector<int>{} : std::vector<int>{static_cast<int>(random() % 2)});
+                edit.place(before,
+                           random() % 2 == 0 ? std::vector<int>{} : std::vector<int>{static_cast<int>(random() % 2)});
             } else if (what == 4) {
                 edit.change(before + ".out", "check.in", {.capacity = 1 + random() % 8});
             } else {
-                edit.place("check", random() % 2 == 0 ? std::vector<int>{} : std::vector<int>{static_cast<int>(random() % 2)});
+                edit.place("check",
+                           random() % 2 == 0 ? std::vector<int>{} : std::vector<int>{static_cast<int>(random() % 2)});
             }
         });
     }

@@ -1,4 +1,5 @@
-// A forked child has the memory of a run, and of its threads none: whatever it asks of the run is answered with MachineGone at once.
+// A forked child has the memory of a run, and of its threads none: whatever it asks of the run is answered with
+// MachineGone at once.
 #include <functional>
 #include <span>
 #include <string>
@@ -6,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "gtest/gtest.h"
 #include "penstock/components.hpp"
 #include "penstock/edit.hpp"
 #include "penstock/error.hpp"
@@ -16,15 +18,15 @@
 #include "penstock/run.hpp"
 #include "tests/bounded_child.hpp"
 #include "tests/sanitizers.hpp"
-#include "gtest/gtest.h"
 
 namespace {
 
 using namespace penstock;
 using penstock_tests::ending_of;
 
-#define SKIP_UNDER_THREAD_SANITIZER() \
-    if (penstock_tests::thread_sanitizer) GTEST_SKIP() << "the thread sanitizer follows no fork of a program with several threads"
+#define SKIP_UNDER_THREAD_SANITIZER()     \
+    if (penstock_tests::thread_sanitizer) \
+    GTEST_SKIP() << "the thread sanitizer follows no fork of a program with several threads"
 
 struct Source {
     Output<int> out{"out"};
@@ -115,7 +117,9 @@ TEST(ForkedChildren, every_use_of_a_run_is_refused_in_a_forked_child) {
     const auto ending = ending_of([&] {
         const bool over = run.ended();
         held.reset();
-        { penstock::Run goes = std::move(run); }
+        {
+            penstock::Run goes = std::move(run);
+        }
         Machine own(two_targets());  // and the child can have a run of its own
         Graph again;
         auto& from = again.add<Source>("a");
@@ -165,10 +169,12 @@ TEST(ForkedChildren, every_use_of_a_machine_is_refused_in_a_forked_child) {
     machine.finish();
 }
 
-/// Threads are in and out of the locks that all of the process shares, while others fork: no child finds one of them closed.
+/// Threads are in and out of the locks that all of the process shares, while others fork: no child finds one of them
+/// closed.
 TEST(ForkedChildren, what_the_whole_process_shares_is_free_in_every_child) {
     SKIP_UNDER_THREAD_SANITIZER();
-    if (penstock_tests::address_sanitizer) GTEST_SKIP() << "the address sanitizer's allocator is not free in such a child";
+    if (penstock_tests::address_sanitizer)
+        GTEST_SKIP() << "the address sanitizer's allocator is not free in such a child";
     const auto use = [] {
         Machine machine({.targets = 1});
         auto array = machine.array<int>(10);

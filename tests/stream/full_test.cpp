@@ -81,7 +81,8 @@ TEST(FullStreams, what_is_dropped_is_the_newest_or_the_oldest_as_was_said) {
         run.finish();  // the reader has not read: what waits can be read behind the end
         std::vector<int> got;
         while (auto buffer = reader.read()) got.push_back((*buffer)[0]);
-        EXPECT_EQ(got, when_full == WhenStreamFull::drop_newest ? (std::vector{0, 1, 2, 3}) : (std::vector{96, 97, 98, 99}));
+        EXPECT_EQ(got,
+                  when_full == WhenStreamFull::drop_newest ? (std::vector{0, 1, 2, 3}) : (std::vector{96, 97, 98, 99}));
     }
 }
 
@@ -167,7 +168,8 @@ TEST(FullStreams, an_input_that_asks_for_many_gets_them_whatever_the_capacity) {
         EXPECT_EQ(batch.got, parts::numbers(100));
         for (std::size_t i = 0; i + 1 < batch.sizes.size(); ++i)
             if (batch.sizes[i] < 12) {
-                for (std::size_t j = i; j < batch.sizes.size(); ++j) EXPECT_LT(batch.sizes[j], 12u) << "only at the end";
+                for (std::size_t j = i; j < batch.sizes.size(); ++j)
+                    EXPECT_LT(batch.sizes[j], 12u) << "only at the end";
                 break;
             }
     }

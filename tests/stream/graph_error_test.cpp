@@ -77,10 +77,12 @@ TEST(GraphErrors, all_are_found_before_the_start_and_reported_together_by_name) 
         const std::string text = error.what();
         EXPECT_GE(error.problems().size(), 15u);
         for (const char* part :
-             {"'source' is used twice", "'source' is placed on target 7, but the machine has 2", "'source' does not say that it may be copied",
-              "(8 bytes)", "no output called 'oot'", "no filter for the port 'ghost.out'", "nothing leads to input 'alone.in'",
-              "'a' is to be near 'nobody', which does not exist", "'b' has targets of its own and is to be near 'a'", "'b' cannot have -2 copies",
-              "the cycle 'a' -> 'b' -> 'a' is not declared", "is called feedback, but closes no cycle", "'a' has no setting called 'strength'",
+             {"'source' is used twice", "'source' is placed on target 7, but the machine has 2",
+              "'source' does not say that it may be copied", "(8 bytes)", "no output called 'oot'",
+              "no filter for the port 'ghost.out'", "nothing leads to input 'alone.in'",
+              "'a' is to be near 'nobody', which does not exist", "'b' has targets of its own and is to be near 'a'",
+              "'b' cannot have -2 copies", "the cycle 'a' -> 'b' -> 'a' is not declared",
+              "is called feedback, but closes no cycle", "'a' has no setting called 'strength'",
               "there is no filter 'ghost'", "belongs to no filter of this graph"})
             EXPECT_NE(text.find(part), text.npos) << part << " is missing in\n" << text;
     }
@@ -97,7 +99,8 @@ TEST(GraphErrors, an_order_that_could_not_be_restored_is_refused) {
     graph.connect(more.out, sink.in, {.when_full = WhenStreamFull::drop_oldest, .ordered = true});
     std::string text;
     for (const auto& problem : graph.check()) text += problem + '\n';
-    for (const char* part : {"is ordered, but its sink has several copies", "is ordered and may drop buffers", "may drop buffers, but their order is restored"})
+    for (const char* part : {"is ordered, but its sink has several copies", "is ordered and may drop buffers",
+                             "may drop buffers, but their order is restored"})
         EXPECT_NE(text.find(part), text.npos) << part << " is missing in\n" << text;
 }
 
@@ -130,10 +133,11 @@ TEST(Settings, keep_to_their_limits_and_types_before_the_start_and_while_it_runs
     EXPECT_EQ(setting.limits.unit, "times");
     EXPECT_EQ(std::get<std::int64_t>(setting.value), 2);
     auto run = graph.start(machine);
-    for (const SettingValue& wrong : {SettingValue{std::int64_t{11}}, SettingValue{2.5}, SettingValue{std::string("3")}, SettingValue{true},
-                                      SettingValue{std::int64_t{1} << 40}})
+    for (const SettingValue& wrong : {SettingValue{std::int64_t{11}}, SettingValue{2.5}, SettingValue{std::string("3")},
+                                      SettingValue{true}, SettingValue{std::int64_t{1} << 40}})
         EXPECT_THROW(run.edit([&](Edit& edit) { edit.set("scale", "factor", wrong); }), GraphError);
-    EXPECT_THROW(run.edit([&](Edit& edit) { edit.set("scale", "bias", std::numeric_limits<double>::quiet_NaN()); }), GraphError);
+    EXPECT_THROW(run.edit([&](Edit& edit) { edit.set("scale", "bias", std::numeric_limits<double>::quiet_NaN()); }),
+                 GraphError);
     for (const std::int64_t factor : {3, 1, 10}) {
         run.edit([&](Edit& edit) {
             edit.set("scale", "factor", factor);

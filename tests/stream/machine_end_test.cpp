@@ -9,8 +9,8 @@
 
 #include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
-#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/run.hpp"
 #include "penstock/stream_error.hpp"
 #include "tests/stream/processes_support.hpp"
 
@@ -44,12 +44,16 @@ struct EndlessGraph {
     std::atomic<std::uint64_t> count{0};
     Graph graph;
     explicit EndlessGraph(const Machine& machine) {
-        const FilterOptions here = machine.options().isolation == Isolation::process ? FilterOptions{.isolation = Isolation::none} : FilterOptions{};
+        const FilterOptions here = machine.options().isolation == Isolation::process
+                                       ? FilterOptions{.isolation = Isolation::none}
+                                       : FilterOptions{};
         auto& endless = graph.add<Endless>("endless");
         auto& counter = graph.add<Counter>("counter", here, &count);
         graph.connect(endless.out, counter.in);
     }
-    void wait_for_some() const { ASSERT_TRUE(task_tests::eventually([this] { return count.load() > 20; })); }
+    void wait_for_some() const {
+        ASSERT_TRUE(task_tests::eventually([this] { return count.load() > 20; }));
+    }
 };
 
 void end_before_the_run(const MachineOptions& options) {
@@ -63,7 +67,8 @@ void end_before_the_run(const MachineOptions& options) {
     }
     EXPECT_TRUE(run->ended());
     const auto figures = run->statistics();
-    EXPECT_EQ(figures.filters.at(0).firings, endless->count + figures.filters.at(0).dropped + figures.filters.at(1).dropped);
+    EXPECT_EQ(figures.filters.at(0).firings,
+              endless->count + figures.filters.at(0).dropped + figures.filters.at(1).dropped);
     EXPECT_THROW(run->edit([](Edit& edit) { edit.remove("counter"); }), RunEnded);
     EXPECT_THROW(run->send({"event", true}), RunEnded);
     run->stop();

@@ -57,7 +57,8 @@ TEST(Policies, round_robin_gives_each_sink_its_turn) {
         Fan fan(3'000, {.policy = Policy::round_robin, .capacity = 2});
         fan.run(targets);
         for (int sink = 0; sink < 3; ++sink)
-            for (int i = 0; i < 1'000; ++i) ASSERT_EQ(fan.sinks[static_cast<std::size_t>(sink)]->got.at(static_cast<std::size_t>(i)), 3 * i + sink);
+            for (int i = 0; i < 1'000; ++i)
+                ASSERT_EQ(fan.sinks[static_cast<std::size_t>(sink)]->got.at(static_cast<std::size_t>(i)), 3 * i + sink);
     }
 }
 
@@ -72,7 +73,8 @@ TEST(Policies, random_loses_nothing_and_forgets_no_sink) {
 }
 
 TEST(Policies, by_key_sends_equal_keys_to_the_same_sink) {
-    Fan fan(3'000, {.policy = Policy::by_key, .key = [](const Tags& tags, std::span<const std::byte>) { return tags.user[0] % 17; }});
+    Fan fan(3'000, {.policy = Policy::by_key,
+                    .key = [](const Tags& tags, std::span<const std::byte>) { return tags.user[0] % 17; }});
     fan.run(2);
     EXPECT_EQ(fan.all(), parts::numbers(3'000));
     std::vector<const Collect*> owner(17);
@@ -85,7 +87,8 @@ TEST(Policies, by_key_sends_equal_keys_to_the_same_sink) {
 }
 
 TEST(Policies, chosen_sends_where_the_function_says) {
-    Fan fan(999, {.policy = Policy::chosen, .key = [](const Tags& tags, std::span<const std::byte>) { return (tags.user[0] / 100) % 3; }});
+    Fan fan(999, {.policy = Policy::chosen,
+                  .key = [](const Tags& tags, std::span<const std::byte>) { return (tags.user[0] / 100) % 3; }});
     fan.run(2);
     EXPECT_EQ(fan.all(), parts::numbers(999));
     for (std::size_t sink = 0; sink < 3; ++sink)

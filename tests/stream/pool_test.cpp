@@ -1,4 +1,5 @@
-// Buffers outlive the run that they came from, and the filter that wrote them. For the address and the thread sanitizer.
+// Buffers outlive the run that they came from, and the filter that wrote them. For the address and the thread
+// sanitizer.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -89,7 +90,9 @@ void drop_while_the_run_ends(std::size_t pool) {
 }
 
 TEST(Pool, a_buffer_is_dropped_on_one_thread_while_another_ends_the_run) { drop_while_the_run_ends(0); }
-TEST(Pool, a_buffer_of_a_bounded_pool_is_dropped_on_one_thread_while_another_ends_the_run) { drop_while_the_run_ends(64); }
+TEST(Pool, a_buffer_of_a_bounded_pool_is_dropped_on_one_thread_while_another_ends_the_run) {
+    drop_while_the_run_ends(64);
+}
 
 /// Passes on, and keeps a few before it drops them.
 struct Keeper {
@@ -129,7 +132,8 @@ TEST(Pool, a_filter_is_replaced_while_its_reader_has_blocks_of_it) {
         auto run = graph.start(machine);
         for (int edits = 0; edits < 3; ++edits) {
             try {
-                run.edit([&](penstock::Edit& edit) { passer = &edit.replace<Passer>(*passer, penstock::Removal::finish); });
+                run.edit(
+                    [&](penstock::Edit& edit) { passer = &edit.replace<Passer>(*passer, penstock::Removal::finish); });
             } catch (const penstock::RunEnded&) {
                 break;
             } catch (const penstock::GraphError&) {  // the keeper has ended

@@ -41,7 +41,8 @@ struct Rest {
     Output<int> out{"out"};
     void operator()() {
         const int now = firing.fetch_add(1) + 1;
-        for (int most = most_firing; now > most && !most_firing.compare_exchange_weak(most, now);) {}
+        for (int most = most_firing; now > most && !most_firing.compare_exchange_weak(most, now);) {
+        }
         auto buffer = in.read();
         std::this_thread::sleep_for(200us);
         firing.fetch_sub(1);
@@ -51,12 +52,14 @@ struct Rest {
 
 FilterStatistics of(const Run& run, const std::string& name) {
     const auto all = run.statistics();
-    const auto found = std::find_if(all.filters.begin(), all.filters.end(), [&](const auto& each) { return each.name == name; });
+    const auto found =
+        std::find_if(all.filters.begin(), all.filters.end(), [&](const auto& each) { return each.name == name; });
     return found == all.filters.end() ? FilterStatistics{} : *found;
 }
 
 ::testing::AssertionResult comes(const std::function<bool()>& test) {
-    for (const auto end = std::chrono::steady_clock::now() + 60s; std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(5ms))
+    for (const auto end = std::chrono::steady_clock::now() + 60s; std::chrono::steady_clock::now() < end;
+         std::this_thread::sleep_for(5ms))
         if (test()) return ::testing::AssertionSuccess();
     return ::testing::AssertionFailure() << "not within 60 s";
 }

@@ -1,5 +1,5 @@
-// A filter in a worker process writes over the control memory that it shares with the program. The run ends, with a typed error or without,
-// and another machine is unharmed.
+// A filter in a worker process writes over the control memory that it shares with the program. The run ends, with a
+// typed error or without, and another machine is unharmed.
 #include <unistd.h>
 
 #include <chrono>

@@ -46,9 +46,14 @@ TEST(FiltersInProcesses, a_filter_may_stay_in_the_program_or_insist_on_a_worker)
     EXPECT_EQ(problem_of(workers(2), {.isolation = Isolation::process}), "in a worker");
     EXPECT_EQ(problem_of(workers(2), {}), "in a worker");
     EXPECT_EQ(problem_of({.targets = 1}, {.isolation = Isolation::none}), "in the program");
-    EXPECT_NE(problem_of({.targets = 1}, {.isolation = Isolation::process}).find("'sum' is to live in a worker process, and the machine has none"), std::string::npos);
-    EXPECT_NE(problem_of(workers(1), {.targets = {0}, .isolation = Isolation::none}).find("cannot have a place among targets"), std::string::npos);
-    EXPECT_NE(problem_of(workers(1), {.time_limit = std::chrono::seconds(1), .isolation = Isolation::none}).find("time limit, which only worker processes keep"),
+    EXPECT_NE(problem_of({.targets = 1}, {.isolation = Isolation::process})
+                  .find("'sum' is to live in a worker process, and the machine has none"),
+              std::string::npos);
+    EXPECT_NE(problem_of(workers(1), {.targets = {0}, .isolation = Isolation::none})
+                  .find("cannot have a place among targets"),
+              std::string::npos);
+    EXPECT_NE(problem_of(workers(1), {.time_limit = std::chrono::seconds(1), .isolation = Isolation::none})
+                  .find("time limit, which only worker processes keep"),
               std::string::npos);
 }
 

@@ -15,9 +15,9 @@
 
 #include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
-#include "penstock/run.hpp"
 #include "penstock/isolation.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/run.hpp"
 #include "tests/task/isolation_support.hpp"
 
 namespace processes {
@@ -98,8 +98,8 @@ struct ReadAll {
 
 /// What comes out of one filter.
 template <class F>
-std::vector<Value> through(penstock::Machine& machine, std::vector<std::vector<Value>> values, penstock::FilterOptions options = {},
-                           penstock::FilterStatistics* figures = nullptr) {
+std::vector<Value> through(penstock::Machine& machine, std::vector<std::vector<Value>> values,
+                           penstock::FilterOptions options = {}, penstock::FilterStatistics* figures = nullptr) {
     penstock::Graph graph;
     auto& writer = graph.add_writer<Value>("writer");
     auto& filter = graph.add<F>("filter", std::move(options));

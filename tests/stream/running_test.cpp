@@ -11,8 +11,8 @@
 
 #include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
-#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/run.hpp"
 #include "penstock/spread.hpp"
 
 using namespace penstock;
@@ -46,10 +46,13 @@ struct AddInTasks {
         const auto& from = tasks.keep(in.read());
         auto to = out.make(from.size());
         const bool fails = fired++ == fails_at;
-        tasks.for_each(from.size(), [x = from.span(), y = to.edit(), add = more, fails](std::size_t i) {
-            if (fails && i == 7) throw std::runtime_error("the seventh");
-            y[i] = x[i] + add;
-        }, 16);
+        tasks.for_each(
+            from.size(),
+            [x = from.span(), y = to.edit(), add = more, fails](std::size_t i) {
+                if (fails && i == 7) throw std::runtime_error("the seventh");
+                y[i] = x[i] + add;
+            },
+            16);
         out.write(std::move(to));
     }
 };
@@ -71,7 +74,8 @@ struct Slow {
     std::vector<std::string> events;
     void operator()() {
         const auto until = std::chrono::steady_clock::now() + 20us;
-        while (std::chrono::steady_clock::now() < until) {}
+        while (std::chrono::steady_clock::now() < until) {
+        }
         out.write(in.read());
     }
     void on_event(const Event& event) { events.push_back(event.name); }

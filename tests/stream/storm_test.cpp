@@ -59,7 +59,8 @@ TEST(Storm, of_edits_and_counted_kills_loses_nothing_unnamed) {
     Value count = 0;
     std::thread writing([&] {
         const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(longer ? 1200 : 40);
-        for (Value i = 0; (kills < enough_kills || edits < enough_edits) && std::chrono::steady_clock::now() < until; count = ++i)
+        for (Value i = 0; (kills < enough_kills || edits < enough_edits) && std::chrono::steady_clock::now() < until;
+             count = ++i)
             writer.write(std::span<const Value>(&i, 1));
         over = true;
         writer.close();
@@ -102,8 +103,8 @@ TEST(Storm, of_edits_and_counted_kills_loses_nothing_unnamed) {
     const auto arrived = all.size();
     const auto lost = run.lost();
     for (const auto& each : lost) all.insert(each.sequence);
-    std::printf("seed %u: %u kills, %u edits, %lu numbers, %zu arrived, %zu named as lost\n", seed, kills.load(), edits.load(), count, arrived,
-                lost.size());
+    std::printf("seed %u: %u kills, %u edits, %lu numbers, %zu arrived, %zu named as lost\n", seed, kills.load(),
+                edits.load(), count, arrived, lost.size());
     EXPECT_GE(kills.load(), enough_kills);
     EXPECT_GE(edits.load(), enough_edits);
     EXPECT_EQ(arrived + lost.size(), count);

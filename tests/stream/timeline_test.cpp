@@ -32,7 +32,8 @@ std::map<std::pair<std::string, std::string>, std::uint64_t> firings_in(const st
     std::map<std::pair<std::string, std::string>, std::uint64_t> counted;
     std::istringstream lines(timeline);
     for (std::string line; std::getline(lines, line);) {
-        if (line.find("\"thread_name\"") != line.npos) threads[field(line, "tid")] = field(line.substr(line.find("args")), "name");
+        if (line.find("\"thread_name\"") != line.npos)
+            threads[field(line, "tid")] = field(line.substr(line.find("args")), "name");
         if (field(line, "cat") == "firing") ++counted[{field(line, "name"), threads[field(line, "tid")]}];
     }
     return counted;
@@ -139,7 +140,8 @@ TEST(Timeline, may_be_switched_on_and_off_while_a_graph_runs) {
     EXPECT_TRUE(firings_in(machine.timeline_json()).empty());
     machine.start_timeline(1 << 10);
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (firings_in(machine.timeline_json()).size() < 2 && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+    while (firings_in(machine.timeline_json()).size() < 2 && std::chrono::steady_clock::now() < limit)
+        std::this_thread::yield();
     EXPECT_EQ(firings_in(machine.timeline_json()).size(), 2u);
     machine.stop_timeline();
     const auto seen = collect.arrived.load();

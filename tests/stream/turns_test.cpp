@@ -5,8 +5,8 @@
 #include <chrono>
 
 #include "penstock/graph.hpp"
-#include "penstock/run.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/run.hpp"
 
 using namespace penstock;
 
@@ -17,7 +17,8 @@ constexpr std::size_t count = 500;
 /// Longer than the firings of which several make a turn.
 void take_long() {
     const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(5);
-    while (std::chrono::steady_clock::now() < end) {}
+    while (std::chrono::steady_clock::now() < end) {
+    }
 }
 
 struct Ahead {

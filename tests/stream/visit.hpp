@@ -34,7 +34,8 @@ inline std::string visit(const std::string& name, const std::string& line) {
     const auto said = line + "\n";
     if (send(connection, said.data(), said.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(said.size())) {
         char part[4096];
-        for (ssize_t got = 0; (got = recv(connection, part, sizeof part, 0)) > 0;) answer.append(part, static_cast<std::size_t>(got));
+        for (ssize_t got = 0; (got = recv(connection, part, sizeof part, 0)) > 0;)
+            answer.append(part, static_cast<std::size_t>(got));
     }
     close(connection);
     return answer;

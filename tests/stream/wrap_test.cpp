@@ -1,4 +1,5 @@
-// Buffers that refer to the program's memory: nothing is copied until somebody edits, and what they wrap is never written.
+// Buffers that refer to the program's memory: nothing is copied until somebody edits, and what they wrap is never
+// written.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -29,7 +30,8 @@ struct Rows {
     const std::vector<int>* values;
     std::size_t columns, next = 0;
     std::shared_ptr<const void> holder;
-    Rows(const std::vector<int>* of, std::size_t across, std::shared_ptr<const void> held = {}) : values(of), columns(across), holder(std::move(held)) {}
+    Rows(const std::vector<int>* of, std::size_t across, std::shared_ptr<const void> held = {})
+        : values(of), columns(across), holder(std::move(held)) {}
     bool operator()() {
         if (next == values->size() / columns) return false;
         out.write(out.wrap(std::span(*values).subspan(next++ * columns, columns), holder));
@@ -289,7 +291,8 @@ TEST(WrapForProcesses, a_worker_that_wraps_copies) {
     graph.connect(source.out, reader.input);
     auto run = graph.start(machine);
     for (processes::Value next = 0; const auto buffer = reader.read(); ++next)
-        EXPECT_EQ(std::vector<processes::Value>(buffer->span().begin(), buffer->span().end()), std::vector<processes::Value>(3, next));
+        EXPECT_EQ(std::vector<processes::Value>(buffer->span().begin(), buffer->span().end()),
+                  std::vector<processes::Value>(3, next));
     run.finish();
 }
 

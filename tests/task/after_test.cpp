@@ -1,4 +1,5 @@
-// Calls that start when others have completed: predecessors of every kind, what happens when one fails, and waits that could not end.
+// Calls that start when others have completed: predecessors of every kind, what happens when one fails, and waits that
+// could not end.
 #include <array>
 #include <thread>
 #include <vector>
@@ -55,7 +56,8 @@ TEST(After, a_call_comes_after_all_of_many) {
     Machine machine(with_targets(3));
     std::atomic<int> value{0}, seen{0};
     std::vector<Handle> handles;
-    for (int i = 0; i < 100; ++i) handles.push_back(i % 2 == 0 ? machine.call<add_one>(&value) : machine.after(Handle{}).call<add_one>(&value));
+    for (int i = 0; i < 100; ++i)
+        handles.push_back(i % 2 == 0 ? machine.call<add_one>(&value) : machine.after(Handle{}).call<add_one>(&value));
     machine.after(std::span<const Handle>(handles)).call<copy_value>(&value, &seen);
     machine.barrier();
     EXPECT_EQ(seen.load(), 100);
@@ -109,10 +111,12 @@ TEST(After, a_barrier_covers_dependent_tasks_and_helps_with_them) {
     machine.call<wait_at>(&gate, &value);  // holds the only target
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     std::thread::id ran;
-    machine.after(Handle{}).call([](const Gate* g, std::thread::id* where) {
-        *where = std::this_thread::get_id();
-        const_cast<Gate*>(g)->open();
-    }, &gate, &ran);
+    machine.after(Handle{}).call(
+        [](const Gate* g, std::thread::id* where) {
+            *where = std::this_thread::get_id();
+            const_cast<Gate*>(g)->open();
+        },
+        &gate, &ran);
     machine.barrier();
     EXPECT_EQ(ran, std::this_thread::get_id());
     EXPECT_EQ(value.load(), 1);
@@ -133,15 +137,17 @@ TEST(After, a_task_may_issue_tasks_after_others_and_its_barrier_covers_them) {
     Machine machine(with_targets(2));
     std::atomic<int> value{0}, wrong{0};
     for (int i = 0; i < 20; ++i) {
-        machine.call([](Machine* m, std::atomic<int>* v, std::atomic<int>* w) {
-            std::atomic<int> mine{0}, seen{0};
-            const Handle first = m->call<add_one>(&mine);
-            const Handle second = m->after(first).call<add_one>(&mine);
-            m->after(first, second).call<copy_value>(&mine, &seen);
-            m->barrier();
-            if (seen.load() != 2) w->fetch_add(1);
-            v->fetch_add(1);
-        }, &machine, &value, &wrong);
+        machine.call(
+            [](Machine* m, std::atomic<int>* v, std::atomic<int>* w) {
+                std::atomic<int> mine{0}, seen{0};
+                const Handle first = m->call<add_one>(&mine);
+                const Handle second = m->after(first).call<add_one>(&mine);
+                m->after(first, second).call<copy_value>(&mine, &seen);
+                m->barrier();
+                if (seen.load() != 2) w->fetch_add(1);
+                v->fetch_add(1);
+            },
+            &machine, &value, &wrong);
     }
     machine.barrier();
     EXPECT_EQ(value.load(), 20);
@@ -238,10 +244,12 @@ TEST(After, a_task_that_waits_for_one_that_comes_after_it_is_told) {
     Gate gate;
     Handle own, between, last;
     std::string said;
-    own = machine.after(Handle{}).call([](const Gate* g, const Handle* h, std::string* s) {
-        g->wait();
-        *s = message_of<WouldDeadlock>([h] { h->wait(); });
-    }, &gate, &last, &said);
+    own = machine.after(Handle{}).call(
+        [](const Gate* g, const Handle* h, std::string* s) {
+            g->wait();
+            *s = message_of<WouldDeadlock>([h] { h->wait(); });
+        },
+        &gate, &last, &said);
     between = machine.after(own).call<nothing>();
     last = machine.after(between).call<nothing>();
     gate.open();
@@ -255,11 +263,13 @@ TEST(After, a_barrier_of_a_task_whose_child_comes_after_it_is_told) {
     Handle own;
     std::string said;
     std::atomic<int> value{0};
-    own = machine.after(Handle{}).call([](const Gate* g, Machine* m, const Handle* h, std::string* s, std::atomic<int>* v) {
-        g->wait();
-        m->after(*h).call<add_one>(v);
-        *s = message_of<WouldDeadlock>([m] { m->barrier(); });
-    }, &gate, &machine, &own, &said, &value);
+    own = machine.after(Handle{}).call(
+        [](const Gate* g, Machine* m, const Handle* h, std::string* s, std::atomic<int>* v) {
+            g->wait();
+            m->after(*h).call<add_one>(v);
+            *s = message_of<WouldDeadlock>([m] { m->barrier(); });
+        },
+        &gate, &machine, &own, &said, &value);
     gate.open();
     machine.barrier();
     machine.finish();
@@ -273,10 +283,12 @@ TEST(After, a_wait_inside_a_task_for_one_that_does_not_come_after_it_goes_on) {
     std::atomic<int> value{0}, seen{0};
     const Handle slow = machine.call<wait_at>(&gate, &value);
     const Handle other = machine.after(slow).call<add_one>(&value);
-    const Handle waits = machine.after(Handle{}).call([](const Handle* h, const std::atomic<int>* v, std::atomic<int>* s) {
-        h->wait();
-        s->store(v->load());
-    }, &other, &value, &seen);
+    const Handle waits = machine.after(Handle{}).call(
+        [](const Handle* h, const std::atomic<int>* v, std::atomic<int>* s) {
+            h->wait();
+            s->store(v->load());
+        },
+        &other, &value, &seen);
     machine.after(waits).call<nothing>();
     gate.open();
     machine.barrier();
@@ -295,9 +307,12 @@ TEST(After, many_threads_issue_after_one_another) {
             Handle last;
             for (int i = 0; i < rounds; ++i) {
                 const Handle plain = machine.call<nothing>();
-                last = machine.after(last, plain).call([](std::atomic<int>* count, std::atomic<int>* bad, int expected) {
-                    if (count->fetch_add(1) != expected) bad->fetch_add(1);
-                }, &counts[t], &wrong[t], i);
+                last = machine.after(last, plain)
+                           .call(
+                               [](std::atomic<int>* count, std::atomic<int>* bad, int expected) {
+                                   if (count->fetch_add(1) != expected) bad->fetch_add(1);
+                               },
+                               &counts[t], &wrong[t], i);
             }
             machine.barrier();
         });

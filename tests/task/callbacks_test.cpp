@@ -35,7 +35,8 @@ TEST(Callback, runs_on_the_issuing_thread_and_not_before_it_polls_or_waits) {
         Machine machine(with_targets(targets));
         int value = 0;
         std::thread::id where;
-        const auto handle = machine.with({.then = [&](Handle) { where = std::this_thread::get_id(); }}).call<add_one>(inout(value));
+        const auto handle =
+            machine.with({.then = [&](Handle) { where = std::this_thread::get_id(); }}).call<add_one>(inout(value));
         ASSERT_TRUE(eventually([&] { return handle.ready(); }));
         EXPECT_EQ(where, std::thread::id{});
         ASSERT_TRUE(eventually([&] { return machine.poll() == 1; }));
@@ -80,7 +81,12 @@ TEST(Callback, that_throws_does_not_keep_the_others_from_running) {
     Machine machine(with_targets(1));
     int ran = 0;
     for (int i = 0; i < 5; ++i)
-        machine.with({.then = [&](Handle) { if (++ran < 3) throw std::runtime_error("call-back " + std::to_string(ran)); }}).call([] {});
+        machine
+            .with({.then =
+                       [&](Handle) {
+                           if (++ran < 3) throw std::runtime_error("call-back " + std::to_string(ran));
+                       }})
+            .call([] {});
     const auto text = message_of<CallbackFailed>([&] { machine.barrier(); });
     EXPECT_EQ(ran, 5);
     EXPECT_NE(text.find("call-back 1"), std::string::npos) << text;
@@ -92,13 +98,16 @@ TEST(Callback, may_wait_and_no_other_runs_meanwhile) {
     Machine machine(with_targets(1));
     int inside = 0, most = 0, ran = 0, value = 0;
     for (int i = 0; i < 20; ++i) {
-        machine.with({.then = [&](Handle) {
-            most = std::max(most, ++inside);
-            machine.call<add_one>(inout(value)).wait();
-            EXPECT_EQ(machine.poll(), 0u);
-            --inside;
-            ++ran;
-        }}).call([] {});
+        machine
+            .with({.then =
+                       [&](Handle) {
+                           most = std::max(most, ++inside);
+                           machine.call<add_one>(inout(value)).wait();
+                           EXPECT_EQ(machine.poll(), 0u);
+                           --inside;
+                           ++ran;
+                       }})
+            .call([] {});
     }
     machine.barrier();
     EXPECT_EQ(most, 1);
@@ -112,13 +121,15 @@ TEST(Callback, runs_for_a_cancelled_task_too) {
     machine.on(0).call(boxed([&] { gate.wait(); }));
     bool cancelled = false;
     const auto handle = machine
-                            .with({.target = 0, .then = [&](Handle of) {
-                                       try {
-                                           of.wait();
-                                       } catch (const TaskCancelled&) {
-                                           cancelled = true;
-                                       }
-                                   }})
+                            .with({.target = 0,
+                                   .then =
+                                       [&](Handle of) {
+                                           try {
+                                               of.wait();
+                                           } catch (const TaskCancelled&) {
+                                               cancelled = true;
+                                           }
+                                       }})
                             .call([] { FAIL() << "a cancelled task ran"; });
     EXPECT_TRUE(handle.cancel());
     gate.open();
@@ -156,10 +167,13 @@ TEST(Callback, of_a_call_is_not_one_of_the_calls_that_its_task_makes) {
         Machine machine(with_targets(targets));
         auto* const m = &machine;
         int ran = 0;
-        machine.with({.then = [&](Handle done) {
-            done.wait();
-            ++ran;
-        }}).call([m] { m->call([] {}); });
+        machine
+            .with({.then =
+                       [&](Handle done) {
+                           done.wait();
+                           ++ran;
+                       }})
+            .call([m] { m->call([] {}); });
         machine.barrier();
         EXPECT_EQ(ran, 1);
         machine.finish();
@@ -181,7 +195,9 @@ TEST(Callback, in_a_task_is_refused) {
         auto* const m = &machine;
         std::string what;
         auto* const text = &what;
-        machine.call([m, text] { *text = message_of<UsageError>([m] { m->with({.then = [](Handle) {}}).call([] {}); }); }).wait();
+        machine
+            .call([m, text] { *text = message_of<UsageError>([m] { m->with({.then = [](Handle) {}}).call([] {}); }); })
+            .wait();
         EXPECT_NE(what.find("does not poll"), std::string::npos) << what;
         machine.finish();
     }
@@ -234,7 +250,8 @@ TEST(Notification, by_interrupt_makes_the_descriptor_readable_until_it_is_polled
     EXPECT_FALSE(readable(0));
     for (int round = 0; round < 50; ++round) {
         int ran = 0;
-        for (int i = 0; i < 3; ++i) machine.with({.then = [&](Handle) { ++ran; }, .notification = Notification::interrupt}).call([] {});
+        for (int i = 0; i < 3; ++i)
+            machine.with({.then = [&](Handle) { ++ran; }, .notification = Notification::interrupt}).call([] {});
         while (ran < 3) {
             ASSERT_TRUE(readable(10'000)) << ran << " call-backs in round " << round;
             machine.poll();

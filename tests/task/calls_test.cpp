@@ -39,7 +39,8 @@ void weigh(view<const int, 3> x, long& sum) {
     sum = 0;
     for (std::size_t i = 0; i < x.extent(0); ++i)
         for (std::size_t j = 0; j < x.extent(1); ++j)
-            for (std::size_t k = 0; k < x.extent(2); ++k) sum += x(i, j, k) * static_cast<long>(100 * i + 10 * j + k + 1);
+            for (std::size_t k = 0; k < x.extent(2); ++k)
+                sum += x(i, j, k) * static_cast<long>(100 * i + 10 * j + k + 1);
 }
 void join(pieces<const int> x, std::span<int> y) {
     std::size_t n = 0;
@@ -58,7 +59,8 @@ void twice(std::span<const T> x, std::span<T> y) {
 }
 constexpr auto increment = [](int& x) { ++x; };
 
-/// Every call is tried on a machine without targets, with one and with two: inside the call, by push, and from the deque.
+/// Every call is tried on a machine without targets, with one and with two: inside the call, by push, and from the
+/// deque.
 class Calls : public testing::TestWithParam<int> {
   protected:
     Machine machine{with_targets(GetParam())};
@@ -151,7 +153,8 @@ TEST_P(Calls, see_views_of_three_dimensions) {
     long expected = 0;
     for (std::size_t i = 0; i < 2; ++i)
         for (std::size_t j = 0; j < 3; ++j)
-            for (std::size_t k = 0; k < 4; ++k) expected += x[i * 12 + j * 4 + k] * static_cast<long>(100 * i + 10 * j + k + 1);
+            for (std::size_t k = 0; k < 4; ++k)
+                expected += x[i * 12 + j * 4 + k] * static_cast<long>(100 * i + 10 * j + k + 1);
     machine.call<weigh>(in(all), out(sum)).wait();
     EXPECT_EQ(sum, expected);
     machine.call<weigh>(in(all.part({1, 0, 2}, {1, 2, 2})), out(sum)).wait();
@@ -203,11 +206,16 @@ TEST_P(Calls, take_functions_made_from_templates_pointers_and_closures) {
 
 TEST_P(Calls, give_generic_closures_what_their_arguments_naturally_are) {
     std::vector<int> x{5, 6}, y(2);
-    machine.call([](auto from, auto to, auto add) {
-        static_assert(std::is_same_v<decltype(from), std::span<const int>> && std::is_same_v<decltype(to), std::span<int>>);
-        static_assert(std::is_same_v<decltype(add), int>);
-        for (std::size_t i = 0; i < from.size(); ++i) to[i] = from[i] + add;
-    }, in(x), out(y), 1).wait();
+    machine
+        .call(
+            [](auto from, auto to, auto add) {
+                static_assert(std::is_same_v<decltype(from), std::span<const int>> &&
+                              std::is_same_v<decltype(to), std::span<int>>);
+                static_assert(std::is_same_v<decltype(add), int>);
+                for (std::size_t i = 0; i < from.size(); ++i) to[i] = from[i] + add;
+            },
+            in(x), out(y), 1)
+        .wait();
     EXPECT_EQ(y, (std::vector<int>{6, 7}));
 }
 
@@ -216,7 +224,8 @@ TEST_P(Calls, box_closures_that_do_not_fit_and_destroy_them_once) {  // contract
     std::array<int, 100> large{};
     large[99] = 7;
     int seen = 0;
-    machine.call(boxed([counted, large, &seen] { seen = large[99] + static_cast<int>(counted.use_count() > 1); })).wait();
+    machine.call(boxed([counted, large, &seen] { seen = large[99] + static_cast<int>(counted.use_count() > 1); }))
+        .wait();
     EXPECT_EQ(seen, 8);
     EXPECT_TRUE(eventually([&] { return counted.use_count() == 1; })) << "the closure was not destroyed";
 }
@@ -224,14 +233,22 @@ TEST_P(Calls, box_closures_that_do_not_fit_and_destroy_them_once) {  // contract
 TEST_P(Calls, take_over_what_is_owned_and_destroy_it_before_completion) {  // contract 6
     const auto counted = std::make_shared<int>(3);
     int seen = 0;
-    machine.call([](std::shared_ptr<int> mine, int& to) { to = *mine; }, own(std::shared_ptr(counted)), out(seen)).wait();
+    machine.call([](std::shared_ptr<int> mine, int& to) { to = *mine; }, own(std::shared_ptr(counted)), out(seen))
+        .wait();
     EXPECT_EQ(seen, 3);
     EXPECT_EQ(counted.use_count(), 1);
     std::vector<int> gone{1, 2, 3};
     long sum = 0;
-    machine.call([](std::span<const int> x, long& to) { for (int v : x) to += v; }, own(std::move(gone)), inout(sum)).wait();
+    machine
+        .call(
+            [](std::span<const int> x, long& to) {
+                for (int v : x) to += v;
+            },
+            own(std::move(gone)), inout(sum))
+        .wait();
     EXPECT_EQ(sum, 6);
-    machine.call([](std::unique_ptr<int>&& mine, int& to) { to = *mine; }, own(std::make_unique<int>(9)), out(seen)).wait();
+    machine.call([](std::unique_ptr<int>&& mine, int& to) { to = *mine; }, own(std::make_unique<int>(9)), out(seen))
+        .wait();
     EXPECT_EQ(seen, 9);
 }
 
@@ -243,24 +260,37 @@ TEST_P(Calls, lend_what_is_owned_by_reference_without_a_copy) {
         std::vector<int> v{1, 2};
     };
     std::size_t seen = 0;
-    machine.call([](Uncopied& mine, std::size_t& to) { mine.v.push_back(3); to = mine.v.size(); }, own(Uncopied{}), out(seen)).wait();
+    machine
+        .call(
+            [](Uncopied& mine, std::size_t& to) {
+                mine.v.push_back(3);
+                to = mine.v.size();
+            },
+            own(Uncopied{}), out(seen))
+        .wait();
     EXPECT_EQ(seen, 3u);
     machine.call([](const Uncopied& mine, std::size_t& to) { to = mine.v.size(); }, own(Uncopied{}), out(seen)).wait();
     EXPECT_EQ(seen, 2u);
 }
 
-TEST_P(Calls, box_arguments_of_more_than_32_bits_of_length) {  // checked, not touched: the task looks at the shape alone
+// checked, not touched: the task looks at the shape alone
+TEST_P(Calls, box_arguments_of_more_than_32_bits_of_length) {
     const auto* const far = reinterpret_cast<const char*>(std::uintptr_t{1} << 40);
     const std::size_t huge = (std::size_t{1} << 33) + 5;
     std::size_t seen = 0;
-    machine.call([](std::span<const char> x, std::size_t& n) { n = x.size(); }, in(std::span(far, huge)), out(seen)).wait();
+    machine.call([](std::span<const char> x, std::size_t& n) { n = x.size(); }, in(std::span(far, huge)), out(seen))
+        .wait();
     EXPECT_EQ(seen, huge);
     seen = 0;
-    machine.call([](view<const char, 2> x, std::size_t& n) { n = x.extent(0) + static_cast<std::size_t>(x.stride(0)); },
-                 in(view<const char, 2>(far, {std::size_t{1} << 25, 3}, {std::ptrdiff_t{1} << 10, 1})), out(seen)).wait();
+    machine
+        .call([](view<const char, 2> x, std::size_t& n) { n = x.extent(0) + static_cast<std::size_t>(x.stride(0)); },
+              in(view<const char, 2>(far, {std::size_t{1} << 25, 3}, {std::ptrdiff_t{1} << 10, 1})), out(seen))
+        .wait();
     EXPECT_EQ(seen, (std::size_t{1} << 25) + 1024);
-    machine.call([](view<const char, 1> x, std::size_t& n) { n = static_cast<std::size_t>(x.stride(0)); },
-                 in(view<const char, 1>(far, {2}, {std::ptrdiff_t{1} << 35})), out(seen)).wait();
+    machine
+        .call([](view<const char, 1> x, std::size_t& n) { n = static_cast<std::size_t>(x.stride(0)); },
+              in(view<const char, 1>(far, {2}, {std::ptrdiff_t{1} << 35})), out(seen))
+        .wait();
     EXPECT_EQ(seen, std::size_t{1} << 35);
 }
 

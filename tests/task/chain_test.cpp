@@ -1,4 +1,6 @@
 // Chains: several calls issued as one task.
+#include "penstock/chain.hpp"
+
 #include <atomic>
 #include <numeric>
 #include <stdexcept>
@@ -6,7 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "penstock/chain.hpp"
 #include "task/support.hpp"
 
 using namespace penstock;
@@ -62,7 +63,8 @@ TEST_P(Chains, may_be_issued_many_at_once_and_to_a_named_target) {
     for (int i = 0; i < 5; ++i) chain.add<count>(inout(n));
     std::vector<int> counts(scaled(20000, 2000));
     for (std::size_t i = 0; i < counts.size(); ++i) {
-        if (machine.targets() != 0 && i % 3 == 0) machine.on(static_cast<int>(i) % machine.targets()).call(chain, inout(counts[i]));
+        if (machine.targets() != 0 && i % 3 == 0)
+            machine.on(static_cast<int>(i) % machine.targets()).call(chain, inout(counts[i]));
         else machine.call(chain, inout(counts[i]));
     }
     machine.barrier();
@@ -110,7 +112,9 @@ TEST_P(Chains, keep_blocks_apart_whose_lives_meet) {
         auto [wrong] = chain.parameters();
         std::vector<std::pair<ChainSpan<int>, int>> alive;
         unsigned random = seed * 2654435761u;
-        const auto next = [&](unsigned below) { return random = random * 1664525u + 1013904223u, (random >> 8) % below; };
+        const auto next = [&](unsigned below) {
+            return random = random * 1664525u + 1013904223u, (random >> 8) % below;
+        };
         std::size_t sum = 0;
         for (int step = 0; step < 40; ++step) {
             if (alive.empty() || next(5) < 3) {
@@ -151,7 +155,10 @@ TEST_P(Chains, take_views_parts_objects_and_spans_of_fixed_extent) {
     auto input = numbers(4 * 10);
     std::vector<float> output(4 * 5, -1.0f), others(6, -1.0f);
     double total = 0;
-    machine.call(chain, in(view<float, 2>(input.data(), 4, 8, 10)), out(view<float, 2>(output.data(), 4, 2, 5)), out(total), inout(others)).wait();
+    machine
+        .call(chain, in(view<float, 2>(input.data(), 4, 8, 10)), out(view<float, 2>(output.data(), 4, 2, 5)),
+              out(total), inout(others))
+        .wait();
     double expected = 0;
     for (std::size_t i = 0; i < 4; ++i)
         for (std::size_t j = 0; j < 8; ++j) expected += input[10 * i + j];
@@ -170,7 +177,8 @@ TEST_P(Chains, gather_strided_and_staged_arguments_once_for_all_steps) {
     chain.add<add_to>(staged(in(x)), staged(inout(y)), 1.0f);
     auto input = numbers(40);
     std::vector<float> output(60, -1.0f);
-    machine.call(chain, in(view<float, 1>(input.data(), {20}, {2})), out(view<float, 1>(output.data(), {20}, {3}))).wait();
+    machine.call(chain, in(view<float, 1>(input.data(), {20}, {2})), out(view<float, 1>(output.data(), {20}, {3})))
+        .wait();
     for (std::size_t i = 0; i < 60; ++i) ASSERT_EQ(output[i], i % 3 == 0 ? 3 * input[2 * (i / 3)] : -1.0f);
     machine.call(chain, staged(in(input)), staged(out(std::span(output).first(40)))).wait();
     for (std::size_t i = 0; i < 40; ++i) ASSERT_EQ(output[i], 3 * input[i]);
@@ -209,15 +217,19 @@ TEST_P(Chains, free_their_local_memory_also_when_a_step_throws) {
     // Nearly the whole local store, so that a second one beside it would not fit.
     auto block = chain.local<char>(100 * 1024);
     chain.add([](std::span<char> x) { std::fill(x.begin(), x.end(), 'x'); }, out(block));
-    chain.add([](std::span<const char> x, int n) {
-        if (x[5] != 'x') throw std::runtime_error("lost");
-        if (n % 2 == 1) throw std::logic_error("odd");
-    }, in(block), odd);
+    chain.add(
+        [](std::span<const char> x, int n) {
+            if (x[5] != 'x') throw std::runtime_error("lost");
+            if (n % 2 == 1) throw std::logic_error("odd");
+        },
+        in(block), odd);
     std::vector<Handle> handles;
     for (int i = 0; i < 20; ++i) handles.push_back(machine.call(chain, i));
     for (int i = 0; i < 20; ++i) {
         if (i % 2 == 0) EXPECT_NO_THROW(handles[static_cast<std::size_t>(i)].wait());
-        else EXPECT_NE(message_of<TaskFailed>([&] { handles[static_cast<std::size_t>(i)].wait(); }).find("odd"), std::string::npos);
+        else
+            EXPECT_NE(message_of<TaskFailed>([&] { handles[static_cast<std::size_t>(i)].wait(); }).find("odd"),
+                      std::string::npos);
     }
 }
 
@@ -229,7 +241,9 @@ TEST_P(Chains, may_change_and_end_while_what_was_issued_runs_as_it_was) {
     Handle first, second;
     {
         Chain<> chain;
-        chain.add([&gate] { if (!gate.wait()) throw std::runtime_error("the gate stayed shut"); });
+        chain.add([&gate] {
+            if (!gate.wait()) throw std::runtime_error("the gate stayed shut");
+        });
         chain.add(add, 1);
         first = machine.call(chain);
         chain.add(add, 10);
@@ -294,13 +308,17 @@ TEST_P(Chains, are_issued_inside_tasks_and_their_steps_issue_tasks) {
     inner.add<count>(inout(n)).add<count>(inout(n));
     Chain<std::span<int>> outer;
     auto [all] = outer.parameters();
-    outer.add([this, &inner](std::span<int> x) {
-        for (int& one : x) machine.call(inner, inout(one));
-    }, inout(all));
-    outer.add([this](std::span<int> x) {  // the children of a chain's steps are the chain's
-        machine.barrier();
-        for (int& one : x) one *= 10;
-    }, inout(all));
+    outer.add(
+        [this, &inner](std::span<int> x) {
+            for (int& one : x) machine.call(inner, inout(one));
+        },
+        inout(all));
+    outer.add(
+        [this](std::span<int> x) {  // the children of a chain's steps are the chain's
+            machine.barrier();
+            for (int& one : x) one *= 10;
+        },
+        inout(all));
     machine.call(outer, inout(counts)).wait();
     for (int c : counts) ASSERT_EQ(c, 20);
 }
@@ -312,10 +330,15 @@ TEST_P(Chains, refuse_at_the_issue_what_a_call_would_refuse) {
     auto buffer = numbers(30);
     const std::span all(buffer);
     EXPECT_THROW(machine.call(chain, in(all.first(20)), out(all.subspan(10, 20))), ArgumentError);
-    EXPECT_THROW(machine.call(chain, in(std::span<const float>(static_cast<float*>(nullptr), 20)), out(all.first(20))), ArgumentError);
-    EXPECT_NE(message_of<ArgumentError>([&] { machine.call(chain, in(all.first(9)), out(all.subspan(10, 15))); }).find("at least 10"),
+    EXPECT_THROW(machine.call(chain, in(std::span<const float>(static_cast<float*>(nullptr), 20)), out(all.first(20))),
+                 ArgumentError);
+    EXPECT_NE(message_of<ArgumentError>([&] {
+                  machine.call(chain, in(all.first(9)), out(all.subspan(10, 15)));
+              }).find("at least 10"),
               std::string::npos);
-    EXPECT_NE(message_of<ArgumentError>([&] { machine.call(chain, in(all.first(10)), out(all.subspan(10, 14))); }).find("at least 15"),
+    EXPECT_NE(message_of<ArgumentError>([&] {
+                  machine.call(chain, in(all.first(10)), out(all.subspan(10, 14)));
+              }).find("at least 15"),
               std::string::npos);
     EXPECT_NO_THROW(machine.call(chain, in(all.first(10)), out(all.subspan(10, 15))).wait());
 
@@ -325,7 +348,8 @@ TEST_P(Chains, refuse_at_the_issue_what_a_call_would_refuse) {
     std::vector<float> other(30);
     EXPECT_NE(message_of<ArgumentError>([&] { machine.call(reads, out(other)); }).find("inout"), std::string::npos);
     // What stands beside a parameter in one step must not meet it, whatever else is the same.
-    EXPECT_NE(message_of<ArgumentError>([&] { machine.call(reads, inout(all.subspan(5, 5))); }).find("add_to"), std::string::npos);
+    EXPECT_NE(message_of<ArgumentError>([&] { machine.call(reads, inout(all.subspan(5, 5))); }).find("add_to"),
+              std::string::npos);
     EXPECT_NO_THROW(machine.call(reads, inout(other)).wait());
     machine.barrier();
 
@@ -350,7 +374,8 @@ TEST(ChainsAsTheyAreWritten, refuse_wrong_steps_and_stay_as_they_were) {
     EXPECT_THROW(t.subspan(10, 7), UsageError);
     EXPECT_THROW(four.first(5), UsageError);
     Chain<Out> other;
-    EXPECT_THROW(other.add<twice>(in(x), out(std::get<0>(other.parameters()))), UsageError) << "another chain's parameter";
+    EXPECT_THROW(other.add<twice>(in(x), out(std::get<0>(other.parameters()))), UsageError)
+        << "another chain's parameter";
     EXPECT_THROW(chain.add<first_of>(in(t.first(4)), out(four.first(1))), ArgumentError) << "a fixed extent";
     EXPECT_THROW(chain.local<float>(std::size_t{1} << 32), UsageError);
     EXPECT_EQ(chain.size(), 3u);
@@ -364,7 +389,8 @@ TEST(ChainsAsTheyAreWritten, hold_each_issue_against_what_a_step_takes) {
     chain.add<first_of>(in(x), out(y));
     auto input = numbers(4);
     float result = 0;
-    EXPECT_NE(message_of<ArgumentError>([&] { machine.call(chain, in(input), out(result)); }).find("need 3"), std::string::npos);
+    EXPECT_NE(message_of<ArgumentError>([&] { machine.call(chain, in(input), out(result)); }).find("need 3"),
+              std::string::npos);
     machine.call(chain, in(std::span(input).first(3)), out(result)).wait();
     EXPECT_EQ(result, 1.0f);
 }

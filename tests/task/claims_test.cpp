@@ -1,5 +1,5 @@
-// What a target has claimed and not begun is no prisoner of the task that runs: tasks that wait for one behind them, tasks of high
-// priority, lone calls.
+// What a target has claimed and not begun is no prisoner of the task that runs: tasks that wait for one behind them,
+// tasks of high priority, lone calls.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -73,7 +73,8 @@ TEST(Claims, a_task_may_wait_for_a_sibling_behind_it) {
     for (const std::size_t behind : {1, 5, 40, 300})
         for_each_machine([behind](Machine& machine, Initiators how) {
             Siblings all(behind + 20);
-            for (std::size_t i = 0; i < all.handles.size(); ++i) all.issue(machine, i, i == 0 ? &all.handles[behind] : nullptr);
+            for (std::size_t i = 0; i < all.handles.size(); ++i)
+                all.issue(machine, i, i == 0 ? &all.handles[behind] : nullptr);
             all.end_well(machine, how);
             EXPECT_EQ(all.refused.load(), 0);
         });
@@ -193,8 +194,9 @@ TEST(Claims, tasks_that_wait_at_random_for_later_ones_all_end) {
                 const auto later = i + 1 + own() % 40;
                 const Handle* const awaited = own() % 3 == 0 && later < size ? &all.handles[later] : nullptr;
                 if (own() % 8 == 0) {
-                    all.handles[i] =
-                        machine.with({.priority = Priority::high}).call(boxed([&all, i, awaited] { all.run(i, awaited); }));
+                    all.handles[i] = machine.with({.priority = Priority::high}).call(boxed([&all, i, awaited] {
+                        all.run(i, awaited);
+                    }));
                 } else {
                     all.issue(machine, i, awaited);
                 }
@@ -243,11 +245,12 @@ TEST(Claims, a_task_of_high_priority_runs_next) {
 /// Opens the gate, and says so, where that has not happened after five seconds.
 class Rescue {
   public:
-    explicit Rescue(Gate& gate) : thread_([this, &gate] {
-        std::unique_lock lock(mutex_);
-        needed_ = !ended_.wait_for(lock, std::chrono::seconds(5), [this] { return done_; });
-        gate.open();
-    }) {}
+    explicit Rescue(Gate& gate)
+        : thread_([this, &gate] {
+              std::unique_lock lock(mutex_);
+              needed_ = !ended_.wait_for(lock, std::chrono::seconds(5), [this] { return done_; });
+              gate.open();
+          }) {}
     bool needed() {
         {
             const std::lock_guard lock(mutex_);
@@ -273,12 +276,14 @@ TEST(LoneCall, does_not_lie_behind_a_child_that_its_parent_left_behind) {
         for (int round = 0; round < 5; ++round) {
             Gate gate;
             std::atomic<bool> inside{false};
-            machine.call(boxed([&] {
-                machine.call(boxed([&] {
-                    inside.store(true);
-                    gate.wait();
-                }));
-            })).wait();
+            machine
+                .call(boxed([&] {
+                    machine.call(boxed([&] {
+                        inside.store(true);
+                        gate.wait();
+                    }));
+                }))
+                .wait();
             ASSERT_TRUE(eventually([&] { return inside.load(); }));
             Rescue rescue(gate);
             for (int i = 0; i < 8; ++i) {
@@ -370,14 +375,21 @@ TEST(LoneCall, of_several_threads_does_not_lie_in_a_worker_process_that_is_held)
         for (int round = 0; round < 20; ++round) {
             for (const int which : {released, held, given_up}) flag(which).store(0);
             std::thread other([&] {
-                machine.call([](std::span<int> all) {
-                    std::atomic_ref<int>(all[held]).store(1);
-                    if (!eventually([&] { return std::atomic_ref<int>(all[released]).load() != 0; }, std::chrono::seconds(5)))
-                        std::atomic_ref<int>(all[given_up]).store(1);
-                }, inout(flags)).wait();
+                machine
+                    .call(
+                        [](std::span<int> all) {
+                            std::atomic_ref<int>(all[held]).store(1);
+                            if (!eventually([&] { return std::atomic_ref<int>(all[released]).load() != 0; },
+                                            std::chrono::seconds(5)))
+                                std::atomic_ref<int>(all[given_up]).store(1);
+                        },
+                        inout(flags))
+                    .wait();
             });
             EXPECT_TRUE(eventually([&] { return flag(held).load() != 0; }));
-            for (int i = 0; i < 4; ++i) machine.call([](std::span<int> all) { std::atomic_ref<int>(all[released]).store(1); }, inout(flags)).wait();
+            for (int i = 0; i < 4; ++i)
+                machine.call([](std::span<int> all) { std::atomic_ref<int>(all[released]).store(1); }, inout(flags))
+                    .wait();
             other.join();
             EXPECT_EQ(flag(given_up).load(), 0);
         }
@@ -408,7 +420,8 @@ TEST(Claims, arguments_that_are_fetched_ahead_are_not_let_go_meanwhile) {
         for (int i = 0; i < tasks; ++i) {
             lists[i] = mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, file, 0);
             ASSERT_NE(lists[i], MAP_FAILED);
-            handles[i] = machine.call<count_all>(in(pieces<const int>(std::span<const Piece>(static_cast<const Piece*>(lists[i]), pieces_of_one))));
+            handles[i] = machine.call<count_all>(
+                in(pieces<const int>(std::span<const Piece>(static_cast<const Piece*>(lists[i]), pieces_of_one))));
         }
         gate.open();
         for (int left = tasks; left != 0;) {
@@ -521,7 +534,9 @@ TEST(Fairness, lets_tasks_that_issue_themselves_again_and_again_all_go_on) {
         for (int look = 0; look < 5; ++look)
             for (auto& of_one : rounds) {
                 const int before = of_one.load();
-                EXPECT_TRUE(eventually([&] { return of_one.load() > before + scaled(2000, 200); }, std::chrono::seconds(5))) << "after " << before << " rounds";
+                EXPECT_TRUE(
+                    eventually([&] { return of_one.load() > before + scaled(2000, 200); }, std::chrono::seconds(5)))
+                    << "after " << before << " rounds";
             }
         over.store(true);
         EXPECT_TRUE(eventually([&] { return ended.load() == circling; }));

@@ -71,8 +71,8 @@ TEST(Deadlock, of_a_circle_of_four_is_reported) {
 }
 
 TEST(Deadlock, is_not_reported_for_targets_that_wait_for_one_another_in_turn) {
-    // Target 0 and target 1 often wait for one another, but never at once: each next wait begins when the one before has ended,
-    // though perhaps before the other target has noticed that.
+    // Target 0 and target 1 often wait for one another, but never at once: each next wait begins when the one before
+    // has ended, though perhaps before the other target has noticed that.
     Machine machine(with_targets(2));
     std::atomic<int> refused{0};
     auto* const count = &refused;
@@ -107,7 +107,8 @@ TEST(Deadlock, is_not_reported_when_the_next_wait_begins_before_the_other_target
             if (outcome_of([&] { x.wait(); }) != Outcome::ended) count->fetch_add(1);
         });
         machine.on(0).call([m, count, about_to] {
-            while (about_to->load() != 1) std::this_thread::yield();  // without a limit: were Y first, the circle would be real
+            // without a limit: were Y first, the circle would be real
+            while (about_to->load() != 1) std::this_thread::yield();
             m->on(0).call([m, count] {
                 if (outcome_of([&] { m->on(1).call([] {}).wait(); }) != Outcome::ended) count->fetch_add(1);
             });
@@ -121,13 +122,15 @@ TEST(Deadlock, by_finish_inside_a_task_is_refused) {  // contract 12
     for (int targets : {0, 1, 2}) {
         Machine machine(with_targets(targets));
         Outcome outcome = Outcome::none;
-        machine.call([&] {
-            try {
-                machine.finish();
-            } catch (const WouldDeadlock&) {
-                outcome = Outcome::refused;
-            }
-        }).wait();
+        machine
+            .call([&] {
+                try {
+                    machine.finish();
+                } catch (const WouldDeadlock&) {
+                    outcome = Outcome::refused;
+                }
+            })
+            .wait();
         EXPECT_EQ(outcome, Outcome::refused);
         machine.finish();
     }

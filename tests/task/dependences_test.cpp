@@ -1,4 +1,5 @@
-// The order that follows from the tags: whoever reads waits for who writes, whoever writes waits for who reads, and nobody for more.
+// The order that follows from the tags: whoever reads waits for who writes, whoever writes waits for who reads, and
+// nobody for more.
 #include "penstock/dependences.hpp"
 
 #include <array>
@@ -61,10 +62,12 @@ TEST(Dependences, a_task_that_writes_waits_for_those_that_read) {
     Dependences order(machine);
     Gate gate;
     int block = 1, seen = 0;
-    order.call([](const Gate* g, std::span<const int> from, std::span<int> to) {
-        g->wait();
-        to[0] = from[0];
-    }, &gate, in(block), out(seen));
+    order.call(
+        [](const Gate* g, std::span<const int> from, std::span<int> to) {
+            g->wait();
+            to[0] = from[0];
+        },
+        &gate, in(block), out(seen));
     std::atomic<int> marks{0};
     const Handle writer = order.call<mark>(out(block), &marks);
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -142,7 +145,8 @@ TEST(Dependences, a_block_is_found_again_however_often_it_is_given) {
     Machine machine(with_targets(1));
     Dependences order(machine);
     std::array<int, 2> cells{};
-    for (int i = 0; i < 1000; ++i) order.call<add_one>(in(std::span(cells).subspan(i % 2u, 1)), out(std::span(cells).subspan((i + 1) % 2u, 1)));
+    for (int i = 0; i < 1000; ++i)
+        order.call<add_one>(in(std::span(cells).subspan(i % 2u, 1)), out(std::span(cells).subspan((i + 1) % 2u, 1)));
     order.wait();
     EXPECT_EQ(order.blocks(), 2u);
     EXPECT_EQ(cells[0], 1000);
@@ -178,16 +182,20 @@ view<std::uint64_t, 2> some_tile(std::uint64_t* base, std::mt19937& random) {
     const auto below = [&](std::size_t n) { return random() % n; };
     const std::size_t rows = 1 + below(4), columns = 1 + below(4), step = 1 + below(3), across = 1 + below(2);
     const std::size_t i = below(side - (rows - 1) * step), j = below(side - (columns - 1) * across);
-    return {base + i * side + j, {rows, columns}, {static_cast<std::ptrdiff_t>(step * side), static_cast<std::ptrdiff_t>(across)}};
+    return {base + i * side + j,
+            {rows, columns},
+            {static_cast<std::ptrdiff_t>(step * side), static_cast<std::ptrdiff_t>(across)}};
 }
 std::span<std::uint64_t> some_line(std::uint64_t* base, std::mt19937& random) {
     const std::size_t n = 1 + random() % 20;
     return {base + random() % (side * side - n), n};
 }
 
-/// Issues `tasks` random calls to `issue`, which gets a callable and its tagged arguments. Overlapping ones are left out.
+/// Issues `tasks` random calls to `issue`, which gets a callable and its tagged arguments. Overlapping ones are left
+/// out.
 template <class Issue>
-void random_calls(std::uint64_t* base, unsigned seed, int tasks, std::vector<std::array<std::span<std::uint64_t>, 2>>& lists, Issue&& issue) {
+void random_calls(std::uint64_t* base, unsigned seed, int tasks,
+                  std::vector<std::array<std::span<std::uint64_t>, 2>>& lists, Issue&& issue) {
     std::mt19937 random(seed);
     lists.resize(static_cast<std::size_t>(tasks));
     for (int t = 0; t < tasks; ++t) {
@@ -227,7 +235,8 @@ TEST(Dependences, random_tasks_on_random_shapes_give_what_a_serial_run_gives) {
             f(plain(arguments)...);
         });
         Dependences order(machine);
-        random_calls(got.data(), seed, tasks, same_lists, [&](auto* f, auto... arguments) { order.call(f, arguments...); });
+        random_calls(got.data(), seed, tasks, same_lists,
+                     [&](auto* f, auto... arguments) { order.call(f, arguments...); });
         if (seed % 2 == 0) order.wait();
         else machine.barrier();
         ASSERT_EQ(got, expected) << "seed " << seed;
@@ -281,9 +290,12 @@ TEST(Dependences, more_readers_than_one_task_may_wait_for_are_joined) {
     std::atomic<int> read{0}, marks{0};
     order.call<wait_at>(&gate, inout(block));
     constexpr int readers = 40'000;
-    for (int i = 0; i < readers; ++i) order.call([](std::span<const int>, std::atomic<int>* r) { r->fetch_add(1, std::memory_order_relaxed); }, in(block), &read);
+    for (int i = 0; i < readers; ++i)
+        order.call([](std::span<const int>, std::atomic<int>* r) { r->fetch_add(1, std::memory_order_relaxed); },
+                   in(block), &read);
     int at_write = 0;
-    order.call([](std::span<int>, const std::atomic<int>* r, std::span<int> seen) { seen[0] = r->load(); }, inout(block), &read, out(at_write));
+    order.call([](std::span<int>, const std::atomic<int>* r, std::span<int> seen) { seen[0] = r->load(); },
+               inout(block), &read, out(at_write));
     gate.open();
     order.wait();
     EXPECT_EQ(at_write, readers);
@@ -336,12 +348,14 @@ TEST(Dependences, a_task_orders_its_own_children) {
     Machine machine(with_targets(2));
     std::array<std::int64_t, 8> numbers{};
     for (auto& number : numbers) {
-        machine.call([](Machine* m, std::span<std::int64_t> mine) {
-            Dependences order(*m);
-            for (std::int32_t digit = 1; digit <= 9; ++digit) order.call<append_digit>(inout(mine), digit);
-            order.wait();
-            mine[0] *= 10;
-        }, &machine, inout(number));
+        machine.call(
+            [](Machine* m, std::span<std::int64_t> mine) {
+                Dependences order(*m);
+                for (std::int32_t digit = 1; digit <= 9; ++digit) order.call<append_digit>(inout(mine), digit);
+                order.wait();
+                mine[0] *= 10;
+            },
+            &machine, inout(number));
     }
     machine.barrier();
     for (const auto number : numbers) EXPECT_EQ(number, 1'234'567'890);
@@ -363,8 +377,10 @@ TEST(Dependences, an_ordered_task_may_be_for_one_target_alone) {
     std::array<std::thread::id, 6> ran{};
     int block = 0;
     for (std::size_t i = 0; i < 6; ++i)
-        order.call_on(static_cast<int>(i % 2), [](std::span<int>, std::span<std::thread::id> where) { where[0] = std::this_thread::get_id(); },
-                      inout(block), out(ran[i]));
+        order.call_on(
+            static_cast<int>(i % 2),
+            [](std::span<int>, std::span<std::thread::id> where) { where[0] = std::this_thread::get_id(); },
+            inout(block), out(ran[i]));
     order.wait();
     for (std::size_t i = 2; i < 6; ++i) EXPECT_EQ(ran[i], ran[i - 2]);
     EXPECT_NE(ran[0], ran[1]);

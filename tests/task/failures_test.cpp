@@ -29,7 +29,8 @@ class Failures : public testing::TestWithParam<std::tuple<int, Distribution>> {
     Machine machine{options()};
 };
 INSTANTIATE_TEST_SUITE_P(OnTargets, Failures,
-                         testing::Combine(testing::Values(0, 1, 2), testing::Values(Distribution::balanced, Distribution::round_robin)));
+                         testing::Combine(testing::Values(0, 1, 2),
+                                          testing::Values(Distribution::balanced, Distribution::round_robin)));
 
 TEST_P(Failures, carry_the_exception_itself_the_task_and_the_target) {
     try {
@@ -128,7 +129,8 @@ TEST_P(Failures, of_a_thread_that_has_ended_surface_at_finish_and_not_in_the_nex
         std::uint64_t calls = 0, done = 0;
         const auto snapshot = machine.snapshot();
         for (const auto& [key, entry] : snapshot.tracks()) {
-            if (const auto* i = std::get_if<trace::InitiatorTotals>(&entry.totals)) calls += i->calls, done += i->helped + i->inlined;
+            if (const auto* i = std::get_if<trace::InitiatorTotals>(&entry.totals))
+                calls += i->calls, done += i->helped + i->inlined;
             else done += std::get<trace::TargetTotals>(entry.totals).tasks;
         }
         return calls == done;
@@ -156,7 +158,8 @@ TEST_P(Failures, of_ten_thousand_waits_in_a_row_do_not_pile_up) {
     EXPECT_NO_THROW(machine.finish());
 }
 
-// A lane holds the tasks of every scope that issued into it, so what one scope collects must end where that scope ended.
+// A lane holds the tasks of every scope that issued into it, so what one scope collects must end where that scope
+// ended.
 TEST(FailuresOfATaskThatDidNotWait, are_not_mixed_with_those_of_the_next_task_on_its_target) {
     Machine machine(with_targets(2));
     Gate gate;

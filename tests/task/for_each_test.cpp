@@ -1,4 +1,6 @@
 // Loops over a range in pieces.
+#include "penstock/for_each.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -8,7 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "penstock/for_each.hpp"
 #include "task/support.hpp"
 
 using namespace penstock;
@@ -26,7 +27,8 @@ TEST_P(Loops, visit_each_index_once_whatever_the_grain) {
     for (const std::size_t n : {0, 1, 2, 7, 1000, 12345}) {
         std::vector<std::atomic<int>> visits(n);
         machine.for_each(n, [&](std::size_t i) { visits[i].fetch_add(1); });
-        for (const std::size_t grain : {1, 3, 1000, 100000}) machine.for_each(n, [&](std::size_t i) { visits[i].fetch_add(1); }, grain);
+        for (const std::size_t grain : {1, 3, 1000, 100000})
+            machine.for_each(n, [&](std::size_t i) { visits[i].fetch_add(1); }, grain);
         for (const auto& v : visits) ASSERT_EQ(v.load(), 5);
     }
 }
@@ -35,10 +37,13 @@ TEST_P(Loops, cut_equal_pieces_near_the_wished_size) {
     for (const std::size_t grain : {1, 10, 33, 64, 99, 150, 1000}) {
         std::mutex mutex;
         std::vector<Piece> pieces;
-        machine.for_each(100, [&](Piece piece) {
-            const std::lock_guard lock(mutex);
-            pieces.push_back(piece);
-        }, grain);
+        machine.for_each(
+            100,
+            [&](Piece piece) {
+                const std::lock_guard lock(mutex);
+                pieces.push_back(piece);
+            },
+            grain);
         std::sort(pieces.begin(), pieces.end(), [](Piece a, Piece b) { return a.begin < b.begin; });
         std::size_t next = 0, least = 100, largest = 0;
         for (const auto& piece : pieces) {
@@ -65,7 +70,8 @@ TEST_P(Loops, over_ranges_give_elements_or_spans_no_larger_than_the_local_store)
     std::atomic<std::size_t> largest{0}, sum{0};
     small.for_each(std::as_const(x), [&](std::span<const double> piece) {
         auto seen = largest.load();
-        while (seen < piece.size() && !largest.compare_exchange_weak(seen, piece.size())) {}
+        while (seen < piece.size() && !largest.compare_exchange_weak(seen, piece.size())) {
+        }
         sum += piece.size();
     });
     EXPECT_EQ(sum.load(), x.size());
@@ -78,24 +84,30 @@ TEST_P(Loops, are_shared_with_the_targets) {
     std::set<std::thread::id> threads;
     std::atomic<int> present{0};
     // Each piece waits until a second thread has come.
-    machine.for_each(1000, [&](std::size_t) {
-        {
-            const std::lock_guard lock(mutex);
-            threads.insert(std::this_thread::get_id());
-            present.store(static_cast<int>(threads.size()));
-        }
-        static_cast<void>(eventually([&] { return present.load() > 1; }));
-    }, 1);
+    machine.for_each(
+        1000,
+        [&](std::size_t) {
+            {
+                const std::lock_guard lock(mutex);
+                threads.insert(std::this_thread::get_id());
+                present.store(static_cast<int>(threads.size()));
+            }
+            static_cast<void>(eventually([&] { return present.load() > 1; }));
+        },
+        1);
     EXPECT_GT(threads.size(), 1u);
 }
 
 TEST_P(Loops, hand_the_failure_of_a_piece_to_the_caller_and_skip_what_has_not_begun) {
     std::atomic<int> ran{0};
     try {
-        machine.for_each(100000, [&](std::size_t i) {
-            ran.fetch_add(1);
-            if (i == 10) throw std::logic_error("the tenth");
-        }, 1);
+        machine.for_each(
+            100000,
+            [&](std::size_t i) {
+                ran.fetch_add(1);
+                if (i == 10) throw std::logic_error("the tenth");
+            },
+            1);
         FAIL() << "nothing was thrown";
     } catch (const TaskFailed& failed) {
         EXPECT_NE(failed.task().find("items 10 to 10"), std::string::npos) << failed.task();
@@ -111,7 +123,8 @@ TEST_P(Loops, work_inside_tasks_inside_loops_and_in_several_threads) {
     const auto work = [&] {
         for (int i = 0; i < scaled(20, 5); ++i)
             machine.call(boxed([&] {
-                machine.for_each(20, [&](std::size_t) { machine.for_each(10, [&](std::size_t) { count.fetch_add(1); }, 2); }, 3);
+                machine.for_each(
+                    20, [&](std::size_t) { machine.for_each(10, [&](std::size_t) { count.fetch_add(1); }, 2); }, 3);
             }));
         machine.for_each(200, [&](std::size_t) { count.fetch_add(1); });
         machine.barrier();

@@ -21,7 +21,10 @@ TEST(ForgottenNumbers, are_those_that_were_noted_and_no_others) {
     for (const std::uint64_t range : {100u, 40'000u, 4'000'000u}) {
         ForgottenNumbers numbers;
         std::map<std::uint64_t, How> expected;
-        const auto untold = [&] { return std::count_if(expected.begin(), expected.end(), [](const auto& each) { return each.second == How::untold; }); };
+        const auto untold = [&] {
+            return std::count_if(expected.begin(), expected.end(),
+                                 [](const auto& each) { return each.second == How::untold; });
+        };
         for (int i = 0; i < 30'000; ++i) {
             const auto number = 1 + random() % range;
             const auto how = static_cast<How>(1 + random() % 3);

@@ -62,7 +62,8 @@ TEST_P(Handles, throw_the_failure_each_time_they_are_waited_for) {
     EXPECT_THROW(handle.wait(), TaskFailed);
     EXPECT_THROW(handle.wait(help), TaskFailed);
     EXPECT_NO_THROW(machine.barrier()) << "a failure that a wait has thrown is not thrown again by a barrier";
-    EXPECT_THROW(handle.wait(), TaskFailed) << "the barrier delivered nothing, so the handle gives the same answer as before";
+    EXPECT_THROW(handle.wait(), TaskFailed)
+        << "the barrier delivered nothing, so the handle gives the same answer as before";
 }
 
 TEST_P(Handles, become_ready_without_being_waited_for) {
@@ -155,7 +156,10 @@ TEST(Cancelling, skips_a_task_that_has_not_started) {
     Gate gate;
     int x = 0;
     std::atomic<bool> inside{false};
-    machine.on(0).call(boxed([&] { inside.store(true); gate.wait(); }));
+    machine.on(0).call(boxed([&] {
+        inside.store(true);
+        gate.wait();
+    }));
     ASSERT_TRUE(eventually([&] { return inside.load(); }));
     const auto a = machine.on(0).call<set>(out(x), 1);
     const auto counted = std::make_shared<int>(0);
@@ -179,18 +183,24 @@ TEST(Cancelling, of_what_waits_in_the_deque_from_another_thread) {
     Machine machine(with_targets(1));
     Gate gate;
     std::atomic<bool> inside{false};
-    machine.call(boxed([&] { inside.store(true); gate.wait(); }));
+    machine.call(boxed([&] {
+        inside.store(true);
+        gate.wait();
+    }));
     ASSERT_TRUE(eventually([&] { return inside.load(); }));
     std::vector<int> x(100);
     std::vector<Handle> handles;
     for (auto& v : x) handles.push_back(machine.call<set>(out(v), 1));
-    std::thread([&] { for (std::size_t i = 0; i < 100; i += 2) EXPECT_TRUE(handles[i].cancel()); }).join();
+    std::thread([&] {
+        for (std::size_t i = 0; i < 100; i += 2) EXPECT_TRUE(handles[i].cancel());
+    }).join();
     gate.open();
     machine.barrier();
     for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(x[i], i % 2 == 0 ? 0 : 1) << i;
 }
 
-TEST(HandOver, between_threads_carries_the_results_along) {  // each thread waits for the task that the one before it issued
+// each thread waits for the task that the one before it issued
+TEST(HandOver, between_threads_carries_the_results_along) {
     Machine machine(with_targets(2));
     constexpr int threads = 8;
     const int rounds = scaled(300, 50);

@@ -40,7 +40,8 @@ TEST(Heap, another_mapping_of_the_descriptor_shows_the_array_at_its_place) {
     const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     const auto from = place.offset / page * page;
     const auto length = place.offset - from + values.size() * sizeof(double);
-    void* const other = mmap(nullptr, length, PROT_READ, MAP_SHARED, machine.heap()->descriptor(place.segment), static_cast<off_t>(from));
+    void* const other = mmap(nullptr, length, PROT_READ, MAP_SHARED, machine.heap()->descriptor(place.segment),
+                             static_cast<off_t>(from));
     ASSERT_NE(other, MAP_FAILED);
     double seen = 0;
     std::memcpy(&seen, static_cast<std::byte*>(other) + (place.offset - from) + 2999 * sizeof(double), sizeof seen);
@@ -64,7 +65,9 @@ TEST(Heap, a_forked_child_neither_frees_nor_takes_the_memory_of_its_parent) {
         } catch (const penstock::MachineGone&) {
             refused = true;
         }
-        { auto taken = std::move(values); }
+        {
+            auto taken = std::move(values);
+        }
         _exit(refused ? 0 : 1);
     }
     int status = 0;

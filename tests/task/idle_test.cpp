@@ -15,7 +15,9 @@ namespace {
 double processor_seconds() {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    const auto seconds = [](timeval t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
+    const auto seconds = [](timeval t) {
+        return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+    };
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
@@ -54,7 +56,8 @@ TEST(Idle, target_sleeps_only_after_it_has_looked_for_work_as_long_as_it_was_tol
     Machine patient(options);
     options.spin = std::chrono::nanoseconds(0);
     Machine hasty(options);
-    const auto work_after_a_while = [](Machine& machine) {  // how often a target slept is counted when it has work again
+    // how often a target slept is counted when it has work again
+    const auto work_after_a_while = [](Machine& machine) {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
         machine.call([] {}).wait();
     };

@@ -115,7 +115,8 @@ TEST(IsolationChains, a_step_that_throws_or_ends_its_worker_is_named) {
     EXPECT_EQ(died.signal(), SIGKILL);
     EXPECT_EQ(issue(3), 4);
     // A task that is no chain's is named as ever behind it.
-    EXPECT_EQ(death_of([&] { machine.call([] { std::raise(SIGKILL); }).wait(); }).task().find("(step "), std::string::npos);
+    EXPECT_EQ(death_of([&] { machine.call([] { std::raise(SIGKILL); }).wait(); }).task().find("(step "),
+              std::string::npos);
 }
 
 TEST(IsolationChains, what_a_step_could_not_use_in_a_worker_is_refused_by_name) {
@@ -213,7 +214,8 @@ TEST(IsolationResidents, an_accumulator_keeps_what_was_added_when_a_worker_dies)
         machine.call<count>(in(values), inout(counts));
         if (round % 50 != 25) continue;
         ++died;
-        EXPECT_THROW(machine.call([](std::span<long>) { std::raise(SIGKILL); }, inout(counts)).wait(), penstock::TaskFailed);
+        EXPECT_THROW(machine.call([](std::span<long>) { std::raise(SIGKILL); }, inout(counts)).wait(),
+                     penstock::TaskFailed);
     }
     machine.barrier();
     EXPECT_EQ(died, 4);
@@ -242,7 +244,11 @@ TEST(IsolationResidents, what_was_refused_or_cancelled_uses_nothing_any_more) {
     int outside = 0;
     EXPECT_THROW(machine.call([](std::span<long>, int*) {}, inout(counts), &outside), CannotCarryOver);
     auto gate = machine.array<int>(1);
-    machine.call([](int* at) { while (std::atomic_ref(*at).load() == 0) usleep(100); }, &gate[0]);
+    machine.call(
+        [](int* at) {
+            while (std::atomic_ref(*at).load() == 0) usleep(100);
+        },
+        &gate[0]);
     const auto second = machine.call([](std::span<long> all) { all[0] = 5; }, inout(counts));
     EXPECT_TRUE(second.cancel());
     std::atomic_ref(gate[0]).store(1);
@@ -257,10 +263,13 @@ TEST(IsolationTrace, the_snapshot_counts_what_workers_ran) {
     SKIP_WITHOUT_PROCESSES();
     Machine machine(isolated(2));
     const auto before = machine.snapshot();
-    for (int i = 0; i < 500; ++i) machine.call([](int number) {
-        if (number % 100 == 7) throw std::runtime_error("one of them");
-        usleep(20);
-    }, i);
+    for (int i = 0; i < 500; ++i)
+        machine.call(
+            [](int number) {
+                if (number % 100 == 7) throw std::runtime_error("one of them");
+                usleep(20);
+            },
+            i);
     EXPECT_THROW(machine.barrier(), penstock::TaskFailed);
     EXPECT_THROW(machine.call([] { std::raise(SIGKILL); }).wait(), penstock::TaskFailed);
     machine.finish();

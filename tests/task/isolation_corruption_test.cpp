@@ -1,5 +1,5 @@
-// A worker process writes over the control memory that it shares with the program, anyhow and anywhere. The program gets typed errors, ends,
-// and what is not of that machine is unharmed.
+// A worker process writes over the control memory that it shares with the program, anyhow and anywhere. The program
+// gets typed errors, ends, and what is not of that machine is unharmed.
 #include <unistd.h>
 
 #include <csignal>
@@ -67,7 +67,8 @@ TEST(IsolationCorruption, whatever_a_worker_writes_over_the_program_is_told_and_
 TEST(IsolationCorruption, a_worker_that_takes_itself_for_overdue_does_not_stay) {
     SKIP_WITHOUT_PROCESSES();
     for (const unsigned seed : {71u, 82u}) {
-        const auto ending = penstock_tests::ending_of([seed] { return live_beside(seed); }, std::chrono::seconds(under_asan ? 60 : 30));
+        const auto ending =
+            penstock_tests::ending_of([seed] { return live_beside(seed); }, std::chrono::seconds(under_asan ? 60 : 30));
         EXPECT_TRUE(ending.good()) << "seed " << seed << ": " << ending.text();
     }
 }

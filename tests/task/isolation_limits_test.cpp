@@ -1,5 +1,5 @@
-// Targets in worker processes: what cannot be carried over, code that comes later, memory that runs out or is written over, and
-// kills at any moment.
+// Targets in worker processes: what cannot be carried over, code that comes later, memory that runs out or is written
+// over, and kills at any moment.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -76,10 +76,17 @@ TEST(IsolationRefusals, a_call_may_have_a_time_limit_and_what_only_threads_keep_
     Machine machine(isolated(1));
     penstock::CallOptions limited;
     limited.time_limit = std::chrono::milliseconds(30);
-    const auto died = death_of([&] { machine.with(limited).call([] { for (;;) usleep(1000); }).wait(); });
+    const auto died = death_of([&] {
+        machine.with(limited)
+            .call([] {
+                for (;;) usleep(1000);
+            })
+            .wait();
+    });
     EXPECT_EQ(died.time_limit(), std::chrono::milliseconds(30));
     machine.call([] { usleep(60'000); }).wait();  // the others have none
-    for (const std::chrono::nanoseconds refused : {std::chrono::nanoseconds(1000), std::chrono::nanoseconds(1'680'000'000'000)}) {
+    for (const std::chrono::nanoseconds refused :
+         {std::chrono::nanoseconds(1000), std::chrono::nanoseconds(1'680'000'000'000)}) {
         limited.time_limit = refused;
         EXPECT_THROW(machine.with(limited).call<nothing>(), penstock::UsageError);
     }
@@ -141,11 +148,15 @@ TEST(IsolationCode, a_machine_made_inside_a_task_serves_that_task) {
     SKIP_WITHOUT_PROCESSES();
     Machine machine(isolated(1));
     auto values = machine.array<int>(5);
-    machine.call([](std::span<int> all) {
-               Machine inner(with_targets(0));
-               inner.call<add_one>(penstock::inout(all));
-               inner.barrier();
-           }, penstock::inout(values)).wait();
+    machine
+        .call(
+            [](std::span<int> all) {
+                Machine inner(with_targets(0));
+                inner.call<add_one>(penstock::inout(all));
+                inner.barrier();
+            },
+            penstock::inout(values))
+        .wait();
     for (const int value : values) EXPECT_EQ(value, 1);
 }
 
@@ -202,7 +213,11 @@ TEST(IsolationEnds, a_task_that_has_not_started_can_be_cancelled) {
     SKIP_WITHOUT_PROCESSES();
     Machine machine(isolated(1));
     auto gate = machine.array<int>(2);
-    const auto first = machine.on(0).call([](int* at) { while (std::atomic_ref(*at).load() == 0) usleep(100); }, &gate[0]);
+    const auto first = machine.on(0).call(
+        [](int* at) {
+            while (std::atomic_ref(*at).load() == 0) usleep(100);
+        },
+        &gate[0]);
     const auto second = machine.on(0).call([](int* at) { *at = 1; }, &gate[1]);
     EXPECT_TRUE(second.cancel());
     std::atomic_ref(gate[0]).store(1);
@@ -219,10 +234,12 @@ TEST(IsolationEnds, memory_that_runs_out_is_reported_by_name) {
     options.worker_memory = std::size_t{64} << 20;
     Machine machine(options);
     const auto message = message_of<penstock::TaskFailed>([&] {
-        machine.call([] {
-                   std::vector<std::unique_ptr<char[]>> kept;
-                   for (;;) kept.push_back(std::make_unique<char[]>(1 << 20));
-               }).wait();
+        machine
+            .call([] {
+                std::vector<std::unique_ptr<char[]>> kept;
+                for (;;) kept.push_back(std::make_unique<char[]>(1 << 20));
+            })
+            .wait();
     });
     EXPECT_NE(message.find("std::bad_alloc"), std::string::npos) << message;
     machine.call<nothing>().wait();
@@ -232,13 +249,15 @@ TEST(IsolationEnds, a_corrupted_heap_of_the_worker_is_its_own) {
     SKIP_WITHOUT_PROCESSES();
     Machine machine(isolated(1));
     const auto died = death_of([&] {
-        machine.call([] {
-                   char* volatile block = static_cast<char*>(std::malloc(24));
-                   char* const at = block;
-                   for (int i = -16; i < 64; ++i) const_cast<volatile char*>(at)[i] = static_cast<char>(0xff);
-                   std::free(at);
-                   std::abort();  // an allocator that has not noticed
-               }).wait();
+        machine
+            .call([] {
+                char* volatile block = static_cast<char*>(std::malloc(24));
+                char* const at = block;
+                for (int i = -16; i < 64; ++i) const_cast<volatile char*>(at)[i] = static_cast<char>(0xff);
+                std::free(at);
+                std::abort();  // an allocator that has not noticed
+            })
+            .wait();
     });
     if (under_asan) EXPECT_TRUE(died.signal() || died.exit_code());
     else EXPECT_EQ(died.signal(), SIGABRT);

@@ -8,11 +8,13 @@
 #include "tests/task/support.hpp"
 
 #define SKIP_WITHOUT_PROCESSES() \
-    if (task_tests::under_tsan) GTEST_SKIP() << "a thread sanitizer starts a thread of its own before main, so launch() comes too late"
+    if (task_tests::under_tsan)  \
+    GTEST_SKIP() << "a thread sanitizer starts a thread of its own before main, so launch() comes too late"
 
 namespace task_tests {
 
-/// launch() on main's first line, as far as a program of tests has one: before the first test, when there is one thread.
+/// launch() on main's first line, as far as a program of tests has one: before the first test, when there is one
+/// thread.
 class Launched : public testing::Environment {
   public:
     void SetUp() override {

@@ -1,4 +1,6 @@
 // Targets in worker processes: the same calls, and what becomes of a task that ends its process.
+#include "penstock/isolation.hpp"
+
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -12,7 +14,6 @@
 #include <vector>
 
 #include "penstock/error.hpp"
-#include "penstock/isolation.hpp"
 #include "tests/task/isolation_support.hpp"
 
 namespace {
@@ -119,10 +120,12 @@ TEST(Isolation, a_crash_fails_its_own_task_with_all_that_is_known_and_every_othe
     penstock::Handle crash;
     for (int i = 0; i < 400; ++i) {
         if (i == 150)
-            crash = machine.call([](std::span<const int>) {
-                std::fprintf(stderr, "about to fall\n");
-                die_of(SIGSEGV);
-            }, penstock::in(numbers));
+            crash = machine.call(
+                [](std::span<const int>) {
+                    std::fprintf(stderr, "about to fall\n");
+                    die_of(SIGSEGV);
+                },
+                penstock::in(numbers));
         rest.push_back(machine.call([](std::span<int> one) { ++one[0]; },
                                     penstock::inout(std::span(count).subspan(static_cast<std::size_t>(i), 1))));
     }
@@ -159,7 +162,11 @@ TEST(Isolation, whatever_ends_a_worker_is_reported_by_name_and_the_machine_goes_
     EXPECT_EQ(death_of([&] { machine.call([] { _exit(33); }).wait(); }).exit_code(), 33);
     after();
     const auto late = death_of([&] {
-        machine.call([] { for (std::atomic<int> turns{0};;) turns.fetch_add(1, std::memory_order_relaxed); }).wait();
+        machine
+            .call([] {
+                for (std::atomic<int> turns{0};;) turns.fetch_add(1, std::memory_order_relaxed);
+            })
+            .wait();
     });
     EXPECT_EQ(late.time_limit(), std::chrono::milliseconds(200));
     EXPECT_NE(std::string(late.what()).find("200 ms"), std::string::npos) << late.what();

@@ -1,4 +1,5 @@
-// Targets in worker processes: that nobody starves, that a limit hits its own task only, and that workers are made again when they can be.
+// Targets in worker processes: that nobody starves, that a limit hits its own task only, and that workers are made
+// again when they can be.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -106,7 +107,8 @@ TEST(IsolationUpkeep, finish_returns_when_another_thread_has_brought_everything_
         std::vector<char> values(many);
         std::atomic<bool> issued{false};
         std::thread other([&] {
-            const auto done = machine.call([](std::span<char> all) { all[all.size() - 1] = 1; }, penstock::inout(values));
+            const auto done =
+                machine.call([](std::span<char> all) { all[all.size() - 1] = 1; }, penstock::inout(values));
             issued.store(true);
             while (!done.ready()) {
             }
@@ -178,7 +180,8 @@ TEST(IsolationUpkeep, a_worker_that_cannot_be_replaced_for_lack_of_descriptors_i
         setrlimit(RLIMIT_NOFILE, &before);
     };
     // The first takes the spare, the second leaves one target without a worker.
-    for (int i = 0; i < 2; ++i) EXPECT_EQ(death_of([&] { machine.on(0).call([] { std::abort(); }).wait(); }).signal(), SIGABRT);
+    for (int i = 0; i < 2; ++i)
+        EXPECT_EQ(death_of([&] { machine.on(0).call([] { std::abort(); }).wait(); }).signal(), SIGABRT);
     EXPECT_NO_THROW(machine.on(1).call<nothing>().wait());
     const auto waits = machine.on(0).call<nothing>();
     let_go();

@@ -64,7 +64,9 @@ TEST(KeptFailures, that_do_not_fit_are_counted_and_told_from_successes) {
     EXPECT_EQ(failures.look(208)->task, "task 208");
     EXPECT_NE(text_of(failures.look(50)).find("more tasks failed than are kept"), std::string::npos);
     EXPECT_EQ(failures.look(50)->target, TaskFailed::unknown_target);
-    EXPECT_EQ(std::string(TaskFailed("one", TaskFailed::unknown_target, failures.look(50)->cause).what()).find("initiator"), std::string::npos);
+    EXPECT_EQ(
+        std::string(TaskFailed("one", TaskFailed::unknown_target, failures.look(50)->cause).what()).find("initiator"),
+        std::string::npos);
     for (std::uint64_t number = 0; number < 220; ++number) {
         EXPECT_EQ(failures.look(number).has_value(), number >= 10 && number < 210 && number % 2 == 0) << number;
     }
@@ -130,7 +132,8 @@ TEST(KeptFailures, pin_a_bounded_number_of_exceptions) {
         Machine machine{with_targets(1)};
         for (int i = 0; i < 20000; ++i) machine.on(0).call<throw_counted>();
         machine.on(0).call<nothing>().wait();  // a lane is served in order
-        EXPECT_LE(Counted::alive.load(), 8000);  // 1,024 for the lane and for each ring that takes what does not fit there
+        // 1,024 for the lane and for each ring that takes what does not fit there
+        EXPECT_LE(Counted::alive.load(), 8000);
         std::size_t others = 0;
         try {
             machine.barrier();

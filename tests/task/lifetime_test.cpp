@@ -20,7 +20,8 @@ namespace {
 
 void add_one(int& x) { ++x; }
 
-/// Runs `body` in a forked child and gives its exit code; 200 when it was killed, by a signal or by hanging for 20 seconds.
+/// Runs `body` in a forked child and gives its exit code; 200 when it was killed, by a signal or by hanging for 20
+/// seconds.
 template <class Body>
 int in_a_child(Body&& body) {
     const pid_t child = fork();
@@ -92,7 +93,8 @@ TEST(Processors, sixty_four_targets_work_on_one_allowed_processor) {
             CPU_SET(static_cast<std::size_t>(sched_getcpu()), &one);
             sched_setaffinity(0, sizeof one, &one);
             setenv("PENSTOCK_TEST_ONE_PROCESSOR", "1", 1);
-            execl("/proc/self/exe", "test_task", "--gtest_filter=Processors.sixty_four_targets_work_on_one_allowed_processor",
+            execl("/proc/self/exe", "test_task",
+                  "--gtest_filter=Processors.sixty_four_targets_work_on_one_allowed_processor",
                   static_cast<char*>(nullptr));
             _exit(98);
         }
@@ -167,7 +169,9 @@ TEST(Fork, leaves_the_child_a_typed_error_and_no_hang) {
     done.wait();
     Initiator& mine = machine.initiator();
     std::atomic<bool> stop{false};
-    machine.on(1).call(boxed([&stop] { while (!stop.load()) std::this_thread::yield(); }));
+    machine.on(1).call(boxed([&stop] {
+        while (!stop.load()) std::this_thread::yield();
+    }));
     const int code = in_a_child([&] {
         int failures = 0;
         const auto gone = [&](auto body) {
@@ -217,7 +221,9 @@ TEST(Fork, lets_the_child_make_a_machine_of_its_own) {
 
 TEST(Fork, while_other_threads_call_leaves_the_child_able_to_make_a_machine) {
     if (under_tsan) GTEST_SKIP() << "the thread sanitizer does not follow forks of programs with threads";
-    if (under_asan) GTEST_SKIP() << "the address sanitizer's allocator may be locked by another thread at the fork, for ever in the child";
+    if (under_asan)
+        GTEST_SKIP()
+            << "the address sanitizer's allocator may be locked by another thread at the fork, for ever in the child";
     std::atomic<bool> stop{false};
     std::thread maker([&] {
         while (!stop.load()) {
@@ -229,11 +235,11 @@ TEST(Fork, while_other_threads_call_leaves_the_child_able_to_make_a_machine) {
     int good = 0;
     for (int round = 0; round < scaled(100, 20); ++round)
         good += in_a_child([] {
-            Machine mine(with_targets(1));
-            int y = 0;
-            mine.call<add_one>(inout(y)).wait();
-            return y == 1 ? 0 : 1;
-        }) == 0;
+                    Machine mine(with_targets(1));
+                    int y = 0;
+                    mine.call<add_one>(inout(y)).wait();
+                    return y == 1 ? 0 : 1;
+                }) == 0;
     stop.store(true);
     maker.join();
     EXPECT_EQ(good, scaled(100, 20));
@@ -245,10 +251,12 @@ TEST(FailuresOfAMachineThatGoes, do_not_become_successes) {
     for (int round = 0; round < scaled(200, 50); ++round) {
         auto machine = std::make_unique<Machine>(with_targets(1));
         Gate gate;
-        const auto failing = machine->call([](const Gate* until) {
-            until->wait();
-            throw 1;
-        }, &gate);
+        const auto failing = machine->call(
+            [](const Gate* until) {
+                until->wait();
+                throw 1;
+            },
+            &gate);
         std::atomic<bool> waits{false};
         std::thread waiter([&] {
             waits = true;
@@ -260,7 +268,8 @@ TEST(FailuresOfAMachineThatGoes, do_not_become_successes) {
             }
         });
         ASSERT_TRUE(eventually([&] { return waits.load(); }));
-        std::this_thread::sleep_for(std::chrono::microseconds(300 + round % 10 * 20));  // it has begun to sleep between looks
+        // it has begun to sleep between looks
+        std::this_thread::sleep_for(std::chrono::microseconds(300 + round % 10 * 20));
         gate.open();
         EXPECT_THROW(failing.wait(), TaskFailed);
         machine.reset();

@@ -1,4 +1,5 @@
-// Thousands of tasks that fail or are cancelled: each goes on being what it was, and so do those that succeeded between them.
+// Thousands of tasks that fail or are cancelled: each goes on being what it was, and so do those that succeeded between
+// them.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -60,7 +61,8 @@ TEST(ManyFailures, that_nobody_asked_for_leave_the_successes_between_them_succes
     Machine machine(with_targets(1));
     std::vector<Handle> handles;
     for (int i = 0; i < 2 * many; ++i) handles.push_back(machine.call<fail_if_odd>(i));
-    ASSERT_TRUE(eventually([&] { return std::all_of(handles.begin(), handles.end(), [](const Handle& each) { return each.ready(); }); }));
+    ASSERT_TRUE(eventually(
+        [&] { return std::all_of(handles.begin(), handles.end(), [](const Handle& each) { return each.ready(); }); }));
     for (int i = 0; i < 2 * many; i += 2) ASSERT_NO_THROW(handles[static_cast<std::size_t>(i)].wait()) << i;
     const auto after = machine.after(handles[2 * many / 3]).call<count>();
     EXPECT_NO_THROW(after.wait());
@@ -105,7 +107,8 @@ TEST(ManyFailures, die_where_no_lock_is_held) {
             while (!rest.back().ready()) std::this_thread::yield();  // one at a time, so that all are in the lane
         }
         int told = 0;
-        for (const auto& each : rest) {  // in order: those that nobody was told are forgotten first, then those that were
+        // in order: those that nobody was told are forgotten first, then those that were
+        for (const auto& each : rest) {
             try {
                 each.wait();
             } catch (const TaskFailed&) {

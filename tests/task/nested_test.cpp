@@ -57,7 +57,8 @@ class Nested : public testing::TestWithParam<std::tuple<int, Distribution>> {
 };
 INSTANTIATE_TEST_SUITE_P(Ways, Nested,
                          testing::Combine(testing::Values(0, 1, 2, 3),
-                                          testing::Values(Distribution::balanced, Distribution::round_robin, Distribution::least_loaded)));
+                                          testing::Values(Distribution::balanced, Distribution::round_robin,
+                                                          Distribution::least_loaded)));
 
 TEST_P(Nested, recursion_with_barriers_in_tasks_ends_with_the_right_sum) {
     long result = 0;
@@ -116,11 +117,15 @@ TEST_P(Nested, a_barrier_inside_a_task_covers_its_children_only) {
     std::atomic<int> children{0};
     auto* const count = &children;
     int seen = -1;
-    machine.call([this, count](int& to) {
-        for (int i = 0; i < 100; ++i) machine.call([count] { count->fetch_add(1); });
-        machine.barrier();
-        to = count->load();
-    }, out(seen)).wait();
+    machine
+        .call(
+            [this, count](int& to) {
+                for (int i = 0; i < 100; ++i) machine.call([count] { count->fetch_add(1); });
+                machine.barrier();
+                to = count->load();
+            },
+            out(seen))
+        .wait();
     EXPECT_EQ(seen, 100);
 }
 
@@ -132,7 +137,10 @@ TEST_P(Nested, a_task_sees_the_failures_of_its_own_children_and_no_others) {
     for (int i = 0; i < 40; ++i) {
         machine.call([m, good, bad, i] {
             const auto name = std::to_string(i);
-            for (int k = 0; k < 3; ++k) m->call(boxed([name, k] { if (k == 1) throw std::runtime_error(name); }));
+            for (int k = 0; k < 3; ++k)
+                m->call(boxed([name, k] {
+                    if (k == 1) throw std::runtime_error(name);
+                }));
             try {
                 m->barrier();
                 bad->fetch_add(1);
@@ -195,7 +203,8 @@ TEST_P(Nested, a_chain_of_a_million_tasks_that_do_not_wait_is_no_depth) {
         }
     };
     std::atomic<int> done{0};
-    machine.call([](Machine* m, int n, std::atomic<int>* d) { Chain::link(m, n, d); }, &machine, scaled(1'000'000, 20'000), &done);
+    machine.call([](Machine* m, int n, std::atomic<int>* d) { Chain::link(m, n, d); }, &machine,
+                 scaled(1'000'000, 20'000), &done);
     machine.finish();
     EXPECT_EQ(done.load(), 1);
 }
@@ -204,11 +213,15 @@ TEST(NestedNames, a_task_may_send_to_its_own_target_and_wait) {
     Machine machine(with_targets(2));
     for (int target = 0; target < 2; ++target) {
         int x = 0;
-        machine.on(target).call([&machine, target](int& v) {
-            machine.on(target).call([](int& w) { w = 5; }, out(v)).wait();
-            machine.on(target).call([](int& w) { w += 1; }, inout(v));
-            machine.barrier();
-        }, out(x)).wait();
+        machine.on(target)
+            .call(
+                [&machine, target](int& v) {
+                    machine.on(target).call([](int& w) { w = 5; }, out(v)).wait();
+                    machine.on(target).call([](int& w) { w += 1; }, inout(v));
+                    machine.barrier();
+                },
+                out(x))
+            .wait();
         EXPECT_EQ(x, 6);
     }
 }
@@ -237,26 +250,29 @@ TEST(NestedNames, two_tasks_that_fill_each_others_lanes_both_end) {  // contract
 }
 
 TEST(NestedNames, failures_in_a_lane_reach_the_task_that_issued_them) {
-    // A task issues to target 1, and while it waits for another child, that child (run by the same thread) uses the same lane.
+    // A task issues to target 1, and while it waits for another child, that child (run by the same thread) uses the
+    // same lane.
     Machine machine(with_targets(2));
     bool inner_clean = false, outer_told = false;
-    machine.on(0).call([&] {
-        const auto failing = machine.on(1).call([] { throw std::runtime_error("the outer one"); });
-        while (!failing.ready()) std::this_thread::yield();
-        machine.on(0).call([&] {
-            machine.on(1).call([] {});
+    machine.on(0)
+        .call([&] {
+            const auto failing = machine.on(1).call([] { throw std::runtime_error("the outer one"); });
+            while (!failing.ready()) std::this_thread::yield();
+            machine.on(0).call([&] {
+                machine.on(1).call([] {});
+                try {
+                    machine.barrier();
+                    inner_clean = true;
+                } catch (const TaskFailed&) {
+                }
+            });
             try {
                 machine.barrier();
-                inner_clean = true;
             } catch (const TaskFailed&) {
+                outer_told = true;
             }
-        });
-        try {
-            machine.barrier();
-        } catch (const TaskFailed&) {
-            outer_told = true;
-        }
-    }).wait();
+        })
+        .wait();
     EXPECT_TRUE(inner_clean);
     EXPECT_TRUE(outer_told);
 }

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "penstock/detail/machine/memory.hpp"
 #include "penstock/error.hpp"
 #include "penstock/machine.hpp"
-#include "penstock/detail/machine/memory.hpp"
 #include "penstock/spmd.hpp"
 #include "tests/bounded_child.hpp"
 #include "tests/task/isolation_support.hpp"
@@ -50,13 +50,15 @@ TEST(ExceptionsWithoutAText, are_told_by_every_wait) {
     const auto then = machine.after(first).call([] {});
     EXPECT_NE(text_of_failure([&] { then.wait(); }).find(expected), std::string::npos);
     EXPECT_NE(text_of_failure([&] { first.wait(); }).find(expected), std::string::npos);
-    EXPECT_NE(text_of_failure([&] { penstock::spmd(2, [](penstock::Rank) { throw Wordless{}; }); }).find(expected), std::string::npos);
+    EXPECT_NE(text_of_failure([&] { penstock::spmd(2, [](penstock::Rank) { throw Wordless{}; }); }).find(expected),
+              std::string::npos);
 }
 
 TEST(ExceptionsWithoutAText, come_from_worker_processes) {
     SKIP_WITHOUT_PROCESSES();
     Machine machine(isolated(1));
-    EXPECT_NE(text_of_failure([&] { machine.call<throw_wordless>().wait(); }).find("an exception without a text"), std::string::npos);
+    EXPECT_NE(text_of_failure([&] { machine.call<throw_wordless>().wait(); }).find("an exception without a text"),
+              std::string::npos);
 }
 
 TEST(FailuresThatNobodyAskedFor, are_told_with_the_text_of_their_exception) {
@@ -94,14 +96,16 @@ TEST(FileSizeLimit, is_told_as_an_error) {
     EXPECT_TRUE(ending.good()) << ending.text();
 }
 
-/// What is told of a death is kept for handles that ask again, in bounded number, until the machine ends. Nothing else stays.
+/// What is told of a death is kept for handles that ask again, in bounded number, until the machine ends. Nothing else
+/// stays.
 TEST(IsolationEnds, of_workers_leave_nothing_behind) {
     SKIP_WITHOUT_PROCESSES();
     if (under_asan) GTEST_SKIP() << "the sanitizer keeps memory that was freed";
     const auto heap_after_deaths = [](int count) {
         {
             Machine machine(isolated(1));
-            for (int i = 0; i < count; ++i) EXPECT_THROW(machine.call([] { raise(SIGKILL); }).wait(), penstock::TaskFailed);
+            for (int i = 0; i < count; ++i)
+                EXPECT_THROW(machine.call([] { raise(SIGKILL); }).wait(), penstock::TaskFailed);
         }
         return static_cast<double>(mallinfo2().uordblks);
     };

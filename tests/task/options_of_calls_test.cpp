@@ -18,7 +18,6 @@ using task_tests::Gate;
 using task_tests::message_of;
 using task_tests::with_targets;
 
-
 // ---- deadlines ----
 
 TEST(Deadline, that_is_missed_is_counted_and_stands_in_the_timeline) {
@@ -51,7 +50,9 @@ TEST(Priority, puts_a_task_before_all_normal_ones_that_wait) {
         }));
         ASSERT_TRUE(eventually([&] { return inside.load(); }));
         for (int i = 1; i <= 20; ++i) machine.on(0).call(boxed([&order, i] { order.push_back(i); }));
-        machine.with({.target = named ? 0 : CallOptions::any_target, .priority = Priority::high}).call(boxed([&order] { order.push_back(0); }));
+        machine.with({.target = named ? 0 : CallOptions::any_target, .priority = Priority::high}).call(boxed([&order] {
+            order.push_back(0);
+        }));
         gate.open();
         ASSERT_TRUE(eventually([&] { return machine.pending().tasks == 0; }));  // without the initiator's help
         machine.finish();
@@ -99,10 +100,12 @@ TEST(Affinity, sends_a_task_to_the_target_where_its_block_last_lay) {
             auto* const m = &machine;
             int target = -1;
             machine.with({.affine = true})
-                .call([m](std::span<int> mine, int& here) {
-                    ++mine[0];
-                    here = m->current_target();
-                }, inout(*block), out(target))
+                .call(
+                    [m](std::span<int> mine, int& here) {
+                        ++mine[0];
+                        here = m->current_target();
+                    },
+                    inout(*block), out(target))
                 .wait();
             processors[static_cast<std::size_t>(block_number++)].push_back(target);
         }
@@ -149,7 +152,8 @@ TEST(JobsInFlight, are_prefetched_as_many_as_asked_for) {
         Gate gate;
         machine.on(0).call(boxed([&] { gate.wait(); }));
         for (std::size_t i = 0; i < 20; ++i)
-            machine.on(0).call([](view<int, 2> tile) { ++tile(0, 0); }, inout(view<int, 2>(matrix.data() + i * 16, 8, 16, 512)));
+            machine.on(0).call([](view<int, 2> tile) { ++tile(0, 0); },
+                               inout(view<int, 2>(matrix.data() + i * 16, 8, 16, 512)));
         gate.open();
         machine.finish();
         std::uint64_t tasks = 0;

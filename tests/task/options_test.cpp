@@ -1,4 +1,5 @@
-// Every way that a user can choose gives the same results (contract 2; TPC's mechanisms), and full is what the user chose it to be.
+// Every way that a user can choose gives the same results (contract 2; TPC's mechanisms), and full is what the user
+// chose it to be.
 #include <atomic>
 #include <string>
 #include <vector>
@@ -29,7 +30,8 @@ TEST_P(Ways, give_the_same_results_at_every_depth) {
         const auto call = [&](std::vector<int>& to, int a, int target) {
             for (;;) {
                 try {
-                    return target < 0 ? machine.call<add>(in(x), inout(to), a) : machine.on(target).call<add>(in(x), inout(to), a);
+                    return target < 0 ? machine.call<add>(in(x), inout(to), a)
+                                      : machine.on(target).call<add>(in(x), inout(to), a);
                 } catch (const QueueFull&) {
                     ++refused;
                     machine.barrier();
@@ -38,7 +40,8 @@ TEST_P(Ways, give_the_same_results_at_every_depth) {
         };
         for (int i = 0; i < 300; ++i) call(y[static_cast<std::size_t>(i)], i, i % 3 == 0 ? i % 2 : -1);
         machine.barrier();
-        for (int i = 0; i < 300; ++i) ASSERT_EQ(y[static_cast<std::size_t>(i)], std::vector<int>(4, 1 + 3 * i)) << "depth " << depth;
+        for (int i = 0; i < 300; ++i)
+            ASSERT_EQ(y[static_cast<std::size_t>(i)], std::vector<int>(4, 1 + 3 * i)) << "depth " << depth;
         for (int i = 0; i < 100; ++i) call(y[0], 1, i % 5 == 4 ? 1 : -1).wait();  // lone exchanges
         ASSERT_EQ(y[0][3], 1 + 300);
         EXPECT_TRUE(options.when_full == WhenFull::refuse || refused == 0);
@@ -46,7 +49,8 @@ TEST_P(Ways, give_the_same_results_at_every_depth) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Ways,
-                         testing::Combine(testing::Values(Distribution::balanced, Distribution::round_robin, Distribution::least_loaded),
+                         testing::Combine(testing::Values(Distribution::balanced, Distribution::round_robin,
+                                                          Distribution::least_loaded),
                                           testing::Values(Completion::automatic, Completion::slot, Completion::line),
                                           testing::Values(Initiation::push, Initiation::pull),
                                           testing::Values(WhenFull::defer, WhenFull::wait, WhenFull::refuse)));
@@ -57,7 +61,10 @@ class Full : public testing::Test {
     void start(MachineOptions options) {
         options.targets = 1;
         machine.emplace(options);
-        machine->on(0).call(boxed([this] { inside.store(true); gate.wait(); }));
+        machine->on(0).call(boxed([this] {
+            inside.store(true);
+            gate.wait();
+        }));
         ASSERT_TRUE(eventually([&] { return inside.load(); }));
     }
     void TearDown() override { gate.open(); }
@@ -76,7 +83,9 @@ TEST_F(Full, a_lane_refuses_when_the_user_chose_that_and_takes_tasks_again_after
     start(options);
     auto* const count = &ran;
     int taken = 0;
-    const auto message = message_of<QueueFull>([&] { for (; taken < 1000; ++taken) machine->call([count] { count->fetch_add(1); }); });
+    const auto message = message_of<QueueFull>([&] {
+        for (; taken < 1000; ++taken) machine->call([count] { count->fetch_add(1); });
+    });
     EXPECT_EQ(taken, 3) << "one of four places is taken by the task that runs";
     EXPECT_NE(message.find("depth"), std::string::npos) << message;
     gate.open();
@@ -94,7 +103,10 @@ TEST_F(Full, a_deque_holds_what_its_limit_says_and_then_refuses) {
         options.when_full = WhenFull::refuse;
         options.pending_limit = limit;
         Machine small(options);
-        small.on(0).call(boxed([&] { in.store(true); local.wait(); }));
+        small.on(0).call(boxed([&] {
+            in.store(true);
+            local.wait();
+        }));
         ASSERT_TRUE(eventually([&] { return in.load(); }));
         auto* const count = &ran;
         ran.store(0);
@@ -163,10 +175,12 @@ TEST(PrefetchChoice, does_not_change_results) {
         for (int round = 0; round < scaled(20, 3); ++round) {
             for (std::size_t i = 0; i < 512; i += 32)
                 for (std::size_t j = 0; j < 512; j += 32)
-                    machine.call([](view<float, 2> tile) {
-                        for (std::size_t r = 0; r < tile.extent(0); ++r)
-                            for (float& v : tile.row(r)) v += 1;
-                    }, inout(matrix.part({i, j}, {32, 32})));
+                    machine.call(
+                        [](view<float, 2> tile) {
+                            for (std::size_t r = 0; r < tile.extent(0); ++r)
+                                for (float& v : tile.row(r)) v += 1;
+                        },
+                        inout(matrix.part({i, j}, {32, 32})));
             machine.barrier();
         }
         for (float v : memory) ASSERT_EQ(v, static_cast<float>(scaled(20, 3)));

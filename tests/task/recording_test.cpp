@@ -17,7 +17,8 @@ using task_tests::message_of;
 using task_tests::scaled;
 using task_tests::with_targets;
 
-void add(std::span<const std::uint64_t> left, std::span<const std::uint64_t> right, std::span<std::uint64_t> sum, std::uint64_t salt) {
+void add(std::span<const std::uint64_t> left, std::span<const std::uint64_t> right, std::span<std::uint64_t> sum,
+         std::uint64_t salt) {
     sum[0] = sum[0] * 3 + left[0] * 5 + right[0] * 7 + salt;
 }
 void append_digit(std::span<std::int64_t> number, std::int32_t digit) { number[0] = number[0] * 10 + digit; }
@@ -33,7 +34,8 @@ void stencil(std::span<std::uint64_t> cells, Issue&& issue) {
     const std::size_t half = cells.size() / 2;
     for (std::uint64_t step = 0; step < 6; ++step) {
         const auto from = cells.subspan(step % 2 * half, half), to = cells.subspan((step + 1) % 2 * half, half);
-        for (std::size_t i = 0; i < half; ++i) issue(from.subspan(i, 1), from.subspan((i + 1) % half, 1), to.subspan(i, 1), step * 100 + i);
+        for (std::size_t i = 0; i < half; ++i)
+            issue(from.subspan(i, 1), from.subspan((i + 1) % half, 1), to.subspan(i, 1), step * 100 + i);
     }
 }
 
@@ -44,7 +46,8 @@ TEST(Recording, replays_give_what_serial_runs_give) {
         std::vector<std::uint64_t> expected(32, 1), got(32, 1);
         Recording recording = order.record([&] {
             stencil(got, [&](auto left, auto right, auto sum, std::uint64_t salt) {
-                order.call<add>(in(std::span<const std::uint64_t>(left)), in(std::span<const std::uint64_t>(right)), inout(sum), salt);
+                order.call<add>(in(std::span<const std::uint64_t>(left)), in(std::span<const std::uint64_t>(right)),
+                                inout(sum), salt);
             });
         });
         EXPECT_EQ(recording.tasks(), 96u);
@@ -120,7 +123,10 @@ TEST(Recording, what_cannot_be_replayed_is_refused_and_the_order_goes_on) {
     Dependences order(machine);
     int block = 0;
     const auto text = message_of<UsageError>([&] {
-        order.record([&] { order.call([](std::vector<int> given, std::span<int> to) { to[0] = given[0]; }, own(std::vector{5}), out(block)); });
+        order.record([&] {
+            order.call([](std::vector<int> given, std::span<int> to) { to[0] = given[0]; }, own(std::vector{5}),
+                       out(block));
+        });
     });
     EXPECT_NE(text.find("cannot be recorded"), std::string::npos) << text;
     try {

@@ -69,11 +69,16 @@ TEST_F(Refused, strides_that_overflow) {
     EXPECT_THROW(machine.call<read_view>(in(view<const int, 1>(base, {2}, {maximum}))), ArgumentError);
     EXPECT_THROW(machine.call<read_view>(in(view<const int, 1>(base, {2}, {minimum}))), ArgumentError);
     EXPECT_THROW(machine.call<read_view>(in(view<const int, 1>(base, {3}, {maximum / 4}))), ArgumentError);
-    EXPECT_THROW(machine.call<read_view>(in(view<const int, 1>(base, {2}, {-static_cast<std::ptrdiff_t>(1) << 50}))), ArgumentError);
+    EXPECT_THROW(machine.call<read_view>(in(view<const int, 1>(base, {2}, {-static_cast<std::ptrdiff_t>(1) << 50}))),
+                 ArgumentError);
     EXPECT_THROW(machine.call<write_plane>(out(view<int, 2>(base, {2, 2}, {maximum / 4, maximum / 4}))), ArgumentError);
-    EXPECT_THROW(machine.call<write_plane>(out(view<int, 2>(base, {std::size_t{1} << 40, 2}, {std::ptrdiff_t{1} << 40, 1}))), ArgumentError);
-    EXPECT_THROW(machine.call<write_space>(out(view<int, 3>(base, {2, 2, 2}, {maximum / 8, maximum / 8, maximum / 8}))), ArgumentError);
-    EXPECT_THROW(machine.call([](view<const char, 1>) {}, in(view<const char, 1>(reinterpret_cast<char*>(base), {2}, {maximum}))),
+    EXPECT_THROW(
+        machine.call<write_plane>(out(view<int, 2>(base, {std::size_t{1} << 40, 2}, {std::ptrdiff_t{1} << 40, 1}))),
+        ArgumentError);
+    EXPECT_THROW(machine.call<write_space>(out(view<int, 3>(base, {2, 2, 2}, {maximum / 8, maximum / 8, maximum / 8}))),
+                 ArgumentError);
+    EXPECT_THROW(machine.call([](view<const char, 1>) {},
+                              in(view<const char, 1>(reinterpret_cast<char*>(base), {2}, {maximum}))),
                  ArgumentError);
 }
 
@@ -82,13 +87,16 @@ TEST_F(Refused, a_stride_that_no_index_uses_is_legal) {
     machine.call<write_view>(out(view<int, 1>(base, {1}, {minimum}))).wait();
     machine.call<write_plane>(out(view<int, 2>(base, {1, 2}, {maximum, 1}))).wait();
     machine.call<write_plane>(out(view<int, 2>(nullptr, {2, 0}, {maximum, maximum}))).wait();
-    machine.call<planes>(in(view<int, 2>(base, {1, 2}, {maximum, 1})), out(view<int, 2>(base + 10, {1, 2}, {minimum, 1}))).wait();
+    machine
+        .call<planes>(in(view<int, 2>(base, {1, 2}, {maximum, 1})), out(view<int, 2>(base + 10, {1, 2}, {minimum, 1})))
+        .wait();
 }
 
 TEST_F(Refused, more_elements_than_can_be_counted) {
     // All at one address (zero strides), so that only the number of elements is wrong.
     const view<const int, 2> many(base, {std::size_t{1} << 33, std::size_t{1} << 33}, {0, 0});
-    EXPECT_THROW(machine.call([](std::span<const int>) {}, in(many)), ArgumentError) << "staging it would copy 2^66 elements";
+    EXPECT_THROW(machine.call([](std::span<const int>) {}, in(many)), ArgumentError)
+        << "staging it would copy 2^66 elements";
     const view<const int, 2> wraps(base, {std::size_t{1} << 32, (std::size_t{1} << 32) + 1}, {0, 0});
     EXPECT_THROW(machine.call([](std::span<const int>) {}, in(wraps)), ArgumentError);
     const view<const int, 1> bytes(base, {(std::size_t{1} << 62) + 1}, {0});
@@ -102,7 +110,9 @@ TEST_F(Refused, written_arguments_that_reach_a_byte_twice) {
     EXPECT_THROW(machine.call<write_plane>(out(view<int, 2>(base, 3, 10, 9))), ArgumentError);
     EXPECT_THROW(machine.call<write_plane>(out(view<int, 2>(base + 100, 3, 10, -9))), ArgumentError);
     EXPECT_THROW(machine.call<write_plane>(out(view<int, 2>(base, {4, 4}, {1, 1}))), ArgumentError);
-    EXPECT_THROW(machine.call<write_plane>(out(view<int, 2>(base, {std::size_t{1} << 22, std::size_t{1} << 22}, {1, 1}))), ArgumentError);
+    EXPECT_THROW(
+        machine.call<write_plane>(out(view<int, 2>(base, {std::size_t{1} << 22, std::size_t{1} << 22}, {1, 1}))),
+        ArgumentError);
     machine.call<write_plane>(out(view<int, 2>(base, 3, 10, 10))).wait();
     machine.call<write_plane>(out(view<int, 2>(base + 100, 3, 10, -10))).wait();
     machine.call<write_plane>(out(view<int, 2>(base, {10, 3}, {1, 10}))).wait();
@@ -129,17 +139,25 @@ TEST_F(Refused, tiles_that_meet_and_no_others) {  // neighbours in one matrix ha
     const view<int, 2> matrix(base, 20, 50, 50);
     machine.call<planes>(in(matrix.part({0, 0}, {20, 10})), out(matrix.part({0, 10}, {20, 10}))).wait();
     machine.call<planes>(in(matrix.part({0, 0}, {5, 50})), out(matrix.part({5, 0}, {5, 50}))).wait();
-    EXPECT_THROW(machine.call<planes>(in(matrix.part({0, 0}, {20, 11})), out(matrix.part({19, 10}, {1, 10}))), ArgumentError);
+    EXPECT_THROW(machine.call<planes>(in(matrix.part({0, 0}, {20, 11})), out(matrix.part({19, 10}, {1, 10}))),
+                 ArgumentError);
 }
 
-TEST_F(Refused, interleaved_columns_are_told_apart_quickly) {  // real and imaginary parts of 2^30 numbers: nothing may be listed
+// real and imaginary parts of 2^30 numbers: nothing may be listed
+TEST_F(Refused, interleaved_columns_are_told_apart_quickly) {
     auto* const far = reinterpret_cast<int*>(std::uintptr_t{1} << 40);
     const std::size_t n = std::size_t{1} << 30;
     const auto shift = [](view<const int, 1>, view<int, 1>) {};
     machine.call(shift, in(view<const int, 1>(far, {n}, {2})), out(view<int, 1>(far + 1, {n}, {2}))).wait();
-    EXPECT_THROW(machine.call(shift, in(view<const int, 1>(far, {n}, {2})), out(view<int, 1>(far + 2 * (n - 1), {n}, {2}))), ArgumentError);
-    EXPECT_THROW(machine.call(shift, in(view<const int, 1>(far, {n}, {2})), out(view<int, 1>(far + 2 * (n - 1), {n}, {-2}))), ArgumentError);
-    machine.call([](view<int, 2>) {}, out(view<int, 2>(far, {std::size_t{1} << 15, std::size_t{1} << 15}, {1, 1 << 15}))).wait();
+    EXPECT_THROW(
+        machine.call(shift, in(view<const int, 1>(far, {n}, {2})), out(view<int, 1>(far + 2 * (n - 1), {n}, {2}))),
+        ArgumentError);
+    EXPECT_THROW(
+        machine.call(shift, in(view<const int, 1>(far, {n}, {2})), out(view<int, 1>(far + 2 * (n - 1), {n}, {-2}))),
+        ArgumentError);
+    machine
+        .call([](view<int, 2>) {}, out(view<int, 2>(far, {std::size_t{1} << 15, std::size_t{1} << 15}, {1, 1 << 15})))
+        .wait();
 }
 
 // ---- random shapes against a brute-force set of bytes ----
@@ -189,9 +207,15 @@ Shape random_shape(std::mt19937& random) {
         shape.extents.push_back(static_cast<std::size_t>(pick(0, 20) == 0 ? 0 : pick(1, longest)));
         int stride = 0;
         switch (pick(0, 3)) {
-            case 0: stride = pick(-step, step); break;
-            case 1: stride = pick(-3, 3); break;
-            default: stride = d + 1 == Rank ? 1 : d + 2 == Rank ? pitch : pitch * longest; break;
+            case 0:
+                stride = pick(-step, step);
+                break;
+            case 1:
+                stride = pick(-3, 3);
+                break;
+            default:
+                stride = d + 1 == Rank ? 1 : d + 2 == Rank ? pitch : pitch * longest;
+                break;
         }
         shape.strides.push_back(stride);
     }
@@ -215,9 +239,11 @@ void compare_with_brute_force(int rounds, unsigned seed) {
         twice += a_twice;
         const auto va = a.as_view<Rank>(memory.data());
         const auto vb = b.as_view<Other>(memory.data());
-        SCOPED_TRACE(testing::Message() << "round " << round << ": a at " << a.offset << " extents " << testing::PrintToString(a.extents)
-                                        << " strides " << testing::PrintToString(a.strides) << "; b at " << b.offset << " extents "
-                                        << testing::PrintToString(b.extents) << " strides " << testing::PrintToString(b.strides));
+        SCOPED_TRACE(testing::Message() << "round " << round << ": a at " << a.offset << " extents "
+                                        << testing::PrintToString(a.extents) << " strides "
+                                        << testing::PrintToString(a.strides) << "; b at " << b.offset << " extents "
+                                        << testing::PrintToString(b.extents) << " strides "
+                                        << testing::PrintToString(b.strides));
         Bounds bounds_a, bounds_b;
         ASSERT_EQ(footprint::check(va, bounds_a), nullptr);
         ASSERT_EQ(footprint::check(vb, bounds_b), nullptr);
@@ -243,14 +269,18 @@ TEST(Overlap, of_random_shapes_agrees_with_a_set_of_bytes) {
 
 TEST(Overlap, of_random_tiles_of_one_matrix_agrees_with_their_coordinates) {
     std::mt19937 random(7);
-    const auto pick = [&](int low, int high) { return static_cast<std::size_t>(std::uniform_int_distribution<int>(low, high)(random)); };
+    const auto pick = [&](int low, int high) {
+        return static_cast<std::size_t>(std::uniform_int_distribution<int>(low, high)(random));
+    };
     std::vector<int> memory(40 * 40);
     const view<int, 2> matrix(memory.data(), 40, 40, 40);
     for (int round = 0; round < 20'000; ++round) {
         const std::size_t r1 = pick(0, 30), c1 = pick(0, 30), h1 = pick(1, 10), w1 = pick(1, 10);
         const std::size_t r2 = pick(0, 30), c2 = pick(0, 30), h2 = pick(1, 10), w2 = pick(1, 10);
         const bool meet = r1 < r2 + h2 && r2 < r1 + h1 && c1 < c2 + w2 && c2 < c1 + w1;
-        ASSERT_EQ(overlap(footprint::of(matrix.part({r1, c1}, {h1, w1})), footprint::of(matrix.part({r2, c2}, {h2, w2}))), meet);
+        ASSERT_EQ(
+            overlap(footprint::of(matrix.part({r1, c1}, {h1, w1})), footprint::of(matrix.part({r2, c2}, {h2, w2}))),
+            meet);
     }
 }
 

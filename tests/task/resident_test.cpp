@@ -1,4 +1,6 @@
 // Resident data: sent once to each target that uses them, and accumulators.
+#include "penstock/resident.hpp"
+
 #include <atomic>
 #include <map>
 #include <numeric>
@@ -7,7 +9,6 @@
 #include <vector>
 
 #include "penstock/chain.hpp"
-#include "penstock/resident.hpp"
 #include "task/support.hpp"
 
 using namespace penstock;
@@ -77,7 +78,8 @@ TEST_P(ResidentData, in_chains_are_those_of_each_issue) {
     auto [result] = chain.parameters();
     auto t = chain.local<double>(1);
     chain.add<sum_of>(in(resident), out(t));
-    chain.add([](std::span<const double> x, In table, double& y) { y = x[0] + table[3]; }, in(t), in(resident), out(result));
+    chain.add([](std::span<const double> x, In table, double& y) { y = x[0] + table[3]; }, in(t), in(resident),
+              out(result));
     std::vector<double> results(100, -1);
     for (std::size_t i = 0; i < results.size(); ++i) {
         if (i == 50) resident.update(all_of(16, 2.0f));
@@ -94,10 +96,12 @@ TEST_P(ResidentData, outlive_their_object_until_the_tasks_have_ended) {
     double sum = 0;
     {
         const auto resident = machine.resident(all_of(100, 2.0f));
-        machine.call([&gate](In table, double& y) {
-            if (!gate.wait()) throw std::runtime_error("the gate stayed shut");
-            y = std::accumulate(table.begin(), table.end(), 0.0);
-        }, in(resident), out(sum));
+        machine.call(
+            [&gate](In table, double& y) {
+                if (!gate.wait()) throw std::runtime_error("the gate stayed shut");
+                y = std::accumulate(table.begin(), table.end(), 0.0);
+            },
+            in(resident), out(sum));
     }
     EXPECT_EQ(LetGo::sweep(), machine.targets() == 0 ? 0u : 1u);
     gate.open();
@@ -217,7 +221,8 @@ TEST_P(ResidentData, as_accumulators_are_changed_by_tasks_and_put_together_at_th
     EXPECT_LE(copies, static_cast<std::size_t>(machine.targets()) + 1);
     histogram.update(std::vector<long>(10, 7));
     EXPECT_EQ(histogram.collect(add), std::vector<long>(10, 7));
-    EXPECT_THROW(machine.call([](std::span<const long>, std::span<long>) {}, in(histogram), inout(histogram)), ArgumentError);
+    EXPECT_THROW(machine.call([](std::span<const long>, std::span<long>) {}, in(histogram), inout(histogram)),
+                 ArgumentError);
 }
 
 TEST_P(ResidentData, that_tasks_still_change_are_not_collected) {
@@ -236,7 +241,8 @@ TEST_P(ResidentData, beside_an_argument_that_cannot_be_staged_are_given_back) {
     // More than any memory could hold a copy of: 2^64 - 64 bytes. Nobody looks at them.
     const std::byte one{};
     constexpr std::size_t quarter = std::size_t{1} << 62;
-    const std::vector<std::span<const std::byte>> list{{&one, quarter}, {&one, quarter}, {&one, quarter}, {&one, quarter - 64}};
+    const std::vector<std::span<const std::byte>> list{
+        {&one, quarter}, {&one, quarter}, {&one, quarter}, {&one, quarter - 64}};
     const pieces<const std::byte> endless(list);
     using Endless = std::span<const std::byte>;
     auto sum = machine.accumulator(0L);

@@ -34,7 +34,8 @@ TEST(Scalars, of_all_kinds_arrive_as_they_were) {
     EXPECT_EQ(sent<bool>(machine, true), true);
     EXPECT_EQ(sent<char>(machine, 'x'), 'x');
     EXPECT_EQ(sent<std::int8_t>(machine, std::int8_t{-5}), -5);
-    EXPECT_EQ(sent<std::int64_t>(machine, std::numeric_limits<std::int64_t>::min()), std::numeric_limits<std::int64_t>::min());
+    EXPECT_EQ(sent<std::int64_t>(machine, std::numeric_limits<std::int64_t>::min()),
+              std::numeric_limits<std::int64_t>::min());
     EXPECT_EQ(sent<std::uint64_t>(machine, ~std::uint64_t{0}), ~std::uint64_t{0});
     EXPECT_EQ(sent<float>(machine, 1.5f), 1.5f);
     EXPECT_EQ(sent<double>(machine, 1.5f), 1.5);
@@ -78,12 +79,15 @@ TEST(Scalars, that_were_refused_leave_the_machine_usable) {
     machine.finish();
 }
 
-// ---- many arguments: the line (40 bytes), the extension (192), the box (contract: no limit that a user meets by accident) ----
+// ---- many arguments: the line (40 bytes), the extension (192), the box (contract: no limit that a user meets by
+// accident) ----
 
 template <std::size_t... I>
 void call_with_scalars(Machine& machine, std::index_sequence<I...>) {
     std::uint64_t sum = 0;
-    const auto add = [](decltype(std::uint64_t(I))... values, std::uint64_t& to) { to = ((values * (I + 1)) + ... + 0); };
+    const auto add = [](decltype(std::uint64_t(I))... values, std::uint64_t& to) {
+        to = ((values * (I + 1)) + ... + 0);
+    };
     machine.call(add, (std::uint64_t{I} << 33 | (I + 3))..., out(sum)).wait();
     EXPECT_EQ(sum, ((((std::uint64_t{I} << 33) | (I + 3)) * (I + 1)) + ... + 0)) << sizeof...(I) << " scalars";
 }
@@ -98,7 +102,9 @@ void call_with_spans(Machine& machine, std::index_sequence<I...>) {
     std::array<std::vector<int>, sizeof...(I) + 1> data;
     for (std::size_t i = 0; i < data.size(); ++i) data[i].assign(i + 1, static_cast<int>(i + 1));
     long sum = 0;
-    const auto add = [](ConstInts<I>... spans, long& to) { to = (0L + ... + (spans.back() * static_cast<long>(spans.size()))); };
+    const auto add = [](ConstInts<I>... spans, long& to) {
+        to = (0L + ... + (spans.back() * static_cast<long>(spans.size())));
+    };
     machine.call(add, in(data[I])..., out(sum)).wait();
     EXPECT_EQ(sum, (0L + ... + static_cast<long>((I + 1) * (I + 1)))) << sizeof...(I) << " spans";
 }
@@ -108,8 +114,11 @@ void call_with_views(Machine& machine, std::index_sequence<I...>) {
     std::vector<int> data(400);
     for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<int>(i);
     long sum = 0;
-    const auto add = [](ConstView<I>... views, long& to) { to = (0L + ... + static_cast<long>(views(1, 1) * 2 + views(0, 0))); };
-    machine.call(add, in(view<const int, 2>(data.data() + I, 2, 2, static_cast<std::ptrdiff_t>(10 + I)))..., out(sum)).wait();
+    const auto add = [](ConstView<I>... views, long& to) {
+        to = (0L + ... + static_cast<long>(views(1, 1) * 2 + views(0, 0)));
+    };
+    machine.call(add, in(view<const int, 2>(data.data() + I, 2, 2, static_cast<std::ptrdiff_t>(10 + I)))..., out(sum))
+        .wait();
     EXPECT_EQ(sum, (0L + ... + static_cast<long>((I + 10 + I + 1) * 2 + I))) << sizeof...(I) << " views";
 }
 
@@ -125,7 +134,7 @@ TEST(ManyArguments, from_none_to_thirty_arrive_whole) {
     // Every pair of arguments is looked at, so the many cost a compiler a minute: some of each kind of place.
     using All = std::index_sequence<0, 1, 4, 5, 8, 20, 30>;
     using Few = std::index_sequence<0, 4, 5, 20>;
-    for_each_count(machine, std::conditional_t<under_tsan || under_asan, Few, All>{});
+    for_each_count(machine, std::conditional_t < under_tsan || under_asan, Few, All > {});
 }
 
 TEST(ManyArguments, keep_their_own_slots_when_many_tasks_wait) {
@@ -133,7 +142,9 @@ TEST(ManyArguments, keep_their_own_slots_when_many_tasks_wait) {
     constexpr int tasks = 3000;
     std::vector<std::uint64_t> sums(tasks);
     using U = std::uint64_t;
-    const auto add = [](U a, U b, U c, U d, U e, U f, U g, U h, U& to) { to = a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h; };
+    const auto add = [](U a, U b, U c, U d, U e, U f, U g, U h, U& to) {
+        to = a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h;
+    };
     for (int t = 0; t < tasks; ++t) {
         const auto n = static_cast<U>(t);
         machine.call(add, n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7, out(sums[static_cast<std::size_t>(t)]));

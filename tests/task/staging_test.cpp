@@ -87,20 +87,26 @@ TEST_P(Staging, keeps_views_contiguous_and_of_the_same_shape) {
     std::iota(x.begin(), x.end(), 0);
     long sum = 0;
     bool contiguous = false;
-    machine.call([](view<const int, 2> v, long& s, bool& c) {
-        c = v.contiguous() && v.extent(0) == 3 && v.extent(1) == 2;
-        s = v(0, 0) + 10L * v(2, 1);
-    }, staged(in(view<const int, 2>(x.data() + 1, 3, 2, 10))), out(sum), out(contiguous)).wait();
+    machine
+        .call(
+            [](view<const int, 2> v, long& s, bool& c) {
+                c = v.contiguous() && v.extent(0) == 3 && v.extent(1) == 2;
+                s = v(0, 0) + 10L * v(2, 1);
+            },
+            staged(in(view<const int, 2>(x.data() + 1, 3, 2, 10))), out(sum), out(contiguous))
+        .wait();
     EXPECT_TRUE(contiguous);
     EXPECT_EQ(sum, 1 + 220);
 }
 
 TEST_P(Staging, does_not_write_back_after_a_failure) {  // contract 10: nothing else is touched
     std::vector<int> x(4, 7);
-    const auto handle = machine.call([](std::span<int> v) {
-        std::fill(v.begin(), v.end(), 0);
-        throw std::runtime_error("half way");
-    }, staged(inout(x)));
+    const auto handle = machine.call(
+        [](std::span<int> v) {
+            std::fill(v.begin(), v.end(), 0);
+            throw std::runtime_error("half way");
+        },
+        staged(inout(x)));
     EXPECT_THROW(handle.wait(), TaskFailed);
     EXPECT_EQ(x, std::vector<int>(4, 7));
 }
@@ -122,7 +128,9 @@ TEST_P(Staging, keeps_the_alignment_of_the_elements) {
     std::vector<Line> x(3);
     std::uintptr_t skew = 1;
     std::array<int, 3> odd{};  // moves the next block by less than the alignment
-    const auto look = [](std::span<const int>, std::span<Line> v, std::uintptr_t& s) { s = reinterpret_cast<std::uintptr_t>(v.data()) % 128; };
+    const auto look = [](std::span<const int>, std::span<Line> v, std::uintptr_t& s) {
+        s = reinterpret_cast<std::uintptr_t>(v.data()) % 128;
+    };
     for (int i = 0; i < 4; ++i) {
         machine.call(look, staged(in(std::span<const int>(odd).first(0))), staged(inout(x)), out(skew)).wait();
         EXPECT_EQ(skew, 0u);
@@ -134,18 +142,22 @@ TEST_P(Staging, keeps_the_alignment_of_the_elements) {
 TEST_P(Staging, survives_tasks_that_run_inside_staged_tasks) {  // the local store is a stack
     std::vector<int> x(100, 1);
     long total = 0;
-    machine.call([this](std::span<int> outer, long& sum) {
-        std::vector<int> inner(200, 2);
-        std::vector<Handle> children;
-        std::array<std::vector<int>, 5> data;
-        for (auto& d : data) {
-            d.assign(50, 5);
-            children.push_back(machine.call<count_up>(staged(out(d))));
-        }
-        machine.barrier();
-        for (const auto& d : data) sum += std::accumulate(d.begin(), d.end(), 0L);
-        sum += std::accumulate(outer.begin(), outer.end(), 0L);
-    }, staged(inout(x)), inout(total)).wait();
+    machine
+        .call(
+            [this](std::span<int> outer, long& sum) {
+                std::vector<int> inner(200, 2);
+                std::vector<Handle> children;
+                std::array<std::vector<int>, 5> data;
+                for (auto& d : data) {
+                    d.assign(50, 5);
+                    children.push_back(machine.call<count_up>(staged(out(d))));
+                }
+                machine.barrier();
+                for (const auto& d : data) sum += std::accumulate(d.begin(), d.end(), 0L);
+                sum += std::accumulate(outer.begin(), outer.end(), 0L);
+            },
+            staged(inout(x)), inout(total))
+        .wait();
     EXPECT_EQ(total, 5 * 1275 + 100);
 }
 
@@ -156,7 +168,8 @@ TEST_P(Staging, gives_the_same_bits_as_working_in_place) {
     const auto mix_view = [](view<const float, 2> x, view<float, 2> y) {
         float carry = 0.1f;
         for (std::size_t i = 0; i < x.extent(0); ++i)
-            for (std::size_t j = 0; j < x.extent(1); ++j) y(i, j) = carry = carry * 0.75f + x(i, j) / 3.0f + y(i, j) * 0.01f;
+            for (std::size_t j = 0; j < x.extent(1); ++j)
+                y(i, j) = carry = carry * 0.75f + x(i, j) / 3.0f + y(i, j) * 0.01f;
     };
     const auto mix_span = [](std::span<const float> x, std::span<float> y) {
         float carry = 0.1f;

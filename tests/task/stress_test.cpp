@@ -1,4 +1,5 @@
-// Everything at once, at random but from a fixed seed: several threads call, wait, cancel, nest and fail, and the sums must agree.
+// Everything at once, at random but from a fixed seed: several threads call, wait, cancel, nest and fail, and the sums
+// must agree.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -24,8 +25,9 @@ void add_tile(view<std::uint32_t, 2> tile, std::uint32_t a) {
 }
 void tree(Machine* machine, int depth, std::atomic<std::uint64_t>* count) {
     count->fetch_add(1);
-    for (int i = 0; i < (depth > 0 ? 3 : 0); ++i) machine->call([](Machine* m, int d, std::atomic<std::uint64_t>* c) { tree(m, d, c); },
-                                                               machine, depth - 1, count);
+    for (int i = 0; i < (depth > 0 ? 3 : 0); ++i)
+        machine->call([](Machine* m, int d, std::atomic<std::uint64_t>* c) { tree(m, d, c); }, machine, depth - 1,
+                      count);
     if (depth == 2) machine->barrier();
 }
 
@@ -52,7 +54,9 @@ class Player {
         const std::size_t rows = pick(9), row = pick(64 - rows + 1);
         const auto tile = all.part({row, column * 8}, {rows, 8});
         switch (pick(10)) {
-            case 0: case 1: case 2: {
+            case 0:
+            case 1:
+            case 2: {
                 last.wait(help);
                 last = machine_.call<add_tile>(inout(tile), a);
                 add(row, column, rows, a);
@@ -60,9 +64,10 @@ class Player {
             }
             case 3: {
                 last.wait();
-                last = machine_.targets() > 0 ? machine_.on(static_cast<int>(pick(static_cast<std::size_t>(machine_.targets()))))
-                                                    .call<add_tile>(staged(inout(tile)), a)
-                                              : machine_.call<add_tile>(staged(inout(tile)), a);
+                last = machine_.targets() > 0
+                           ? machine_.on(static_cast<int>(pick(static_cast<std::size_t>(machine_.targets()))))
+                                 .call<add_tile>(staged(inout(tile)), a)
+                           : machine_.call<add_tile>(staged(inout(tile)), a);
                 add(row, column, rows, a);
                 break;
             }
@@ -70,17 +75,20 @@ class Player {
                 last.wait();
                 std::array<std::uint32_t, 64> ones;
                 ones.fill(1);
-                machine_.call<add_to>(in(std::span(ones).first(rows * 8 == 0 ? 0 : rows * 8)), inout(tile), a).wait(help);
+                machine_.call<add_to>(in(std::span(ones).first(rows * 8 == 0 ? 0 : rows * 8)), inout(tile), a)
+                    .wait(help);
                 add(row, column, rows, a);
                 break;
             }
             case 5: {
                 trees_expected_ += 40;
-                machine_.call([](Machine* m, int d, std::atomic<std::uint64_t>* c) { tree(m, d, c); }, &machine_, 3, &trees_done_);
+                machine_.call([](Machine* m, int d, std::atomic<std::uint64_t>* c) { tree(m, d, c); }, &machine_, 3,
+                              &trees_done_);
                 break;
             }
             case 6: {
-                const auto failing = machine_.call([](std::uint32_t n) { throw std::runtime_error(std::to_string(n)); }, a);
+                const auto failing =
+                    machine_.call([](std::uint32_t n) { throw std::runtime_error(std::to_string(n)); }, a);
                 EXPECT_THROW(failing.wait(), TaskFailed);
                 break;
             }
@@ -126,7 +134,8 @@ TEST(Stress, random_use_from_several_threads_gives_the_sums_of_a_serial_run) {
     const int rounds = long_run() ? 200 : 1;
     unsigned seed = 1;
     for (int round = 0; round < rounds; ++round) {
-        for (const auto distribution : {Distribution::balanced, Distribution::round_robin, Distribution::least_loaded}) {
+        for (const auto distribution :
+             {Distribution::balanced, Distribution::round_robin, Distribution::least_loaded}) {
             for (const std::uint32_t depth : {1u, 64u}) {
                 for (int targets : {0, 1, 2, 3}) {
                     MachineOptions options = with_targets(targets);

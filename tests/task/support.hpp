@@ -1,4 +1,5 @@
-// What the tests of tagged calls share: a watchdog, options in one line, and how long things may take under a sanitizer.
+// What the tests of tagged calls share: a watchdog, options in one line, and how long things may take under a
+// sanitizer.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -16,19 +16,26 @@ void add(std::span<const int> x, long& sum) {
     for (int v : x) sum += v;
 }
 
-/// What each of many threads does: calls, waits both ways, a nested task and (unless it shares its initiator) a failure.
+/// What each of many threads does: calls, waits both ways, a nested task and (unless it shares its initiator) a
+/// failure.
 void use(Machine& machine, int number, bool alone, std::atomic<int>& good) {
     const std::vector<int> x(50, number);
     long a = 0, b = 1, c = 0;
     const auto first = machine.call<add>(in(x), inout(a));
     machine.call<add>(in(x), inout(b));
     first.wait();
-    machine.call([&machine, &x](long& to) {
-        machine.call<add>(in(x), inout(to));
-        machine.barrier();
-    }, inout(c)).wait(help);
+    machine
+        .call(
+            [&machine, &x](long& to) {
+                machine.call<add>(in(x), inout(to));
+                machine.barrier();
+            },
+            inout(c))
+        .wait(help);
     // Threads that share an initiator share its barriers too, and what these throw.
-    const auto failing = machine.call([alone] { if (alone) throw std::runtime_error("asked for"); });
+    const auto failing = machine.call([alone] {
+        if (alone) throw std::runtime_error("asked for");
+    });
     bool failed = !alone;
     try {
         failing.wait();
@@ -140,11 +147,14 @@ TEST(Threads, may_call_one_machine_from_tasks_of_another) {
     Machine a(with_targets(2)), b(with_targets(1));  // one target of a waits, the other runs what b asks for
     long sum = 0;
     const std::vector<int> data{1, 2, 3};
-    a.call([&](long& to) {
-        b.call([&](long& inner) { a.call<add>(in(data), inout(inner)).wait(); }, inout(to)).wait();
-        b.call<add>(in(data), inout(to));
-        b.barrier();
-    }, inout(sum)).wait();
+    a.call(
+         [&](long& to) {
+             b.call([&](long& inner) { a.call<add>(in(data), inout(inner)).wait(); }, inout(to)).wait();
+             b.call<add>(in(data), inout(to));
+             b.barrier();
+         },
+         inout(sum))
+        .wait();
     EXPECT_EQ(sum, 12);
 }
 

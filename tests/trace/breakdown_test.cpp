@@ -3,8 +3,8 @@
 
 #include <limits>
 #include <numeric>
-#include <penstock/error.hpp>
 #include <penstock/detail/trace/breakdown.hpp>
+#include <penstock/error.hpp>
 #include <random>
 
 namespace penstock::trace {

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <penstock/error.hpp>
 #include <penstock/detail/trace/timeline.hpp>
+#include <penstock/error.hpp>
 #include <thread>
 
 namespace penstock::trace {

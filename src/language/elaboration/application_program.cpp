@@ -60,11 +60,14 @@ Wishes wishes_of(int count, const char* const* arguments) {
         } else if (option == "--targets") {
             const auto number = language::integer_of(value);
             if (!number || *number < 0 || *number > MachineOptions::max_targets)
-                throw UsageError("--targets takes a number from 0 to " + std::to_string(MachineOptions::max_targets) + ", not '" + value + "'");
+                throw UsageError("--targets takes a number from 0 to " + std::to_string(MachineOptions::max_targets) +
+                                 ", not '" + value + "'");
             wishes.targets = static_cast<int>(*number);
         } else if (option == "--isolation") {
-            const auto found = std::find(std::begin(language::isolation_words), std::end(language::isolation_words), value);
-            if (found == std::end(language::isolation_words)) throw UsageError("--isolation takes thread or process, not '" + value + "'");
+            const auto found =
+                std::find(std::begin(language::isolation_words), std::end(language::isolation_words), value);
+            if (found == std::end(language::isolation_words))
+                throw UsageError("--isolation takes thread or process, not '" + value + "'");
             wishes.isolation = static_cast<Isolation>(found - std::begin(language::isolation_words));
         } else if (option == "--library") wishes.libraries.push_back(value);
         else if (option == "--name") wishes.name = value;
@@ -76,21 +79,24 @@ Wishes wishes_of(int count, const char* const* arguments) {
 }
 
 void tell_help(const ApplicationProgram& program) {
-    std::printf("%s%s%s\n\n  --set NAME=VALUE   gives a parameter a value; may be repeated\n"
-                "  --library FILE     a shared library with component classes%s; may be repeated\n"
-                "  --targets N        targets besides this thread; by default one for each processor but one\n"
-                "  --isolation WHERE  where filters live: thread, or process, in worker processes\n"
-                "  --name NAME        lets penstock top, draw and send find it while it runs\n"
-                "  --graph FILE       writes the graph with its figures, for penstock draw\n"
-                "  --trace FILE       writes the timeline, for ui.perfetto.dev\n",
-                program.name.c_str(), program.documentation.empty() ? "" : ": ", program.documentation.c_str(),
-                program.libraries.empty() ? "" : ", in the place of those that this program was written with");
+    std::printf(
+        "%s%s%s\n\n  --set NAME=VALUE   gives a parameter a value; may be repeated\n"
+        "  --library FILE     a shared library with component classes%s; may be repeated\n"
+        "  --targets N        targets besides this thread; by default one for each processor but one\n"
+        "  --isolation WHERE  where filters live: thread, or process, in worker processes\n"
+        "  --name NAME        lets penstock top, draw and send find it while it runs\n"
+        "  --graph FILE       writes the graph with its figures, for penstock draw\n"
+        "  --trace FILE       writes the timeline, for ui.perfetto.dev\n",
+        program.name.c_str(), program.documentation.empty() ? "" : ": ", program.documentation.c_str(),
+        program.libraries.empty() ? "" : ", in the place of those that this program was written with");
     if (!program.libraries.empty()) std::printf("\nlibraries:\n");
     for (const auto& each : program.libraries) std::printf("  %s\n", each.c_str());
     if (!program.parameters.empty()) std::printf("\nparameters:\n");
     for (const auto& each : program.parameters)
-        std::printf("  %s (%s%s%s)%s%s%s\n", each.name.c_str(), each.type.c_str(), each.otherwise.empty() ? "" : ", by itself ", each.otherwise.c_str(),
-                    each.unit.empty() ? "" : " in ", each.unit.c_str(), each.documentation.empty() ? "" : (": " + each.documentation).c_str());
+        std::printf("  %s (%s%s%s)%s%s%s\n", each.name.c_str(), each.type.c_str(),
+                    each.otherwise.empty() ? "" : ", by itself ", each.otherwise.c_str(),
+                    each.unit.empty() ? "" : " in ", each.unit.c_str(),
+                    each.documentation.empty() ? "" : (": " + each.documentation).c_str());
 }
 
 std::atomic<bool> interrupted{false};
@@ -104,7 +110,8 @@ MachineOptions options_for(const Application& application, const Wishes& wishes)
     MachineOptions options;
     if (wishes.targets) options.targets = *wishes.targets;
     if (wishes.isolation == Isolation::none && application.needs_processes())
-        throw UsageError("there are components that are to live in worker processes: leave --isolation out, or say process");
+        throw UsageError(
+            "there are components that are to live in worker processes: leave --isolation out, or say process");
     if (wishes.isolation != Isolation::process && !application.needs_processes()) return options;
     if (options.targets == 0) throw UsageError("worker processes are targets, and --targets 0 asks for none");
     launch();  // nothing has begun yet
@@ -154,7 +161,9 @@ int run(const ApplicationProgram& program, const Wishes& wishes) {
     });
     for (bool closed = false; !over.load(); std::this_thread::sleep_for(std::chrono::milliseconds(2)))
         if (interrupted.load() && !closed) {
-            std::fprintf(stderr, "%s: the sources end, and what is under way goes through; Ctrl-C again stops at once\n", program.name.c_str());
+            std::fprintf(stderr,
+                         "%s: the sources end, and what is under way goes through; Ctrl-C again stops at once\n",
+                         program.name.c_str());
             running.run().close();
             closed = true;
         }
@@ -163,7 +172,8 @@ int run(const ApplicationProgram& program, const Wishes& wishes) {
     if (!wishes.trace.empty()) {
         machine.stop_timeline();
         std::ofstream file(wishes.trace);
-        if (!(file << machine.timeline_json()).flush()) throw UsageError("cannot write the timeline to '" + wishes.trace + "'");
+        if (!(file << machine.timeline_json()).flush())
+            throw UsageError("cannot write the timeline to '" + wishes.trace + "'");
     }
     return interrupted.load() ? interrupted_by_signal : 0;
 }

@@ -4,20 +4,25 @@
 #include <cmath>
 #include <filesystem>
 
-#include "language/xml/grammar.hpp"
 #include "language/elaboration/option_words.hpp"
+#include "language/xml/grammar.hpp"
 #include "language/xml/text.hpp"
 
 namespace penstock::language {
 
-void Elaboration::error(SourcePlace where, std::string message) { findings_.push_back({Finding::Kind::error, std::move(where), std::move(message)}); }
-void Elaboration::warn(SourcePlace where, std::string message) { findings_.push_back({Finding::Kind::warning, std::move(where), std::move(message)}); }
+void Elaboration::error(SourcePlace where, std::string message) {
+    findings_.push_back({Finding::Kind::error, std::move(where), std::move(message)});
+}
+void Elaboration::warn(SourcePlace where, std::string message) {
+    findings_.push_back({Finding::Kind::warning, std::move(where), std::move(message)});
+}
 
 bool Elaboration::count(const Element& element) {
     if (too_many_) return false;
     if (++parts_ <= options_.limits.elements) return true;
     too_many_ = true;
-    error(element.place(), "everything repeated, there are more than " + std::to_string(options_.limits.elements) + " parts: repeat less often");
+    error(element.place(), "everything repeated, there are more than " + std::to_string(options_.limits.elements) +
+                               " parts: repeat less often");
     return false;
 }
 
@@ -48,20 +53,24 @@ bool Elaboration::run(const Element& root) {
     for (const auto& pending : pending_rules_) rule(pending);
 
     for (const auto& child : root.children) {
-        if (child.name == "parameter" && child.attribute("name") != nullptr && !used_.contains(child.attribute("name")->value))
+        if (child.name == "parameter" && child.attribute("name") != nullptr &&
+            !used_.contains(child.attribute("name")->value))
             warn(child.place(), "parameter " + in_quotes(child.attribute("name")->value) + " is used nowhere");
         if (child.name == "event" && child.attribute("name") != nullptr &&
             std::none_of(pending_rules_.begin(), pending_rules_.end(), [&](const PendingRule& each) {
                 const auto* const event = each.element->attribute("event");
                 return event != nullptr && event->value == child.attribute("name")->value;
             }))
-            warn(child.place(), "event " + in_quotes(child.attribute("name")->value) + " changes nothing: no manager has a rule for it");
+            warn(child.place(), "event " + in_quotes(child.attribute("name")->value) +
+                                    " changes nothing: no manager has a rule for it");
     }
     for (const auto& [group, each] : groups_)
-        if (!each.used && !each.of_library) warn(each.element->place(), "group " + in_quotes(group) + " is used nowhere");
+        if (!each.used && !each.of_library)
+            warn(each.element->place(), "group " + in_quotes(group) + " is used nowhere");
     for (const auto& option : plan_.options)
         if (!option.reached)
-            warn(option.where, "option " + in_quotes(option.name) + " is always " + (option.initially ? "on" : "off") + ": no manager has a rule that switches it");
+            warn(option.where, "option " + in_quotes(option.name) + " is always " + (option.initially ? "on" : "off") +
+                                   ": no manager has a rule that switches it");
     return !too_many_;
 }
 
@@ -71,7 +80,8 @@ void Elaboration::take_group(const Element& group, bool of_library) {
     const auto [at, fresh] = groups_.emplace(wanted, Group{&group, of_library});
     if (!fresh) {
         const auto other = at->second.element->place();
-        error(group.place_of("name"), "there is a group " + in_quotes(wanted) + " already, at " + other.file + ":" + std::to_string(other.line));
+        error(group.place_of("name"), "there is a group " + in_quotes(wanted) + " already, at " + other.file + ":" +
+                                          std::to_string(other.line));
     }
 }
 
@@ -102,15 +112,20 @@ void Elaboration::include(const Element& element) {
         const auto relative = path.lexically_relative(base);
         return !unknown && !relative.empty() && *relative.begin() != "..";
     };
-    if (application_folder_.empty()) application_folder_ = folder.string();  // the first that includes is the application itself
+    // the first that includes is the application itself
+    if (application_folder_.empty()) application_folder_ = folder.string();
     if (!lies_in(application_folder_) && std::none_of(options_.folders.begin(), options_.folders.end(), lies_in))
-        return error(where, "the file " + in_quotes(path.string()) + " lies outside the application's folder: allow its folder (ApplicationOptions::folders)");
+        return error(where,
+                     "the file " + in_quotes(path.string()) +
+                         " lies outside the application's folder: allow its folder (ApplicationOptions::folders)");
     if (!included_.insert(path.string()).second) return;  // once is enough, and a circle ends here
     if (included_.size() > 256) return error(where, "more than 256 files are included");
     std::unique_ptr<Document> document;
     try {
-        const auto shown = fs::path(file).is_absolute() ? fs::path(file) : (fs::path(*element.file).parent_path() / file);
-        document = read_document(read_file(path.string(), options_.limits.bytes), shown.string(), options_.limits, findings_);
+        const auto shown =
+            fs::path(file).is_absolute() ? fs::path(file) : (fs::path(*element.file).parent_path() / file);
+        document =
+            read_document(read_file(path.string(), options_.limits.bytes), shown.string(), options_.limits, findings_);
     } catch (const Error& unreadable) {
         return error(where, unreadable.what());
     }
@@ -125,14 +140,16 @@ void Elaboration::include(const Element& element) {
     }
 }
 
-void Elaboration::parameters(const Element& owner, const Settings& given, const std::vector<SourcePlace>& places, Scope& scope, const SourcePlace& caller) {
+void Elaboration::parameters(const Element& owner, const Settings& given, const std::vector<SourcePlace>& places,
+                             Scope& scope, const SourcePlace& caller) {
     std::vector<std::string> names;
     for (const auto& child : owner.children) {
         if (child.name != "parameter") continue;
         const auto wanted = name(child, "name", {});
         if (wanted.empty()) continue;
         if (wanted.find('-') != wanted.npos) {
-            error(child.place_of("name"), in_quotes(wanted) + " cannot name a parameter: '-' is a sign in expressions; write '_'");
+            error(child.place_of("name"),
+                  in_quotes(wanted) + " cannot name a parameter: '-' is a sign in expressions; write '_'");
             continue;
         }
         if (std::find(names.begin(), names.end(), wanted) != names.end()) {
@@ -149,18 +166,22 @@ void Elaboration::parameters(const Element& owner, const Settings& given, const 
     for (std::size_t i = 0; i < given.size(); ++i)
         if (std::find(names.begin(), names.end(), given[i].first) == names.end()) {
             const auto shown = owner.attribute("name");
-            error(places[i], "<" + owner.name + "> " + in_quotes(shown == nullptr ? "" : shown->value) + " has no parameter " + in_quotes(given[i].first) + hint(given[i].first, names));
+            error(places[i], "<" + owner.name + "> " + in_quotes(shown == nullptr ? "" : shown->value) +
+                                 " has no parameter " + in_quotes(given[i].first) + hint(given[i].first, names));
         }
 }
 
-std::optional<Variable> Elaboration::parameter(const Element& element, const std::string* given, const SourcePlace& given_place, const Scope& scope) {
+std::optional<Variable> Elaboration::parameter(const Element& element, const std::string* given,
+                                               const SourcePlace& given_place, const Scope& scope) {
     const auto type = choice(element, "type", scope, type_words, std::size(type_words));
     if (type >= std::size(type_words)) return std::nullopt;
     const SettingValue likes[] = {false, std::int64_t{0}, 0.0, std::string()};
     const auto shown = in_quotes(element.attribute("name")->value);
     const auto value_of = [&](const std::string& text, const SourcePlace& where) -> std::optional<SettingValue> {
         auto value = value_like(likes[type], text);
-        if (!value) error(where, "parameter " + shown + " is given " + in_quotes(text) + ", and should be " + kind_of(likes[type]));
+        if (!value)
+            error(where,
+                  "parameter " + shown + " is given " + in_quotes(text) + ", and should be " + kind_of(likes[type]));
         return value;
     };
     std::optional<SettingValue> value;
@@ -173,20 +194,25 @@ std::optional<Variable> Elaboration::parameter(const Element& element, const std
         const auto found = text(element, "default", scope);
         if (findings_.size() == before) value = value_of(found, where);
     } else {
-        error(where, "parameter " + shown + " has no default, so it must be given a value (<set> where a group is used; for the application, from outside)");
+        error(where, "parameter " + shown +
+                         " has no default, so it must be given a value (<set> where a group is used; for the "
+                         "application, from outside)");
     }
     const bool numeric = type == 1 || type == 2;
     for (const auto* bound : {"least", "most"})
-        if (!numeric && element.attribute(bound) != nullptr) error(element.place_of(bound), in_quotes(bound) + " is for integers and numbers");
-    if (!value) return Variable{likes[type], text(element, "unit", scope)};  // so that what uses it does not complain too
+        if (!numeric && element.attribute(bound) != nullptr)
+            error(element.place_of(bound), in_quotes(bound) + " is for integers and numbers");
+    // so that what uses it does not complain too
+    if (!value) return Variable{likes[type], text(element, "unit", scope)};
     if (numeric) {
         constexpr double widest = 1.7e308;
         const double size = type == 1 ? static_cast<double>(std::get<std::int64_t>(*value)) : std::get<double>(*value);
         const auto least = number(element, "least", scope, -widest, widest);
         const auto most = number(element, "most", scope, -widest, widest);
         if ((least && size < *least) || (most && size > *most))
-            error(where, "parameter " + shown + " is " + text_of(*value) + ", and should be " + (least ? "at least " + text_of(*least) : "") +
-                             (least && most ? " and " : "") + (most ? "at most " + text_of(*most) : ""));
+            error(where, "parameter " + shown + " is " + text_of(*value) + ", and should be " +
+                             (least ? "at least " + text_of(*least) : "") + (least && most ? " and " : "") +
+                             (most ? "at most " + text_of(*most) : ""));
     }
     return Variable{*value, text(element, "unit", scope)};
 }
@@ -205,7 +231,8 @@ void Elaboration::timers(const Element& root, const Scope& scope) {
         const auto after = number(child, "after", scope, 0, longest);
         if (!every && !after) {
             if (child.attribute("every") == nullptr && child.attribute("after") == nullptr)
-                error(child.place(), "a timer says 'after' how many seconds its event comes, or 'every' how many, or both");
+                error(child.place(),
+                      "a timer says 'after' how many seconds its event comes, or 'every' how many, or both");
             continue;
         }
         const auto nanoseconds = [](double seconds) { return std::chrono::nanoseconds(std::llround(seconds * 1e9)); };

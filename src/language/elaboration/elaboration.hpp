@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "language/xml/document.hpp"
 #include "language/expression/expression.hpp"
 #include "language/plan/plan.hpp"
+#include "language/xml/document.hpp"
 
 namespace penstock::language {
 
@@ -28,8 +28,9 @@ struct Scope {
 /// What has ports but is no filter: a use of a group, a parallel, a slice.
 struct Instance {
     std::map<std::string, std::vector<std::string>> inputs{}, outputs{};  ///< what a port stands for: "part.port"
-    std::vector<std::string> first{}, last{};  ///< parts whose ports are also its own: those to which, and from which, streams lead
-    bool sliced = false;                       ///< each of them gets a share
+    /// Parts whose ports are also its own: those to which, and from which, streams lead
+    std::vector<std::string> first{}, last{};
+    bool sliced = false;  ///< each of them gets a share
 };
 
 struct PendingStream {
@@ -49,7 +50,8 @@ class Elaboration {
     Elaboration(Plan& plan, const ApplicationOptions& options, std::vector<Finding>& findings)
         : plan_(plan), options_(options), findings_(findings) {}
 
-    /// The whole application; false: it was given up, because it has too many parts. Documents that it includes are kept until this is destroyed.
+    /// The whole application; false: it was given up, because it has too many parts. Documents that it includes are
+    /// kept until this is destroyed.
     bool run(const Element& root);
     /// Of the application, when it has run.
     const Variables& variables() const noexcept { return variables_; }
@@ -62,18 +64,24 @@ class Elaboration {
     // ---- elaboration.cpp: the application, its files, its parameters ----
     void include(const Element& element);
     void take_group(const Element& group, bool of_library);
-    void parameters(const Element& owner, const Settings& texts, const std::vector<SourcePlace>& places, Scope& scope, const SourcePlace& caller);
-    std::optional<Variable> parameter(const Element& element, const std::string* given, const SourcePlace& given_place, const Scope& scope);
+    void parameters(const Element& owner, const Settings& texts, const std::vector<SourcePlace>& places, Scope& scope,
+                    const SourcePlace& caller);
+    std::optional<Variable> parameter(const Element& element, const std::string* given, const SourcePlace& given_place,
+                                      const Scope& scope);
     void timers(const Element& root, const Scope& scope);
 
     // ---- elaboration_values.cpp: attributes ----
     std::string text(const Element& element, std::string_view attribute, const Scope& scope);
     std::string name(const Element& element, std::string_view attribute, const Scope& scope, bool path = false);
-    std::optional<std::int64_t> integer(const Element& element, std::string_view attribute, const Scope& scope, std::int64_t least, std::int64_t most);
-    std::optional<double> number(const Element& element, std::string_view attribute, const Scope& scope, double least, double most);
+    std::optional<std::int64_t> integer(const Element& element, std::string_view attribute, const Scope& scope,
+                                        std::int64_t least, std::int64_t most);
+    std::optional<double> number(const Element& element, std::string_view attribute, const Scope& scope, double least,
+                                 double most);
     bool flag(const Element& element, std::string_view attribute, const Scope& scope, bool otherwise);
-    std::size_t choice(const Element& element, std::string_view attribute, const Scope& scope, std::span<const std::string_view> words, std::size_t otherwise);
-    std::optional<SettingValue> value_for(const Element& element, const SettingDescription& setting, const Scope& scope);
+    std::size_t choice(const Element& element, std::string_view attribute, const Scope& scope,
+                       std::span<const std::string_view> words, std::size_t otherwise);
+    std::optional<SettingValue> value_for(const Element& element, const SettingDescription& setting,
+                                          const Scope& scope);
     Settings settings_for(const Element& element, const ComponentClass& of, const Scope& scope);
     StreamOptions stream_options(const Element& element, const Scope& scope);
     FilterOptions filter_options(const Element& element, const Scope& scope);

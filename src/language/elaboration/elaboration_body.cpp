@@ -22,8 +22,9 @@ void Elaboration::body(const Element& owner, const Scope& scope) {
 bool Elaboration::take_name(const std::string& name, const Element& element) {
     const auto [at, fresh] = names_.emplace(name, &element);
     if (!fresh)
-        error(element.place_of("name"),
-              "the name " + in_quotes(name) + " is taken, at line " + std::to_string(at->second->place_of("name").line) + ": names are used once");
+        error(element.place_of("name"), "the name " + in_quotes(name) + " is taken, at line " +
+                                            std::to_string(at->second->place_of("name").line) +
+                                            ": names are used once");
     else taken_.push_back(&at->first);
     return fresh;
 }
@@ -36,7 +37,9 @@ void Elaboration::component(const Element& element, const Scope& scope) {
     if (!count(element)) return;
     if (plan_.components.size() == options_.limits.components) {
         too_many_ = true;
-        return error(element.place(), "everything repeated, there are more than " + std::to_string(options_.limits.components) + " components: repeat less often");
+        return error(element.place(), "everything repeated, there are more than " +
+                                          std::to_string(options_.limits.components) +
+                                          " components: repeat less often");
     }
     const auto own = name(element, "name", scope, true);
     PlanComponent made;
@@ -46,7 +49,8 @@ void Elaboration::component(const Element& element, const Scope& scope) {
     const auto wanted = text(element, "class", scope);
     made.of = plan_.known.find(wanted);
     if (made.of == nullptr && !wanted.empty())
-        error(element.place_of("class"), "there is no component class " + in_quotes(wanted) + hint(wanted, plan_.known.names()));
+        error(element.place_of("class"),
+              "there is no component class " + in_quotes(wanted) + hint(wanted, plan_.known.names()));
     made.options = filter_options(element, scope);
     if (made.of != nullptr) made.settings = settings_for(element, *made.of, scope);
     if (own.empty() || !take_name(made.name, element)) return;
@@ -74,7 +78,8 @@ void Elaboration::ports(const Element& owner, const Scope& scope, Instance& inst
         if (!input && child.name != "output") continue;
         const auto port = name(child, "name", scope);
         const auto end = text(child, input ? "to" : "from", scope);
-        if (!port.empty() && !end.empty()) (input ? instance.inputs : instance.outputs)[port].push_back(scope.prefix + end);
+        if (!port.empty() && !end.empty())
+            (input ? instance.inputs : instance.outputs)[port].push_back(scope.prefix + end);
     }
 }
 
@@ -86,7 +91,8 @@ void Elaboration::use(const Element& element, const Scope& scope) {
     if (found == groups_.end()) {
         std::vector<std::string> names;
         for (const auto& [group, each] : groups_) names.push_back(group);
-        if (!wanted.empty()) error(element.place_of("group"), "there is no group " + in_quotes(wanted) + hint(wanted, names));
+        if (!wanted.empty())
+            error(element.place_of("group"), "there is no group " + in_quotes(wanted) + hint(wanted, names));
         if (!own.empty() && take_name(scope.prefix + own, element)) unknown_.insert(scope.prefix + own);
         return;
     }
@@ -95,7 +101,8 @@ void Elaboration::use(const Element& element, const Scope& scope) {
     if (std::find(scope.groups.begin(), scope.groups.end(), &group) != scope.groups.end())
         return error(element.place_of("group"), "group " + in_quotes(wanted) + " contains itself: it would never end");
     if (scope.groups.size() >= options_.limits.depth)
-        return error(element.place_of("group"), "groups are nested deeper than " + std::to_string(options_.limits.depth));
+        return error(element.place_of("group"),
+                     "groups are nested deeper than " + std::to_string(options_.limits.depth));
     if (own.empty() || !take_name(scope.prefix + own, element)) return;
     Scope inner;
     inner.prefix = scope.prefix + own + "/";
@@ -119,7 +126,9 @@ void Elaboration::use(const Element& element, const Scope& scope) {
 void Elaboration::repeat(const Element& element, const Scope& scope) {
     const auto index = name(element, "index", scope);
     if (index.empty()) return;
-    if (index.find('-') != index.npos) return error(element.place_of("index"), in_quotes(index) + " cannot name an index: '-' is a sign in expressions");
+    if (index.find('-') != index.npos)
+        return error(element.place_of("index"),
+                     in_quotes(index) + " cannot name an index: '-' is a sign in expressions");
     auto inner = scope;
     const auto once = [&](SettingValue value) {
         if (!count(element)) return;
@@ -128,18 +137,22 @@ void Elaboration::repeat(const Element& element, const Scope& scope) {
     };
     if (element.attribute("over") != nullptr) {
         for (const auto* other : {"from", "to", "step"})
-            if (element.attribute(other) != nullptr) error(element.place_of(other), "a repetition over a list has no " + in_quotes(other));
+            if (element.attribute(other) != nullptr)
+                error(element.place_of(other), "a repetition over a list has no " + in_quotes(other));
         for (auto& word : words_of(text(element, "over", scope))) {
             if (const auto number = integer_of(word)) once(*number);
             else once(std::move(word));
         }
         return;
     }
-    if (element.attribute("to") == nullptr) return error(element.place(), "<repeat> says up 'to' which number it goes, or 'over' which list");
+    if (element.attribute("to") == nullptr)
+        return error(element.place(), "<repeat> says up 'to' which number it goes, or 'over' which list");
     constexpr auto most = std::int64_t{1} << 40;
-    const auto from = element.attribute("from") == nullptr ? std::optional<std::int64_t>(0) : integer(element, "from", scope, -most, most);
+    const auto from = element.attribute("from") == nullptr ? std::optional<std::int64_t>(0)
+                                                           : integer(element, "from", scope, -most, most);
     const auto to = integer(element, "to", scope, -most, most);
-    const auto step = element.attribute("step") == nullptr ? std::optional<std::int64_t>(1) : integer(element, "step", scope, 1, most);
+    const auto step = element.attribute("step") == nullptr ? std::optional<std::int64_t>(1)
+                                                           : integer(element, "step", scope, 1, most);
     if (!from || !to || !step) return;
     for (auto i = *from; i <= *to && !too_many_; i += *step) once(i);
 }

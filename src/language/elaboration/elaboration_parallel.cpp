@@ -25,7 +25,8 @@ void Elaboration::parallel(const Element& element, const Scope& scope) {
     auto inner = scope;
     inner.prefix = scope.prefix + own + "/";
     for (const auto* attribute : {"slices", "index"})
-        if (shape == 0 && element.attribute(attribute) != nullptr) error(element.place_of(attribute), "parallel tasks have no " + in_quotes(attribute));
+        if (shape == 0 && element.attribute(attribute) != nullptr)
+            error(element.place_of(attribute), "parallel tasks have no " + in_quotes(attribute));
     for (const auto* attribute : {"in", "above", "below", "out"})
         if (shape != 2 && element.attribute(attribute) != nullptr)
             error(element.place_of(attribute), in_quotes(attribute) + " is for the shape 'crossdep'");
@@ -41,7 +42,9 @@ void Elaboration::parallel(const Element& element, const Scope& scope) {
         instances_.emplace(scope.prefix + own, std::move(instance));
         return;
     }
-    if (element.attribute("slices") == nullptr) return error(element.place(), "the shape '" + std::string(shape_words[shape]) + "' needs the number of its 'slices'");
+    if (element.attribute("slices") == nullptr)
+        return error(element.place(),
+                     "the shape '" + std::string(shape_words[shape]) + "' needs the number of its 'slices'");
     const auto count = integer(element, "slices", scope, 1, most_slices);
     if (!count) return void(unknown_.insert(scope.prefix + own));
     if (shape == 1) slices(element, inner, *count);
@@ -72,9 +75,12 @@ void Elaboration::slices(const Element& element, const Scope& scope, std::int64_
         whole.last.push_back(part);
         instances_.emplace(part, std::move(slice));
     }
-    const auto parts = std::count_if(element.children.begin(), element.children.end(), [](const Element& child) { return child.name != "stream"; });
+    const auto parts = std::count_if(element.children.begin(), element.children.end(),
+                                     [](const Element& child) { return child.name != "stream"; });
     if (!has_ports(element) && parts != 1)
-        error(element.place(), "a slice of several parts needs ports of its own: <input name=\"...\" to=\"part.port\"/> and <output .../>");
+        error(element.place(),
+              "a slice of several parts needs ports of its own: <input name=\"...\" to=\"part.port\"/> and <output "
+              ".../>");
     instances_.emplace(own, std::move(whole));
 }
 
@@ -90,7 +96,8 @@ void Elaboration::crossdep(const Element& element, const Scope& scope, std::int6
         if (child.name == "component") stages.push_back(&child);
         else error(child.place(), "the shape 'crossdep' has components only, one for each stage");
     }
-    if (stages.size() < 2) return error(element.place(), "the shape 'crossdep' has at least two stages, a component each");
+    if (stages.size() < 2)
+        return error(element.place(), "the shape 'crossdep' has at least two stages, a component each");
     Instance whole;
     whole.sliced = true;
     std::vector<std::vector<std::string>> parts(stages.size());  // by stage, then by slice

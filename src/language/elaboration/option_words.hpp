@@ -5,7 +5,8 @@
 
 namespace penstock::language {
 
-inline constexpr std::string_view policy_words[] = {"demand-driven", "round-robin", "random", "broadcast", "by-key", "chosen"};
+inline constexpr std::string_view policy_words[] = {"demand-driven", "round-robin", "random",
+                                                    "broadcast",     "by-key",      "chosen"};
 inline constexpr std::string_view when_full_words[] = {"wait", "drop-oldest", "drop-newest", "fail"};
 inline constexpr std::string_view on_failure_words[] = {"stop", "go-on"};
 inline constexpr std::string_view isolation_words[] = {"thread", "process"};

@@ -5,17 +5,22 @@
 
 namespace penstock::language {
 
-ParameterValues values_of(const ApplicationProgram& program, const std::vector<std::pair<std::string, std::string>>& settings) {
+ParameterValues values_of(const ApplicationProgram& program,
+                          const std::vector<std::pair<std::string, std::string>>& settings) {
     Element root{.name = "application", .at = {}, .file = &program.name, .attributes = {}, .children = {}};
     root.set("xmlns", std::string(namespace_name));
     root.set("name", program.name);
     for (const auto& parameter : program.parameters) {
-        auto& element = root.children.emplace_back(Element{.name = "parameter", .at = {}, .file = &program.name, .attributes = {}, .children = {}});
+        auto& element = root.children.emplace_back(
+            Element{.name = "parameter", .at = {}, .file = &program.name, .attributes = {}, .children = {}});
         element.set("name", parameter.name);
         element.set("type", parameter.type);
-        for (const auto& [attribute, value] : {std::pair{"default", &parameter.otherwise}, {"least", &parameter.least}, {"most", &parameter.most},
+        for (const auto& [attribute, value] : {std::pair{"default", &parameter.otherwise},
+                                               {"least", &parameter.least},
+                                               {"most", &parameter.most},
                                                {"unit", &parameter.unit}})
-            if (!value->empty() || (attribute == std::string_view("default") && parameter.type == "text")) element.set(attribute, *value);
+            if (!value->empty() || (attribute == std::string_view("default") && parameter.type == "text"))
+                element.set(attribute, *value);
     }
     Plan plan;
     std::vector<Finding> findings;

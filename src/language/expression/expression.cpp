@@ -15,9 +15,15 @@ std::int64_t whole(char sign, std::int64_t a, std::int64_t b) {
     std::int64_t result = 0;
     bool over = false;
     switch (sign) {
-        case '+': over = __builtin_add_overflow(a, b, &result); break;
-        case '-': over = __builtin_sub_overflow(a, b, &result); break;
-        case '*': over = __builtin_mul_overflow(a, b, &result); break;
+        case '+':
+            over = __builtin_add_overflow(a, b, &result);
+            break;
+        case '-':
+            over = __builtin_sub_overflow(a, b, &result);
+            break;
+        case '*':
+            over = __builtin_mul_overflow(a, b, &result);
+            break;
         default:
             if (b == 0) throw ExpressionError{"divides by 0"};
             over = a == std::numeric_limits<std::int64_t>::min() && b == -1;
@@ -40,9 +46,13 @@ class Evaluation {
     }
 
   private:
-    [[noreturn]] void fail(const std::string& why) const { throw ExpressionError{"the expression " + in_quotes(text_) + " " + why}; }
+    [[noreturn]] void fail(const std::string& why) const {
+        throw ExpressionError{"the expression " + in_quotes(text_) + " " + why};
+    }
     void skip() {
-        while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r')) ++at_;
+        while (at_ < text_.size() &&
+               (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r'))
+            ++at_;
     }
     char peek() {
         skip();
@@ -85,7 +95,9 @@ class Evaluation {
             return value;
         }
         const auto begin = at_;
-        const auto is = [&](const char* set) { return at_ < text_.size() && std::string_view(set).find(text_[at_]) != std::string_view::npos; };
+        const auto is = [&](const char* set) {
+            return at_ < text_.size() && std::string_view(set).find(text_[at_]) != std::string_view::npos;
+        };
         if (is("0123456789.")) {
             while (is("0123456789.")) ++at_;
             if (is("eE")) {
@@ -101,7 +113,9 @@ class Evaluation {
         // A '-' is a sign here, so names with one cannot stand in an expression.
         while (is("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") || (at_ > begin && is("0123456789"))) ++at_;
         const auto name = text_.substr(begin, at_ - begin);
-        if (name.empty()) fail(next == '\0' ? "ends where a number or a name should stand" : "has " + in_quotes(text_.substr(at_, 1)) + " where a number or a name should stand");
+        if (name.empty())
+            fail(next == '\0' ? "ends where a number or a name should stand"
+                              : "has " + in_quotes(text_.substr(at_, 1)) + " where a number or a name should stand");
         const auto found = variables_.find(name);
         if (found == variables_.end()) {
             std::vector<std::string> names;
@@ -132,7 +146,8 @@ class Evaluation {
 SettingValue calculated(char sign, const SettingValue& left, const SettingValue& right) {
     for (const auto* side : {&left, &right})
         if (side->index() == 0 || side->index() == 3)
-            throw ExpressionError{"calculates with " + in_quotes(text_of(*side)) + ", which is " + kind_of(*side) + " and no number"};
+            throw ExpressionError{"calculates with " + in_quotes(text_of(*side)) + ", which is " + kind_of(*side) +
+                                  " and no number"};
     const auto* const a = std::get_if<std::int64_t>(&left);
     const auto* const b = std::get_if<std::int64_t>(&right);
     if (a != nullptr && b != nullptr) return whole(sign, *a, *b);
@@ -142,12 +157,17 @@ SettingValue calculated(char sign, const SettingValue& left, const SettingValue&
     };
     const double x = number(left), y = number(right);
     if ((sign == '/' || sign == '%') && y == 0) throw ExpressionError{"divides by 0"};
-    const double result = sign == '+' ? x + y : sign == '-' ? x - y : sign == '*' ? x * y : sign == '/' ? x / y : std::fmod(x, y);
+    const double result = sign == '+'   ? x + y
+                          : sign == '-' ? x - y
+                          : sign == '*' ? x * y
+                          : sign == '/' ? x / y
+                                        : std::fmod(x, y);
     if (!std::isfinite(result)) throw ExpressionError{"has a value that is too large"};
     return result;
 }
 
-std::string substituted(std::string_view text, const Variables& variables, std::map<std::string, bool, std::less<>>* used) {
+std::string substituted(std::string_view text, const Variables& variables,
+                        std::map<std::string, bool, std::less<>>* used) {
     std::string result;
     for (std::size_t at = 0; at < text.size();) {
         const auto dollar = text.find('$', at);

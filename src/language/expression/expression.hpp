@@ -24,8 +24,10 @@ struct ExpressionError {
 /// Two numbers and one of + - * / %; integers stay integers. Throws ExpressionError, without the expression.
 SettingValue calculated(char sign, const SettingValue& left, const SettingValue& right);
 
-/// The text with each `${...}` replaced by its value; `$$` is one `$`. `used`: the names that it refers to are added. Throws ExpressionError.
-std::string substituted(std::string_view text, const Variables& variables, std::map<std::string, bool, std::less<>>* used = nullptr);
+/// The text with each `${...}` replaced by its value; `$$` is one `$`. `used`: the names that it refers to are added.
+/// Throws ExpressionError.
+std::string substituted(std::string_view text, const Variables& variables,
+                        std::map<std::string, bool, std::less<>>* used = nullptr);
 
 /// In place of a name: a value, or, where it is empty, another name.
 struct Replacement {
@@ -34,7 +36,8 @@ struct Replacement {
 };
 using Replacements = std::map<std::string, Replacement, std::less<>>;
 
-/// The text with these names replaced in its expressions; an expression in which no name is left becomes its value. Throws ExpressionError.
+/// The text with these names replaced in its expressions; an expression in which no name is left becomes its value.
+/// Throws ExpressionError.
 std::string replaced(std::string_view text, const Replacements& replacements);
 /// The names in the expressions of a text.
 std::set<std::string> names_in(std::string_view text);

@@ -10,7 +10,8 @@ namespace penstock::language {
 namespace {
 
 /// Calls `name` for each name of an expression and `other` for what is between them.
-void walk(std::string_view expression, const std::function<void(std::string_view)>& name, const std::function<void(std::string_view)>& other) {
+void walk(std::string_view expression, const std::function<void(std::string_view)>& name,
+          const std::function<void(std::string_view)>& other) {
     for (std::size_t at = 0; at < expression.size();) {
         const auto begin = at;
         if (is_of_number(expression[at])) {  // 1e5 has no name in it
@@ -28,7 +29,8 @@ void walk(std::string_view expression, const std::function<void(std::string_view
 }
 
 /// Calls `plain` for what is outside of expressions, `$$` included, and `expression` for what is in `${...}`.
-void parts(std::string_view text, const std::function<void(std::string_view)>& plain, const std::function<void(std::string_view)>& expression) {
+void parts(std::string_view text, const std::function<void(std::string_view)>& plain,
+           const std::function<void(std::string_view)>& expression) {
     for (std::size_t at = 0; at < text.size();) {
         const auto dollar = text.find('$', at);
         if (dollar == text.npos) return plain(text.substr(at));
@@ -62,32 +64,38 @@ std::string literal(std::string_view text) {
 
 std::set<std::string> names_in(std::string_view text) {
     std::set<std::string> names;
-    parts(text, [](std::string_view) {}, [&](std::string_view expression) {
-        walk(expression, [&](std::string_view name) { names.emplace(name); }, [](std::string_view) {});
-    });
+    parts(
+        text, [](std::string_view) {},
+        [&](std::string_view expression) {
+            walk(expression, [&](std::string_view name) { names.emplace(name); }, [](std::string_view) {});
+        });
     return names;
 }
 
 std::string replaced(std::string_view text, const Replacements& replacements) {
     std::string result;
-    parts(text, [&](std::string_view plain) { result += plain; }, [&](std::string_view expression) {
-        std::string rewritten;
-        Variables values;
-        bool known = true;
-        walk(expression,
-             [&](std::string_view name) {
-                 const auto found = replacements.find(name);
-                 if (found == replacements.end() || !found->second.name.empty()) {
-                     known = false;
-                     rewritten += found == replacements.end() ? std::string(name) : found->second.name;
-                 } else {
-                     rewritten += as_expression(found->second.value);
-                     values[std::string(name)] = {found->second.value, ""};
-                 }
-             },
-             [&](std::string_view other) { rewritten += other; });
-        result += known && !values.empty() ? literal(substituted("${" + std::string(expression) + "}", values)) : "${" + rewritten + "}";
-    });
+    parts(
+        text, [&](std::string_view plain) { result += plain; },
+        [&](std::string_view expression) {
+            std::string rewritten;
+            Variables values;
+            bool known = true;
+            walk(
+                expression,
+                [&](std::string_view name) {
+                    const auto found = replacements.find(name);
+                    if (found == replacements.end() || !found->second.name.empty()) {
+                        known = false;
+                        rewritten += found == replacements.end() ? std::string(name) : found->second.name;
+                    } else {
+                        rewritten += as_expression(found->second.value);
+                        values[std::string(name)] = {found->second.value, ""};
+                    }
+                },
+                [&](std::string_view other) { rewritten += other; });
+            result += known && !values.empty() ? literal(substituted("${" + std::string(expression) + "}", values))
+                                               : "${" + rewritten + "}";
+        });
     return result;
 }
 

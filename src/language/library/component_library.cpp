@@ -13,7 +13,8 @@
 namespace penstock {
 
 LibraryRefused::LibraryRefused(std::string path, Reason reason, const std::string& what)
-    : UsageError("the library " + path + " gives no component classes: " + what), path_(std::move(path)), reason_(reason) {}
+    : UsageError("the library " + path + " gives no component classes: " + what), path_(std::move(path)),
+      reason_(reason) {}
 
 namespace language {
 namespace {
@@ -32,9 +33,11 @@ std::string whole_path(const std::string& path) {
     const auto whole = std::filesystem::canonical(path, error);
     if (error)
         throw LibraryRefused(path, Reason::no_file,
-                             error == std::errc::no_such_file_or_directory ? std::string("there is no such file: ") + give_a_path
-                                                                           : error.message() + ": " + give_a_path);
-    if (!std::filesystem::is_regular_file(whole, error)) throw LibraryRefused(path, Reason::no_file, std::string("this is no file: ") + give_a_path);
+                             error == std::errc::no_such_file_or_directory
+                                 ? std::string("there is no such file: ") + give_a_path
+                                 : error.message() + ": " + give_a_path);
+    if (!std::filesystem::is_regular_file(whole, error))
+        throw LibraryRefused(path, Reason::no_file, std::string("this is no file: ") + give_a_path);
     return whole.string();
 }
 
@@ -47,23 +50,29 @@ std::string reason_of_loader(const std::string& path) {
 }
 
 Library loaded_from(const std::string& path) {
-    // Held open for good once its classes are known; one that is refused goes, so that it can be mended and tried again.
+    // Held open for good once its classes are known; one that is refused goes, so that it can be mended and tried
+    // again.
     std::unique_ptr<void, int (*)(void*)> handle(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL), &dlclose);
     if (handle == nullptr)
         throw LibraryRefused(path, Reason::no_library,
-                             "the system cannot load it (" + reason_of_loader(path) + "): give a shared library for this machine (cc -shared -fPIC)");
+                             "the system cannot load it (" + reason_of_loader(path) +
+                                 "): give a shared library for this machine (cc -shared -fPIC)");
     using Entry = decltype(&penstock_component_library);
     const auto entry = reinterpret_cast<Entry>(dlsym(handle.get(), "penstock_component_library"));
     if (entry == nullptr)
         throw LibraryRefused(path, Reason::no_entry,
-                             "it exports no function penstock_component_library: write one as penstock/component_library.h says, with C linkage");
+                             "it exports no function penstock_component_library: write one as "
+                             "penstock/component_library.h says, with C linkage");
     const auto* const table = entry();
     if (table == nullptr)
-        throw LibraryRefused(path, Reason::bad_description, "its penstock_component_library() returned nothing: let it return its table");
+        throw LibraryRefused(path, Reason::bad_description,
+                             "its penstock_component_library() returned nothing: let it return its table");
     if (table->interface_version != PENSTOCK_COMPONENT_INTERFACE)
         throw LibraryRefused(path, Reason::other_version,
-                             "it was made for version " + std::to_string(table->interface_version) + " of the interface, and this is version " +
-                                 std::to_string(PENSTOCK_COMPONENT_INTERFACE) + ": build it with the component_library.h of this Penstock");
+                             "it was made for version " + std::to_string(table->interface_version) +
+                                 " of the interface, and this is version " +
+                                 std::to_string(PENSTOCK_COMPONENT_INTERFACE) +
+                                 ": build it with the component_library.h of this Penstock");
     auto library = described(*table, path);
     static_cast<void>(handle.release());
     return library;

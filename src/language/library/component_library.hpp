@@ -1,4 +1,5 @@
-// A shared library with filter classes (penstock/component_library.h), as it was found and understood when it was loaded.
+// A shared library with filter classes (penstock/component_library.h), as it was found and understood when it was
+// loaded.
 #pragma once
 
 #include <cstddef>

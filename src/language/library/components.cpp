@@ -15,15 +15,17 @@
 namespace penstock {
 namespace {
 
-/// One for all: whoever adds or asks is through in no time. The classes that a process knows are looked up in a forked child too. Kinds of
-/// filters never die under it: their destructors are the user's, and may wait for another lock (Python's).
+/// One for all: whoever adds or asks is through in no time. The classes that a process knows are looked up in a forked
+/// child too. Kinds of filters never die under it: their destructors are the user's, and may wait for another lock
+/// (Python's).
 constinit ProcessMutex lock;
 
-ComponentClass described(const std::string& name, std::string documentation, std::shared_ptr<const streaming::FilterKind> kind,
-                         ComponentOrigin origin) {
+ComponentClass described(const std::string& name, std::string documentation,
+                         std::shared_ptr<const streaming::FilterKind> kind, ComponentOrigin origin) {
     Graph graph;
     graph.add_kind("", {}, kind);
-    return {name, std::move(documentation), std::move(graph.description().filters.front()), std::move(kind), std::move(origin)};
+    return {name, std::move(documentation), std::move(graph.description().filters.front()), std::move(kind),
+            std::move(origin)};
 }
 
 }  // namespace
@@ -89,11 +91,13 @@ Components Components::builtin() {
     return all;
 }
 
-void Components::add_kind(const std::string& name, std::string documentation, std::shared_ptr<const streaming::FilterKind> kind,
-                          ComponentOrigin origin) {
+void Components::add_kind(const std::string& name, std::string documentation,
+                          std::shared_ptr<const streaming::FilterKind> kind, ComponentOrigin origin) {
     if (!language::is_class_name(name))
-        throw UsageError("'" + name + "' cannot name a component class: a name is a letter, then letters, digits, '-', '_' and ':'");
-    auto made = std::make_shared<ComponentClass>(described(name, std::move(documentation), std::move(kind), std::move(origin)));
+        throw UsageError("'" + name +
+                         "' cannot name a component class: a name is a letter, then letters, digits, '-', '_' and ':'");
+    auto made =
+        std::make_shared<ComponentClass>(described(name, std::move(documentation), std::move(kind), std::move(origin)));
     std::shared_ptr<State> next;  // dies behind the lock where this throws
     const std::lock_guard guard(lock);
     next = std::make_shared<State>(*state_);
@@ -109,20 +113,21 @@ std::vector<std::string> Components::load(const std::string& path) {
     std::vector<std::shared_ptr<ComponentClass>> made;  // not under the lock: the library makes one of each
     for (const auto& each : library.classes) {
         names.push_back(each->name);
-        made.push_back(std::make_shared<ComponentClass>(described(each->name, each->documentation, language::library_kind(each), origin)));
+        made.push_back(std::make_shared<ComponentClass>(
+            described(each->name, each->documentation, language::library_kind(each), origin)));
     }
     std::shared_ptr<State> next;  // dies behind the lock where this throws
     const std::lock_guard guard(lock);
     next = std::make_shared<State>(*state_);
     for (auto& fresh : made) {
         auto& at = next->classes[fresh->name];
-        if (at == nullptr)
-            at = std::move(fresh);
+        if (at == nullptr) at = std::move(fresh);
         else if (at->origin != origin)
-            throw LibraryRefused(library.path, LibraryRefused::Reason::name_taken,
-                                 "it has a class " + language::in_quotes(fresh->name) + ", and there is one of that name already" +
-                                     (at->origin.kind == ComponentOrigin::Kind::library ? ", of the library " + at->origin.name : "") +
-                                     ": give one of the two another name, or leave this library out");
+            throw LibraryRefused(
+                library.path, LibraryRefused::Reason::name_taken,
+                "it has a class " + language::in_quotes(fresh->name) + ", and there is one of that name already" +
+                    (at->origin.kind == ComponentOrigin::Kind::library ? ", of the library " + at->origin.name : "") +
+                    ": give one of the two another name, or leave this library out");
     }
     state_ = std::move(next);
     return names;

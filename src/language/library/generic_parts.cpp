@@ -73,7 +73,8 @@ struct Add {
         auto left = a.read();
         const auto right = b.read();
         if (left.size() != right.size())
-            throw UsageError("add: a buffer of " + std::to_string(left.size()) + " values met one of " + std::to_string(right.size()));
+            throw UsageError("add: a buffer of " + std::to_string(left.size()) + " values met one of " +
+                             std::to_string(right.size()));
         auto values = left.edit();
         for (std::size_t i = 0; i < values.size(); ++i) values[i] += right[i];
         sum.write(std::move(left));
@@ -86,7 +87,8 @@ struct Neighbours {
     void operator()() {
         auto here = in.read();
         const auto up = above.read(), down = below.read();
-        if (here.size() != up.size() || here.size() != down.size()) throw UsageError("neighbours: the three buffers have different sizes");
+        if (here.size() != up.size() || here.size() != down.size())
+            throw UsageError("neighbours: the three buffers have different sizes");
         auto values = here.edit();
         for (std::size_t i = 0; i < values.size(); ++i) values[i] += up[i] + down[i];
         out.write(std::move(here));
@@ -149,7 +151,8 @@ struct Print {
     void operator()() {
         const auto buffer = in.read();
         for (const T value : buffer.span()) {
-            if constexpr (std::is_integral_v<T>) std::printf("%s%lld\n", label.get().c_str(), static_cast<long long>(value));
+            if constexpr (std::is_integral_v<T>)
+                std::printf("%s%lld\n", label.get().c_str(), static_cast<long long>(value));
             else std::printf("%s%.17g\n", label.get().c_str(), value);
         }
     }
@@ -159,12 +162,15 @@ struct Print {
 }  // namespace
 
 void add_generic_parts(Components& components) {
-    components.add<Numbers>("numbers", "Writes `count` buffers of `size` values: first, first + step, ...; sleeps for `pause` before each.");
+    components.add<Numbers>(
+        "numbers",
+        "Writes `count` buffers of `size` values: first, first + step, ...; sleeps for `pause` before each.");
     components.add<Scale>("scale", "Multiplies each value by `factor`.");
     components.add<Shift>("shift", "Adds `offset` to each value.");
     components.add<PassOn>("pass", "Passes buffers on as they are.");
     components.add<Add>("add", "Adds two buffers of the same size, value by value.");
-    components.add<Neighbours>("neighbours", "Adds three buffers of the same size, value by value: its own slice and the two beside it.");
+    components.add<Neighbours>(
+        "neighbours", "Adds three buffers of the same size, value by value: its own slice and the two beside it.");
     components.add<Round>("round", "The nearest integer to each value.");
     components.add<Sum>("sum", "Adds all values of all buffers, and writes the sum at the end.");
     components.add<Count>("count", "Counts buffers, and writes their number at the end.");

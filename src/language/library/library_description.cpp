@@ -20,19 +20,33 @@ struct NamedElement {
     ElementType type;
 };
 /// As NumPy calls them. Others are types of the library's own.
-constexpr NamedElement elements[] = {
-    {"bool", element_type<bool>()},         {"int8", element_type<std::int8_t>()},     {"int16", element_type<std::int16_t>()},
-    {"int32", element_type<std::int32_t>()}, {"int64", element_type<std::int64_t>()},   {"uint8", element_type<std::uint8_t>()},
-    {"uint16", element_type<std::uint16_t>()}, {"uint32", element_type<std::uint32_t>()}, {"uint64", element_type<std::uint64_t>()},
-    {"float32", element_type<float>()},      {"float64", element_type<double>()},       {"complex64", element_type<std::complex<float>>()},
-    {"complex128", element_type<std::complex<double>>()}};
+constexpr NamedElement elements[] = {{"bool", element_type<bool>()},
+                                     {"int8", element_type<std::int8_t>()},
+                                     {"int16", element_type<std::int16_t>()},
+                                     {"int32", element_type<std::int32_t>()},
+                                     {"int64", element_type<std::int64_t>()},
+                                     {"uint8", element_type<std::uint8_t>()},
+                                     {"uint16", element_type<std::uint16_t>()},
+                                     {"uint32", element_type<std::uint32_t>()},
+                                     {"uint64", element_type<std::uint64_t>()},
+                                     {"float32", element_type<float>()},
+                                     {"float64", element_type<double>()},
+                                     {"complex64", element_type<std::complex<float>>()},
+                                     {"complex128", element_type<std::complex<double>>()}};
 
 /// UTF-8 that can be shown in one line.
 bool is_line(std::string_view text) noexcept {
     for (std::size_t at = 0; at < text.size();) {
-        const auto byte = [&](std::size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u; };
+        const auto byte = [&](std::size_t i) {
+            return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
+        };
         const unsigned first = byte(0);
-        const std::size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+        const std::size_t length = first < 0x80   ? 1
+                                   : first < 0xc2 ? 0
+                                   : first < 0xe0 ? 2
+                                   : first < 0xf0 ? 3
+                                   : first < 0xf5 ? 4
+                                                  : 0;
         if (length == 0 || first < 0x20 || first == 0x7f) return false;
         for (std::size_t i = 1; i < length; ++i)
             if ((byte(i) & 0xc0) != 0x80) return false;
@@ -54,14 +68,18 @@ class ClassReader {
         auto made = std::make_shared<LibraryClass>();
         made->path = path_;
         made->name = text(given_.name, "name");
-        if (!is_class_name(made->name)) refuse("is called " + in_quotes(made->name) + ": a name is a letter, then letters, digits, '-', '_' and ':'");
+        if (!is_class_name(made->name))
+            refuse("is called " + in_quotes(made->name) +
+                   ": a name is a letter, then letters, digits, '-', '_' and ':'");
         who_ = "class " + in_quotes(made->name);
         made->documentation = given_.documentation == nullptr ? "" : text(given_.documentation, "documentation");
         made->functions = given_;
         made->table = &given_;
         if (given_.fire == nullptr) refuse("has no fire(): give it one");
-        if ((given_.create == nullptr) != (given_.destroy == nullptr)) refuse("has create() or destroy(), and not the other: give both or neither");
-        if ((given_.save == nullptr) != (given_.load == nullptr)) refuse("has save() or load(), and not the other: give both or neither");
+        if ((given_.create == nullptr) != (given_.destroy == nullptr))
+            refuse("has create() or destroy(), and not the other: give both or neither");
+        if ((given_.save == nullptr) != (given_.load == nullptr))
+            refuse("has save() or load(), and not the other: give both or neither");
         made->filter.type = made->name;
         made->filter.may_be_copied = given_.may_be_copied != 0;
         made->filter.on_any_input = given_.on_any_input != 0;
@@ -84,18 +102,23 @@ class ClassReader {
     }
     template <class T>
     void require_list(const std::string& what, const T* all, std::size_t count) const {
-        if (count > most_listed) refuse("has " + std::to_string(count) + " " + what + "s, and may have " + std::to_string(most_listed));
-        if (all == nullptr && count != 0) refuse("has " + std::to_string(count) + " " + what + "s, but says nowhere which: fill in the table");
+        if (count > most_listed)
+            refuse("has " + std::to_string(count) + " " + what + "s, and may have " + std::to_string(most_listed));
+        if (all == nullptr && count != 0)
+            refuse("has " + std::to_string(count) + " " + what + "s, but says nowhere which: fill in the table");
     }
     std::string name(const char* given, const std::string& what) {
         auto name = text(given, "name of its " + what);
-        if (!is_name(name)) refuse("calls its " + what + " " + in_quotes(name) + ": a name is a letter, then letters, digits, '-' and '_'");
-        if (!names_.insert(name).second) refuse("has two parts called " + in_quotes(name) + ": ports and settings are called differently");
+        if (!is_name(name))
+            refuse("calls its " + what + " " + in_quotes(name) +
+                   ": a name is a letter, then letters, digits, '-' and '_'");
+        if (!names_.insert(name).second)
+            refuse("has two parts called " + in_quotes(name) + ": ports and settings are called differently");
         return name;
     }
 
-    void ports(const std::string& kind, const penstock_port* given, std::size_t count, std::vector<PortDescription>& made,
-               std::vector<std::size_t>& dimensions) {
+    void ports(const std::string& kind, const penstock_port* given, std::size_t count,
+               std::vector<PortDescription>& made, std::vector<std::size_t>& dimensions) {
         require_list(kind, given, count);
         for (std::size_t i = 0; i < count; ++i) {
             const auto& port = given[i];
@@ -106,24 +129,28 @@ class ClassReader {
             described.required = port.optional == 0;
             described.at_least = std::max<std::size_t>(port.at_least, 1);
             if (port.dimensions > streaming::Block::max_rank)
-                refuse("says that " + what + " has buffers of " + std::to_string(port.dimensions) + " dimensions: say 1 to 3, or 0 for any of these");
+                refuse("says that " + what + " has buffers of " + std::to_string(port.dimensions) +
+                       " dimensions: say 1 to 3, or 0 for any of these");
             made.push_back(std::move(described));
             dimensions.push_back(port.dimensions);
         }
     }
     ElementType element(const penstock_port& port, const std::string& what) const {
-        if (port.element == nullptr) refuse("does not say of which type the values at " + what + " are: say it, as in \"float64\"");
+        if (port.element == nullptr)
+            refuse("does not say of which type the values at " + what + " are: say it, as in \"float64\"");
         const std::string_view name = port.element;
-        if (name.empty() || !is_line(name)) refuse("has a type of " + what + " that is no line of UTF-8: name it, as in \"float64\"");
+        if (name.empty() || !is_line(name))
+            refuse("has a type of " + what + " that is no line of UTF-8: name it, as in \"float64\"");
         for (const auto& each : elements)
             if (each.name == name) {
                 if (port.element_size != 0 && port.element_size != each.type.size)
-                    refuse("says that a " + std::string(name) + " at " + what + " has " + std::to_string(port.element_size) + " bytes: it has " +
-                           std::to_string(each.type.size));
+                    refuse("says that a " + std::string(name) + " at " + what + " has " +
+                           std::to_string(port.element_size) + " bytes: it has " + std::to_string(each.type.size));
                 return each.type;
             }
         if (port.element_size == 0)
-            refuse("does not say how many bytes a " + std::string(name) + " at " + what + " has: only float64 and its like are known by themselves");
+            refuse("does not say how many bytes a " + std::string(name) + " at " + what +
+                   " has: only float64 and its like are known by themselves");
         return {name, port.element_size};
     }
 
@@ -137,13 +164,16 @@ class ClassReader {
             described.value = value(setting.value, what);
             if (setting.unit != nullptr) described.limits.unit = text(setting.unit, "unit of " + what);
             if (setting.least != 0 || setting.most != 0) {
-                if (!(setting.least <= setting.most)) refuse("has limits of " + what + " between which nothing is: give the smaller one as least");
+                if (!(setting.least <= setting.most))
+                    refuse("has limits of " + what + " between which nothing is: give the smaller one as least");
                 described.limits.least = setting.least;
                 described.limits.most = setting.most;
             }
             const auto& first = described.value;
             const bool counts = first.index() == 1 || first.index() == 2;
-            const double size = first.index() == 1 ? static_cast<double>(std::get<1>(first)) : first.index() == 2 ? std::get<2>(first) : 0;
+            const double size = first.index() == 1   ? static_cast<double>(std::get<1>(first))
+                                : first.index() == 2 ? std::get<2>(first)
+                                                     : 0;
             if (counts && !(size >= described.limits.least && size <= described.limits.most))
                 refuse("gives " + what + " the value " + text_of(first) + ", which is outside its own limits");
             made.push_back(std::move(described));
@@ -151,11 +181,17 @@ class ClassReader {
     }
     SettingValue value(const penstock_value& given, const std::string& what) const {
         switch (given.kind) {
-            case PENSTOCK_BOOLEAN: return given.integer != 0;
-            case PENSTOCK_INTEGER: return given.integer;
-            case PENSTOCK_NUMBER: return given.number;
-            case PENSTOCK_TEXT: return given.text == nullptr ? std::string() : text(given.text, "value of " + what);
-            default: refuse("has a kind of " + what + " that there is not: say PENSTOCK_BOOLEAN, PENSTOCK_INTEGER, PENSTOCK_NUMBER or PENSTOCK_TEXT");
+            case PENSTOCK_BOOLEAN:
+                return given.integer != 0;
+            case PENSTOCK_INTEGER:
+                return given.integer;
+            case PENSTOCK_NUMBER:
+                return given.number;
+            case PENSTOCK_TEXT:
+                return given.text == nullptr ? std::string() : text(given.text, "value of " + what);
+            default:
+                refuse("has a kind of " + what +
+                       " that there is not: say PENSTOCK_BOOLEAN, PENSTOCK_INTEGER, PENSTOCK_NUMBER or PENSTOCK_TEXT");
         }
     }
 
@@ -168,17 +204,21 @@ class ClassReader {
 }  // namespace
 
 Library described(const penstock_library& table, const std::string& path) {
-    const auto refuse = [&](const std::string& what) { throw LibraryRefused(path, LibraryRefused::Reason::bad_description, what); };
+    const auto refuse = [&](const std::string& what) {
+        throw LibraryRefused(path, LibraryRefused::Reason::bad_description, what);
+    };
     if (table.class_count == 0) refuse("it has no classes: list them in its table");
     if (table.class_count > most_listed)
         refuse("it has " + std::to_string(table.class_count) + " classes, and may have " + std::to_string(most_listed));
-    if (table.classes == nullptr) refuse("it has " + std::to_string(table.class_count) + " classes, but says nowhere which: fill in its table");
+    if (table.classes == nullptr)
+        refuse("it has " + std::to_string(table.class_count) + " classes, but says nowhere which: fill in its table");
     Library made{path, {}};
     std::set<std::string> names;
     for (std::size_t i = 0; i < table.class_count; ++i) {
         made.classes.push_back(ClassReader(table.classes[i], path, i).run());
         const auto& name = made.classes.back()->name;
-        if (!names.insert(name).second) refuse("it has two classes called " + in_quotes(name) + ": give one another name");
+        if (!names.insert(name).second)
+            refuse("it has two classes called " + in_quotes(name) + ": give one another name");
     }
     return made;
 }
@@ -188,7 +228,8 @@ std::string text_of(const LibraryClass& of) {
     const auto add = [&text](const auto& each) { text += " " + each; };
     for (const auto* const ports : {&of.filter.inputs, &of.filter.outputs}) {
         add(std::to_string(ports->size()));
-        for (const auto& port : *ports) add(port.name), add(std::string(port.element.name)), add(std::to_string(port.element.size));
+        for (const auto& port : *ports)
+            add(port.name), add(std::string(port.element.name)), add(std::to_string(port.element.size));
     }
     for (const auto& setting : of.filter.settings) add(setting.name), add(std::to_string(setting.value.index()));
     return text;

@@ -14,7 +14,8 @@ namespace {
 
 class LibraryFilter final : public DescribedFilter, private LibraryPorts {
   public:
-    explicit LibraryFilter(std::shared_ptr<const LibraryClass> of) : DescribedFilter(of->filter), of_(std::move(of)), firing_(*this) {}
+    explicit LibraryFilter(std::shared_ptr<const LibraryClass> of)
+        : DescribedFilter(of->filter), of_(std::move(of)), firing_(*this) {}
     ~LibraryFilter() override {
         if (kept_ != nullptr) functions().destroy(kept_);
     }
@@ -29,7 +30,9 @@ class LibraryFilter final : public DescribedFilter, private LibraryPorts {
     void handle(const Event& event) override {
         std::string text;
         const auto value = language::value_of(event.value, text);
-        const auto tell = [&](void* kept, penstock_firing* firing) { return functions().event(kept, firing, event.name.c_str(), &value); };
+        const auto tell = [&](void* kept, penstock_firing* firing) {
+            return functions().event(kept, firing, event.name.c_str(), &value);
+        };
         static_cast<void>(call(tell, "event"));
     }
     bool handles_events() const noexcept override { return functions().event != nullptr; }
@@ -42,7 +45,8 @@ class LibraryFilter final : public DescribedFilter, private LibraryPorts {
         const bool fits = bytes <= state.size();
         state.resize(bytes);
         if (!fits && functions().save(filter, state.data(), bytes) != bytes)
-            throw Error("save() of class " + in_quotes(of().name) + " needs another number of bytes each time it is asked: let it say the same");
+            throw Error("save() of class " + in_quotes(of().name) +
+                        " needs another number of bytes each time it is asked: let it say the same");
         last_state_bytes_ = bytes;
         to.bytes(state.data(), state.size());
     }
@@ -55,11 +59,14 @@ class LibraryFilter final : public DescribedFilter, private LibraryPorts {
 
   private:
     const penstock_class& functions() const noexcept { return of_->functions; }
-    /// What the library keeps for this filter, made when it is first needed: graphs that are only looked at make nothing.
+    /// What the library keeps for this filter, made when it is first needed: graphs that are only looked at make
+    /// nothing.
     void* kept() {
         if (kept_ == nullptr && functions().create != nullptr) {
             kept_ = functions().create(of_->table);
-            if (kept_ == nullptr) throw Error("create() of class " + in_quotes(of().name) + " returned nothing: it could not make a filter");
+            if (kept_ == nullptr)
+                throw Error("create() of class " + in_quotes(of().name) +
+                            " returned nothing: it could not make a filter");
         }
         return kept_;
     }
@@ -90,8 +97,9 @@ class LibraryFilter final : public DescribedFilter, private LibraryPorts {
     const LibraryClass& of() const noexcept override { return *of_; }
     void require(const char* what, std::size_t number, std::size_t count) const {
         if (number >= count)
-            throw UsageError("class " + in_quotes(of().name) + " uses its " + what + " number " + std::to_string(number) +
-                             ", counted from 0, and has " + std::to_string(count) + " of them");
+            throw UsageError("class " + in_quotes(of().name) + " uses its " + what + " number " +
+                             std::to_string(number) + ", counted from 0, and has " + std::to_string(count) +
+                             " of them");
     }
 
     const std::shared_ptr<const LibraryClass> of_;
@@ -102,12 +110,15 @@ class LibraryFilter final : public DescribedFilter, private LibraryPorts {
 
 /// In a worker process, which finds the library by its path.
 std::unique_ptr<streaming::AnyFilter> filter_in_worker(carried::Decoder& from) {
-    const auto path = carried::decode<std::string>(from), name = carried::decode<std::string>(from), text = carried::decode<std::string>(from);
+    const auto path = carried::decode<std::string>(from), name = carried::decode<std::string>(from),
+               text = carried::decode<std::string>(from);
     const auto& classes = library_at(path).classes;
-    const auto found = std::find_if(classes.begin(), classes.end(), [&](const auto& each) { return each->name == name; });
+    const auto found =
+        std::find_if(classes.begin(), classes.end(), [&](const auto& each) { return each->name == name; });
     if (found == classes.end() || text_of(**found) != text)
         throw LibraryRefused(path, LibraryRefused::Reason::bad_description,
-                             "its class " + in_quotes(name) + " is another one than when the program loaded it: start the program again");
+                             "its class " + in_quotes(name) +
+                                 " is another one than when the program loaded it: start the program again");
     return std::make_unique<LibraryFilter>(*found);
 }
 

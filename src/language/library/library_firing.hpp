@@ -1,4 +1,5 @@
-// What a function of a library's class is given: the buffers of its firing, and the functions of penstock_firing over them.
+// What a function of a library's class is given: the buffers of its firing, and the functions of penstock_firing over
+// them.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +33,8 @@ class LibraryFiring : public penstock_firing {
     LibraryFiring(const LibraryFiring&) = delete;
     LibraryFiring& operator=(const LibraryFiring&) = delete;
 
-    /// Lets all buffers go that were not written. Throws what went wrong since it was called last. `outcome`: what that function returned.
+    /// Lets all buffers go that were not written. Throws what went wrong since it was called last. `outcome`: what that
+    /// function returned.
     void end(int outcome, const char* function);
     /// The exception that is handled now is thrown by end().
     void note_failure() noexcept;
@@ -53,7 +55,8 @@ class LibraryFiring : public penstock_firing {
 
     LibraryPorts& ports_;
     std::vector<Held> held_;
-    std::size_t numbers_given_ = 0;  ///< before this function was called: a buffer of an earlier one is not taken for one of this
+    /// Before this function was called: a buffer of an earlier one is not taken for one of this
+    std::size_t numbers_given_ = 0;
     std::vector<std::unique_ptr<std::string>> texts_;
     std::exception_ptr failure_;
 };

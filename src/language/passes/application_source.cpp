@@ -7,8 +7,8 @@
 #include "language/elaboration/option_words.hpp"
 #include "language/passes/rewriting.hpp"
 #include "language/passes/source_words.hpp"
-#include "language/xml/text.hpp"
 #include "language/passes/transforming.hpp"
+#include "language/xml/text.hpp"
 
 namespace penstock {
 namespace language {
@@ -16,12 +16,14 @@ namespace {
 
 /// Attributes whose expressions the program calculates; all others have their values in it.
 constexpr std::pair<std::string_view, std::string_view> calculated_attributes[] = {
-    {"set", "value"},           {"on", "value"},      {"component", "copies"}, {"component", "pool"}, {"stream", "capacity"},
-    {"stream", "capacity-bytes"}, {"timer", "after"}, {"timer", "every"}};
+    {"set", "value"},      {"on", "value"},        {"component", "copies"},
+    {"component", "pool"}, {"stream", "capacity"}, {"stream", "capacity-bytes"},
+    {"timer", "after"},    {"timer", "every"}};
 
 void collect_fixed(const Element& element, std::set<std::string>& names) {
     for (const auto& each : element.attributes)
-        if (std::find(std::begin(calculated_attributes), std::end(calculated_attributes), std::pair<std::string_view, std::string_view>{element.name, each.name}) ==
+        if (std::find(std::begin(calculated_attributes), std::end(calculated_attributes),
+                      std::pair<std::string_view, std::string_view>{element.name, each.name}) ==
             std::end(calculated_attributes))
             names.merge(names_in(each.value));
     for (const auto& child : element.children)
@@ -36,8 +38,10 @@ std::vector<Type> types_of(const SourceOptions& options) {
     std::vector<Type> all;
     for (const auto& [of, where] : options.types) {
         const auto colon = where.find(':');
-        if (colon == where.npos || colon == 0 || colon + 1 == where.size() || where[colon + 1] == ':' || where.find_first_of("\"\n") != where.npos)
-            throw UsageError("the type of class " + in_quotes(of) + " is given as " + in_quotes(where) + ", and should be HEADER:TYPE");
+        if (colon == where.npos || colon == 0 || colon + 1 == where.size() || where[colon + 1] == ':' ||
+            where.find_first_of("\"\n") != where.npos)
+            throw UsageError("the type of class " + in_quotes(of) + " is given as " + in_quotes(where) +
+                             ", and should be HEADER:TYPE");
         all.push_back({of, where.substr(0, colon), where.substr(colon + 1)});
     }
     return all;
@@ -46,7 +50,8 @@ std::vector<Type> types_of(const SourceOptions& options) {
 class Source {
   public:
     Source(Transforming& work, const SourceOptions& options, const std::string& file, std::vector<std::string> fixed)
-        : work_(work), types_(types_of(options)), file_(file), fixed_(std::move(fixed)), name_(work.plan().name), function_(identifier(name_)) {}
+        : work_(work), types_(types_of(options)), file_(file), fixed_(std::move(fixed)), name_(work.plan().name),
+          function_(identifier(name_)) {}
 
     std::string program() {
         std::string body;
@@ -55,35 +60,49 @@ class Source {
         parts(work_.root(), "    ", body);
         for (const auto& child : work_.root().children)
             if (child.name == "timer")
-                body += "    app.timer(" + cpp_text(value(child, "event")) + ", " + seconds(child, child.attribute("after") != nullptr ? "after" : "every") +
+                body += "    app.timer(" + cpp_text(value(child, "event")) + ", " +
+                        seconds(child, child.attribute("after") != nullptr ? "after" : "every") +
                         (child.attribute("every") != nullptr ? ", " + seconds(child, "every") : "") + ");\n";
         std::string out = "// The application '" + name_ + "', as `penstock compile` wrote it from " + file_ + ".\n";
-        for (const auto& each : fixed_) out += "// It has the value of '" + each + "' of that time, on which it depends which parts there are.\n";
+        for (const auto& each : fixed_)
+            out += "// It has the value of '" + each + "' of that time, on which it depends which parts there are.\n";
         out += "#include <penstock/penstock.hpp>\n";
         std::set<std::string> headers;
         for (const auto& type : types_)
-            if (used_types_.contains(type.of) && headers.insert(type.header).second) out += "#include \"" + type.header + "\"\n";
-        out += "\nusing namespace penstock;\n\nnamespace {\n\nApplication " + function_ + "(const ParameterValues& parameters) {\n";
+            if (used_types_.contains(type.of) && headers.insert(type.header).second)
+                out += "#include \"" + type.header + "\"\n";
+        out += "\nusing namespace penstock;\n\nnamespace {\n\nApplication " + function_ +
+               "(const ParameterValues& parameters) {\n";
         bool any = false;
         for (const auto& child : work_.root().children)
             if (child.name == "parameter" && used_.contains(value(child, "name"))) {
                 any = true;
-                out += "    const auto& " + identifier(value(child, "name")) + " = parameters.at(" + cpp_text(value(child, "name")) + ");\n";
+                out += "    const auto& " + identifier(value(child, "name")) + " = parameters.at(" +
+                       cpp_text(value(child, "name")) + ");\n";
             }
         if (any) out += "\n";
         else out.replace(out.rfind("& parameters)"), 12, "&");
-        return out + "    ApplicationBuilder app(" + cpp_text(name_) + ");\n" + body + "    return app.build();\n}\n\n}  // namespace\n\n" + main_function();
+        return out + "    ApplicationBuilder app(" + cpp_text(name_) + ");\n" + body +
+               "    return app.build();\n}\n\n}  // namespace\n\n" + main_function();
     }
 
     std::string build() const {
         // These are targets of every build.
-        constexpr std::string_view taken[] = {"all", "clean", "help", "install", "test", "package", "edit_cache", "rebuild_cache"};
-        const auto target = std::find(std::begin(taken), std::end(taken), name_) == std::end(taken) ? name_ : name_ + "_application";
-        return "# Builds '" + name_ + "' against an installed penstock: cmake -B build -DCMAKE_PREFIX_PATH=... && cmake --build build\n"
-               "cmake_minimum_required(VERSION 3.25)\nproject(" + target + " LANGUAGES CXX)\n"
+        constexpr std::string_view taken[] = {"all",  "clean",   "help",       "install",
+                                              "test", "package", "edit_cache", "rebuild_cache"};
+        const auto target =
+            std::find(std::begin(taken), std::end(taken), name_) == std::end(taken) ? name_ : name_ + "_application";
+        return "# Builds '" + name_ +
+               "' against an installed penstock: cmake -B build -DCMAKE_PREFIX_PATH=... && cmake --build build\n"
+               "cmake_minimum_required(VERSION 3.25)\nproject(" +
+               target +
+               " LANGUAGES CXX)\n"
                "if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)\n  set(CMAKE_BUILD_TYPE Release)\nendif()\n"
-               "find_package(penstock REQUIRED)\nadd_executable(" + target + " main.cpp)\n"
-               "target_link_libraries(" + target + " PRIVATE penstock::penstock)\n";
+               "find_package(penstock REQUIRED)\nadd_executable(" +
+               target +
+               " main.cpp)\n"
+               "target_link_libraries(" +
+               target + " PRIVATE penstock::penstock)\n";
     }
 
   private:
@@ -114,7 +133,8 @@ class Source {
     std::string options_of(const Element& component) {
         std::vector<std::string> all;
         if (const auto* const copies = component.attribute("copies")) {
-            if (!names_in(copies->value).empty()) all.push_back(".copies = static_cast<int>(" + integer(component, "copies", 1, "100'000") + ")");
+            if (!names_in(copies->value).empty())
+                all.push_back(".copies = static_cast<int>(" + integer(component, "copies", 1, "100'000") + ")");
             else if (copies->value == "automatic") all.emplace_back(".copies = FilterOptions::automatic");
             else all.push_back(".copies = " + value(component, "copies"));
         }
@@ -127,7 +147,8 @@ class Source {
         if (const auto limit = number_of(value(component, "time-limit")))
             all.push_back(".time_limit = std::chrono::nanoseconds(" + std::to_string(std::llround(*limit * 1e9)) + ")");
         if (component.attribute("isolation") != nullptr)
-            all.push_back(value(component, "isolation") == "process" ? ".isolation = Isolation::process" : ".isolation = Isolation::none");
+            all.push_back(value(component, "isolation") == "process" ? ".isolation = Isolation::process"
+                                                                     : ".isolation = Isolation::none");
         return listed(all);
     }
     std::string size(const Element& element, std::string_view attribute, const char* most) {
@@ -138,14 +159,17 @@ class Source {
         constexpr const char* policies[] = {"demand_driven", "round_robin", "random", "broadcast", "by_key", "chosen"};
         constexpr const char* when_full[] = {"wait", "drop_oldest", "drop_newest", "fail"};
         std::vector<std::string> all;
-        const auto word = [&](const char* attribute, const auto& words, const auto& names, const char* field, const char* type) {
+        const auto word = [&](const char* attribute, const auto& words, const auto& names, const char* field,
+                              const char* type) {
             const auto given = value(stream, attribute);
             for (std::size_t i = 0; i < std::size(words); ++i)
                 if (given == words[i]) all.push_back("." + std::string(field) + " = " + type + "::" + names[i]);
         };
         word("policy", policy_words, policies, "policy", "Policy");
-        if (stream.attribute("capacity") != nullptr) all.push_back(".capacity = " + size(stream, "capacity", "std::int64_t{1} << 40"));
-        if (stream.attribute("capacity-bytes") != nullptr) all.push_back(".capacity_bytes = " + size(stream, "capacity-bytes", "std::int64_t{1} << 40"));
+        if (stream.attribute("capacity") != nullptr)
+            all.push_back(".capacity = " + size(stream, "capacity", "std::int64_t{1} << 40"));
+        if (stream.attribute("capacity-bytes") != nullptr)
+            all.push_back(".capacity_bytes = " + size(stream, "capacity-bytes", "std::int64_t{1} << 40"));
         word("when-full", when_full_words, when_full, "when_full", "WhenStreamFull");
         for (const auto* flag : {"ordered", "fuse", "feedback"})
             if (stream.attribute(flag) != nullptr) all.push_back("." + std::string(flag) + " = " + value(stream, flag));
@@ -155,11 +179,15 @@ class Source {
 
     const SettingValue& like(const ComponentClass& of, const std::string& setting) const {
         const auto& settings = of.filter.settings;
-        return std::find_if(settings.begin(), settings.end(), [&](const SettingDescription& each) { return each.name == setting; })->value;
+        return std::find_if(settings.begin(), settings.end(),
+                            [&](const SettingDescription& each) { return each.name == setting; })
+            ->value;
     }
     const ComponentClass& class_of(const std::string& component) const {
         const auto& all = work_.plan().components;
-        return *std::find_if(all.begin(), all.end(), [&](const PlanComponent& each) { return each.name == component; })->of;
+        return *std::find_if(all.begin(), all.end(), [&](const PlanComponent& each) {
+                    return each.name == component;
+                })->of;
     }
 
     void parts(const Element& owner, const std::string& indent, std::string& out) {
@@ -168,7 +196,8 @@ class Source {
                 for (const auto& comment : child.comments) out += commented(comment, indent);
             if (child.name == "component") component(child, indent, out);
             else if (child.name == "stream")
-                out += indent + "app.connect(" + cpp_text(value(child, "from")) + ", " + cpp_text(value(child, "to")) + options_of_stream(child) + ");\n";
+                out += indent + "app.connect(" + cpp_text(value(child, "from")) + ", " + cpp_text(value(child, "to")) +
+                       options_of_stream(child) + ");\n";
             else if (child.name == "option") option(child, indent, out);
             else if (child.name == "manager") parts(child, indent, out);
         }
@@ -180,14 +209,19 @@ class Source {
         });
     }
     void component(const Element& element, const std::string& indent, std::string& out) {
-        constexpr std::string_view known[] = {"name", "class", "copies", "targets", "near", "on-failure", "pool", "isolation", "time-limit", "doc"};
+        constexpr std::string_view known[] = {"name",       "class", "copies",    "targets",    "near",
+                                              "on-failure", "pool",  "isolation", "time-limit", "doc"};
         for (const auto& each : element.attributes)
             if (std::find(std::begin(known), std::end(known), each.name) == std::end(known))
-                throw UsageError("a program cannot say " + in_quotes(each.name) + " of a component yet: take it from " + in_quotes(value(element, "name")));
+                throw UsageError("a program cannot say " + in_quotes(each.name) + " of a component yet: take it from " +
+                                 in_quotes(value(element, "name")));
         const auto name = value(element, "name"), of = value(element, "class");
         const auto type = std::find_if(types_.begin(), types_.end(), [&](const Type& each) { return each.of == of; });
         if (type != types_.end()) used_types_.insert(of);
-        out += indent + "app.add" + (type != types_.end() ? "<" + type->name + ">(" + cpp_text(name) : "(" + cpp_text(name) + ", " + cpp_text(of)) + options_of(element) + ");\n";
+        out += indent + "app.add" +
+               (type != types_.end() ? "<" + type->name + ">(" + cpp_text(name)
+                                     : "(" + cpp_text(name) + ", " + cpp_text(of)) +
+               options_of(element) + ");\n";
         const auto* const described = work_.plan().known.find(of);
         if (type == types_.end()) note_use(*described, name);
         for (const auto& child : element.children)
@@ -199,35 +233,41 @@ class Source {
     void note_use(const ComponentClass& of, const std::string& component) {
         if (of.origin.kind == ComponentOrigin::Kind::library) libraries_.insert(of.origin.name);
         if (of.origin.kind == ComponentOrigin::Kind::python)
-            throw UsageError("component " + in_quotes(component) + " is of class " + in_quotes(of.name) + ", which is written in Python" +
-                             (of.origin.name.empty() ? "" : " (package " + of.origin.name + ")") + ", and a program in C++ has no Python: give a C++ type for it (--type " +
-                             of.name + "=HEADER:TYPE), or run the file itself");
+            throw UsageError("component " + in_quotes(component) + " is of class " + in_quotes(of.name) +
+                             ", which is written in Python" +
+                             (of.origin.name.empty() ? "" : " (package " + of.origin.name + ")") +
+                             ", and a program in C++ has no Python: give a C++ type for it (--type " + of.name +
+                             "=HEADER:TYPE), or run the file itself");
     }
     void option(const Element& element, const std::string& indent, std::string& out) {
         std::string while_on, while_off;
         parts(element, indent + "    ", while_on);
         for (const auto& child : element.children)
             if (child.name == "otherwise") parts(child, indent + "    ", while_off);
-        out += indent + "app.option(" + cpp_text(value(element, "name")) + ", " + (value(element, "initially") == "on" ? "true" : "false") + ", [&] {\n" + while_on + indent + "}";
+        out += indent + "app.option(" + cpp_text(value(element, "name")) + ", " +
+               (value(element, "initially") == "on" ? "true" : "false") + ", [&] {\n" + while_on + indent + "}";
         if (!while_off.empty()) out += ", [&] {\n" + while_off + indent + "}";
         out += ");\n";
     }
     void rule(const Element& element, const std::string& indent, std::string& out) {
         out += indent + "app.on(" + cpp_text(value(element, "event")) + ")";
         for (const auto* verb : {"enable", "disable", "toggle"})
-            if (element.attribute(verb) != nullptr) out += "." + std::string(verb) + "(" + cpp_text(value(element, verb)) + ")";
+            if (element.attribute(verb) != nullptr)
+                out += "." + std::string(verb) + "(" + cpp_text(value(element, verb)) + ")";
         if (element.attribute("component") != nullptr) {
             const auto component = value(element, "component");
             if (element.attribute("setting") != nullptr) {
                 const auto setting = value(element, "setting");
-                out += ".set(" + cpp_text(component) + ", " + cpp_text(setting) + ", " + calculated(element, "value", like(class_of(component), setting)) + ")";
+                out += ".set(" + cpp_text(component) + ", " + cpp_text(setting) + ", " +
+                       calculated(element, "value", like(class_of(component), setting)) + ")";
             } else {
                 const auto of = value(element, "class");
                 const auto& described = *work_.plan().known.find(of);
                 note_use(described, component);
                 std::vector<std::string> settings;
                 for (const auto& child : element.children)
-                    settings.push_back("{" + cpp_text(value(child, "name")) + ", " + calculated(child, "value", like(described, value(child, "name"))) + "}");
+                    settings.push_back("{" + cpp_text(value(child, "name")) + ", " +
+                                       calculated(child, "value", like(described, value(child, "name"))) + "}");
                 out += ".replace(" + cpp_text(component) + ", " + cpp_text(of) + listed(settings) + ")";
             }
         }
@@ -235,16 +275,23 @@ class Source {
     }
 
     std::string main_function() const {
-        std::string out = "int main(int count, char** arguments) {\n    return run_program(count, arguments,\n                       {.name = " + cpp_text(name_);
-        if (work_.root().attribute("doc") != nullptr) out += ",\n                        .documentation = " + cpp_text(work_.root().attribute("doc")->value);
+        std::string out =
+            "int main(int count, char** arguments) {\n    return run_program(count, arguments,\n                       "
+            "{.name = " +
+            cpp_text(name_);
+        if (work_.root().attribute("doc") != nullptr)
+            out += ",\n                        .documentation = " + cpp_text(work_.root().attribute("doc")->value);
         std::string parameters;
         for (const auto& child : work_.root().children) {
             if (child.name != "parameter") continue;
-            parameters += std::string(parameters.empty() ? "" : ",\n                                       ") + "{.name = " + cpp_text(value(child, "name")) +
-                          ", .type = " + cpp_text(value(child, "type"));
-            for (const auto& [attribute, field] : {std::pair{"default", "otherwise"}, {"least", "least"}, {"most", "most"}, {"unit", "unit"}})
-                if (const auto* const given = child.attribute(attribute)) parameters += ", ." + std::string(field) + " = " + cpp_text(given->value);
-            if (child.attribute("doc") != nullptr) parameters += ", .documentation = " + cpp_text(child.attribute("doc")->value);
+            parameters += std::string(parameters.empty() ? "" : ",\n                                       ") +
+                          "{.name = " + cpp_text(value(child, "name")) + ", .type = " + cpp_text(value(child, "type"));
+            for (const auto& [attribute, field] :
+                 {std::pair{"default", "otherwise"}, {"least", "least"}, {"most", "most"}, {"unit", "unit"}})
+                if (const auto* const given = child.attribute(attribute))
+                    parameters += ", ." + std::string(field) + " = " + cpp_text(given->value);
+            if (child.attribute("doc") != nullptr)
+                parameters += ", .documentation = " + cpp_text(child.attribute("doc")->value);
             parameters += "}";
         }
         if (!parameters.empty()) out += ",\n                        .parameters = {" + parameters + "}";

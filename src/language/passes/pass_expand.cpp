@@ -3,8 +3,8 @@
 
 #include "language/elaboration/option_words.hpp"
 #include "language/passes/rewriting.hpp"
-#include "language/xml/text.hpp"
 #include "language/passes/transforming.hpp"
+#include "language/xml/text.hpp"
 
 namespace penstock::language {
 namespace {
@@ -15,7 +15,9 @@ std::string value_of(const Element& element, std::string_view attribute) {
 }
 
 std::string shape_of(const Element& parallel) { return value_of(parallel, "shape"); }
-bool has_scope_of_owner(const Element& element) { return element.name == "option" || element.name == "otherwise" || element.name == "manager"; }
+bool has_scope_of_owner(const Element& element) {
+    return element.name == "option" || element.name == "otherwise" || element.name == "manager";
+}
 
 /// The values of a repetition's index; its attributes have values only.
 std::vector<SettingValue> values_of(const Element& repeat) {
@@ -28,7 +30,8 @@ std::vector<SettingValue> values_of(const Element& repeat) {
         }
         return all;
     }
-    const auto from = integer_of(text("from")).value_or(0), to = integer_of(text("to")).value_or(-1), step = integer_of(text("step")).value_or(1);
+    const auto from = integer_of(text("from")).value_or(0), to = integer_of(text("to")).value_or(-1),
+               step = integer_of(text("step")).value_or(1);
     for (auto i = from; i <= to; i += step) all.emplace_back(i);
     return all;
 }
@@ -56,7 +59,8 @@ void expand_in(const Transforming& work, Element& owner, Wanted wanted) {
     bool again = false;
     for (auto& child : owner.children) {
         again = again || (child.name == "repeat" && wanted(work, child));
-        if (has_scope_of_owner(child) || (child.name == "parallel" && shape_of(child) == "task")) expand_in(work, child, wanted);
+        if (has_scope_of_owner(child) || (child.name == "parallel" && shape_of(child) == "task"))
+            expand_in(work, child, wanted);
     }
     if (again) expand_in(work, owner, wanted);
 }
@@ -67,20 +71,24 @@ Element element_of(const Element& like, const PlanStream& stream, const std::str
     made.set("from", stream.from.substr(prefix.size()));
     made.set("to", stream.to.substr(prefix.size()));
     if (!stream.options.name.empty()) made.set("name", literal(stream.options.name.substr(prefix.size())));
-    if (stream.options.policy != StreamOptions().policy) made.set("policy", std::string(policy_words[static_cast<std::size_t>(stream.options.policy)]));
+    if (stream.options.policy != StreamOptions().policy)
+        made.set("policy", std::string(policy_words[static_cast<std::size_t>(stream.options.policy)]));
     return made;
 }
 
 void join_in(const Transforming& work, Element& owner, const std::string& prefix, std::span<const std::string> parts) {
     const auto touches = [&](const std::string& endpoint) {
-        return std::any_of(parts.begin(), parts.end(), [&](const std::string& part) { return lies_in(part_of(prefix + endpoint), part); });
+        return std::any_of(parts.begin(), parts.end(),
+                           [&](const std::string& part) { return lies_in(part_of(prefix + endpoint), part); });
     };
     for (auto& child : owner.children) {
         if (has_scope_of_owner(child)) join_in(work, child, prefix, parts);
-        if (child.name == "parallel" && shape_of(child) == "task") join_in(work, child, prefix + value_of(child, "name") + "/", parts);
+        if (child.name == "parallel" && shape_of(child) == "task")
+            join_in(work, child, prefix + value_of(child, "name") + "/", parts);
     }
     replace_children(owner, [&](Element& child, std::vector<Element>& others) {
-        if (child.name != "stream" || !(touches(value_of(child, "from")) || touches(value_of(child, "to")))) return false;
+        if (child.name != "stream" || !(touches(value_of(child, "from")) || touches(value_of(child, "to"))))
+            return false;
         for (const auto* stream : work.streams_at(child)) {
             others.push_back(element_of(child, *stream, prefix));
             others.back().comments.clear();
@@ -116,7 +124,8 @@ std::vector<Element> parts_of(const Transforming& work, const Element& parallel,
     return all;
 }
 
-void collect_parallels(const Transforming& work, const Element& owner, const std::string& prefix, Wanted wanted, std::vector<std::string>& names) {
+void collect_parallels(const Transforming& work, const Element& owner, const std::string& prefix, Wanted wanted,
+                       std::vector<std::string>& names) {
     for (const auto& child : owner.children) {
         if (has_scope_of_owner(child)) collect_parallels(work, child, prefix, wanted, names);
         if (child.name != "parallel") continue;
@@ -136,7 +145,11 @@ void replace_in(const Transforming& work, Element& owner, const std::string& pre
         if (child.name != "parallel" || !wanted(work, child)) return false;
         others = parts_of(work, child, prefix);
         if (as_tasks) {
-            Element task{.name = "parallel", .at = child.at, .file = child.file, .attributes = {}, .children = std::move(others)};
+            Element task{.name = "parallel",
+                         .at = child.at,
+                         .file = child.file,
+                         .attributes = {},
+                         .children = std::move(others)};
             task.set("name", value_of(child, "name"));
             task.set("shape", "task");
             others.assign(1, std::move(task));
@@ -148,7 +161,9 @@ void replace_in(const Transforming& work, Element& owner, const std::string& pre
 }
 
 bool any(const Transforming&, const Element&) { return true; }
-bool has_data_parallel_parts(const Transforming& work, const Element& repeat) { return contains(repeat, "parallel") || joins_inner_parts(work, repeat); }
+bool has_data_parallel_parts(const Transforming& work, const Element& repeat) {
+    return contains(repeat, "parallel") || joins_inner_parts(work, repeat);
+}
 bool is_data_parallel(const Transforming&, const Element& parallel) { return shape_of(parallel) != "task"; }
 
 }  // namespace
@@ -157,8 +172,11 @@ bool joins_inner_parts(const Transforming& work, const Element& element) {
     const auto depth = [](std::string_view name) { return std::count(name.begin(), name.end(), '/'); };
     if (element.name == "stream")
         for (const auto* stream : work.streams_at(element))
-            if (depth(stream->from) > depth(value_of(element, "from")) || depth(stream->to) > depth(value_of(element, "to"))) return true;
-    return std::any_of(element.children.begin(), element.children.end(), [&](const Element& child) { return joins_inner_parts(work, child); });
+            if (depth(stream->from) > depth(value_of(element, "from")) ||
+                depth(stream->to) > depth(value_of(element, "to")))
+                return true;
+    return std::any_of(element.children.begin(), element.children.end(),
+                       [&](const Element& child) { return joins_inner_parts(work, child); });
 }
 
 bool expand_repetitions(Transforming& work, Wanted wanted) {
@@ -201,7 +219,8 @@ void expand(Transforming& work) {
     if (!contains(work.root(), "repeat") && !contains(work.root(), "parallel")) return;
     fix_structure(work);
     do {
-        while (expand_repetitions(work, any)) {}
+        while (expand_repetitions(work, any)) {
+        }
     } while (replace_parallels(work, any, false));
 }
 
@@ -209,7 +228,8 @@ void slices_to_tasks(Transforming& work) {
     if (!contains(work.root(), "parallel")) return;
     fix_structure(work);
     do {
-        while (expand_repetitions(work, has_data_parallel_parts)) {}
+        while (expand_repetitions(work, has_data_parallel_parts)) {
+        }
     } while (replace_parallels(work, is_data_parallel, true));
 }
 

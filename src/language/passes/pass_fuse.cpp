@@ -27,8 +27,9 @@ void fuse(Transforming& work, int targets) {
     std::vector<bool> follows(count, false);
     for (const auto& stream : plan.streams) {
         const auto &source = plan.components[stream.source], &sink = plan.components[stream.sink];
-        if (readers[stream.source] != 1 || writers[stream.sink] != 1 || stream.source == stream.sink || stream.options.feedback || !stream.options.fuse ||
-            !is_free(source) || !is_free(sink) || source.conditions != sink.conditions)
+        if (readers[stream.source] != 1 || writers[stream.sink] != 1 || stream.source == stream.sink ||
+            stream.options.feedback || !stream.options.fuse || !is_free(source) || !is_free(sink) ||
+            source.conditions != sink.conditions)
             continue;
         next[stream.source] = stream.sink;
         follows[stream.sink] = true;

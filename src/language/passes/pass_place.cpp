@@ -1,5 +1,5 @@
-// Pass `place`: components on targets, so that each target has as much to do as the others, and neighbours that do little stand where the
-// buffers come from.
+// Pass `place`: components on targets, so that each target has as much to do as the others, and neighbours that do
+// little stand where the buffers come from.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -45,31 +45,38 @@ int target_of_neighbour(const Plan& plan, const Profile& profile, const Placemen
 void place(Transforming& work, int targets) {
     const auto& profile = work.profile("place");
     if (targets == 0) targets = profile.targets;
-    if (targets == 0) throw UsageError("the profile is of a machine without targets: say for how many components are to be placed, as in place=4");
+    if (targets == 0)
+        throw UsageError(
+            "the profile is of a machine without targets: say for how many components are to be placed, as in place=4");
     flatten(work);
     const auto& plan = work.plan();
     const auto work_of = [&](std::size_t component) {
         const auto found = profile.components.find(plan.components[component].name);
         return found == profile.components.end() ? 0.0 : found->second.work();
     };
-    Placement placement{std::vector<double>(static_cast<std::size_t>(targets), 0), std::vector<std::vector<int>>(plan.components.size())};
+    Placement placement{std::vector<double>(static_cast<std::size_t>(targets), 0),
+                        std::vector<std::vector<int>>(plan.components.size())};
     std::vector<std::size_t> order;
     double whole = 0;
     for (std::size_t i = 0; i < plan.components.size(); ++i) {
         const auto& options = plan.components[i].options;
         whole += work_of(i);
-        if (!options.near.empty() || options.copies == FilterOptions::automatic || options.isolation == Isolation::none) continue;
+        if (!options.near.empty() || options.copies == FilterOptions::automatic || options.isolation == Isolation::none)
+            continue;
         if (options.targets.empty()) order.push_back(i);
         else placement.chosen[i] = options.targets;  // somebody has placed it
         for (const int target : options.targets)
-            if (target < targets) placement.load[static_cast<std::size_t>(target)] += work_of(i) / static_cast<double>(options.targets.size());
+            if (target < targets)
+                placement.load[static_cast<std::size_t>(target)] +=
+                    work_of(i) / static_cast<double>(options.targets.size());
     }
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return work_of(a) > work_of(b); });
     const double small = little * whole / targets;
     std::vector<std::size_t> later;
     const auto put = [&](std::size_t component, int target) {
         placement.chosen[component].push_back(target);
-        placement.load[static_cast<std::size_t>(target)] += work_of(component) / std::max(1, std::min(plan.components[component].options.copies, targets));
+        placement.load[static_cast<std::size_t>(target)] +=
+            work_of(component) / std::max(1, std::min(plan.components[component].options.copies, targets));
     };
     for (const auto component : order) {
         if (work_of(component) <= small) {
@@ -83,11 +90,11 @@ void place(Transforming& work, int targets) {
     // From those that are placed outwards.
     for (bool more = true; more && !later.empty();) {
         more = std::erase_if(later, [&](std::size_t component) {
-            const int target = target_of_neighbour(plan, profile, placement, component);
-            if (target < 0 || target >= targets) return false;
-            put(component, target);
-            return true;
-        }) != 0;
+                   const int target = target_of_neighbour(plan, profile, placement, component);
+                   if (target < 0 || target >= targets) return false;
+                   put(component, target);
+                   return true;
+               }) != 0;
         if (!more) put(later.front(), placement.least_loaded({})), later.erase(later.begin()), more = true;
     }
     const auto elements = work.elements();

@@ -1,5 +1,5 @@
-// Pass `prune`: options that no rule switches are what they are in the beginning for ever; what is never on goes, what is always on stands by
-// itself. So do groups that nobody uses go.
+// Pass `prune`: options that no rule switches are what they are in the beginning for ever; what is never on goes, what
+// is always on stands by itself. So do groups that nobody uses go.
 #include <algorithm>
 
 #include "language/passes/rewriting.hpp"
@@ -28,8 +28,8 @@ bool is_dead(const Dead& dead, const Element& element) {
 
 /// What has gone, and what stays.
 struct Pruning {
-    Dead off, on;          ///< option elements that are never on, and never off
-    Dead streams;          ///< those with an end that never exists
+    Dead off, on;                 ///< option elements that are never on, and never off
+    Dead streams;                 ///< those with an end that never exists
     Dead rules, component_rules;  ///< those about such components; and rules that are also about options
 
     explicit Pruning(const Plan& plan) {
@@ -74,7 +74,8 @@ bool resolve(const Pruning& pruning, const Element& option, std::vector<Element>
 }
 
 void prune_rules(const Pruning& pruning, Element& manager) {
-    std::erase_if(manager.children, [&](const Element& child) { return child.name == "on" && is_dead(pruning.rules, child); });
+    std::erase_if(manager.children,
+                  [&](const Element& child) { return child.name == "on" && is_dead(pruning.rules, child); });
     for (auto& child : manager.children)
         if (child.name == "on" && is_dead(pruning.component_rules, child)) {
             for (const auto* attribute : {"component", "setting", "value", "unit", "class"}) child.erase(attribute);
@@ -89,7 +90,8 @@ void prune_in(const Pruning& pruning, Element& owner) {
         const bool off = is_dead(pruning.off, option);
         if (!off && !is_dead(pruning.on, option)) return;
         for (const auto& child : option.children) {
-            if (off && child.attribute("name") != nullptr && child.name != "otherwise") gone.insert(child.attribute("name")->value);
+            if (off && child.attribute("name") != nullptr && child.name != "otherwise")
+                gone.insert(child.attribute("name")->value);
             if (!off && child.name == "otherwise")
                 for (const auto& part : child.children)
                     if (part.attribute("name") != nullptr) gone.insert(part.attribute("name")->value);
@@ -99,10 +101,12 @@ void prune_in(const Pruning& pruning, Element& owner) {
         if (element.name == "option") name_gone(element);
         return element.name != "group" && element.name != "parallel";
     });
-    const auto is_gone = [&](const Element& port, std::string_view end) { return port.attribute(end) != nullptr && gone.contains(part_of(port.attribute(end)->value)); };
+    const auto is_gone = [&](const Element& port, std::string_view end) {
+        return port.attribute(end) != nullptr && gone.contains(part_of(port.attribute(end)->value));
+    };
     std::erase_if(owner.children, [&](const Element& child) {
-        return (child.name == "stream" && is_dead(pruning.streams, child)) || (child.name == "input" && is_gone(child, "to")) ||
-               (child.name == "output" && is_gone(child, "from"));
+        return (child.name == "stream" && is_dead(pruning.streams, child)) ||
+               (child.name == "input" && is_gone(child, "to")) || (child.name == "output" && is_gone(child, "from"));
     });
     replace_children(owner, [&](Element& child, std::vector<Element>& others) {
         if (child.name == "option") return resolve(pruning, child, others);
@@ -138,7 +142,9 @@ void drop_unused_groups(Element& root) {
             if (element.name == "use") used.insert(element.attribute("group")->value);
             return true;
         });
-        again = std::erase_if(root.children, [&](const Element& child) { return child.name == "group" && !used.contains(child.attribute("name")->value); }) != 0;
+        again = std::erase_if(root.children, [&](const Element& child) {
+                    return child.name == "group" && !used.contains(child.attribute("name")->value);
+                }) != 0;
     }
 }
 

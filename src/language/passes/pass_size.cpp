@@ -1,4 +1,5 @@
-// Pass `size`: more copies of what has more to do than its share, where copies change nothing but the speed; and queues as long as they had become.
+// Pass `size`: more copies of what has more to do than its share, where copies change nothing but the speed; and queues
+// as long as they had become.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -8,7 +9,7 @@
 namespace penstock::language {
 namespace {
 
-constexpr double worth = 1.25;            ///< of a thread's share: less is not worth another copy
+constexpr double worth = 1.25;  ///< of a thread's share: less is not worth another copy
 constexpr std::size_t longest_automatic = 64;
 
 /// The one stream out of a component, or into it, which nobody shares; null when there is another number of them.
@@ -24,7 +25,8 @@ const PlanStream* only_stream(const Plan& plan, std::size_t component, bool out)
 }
 
 bool is_ordinary(const StreamOptions& options) {
-    return !options.feedback && options.when_full == WhenStreamFull::wait && (options.policy == Policy::demand_driven || options.policy == Policy::round_robin);
+    return !options.feedback && options.when_full == WhenStreamFull::wait &&
+           (options.policy == Policy::demand_driven || options.policy == Policy::round_robin);
 }
 
 }  // namespace
@@ -41,8 +43,9 @@ void size(Transforming& work) {
     for (std::size_t i = 0; i < plan.components.size(); ++i) {
         const auto& component = plan.components[i];
         const auto seen = profile.components.find(component.name);
-        if (seen == profile.components.end() || share <= 0 || !component.of->filter.may_be_copied || component.options.copies != 1 ||
-            !component.options.near.empty() || component.options.targets.size() > 1 || seen->second.work() < worth * share)
+        if (seen == profile.components.end() || share <= 0 || !component.of->filter.may_be_copied ||
+            component.options.copies != 1 || !component.options.near.empty() || component.options.targets.size() > 1 ||
+            seen->second.work() < worth * share)
             continue;
         const auto *const in = only_stream(plan, i, false), *const out = only_stream(plan, i, true);
         if (in == nullptr || out == nullptr || !is_ordinary(in->options) || !is_ordinary(out->options)) continue;
@@ -60,7 +63,8 @@ void size(Transforming& work) {
     for (const auto& stream : plan.streams) {
         const auto seen = profile.streams.find({stream.from, stream.to});
         if (seen == profile.streams.end() || stream.options.capacity != 0 || seen->second.capacity < 1) continue;
-        const auto capacity = std::min(static_cast<std::size_t>(std::llround(seen->second.capacity)), longest_automatic);
+        const auto capacity =
+            std::min(static_cast<std::size_t>(std::llround(seen->second.capacity)), longest_automatic);
         at(stream.where)->set("capacity", std::to_string(capacity));
     }
     work.renew();

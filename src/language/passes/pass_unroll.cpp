@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "language/passes/rewriting.hpp"
-#include "language/xml/text.hpp"
 #include "language/passes/transforming.hpp"
+#include "language/xml/text.hpp"
 
 namespace penstock::language {
 namespace {
@@ -71,7 +71,8 @@ void unroll_in(Element& owner, int factor, const Variables& variables, const std
     });
 }
 
-void collect_ranges(const Element& owner, const Variables& variables, std::set<std::string> indices, std::set<std::string>& names) {
+void collect_ranges(const Element& owner, const Variables& variables, std::set<std::string> indices,
+                    std::set<std::string>& names) {
     for (const auto& child : owner.children) {
         if (child.name == "group") continue;
         auto inner = indices;

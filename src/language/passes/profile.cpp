@@ -10,7 +10,8 @@ namespace penstock {
 
 using language::attribute_text;
 
-ApplicationProfile::ApplicationProfile(std::string application, int targets) : application_(std::move(application)), targets_(targets) {}
+ApplicationProfile::ApplicationProfile(std::string application, int targets)
+    : application_(std::move(application)), targets_(targets) {}
 
 void ApplicationProfile::look(const RunStatistics& now) {
     seconds_ = std::max(seconds_, now.seconds);
@@ -26,22 +27,29 @@ void ApplicationProfile::look(const RunStatistics& now) {
 }
 
 std::string ApplicationProfile::text() const {
-    const auto number = [](std::string_view name, double value) { return attribute_text(name, language::text_of(value)); };
-    const auto count = [](std::string_view name, std::uint64_t value) { return attribute_text(name, std::to_string(value)); };
-    std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<profile" + attribute_text("xmlns", "urn:penstock:profile:1") +
-                      attribute_text("application", application_) + number("seconds", seconds_) +
-                      attribute_text("targets", std::to_string(targets_)) + ">\n";
+    const auto number = [](std::string_view name, double value) {
+        return attribute_text(name, language::text_of(value));
+    };
+    const auto count = [](std::string_view name, std::uint64_t value) {
+        return attribute_text(name, std::to_string(value));
+    };
+    std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<profile" +
+                      attribute_text("xmlns", "urn:penstock:profile:1") + attribute_text("application", application_) +
+                      number("seconds", seconds_) + attribute_text("targets", std::to_string(targets_)) + ">\n";
     for (const auto& [name, seen] : filters_) {
         const auto& figures = seen.figures;
-        out += "  <component" + attribute_text("name", name) + attribute_text("copies", std::to_string(figures.copies)) + count("firings", figures.firings) +
+        out += "  <component" + attribute_text("name", name) +
+               attribute_text("copies", std::to_string(figures.copies)) + count("firings", figures.firings) +
                number("service-us", figures.service_us) + number("rate", figures.rate) + number("load", figures.load) +
-               number("queue", seen.looks == 0 ? 0 : seen.queues / static_cast<double>(seen.looks)) + count("longest-queue", seen.longest) +
-               number("waits-for-input", figures.waits_for_input) + number("waits-for-output", figures.waits_for_output) +
+               number("queue", seen.looks == 0 ? 0 : seen.queues / static_cast<double>(seen.looks)) +
+               count("longest-queue", seen.longest) + number("waits-for-input", figures.waits_for_input) +
+               number("waits-for-output", figures.waits_for_output) +
                number("waits-for-target", figures.waits_for_target) + "/>\n";
     }
     for (const auto& [ends, figures] : streams_)
-        out += "  <stream" + attribute_text("from", ends.first) + attribute_text("to", ends.second) + count("buffers", figures.buffers) +
-               number("rate", figures.rate) + number("bytes-rate", figures.bytes_rate) + number("capacity", figures.capacity) +
+        out += "  <stream" + attribute_text("from", ends.first) + attribute_text("to", ends.second) +
+               count("buffers", figures.buffers) + number("rate", figures.rate) +
+               number("bytes-rate", figures.bytes_rate) + number("capacity", figures.capacity) +
                count("dropped", figures.dropped) + "/>\n";
     return out + "</profile>\n";
 }
@@ -53,28 +61,37 @@ namespace penstock::language {
 Profile read_profile(const std::string& text) {
     std::vector<Finding> findings;
     const auto document = read_document(text, "profile", {}, findings);
-    if (document == nullptr || !findings.empty()) throw UsageError("this is no profile: " + (findings.empty() ? "it is empty" : findings.front().text()));
+    if (document == nullptr || !findings.empty())
+        throw UsageError("this is no profile: " + (findings.empty() ? "it is empty" : findings.front().text()));
     const auto& root = document->root;
-    if (root.name != "profile") throw UsageError("this is no profile: its outermost element is " + in_quotes(root.name) + "; penstock profile writes one");
+    if (root.name != "profile")
+        throw UsageError("this is no profile: its outermost element is " + in_quotes(root.name) +
+                         "; penstock profile writes one");
     const auto number = [&](const Element& element, std::string_view name) {
         const auto* const given = element.attribute(name);
         const auto value = given == nullptr ? std::nullopt : number_of(given->value);
         if (!value || *value < 0)
-            throw UsageError("the profile is wrong: line " + std::to_string(element.at.line) + " should give a number for " + in_quotes(name));
+            throw UsageError("the profile is wrong: line " + std::to_string(element.at.line) +
+                             " should give a number for " + in_quotes(name));
         return *value;
     };
     const auto named = [&](const Element& element, std::string_view name) {
         const auto* const given = element.attribute(name);
-        if (given == nullptr) throw UsageError("the profile is wrong: line " + std::to_string(element.at.line) + " should give " + in_quotes(name));
+        if (given == nullptr)
+            throw UsageError("the profile is wrong: line " + std::to_string(element.at.line) + " should give " +
+                             in_quotes(name));
         return given->value;
     };
     Profile made;
     made.targets = static_cast<int>(std::min(number(root, "targets"), 1e6));
     for (const auto& child : root.children) {
         if (child.name == "component")
-            made.components[named(child, "name")] = {static_cast<int>(std::min(number(child, "copies"), 1e6)), number(child, "firings"),
-                                                     number(child, "service-us") / 1e6, number(child, "waits-for-output")};
-        if (child.name == "stream") made.streams[{named(child, "from"), named(child, "to")}] = {number(child, "buffers"), number(child, "capacity")};
+            made.components[named(child, "name")] = {static_cast<int>(std::min(number(child, "copies"), 1e6)),
+                                                     number(child, "firings"), number(child, "service-us") / 1e6,
+                                                     number(child, "waits-for-output")};
+        if (child.name == "stream")
+            made.streams[{named(child, "from"), named(child, "to")}] = {number(child, "buffers"),
+                                                                        number(child, "capacity")};
     }
     return made;
 }

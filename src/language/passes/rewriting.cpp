@@ -10,14 +10,14 @@ namespace {
 constexpr std::string_view parts[] = {"component", "stream", "use", "repeat", "parallel", "manager", "option"};
 /// Attributes that hold names of parts, by element.
 constexpr std::pair<std::string_view, std::string_view> names_of_parts[] = {
-    {"component", "name"}, {"component", "near"}, {"use", "name"},     {"parallel", "name"}, {"option", "name"}, {"stream", "from"}, {"stream", "to"},
-    {"stream", "name"},    {"on", "component"},   {"on", "enable"},    {"on", "disable"},    {"on", "toggle"},   {"input", "to"},    {"output", "from"}};
+    {"component", "name"}, {"component", "near"}, {"use", "name"},    {"parallel", "name"}, {"option", "name"},
+    {"stream", "from"},    {"stream", "to"},      {"stream", "name"}, {"on", "component"},  {"on", "enable"},
+    {"on", "disable"},     {"on", "toggle"},      {"input", "to"},    {"output", "from"}};
 /// And those that say how many there are of something.
-constexpr std::pair<std::string_view, std::string_view> numbers_of_parts[] = {{"repeat", "index"},    {"repeat", "from"},     {"repeat", "to"},
-                                                                              {"repeat", "step"},     {"repeat", "over"},     {"parallel", "slices"},
-                                                                              {"parallel", "index"},  {"parallel", "shape"},  {"parallel", "in"},
-                                                                              {"parallel", "above"},  {"parallel", "below"},  {"parallel", "out"},
-                                                                              {"use", "group"},       {"input", "name"},      {"output", "name"}};
+constexpr std::pair<std::string_view, std::string_view> numbers_of_parts[] = {
+    {"repeat", "index"},    {"repeat", "from"},    {"repeat", "to"},      {"repeat", "step"}, {"repeat", "over"},
+    {"parallel", "slices"}, {"parallel", "index"}, {"parallel", "shape"}, {"parallel", "in"}, {"parallel", "above"},
+    {"parallel", "below"},  {"parallel", "out"},   {"use", "group"},      {"input", "name"},  {"output", "name"}};
 
 bool holds(const auto& table, std::string_view element, std::string_view attribute) {
     return std::find(std::begin(table), std::end(table), std::pair{element, attribute}) != std::end(table);
@@ -57,7 +57,8 @@ void collect_names(const Element& element, std::set<std::string>& names) {
 
 void collect_structural_names(const Element& element, std::set<std::string>& names) {
     for (const auto& each : element.attributes)
-        if (holds(names_of_parts, element.name, each.name) || holds(numbers_of_parts, element.name, each.name)) names.merge(names_in(each.value));
+        if (holds(names_of_parts, element.name, each.name) || holds(numbers_of_parts, element.name, each.name))
+            names.merge(names_in(each.value));
     for (const auto& child : element.children)
         if (child.name != "group") collect_structural_names(child, names);
 }
@@ -68,11 +69,14 @@ void collect_indices(const Element& element, std::set<std::string>& names) {
 }
 
 bool contains(const Element& element, std::string_view name) {
-    return std::any_of(element.children.begin(), element.children.end(),
-                       [&](const Element& child) { return child.name == name || (child.name != "group" && contains(child, name)); });
+    return std::any_of(element.children.begin(), element.children.end(), [&](const Element& child) {
+        return child.name == name || (child.name != "group" && contains(child, name));
+    });
 }
 
-bool is_part(const Element& element) noexcept { return std::find(std::begin(parts), std::end(parts), element.name) != std::end(parts); }
+bool is_part(const Element& element) noexcept {
+    return std::find(std::begin(parts), std::end(parts), element.name) != std::end(parts);
+}
 
 void visit_below(Element& owner, const std::function<bool(Element&)>& visit) {
     for (auto& child : owner.children)
@@ -98,6 +102,8 @@ void replace_children(Element& owner, const std::function<bool(Element& child, s
 
 std::string part_of(std::string_view endpoint) { return std::string(endpoint.substr(0, endpoint.rfind('.'))); }
 
-bool lies_in(std::string_view part, std::string_view of) noexcept { return part.starts_with(of) && (part.size() == of.size() || part[of.size()] == '/'); }
+bool lies_in(std::string_view part, std::string_view of) noexcept {
+    return part.starts_with(of) && (part.size() == of.size() || part[of.size()] == '/');
+}
 
 }  // namespace penstock::language

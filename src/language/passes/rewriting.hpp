@@ -7,14 +7,16 @@
 #include <string_view>
 #include <vector>
 
-#include "language/xml/document.hpp"
 #include "language/expression/expression.hpp"
+#include "language/xml/document.hpp"
 
 namespace penstock::language {
 
-/// Replaces names in all expressions at and below an element, but not where an index of the same name hides them. Throws ExpressionError.
+/// Replaces names in all expressions at and below an element, but not where an index of the same name hides them.
+/// Throws ExpressionError.
 void replace_names(Element& element, Replacements replacements);
-/// Puts a prefix before what the element, and what stands beside its parts in repetitions, options and managers, calls parts of this scope.
+/// Puts a prefix before what the element, and what stands beside its parts in repetitions, options and managers, calls
+/// parts of this scope.
 void put_prefix(Element& element, const std::string& prefix);
 /// The names in all expressions at and below an element.
 void collect_names(const Element& element, std::set<std::string>& names);

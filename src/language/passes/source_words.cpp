@@ -10,17 +10,26 @@ namespace penstock::language {
 namespace {
 
 constexpr std::string_view taken[] = {
-    "alignas",  "alignof",  "and",       "and_eq",   "asm",     "auto",      "bitand",   "bitor",    "bool",     "break",     "case",         "catch",
-    "char",     "class",    "compl",     "concept",  "const",   "consteval", "constexpr", "constinit", "const_cast", "continue", "co_await",     "co_return",
-    "co_yield", "decltype", "default",   "delete",   "do",      "double",    "dynamic_cast", "else", "enum",     "explicit",  "export",       "extern",
-    "false",    "float",    "for",       "friend",   "goto",    "if",        "inline",   "int",      "long",     "mutable",   "namespace",    "new",
-    "noexcept", "not",      "not_eq",    "nullptr",  "operator", "or",       "or_eq",    "private",  "protected", "public",   "register",     "reinterpret_cast",
-    "requires", "return",   "short",     "signed",   "sizeof",  "static",    "static_assert", "static_cast", "struct", "switch", "template",  "this",
-    "thread_local", "throw", "true",     "try",      "typedef", "typeid",    "typename", "union",    "unsigned", "using",     "virtual",      "void",
-    "volatile", "wchar_t",  "while",     "xor",      "xor_eq",  "main",      "app",      "parameters", "penstock", "std",     "joined",       "count",
+    "alignas",       "alignof",     "and",        "and_eq",   "asm",       "auto",
+    "bitand",        "bitor",       "bool",       "break",    "case",      "catch",
+    "char",          "class",       "compl",      "concept",  "const",     "consteval",
+    "constexpr",     "constinit",   "const_cast", "continue", "co_await",  "co_return",
+    "co_yield",      "decltype",    "default",    "delete",   "do",        "double",
+    "dynamic_cast",  "else",        "enum",       "explicit", "export",    "extern",
+    "false",         "float",       "for",        "friend",   "goto",      "if",
+    "inline",        "int",         "long",       "mutable",  "namespace", "new",
+    "noexcept",      "not",         "not_eq",     "nullptr",  "operator",  "or",
+    "or_eq",         "private",     "protected",  "public",   "register",  "reinterpret_cast",
+    "requires",      "return",      "short",      "signed",   "sizeof",    "static",
+    "static_assert", "static_cast", "struct",     "switch",   "template",  "this",
+    "thread_local",  "throw",       "true",       "try",      "typedef",   "typeid",
+    "typename",      "union",       "unsigned",   "using",    "virtual",   "void",
+    "volatile",      "wchar_t",     "while",      "xor",      "xor_eq",    "main",
+    "app",           "parameters",  "penstock",   "std",      "joined",    "count",
     "arguments"};
 
-/// Does C++ calculate with the numbers of an expression, where two of them meet, as the language does? Not with large integers, nor `%` of fractions.
+/// Does C++ calculate with the numbers of an expression, where two of them meet, as the language does? Not with large
+/// integers, nor `%` of fractions.
 bool means_the_same(std::string_view text) {
     std::size_t digits = 0;
     for (const char letter : text) {
@@ -67,7 +76,8 @@ std::string cpp_text(std::string_view text) {
         else if (letter == '\n') out += "\\n";
         else if (code < 0x20) {
             char octal[8];
-            std::snprintf(octal, sizeof octal, "\\%03o", static_cast<unsigned>(code));  // three digits end by themselves
+            // three digits end by themselves
+            std::snprintf(octal, sizeof octal, "\\%03o", static_cast<unsigned>(code));
             out += octal;
         } else if (letter == '?' && after_code) out += "\\?";  // no trigraphs
         else out += letter;
@@ -125,7 +135,8 @@ std::string commented(std::string_view comment, const std::string& indent) {
         const auto end = std::min(comment.find('\n', begin), comment.size());
         auto line = comment.substr(begin, end - begin);
         const auto first = line.find_first_not_of(" \t\r"), last = line.find_last_not_of(" \t\r\\");
-        if (first != line.npos && last != line.npos) out += indent + "// " + std::string(line.substr(first, last - first + 1)) + "\n";
+        if (first != line.npos && last != line.npos)
+            out += indent + "// " + std::string(line.substr(first, last - first + 1)) + "\n";
         begin = end + 1;
     }
     return out;

@@ -4,16 +4,17 @@
 #include <array>
 #include <utility>
 
-#include "language/xml/grammar.hpp"
-#include "language/plan/plan_check.hpp"
 #include "language/passes/rewriting.hpp"
+#include "language/plan/plan_check.hpp"
+#include "language/xml/grammar.hpp"
 #include "language/xml/text.hpp"
 
 namespace penstock::language {
 namespace {
 
 bool has_errors(const std::vector<Finding>& findings) {
-    return std::any_of(findings.begin(), findings.end(), [](const Finding& each) { return each.kind == Finding::Kind::error; });
+    return std::any_of(findings.begin(), findings.end(),
+                       [](const Finding& each) { return each.kind == Finding::Kind::error; });
 }
 
 struct Understood {
@@ -37,7 +38,8 @@ const std::array<const char*, 4> expressions_of_parameters = {"default", "least"
 
 }  // namespace
 
-Transforming::Transforming(const std::string& text, const std::string& file, const TransformOptions& options) : file_(file), options_(options) {
+Transforming::Transforming(const std::string& text, const std::string& file, const TransformOptions& options)
+    : file_(file), options_(options) {
     auto document = read_document(text, file_, options_.application.limits, findings_, Comments::kept);
     if (document == nullptr || has_errors(findings_)) throw ApplicationError(std::exchange(findings_, {}));
     understand(std::move(document));
@@ -92,7 +94,9 @@ std::string Transforming::text() const { return text_of(*document_); }
 
 const Profile& Transforming::profile(const std::string& pass) {
     if (options_.profile.empty())
-        throw UsageError("the pass '" + pass + "' needs the profile of an earlier run: penstock profile FILE -o PROFILE, then --profile PROFILE");
+        throw UsageError(
+            "the pass '" + pass +
+            "' needs the profile of an earlier run: penstock profile FILE -o PROFILE, then --profile PROFILE");
     if (profile_ == nullptr) profile_ = std::make_unique<Profile>(read_profile(options_.profile));
     return *profile_;
 }
@@ -108,7 +112,9 @@ void Transforming::fix(std::set<std::string> names) {
     Replacements values;
     for (const auto& name : names) values[name] = {variables().at(name).value, ""};
     auto& children = root().children;
-    std::erase_if(children, [&](const Element& child) { return child.name == "parameter" && names.contains(child.attribute("name")->value); });
+    std::erase_if(children, [&](const Element& child) {
+        return child.name == "parameter" && names.contains(child.attribute("name")->value);
+    });
     replace_names(root(), values);
     renew();
 }

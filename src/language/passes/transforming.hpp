@@ -1,5 +1,5 @@
-// An application on its way through passes: the document, and what it means. A pass changes the document; the plan tells it, by the places of
-// elements, what each of them became: which streams, which components, which options.
+// An application on its way through passes: the document, and what it means. A pass changes the document; the plan
+// tells it, by the places of elements, what each of them became: which streams, which components, which options.
 #pragma once
 
 #include <map>
@@ -10,17 +10,18 @@
 #include <utility>
 #include <vector>
 
-#include "language/xml/document.hpp"
 #include "language/elaboration/elaboration.hpp"
-#include "language/plan/plan.hpp"
 #include "language/passes/profile.hpp"
+#include "language/plan/plan.hpp"
+#include "language/xml/document.hpp"
 #include "penstock/transformation.hpp"
 
 namespace penstock::language {
 
 class Transforming {
   public:
-    /// Takes the groups of included files into the document, and the given settings as defaults. Throws ApplicationError.
+    /// Takes the groups of included files into the document, and the given settings as defaults. Throws
+    /// ApplicationError.
     Transforming(const std::string& text, const std::string& file, const TransformOptions& options);
 
     Element& root() noexcept { return document_->root; }
@@ -31,7 +32,8 @@ class Transforming {
     /// The profile. Throws UsageError, naming the pass, when there is none.
     const Profile& profile(const std::string& pass);
 
-    /// Makes the plan of the document as it is now; places are new. Throws ApplicationError when a pass has broken something.
+    /// Makes the plan of the document as it is now; places are new. Throws ApplicationError when a pass has broken
+    /// something.
     void renew();
     /// Are there no errors? Leaves the plan alone.
     bool is_right() const;
@@ -41,7 +43,8 @@ class Transforming {
 
     /// The streams that an element became, in their order.
     std::vector<const PlanStream*> streams_at(const Element& element) const;
-    /// The elements by line and column, as they were when the plan was made. They are where they were until one is added or taken out.
+    /// The elements by line and column, as they were when the plan was made. They are where they were until one is
+    /// added or taken out.
     std::map<std::pair<int, int>, Element*> elements();
 
   private:
@@ -76,9 +79,11 @@ void flatten(Transforming& work);
 // ---- pass_expand.cpp, for other passes ----
 
 using Wanted = bool (*)(const Transforming& work, const Element& element);
-/// Expands those repetitions of the application's own parts for which `wanted` holds; true: there were some. Their numbers are fixed.
+/// Expands those repetitions of the application's own parts for which `wanted` holds; true: there were some. Their
+/// numbers are fixed.
 bool expand_repetitions(Transforming& work, Wanted wanted);
-/// Puts what those outermost parallel parts consist of in their place; `as_tasks`: into parallel tasks of the same name. True: there were some.
+/// Puts what those outermost parallel parts consist of in their place; `as_tasks`: into parallel tasks of the same
+/// name. True: there were some.
 bool replace_parallels(Transforming& work, Wanted wanted, bool as_tasks);
 /// Fixes the parameters on which it depends which parts there are, and how they are called.
 void fix_structure(Transforming& work);

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <map>
 
+#include "language/expression/setting_value.hpp"
 #include "language/plan/plan.hpp"
 #include "language/plan/plan_check.hpp"
-#include "language/expression/setting_value.hpp"
 #include "language/xml/text.hpp"
 
 namespace penstock {
@@ -37,7 +37,9 @@ struct ApplicationBuilder::State {
     }
     const ComponentClass& class_of(const std::string& name) const {
         const auto* const found = plan->known.find(name);
-        if (found == nullptr) throw UsageError("there is no component class " + in_quotes(name) + language::hint(name, plan->known.names()));
+        if (found == nullptr)
+            throw UsageError("there is no component class " + in_quotes(name) +
+                             language::hint(name, plan->known.names()));
         return *found;
     }
     /// A stream exists while both of its ends do.
@@ -46,11 +48,13 @@ struct ApplicationBuilder::State {
         stream.sink = component(stream.to.substr(0, stream.to.rfind('.')));
         for (const auto end : {stream.source, stream.sink})
             for (const auto& condition : plan->components[end].conditions)
-                if (std::find(stream.conditions.begin(), stream.conditions.end(), condition) == stream.conditions.end()) stream.conditions.push_back(condition);
+                if (std::find(stream.conditions.begin(), stream.conditions.end(), condition) == stream.conditions.end())
+                    stream.conditions.push_back(condition);
     }
     void add(const std::string& name, FilterOptions options_given, const ComponentClass& of) {
         if (!language::is_path(name)) throw UsageError(in_quotes(name) + " is no name of a component");
-        if (!components.emplace(name, plan->components.size()).second || options.contains(name)) throw UsageError("the name " + in_quotes(name) + " is taken");
+        if (!components.emplace(name, plan->components.size()).second || options.contains(name))
+            throw UsageError("the name " + in_quotes(name) + " is taken");
         language::PlanComponent made;
         made.name = name;
         made.of = &of;
@@ -59,17 +63,21 @@ struct ApplicationBuilder::State {
         made.where = place();
         plan->components.push_back(std::move(made));
     }
-    static std::pair<std::string, SettingValue> setting(const ComponentClass& of, const std::string& name, const ParameterValue& value) {
+    static std::pair<std::string, SettingValue> setting(const ComponentClass& of, const std::string& name,
+                                                        const ParameterValue& value) {
         const auto& settings = of.filter.settings;
-        const auto found = std::find_if(settings.begin(), settings.end(), [&](const SettingDescription& each) { return each.name == name; });
-        if (found == settings.end()) throw UsageError("class " + in_quotes(of.name) + " has no setting " + in_quotes(name));
+        const auto found = std::find_if(settings.begin(), settings.end(),
+                                        [&](const SettingDescription& each) { return each.name == name; });
+        if (found == settings.end())
+            throw UsageError("class " + in_quotes(of.name) + " has no setting " + in_quotes(name));
         auto [given, problem] = language::value_of_setting(*found, value.text());
         if (!given) throw UsageError(problem);
         return {name, std::move(*given)};
     }
 };
 
-ApplicationBuilder::ApplicationBuilder(std::string name, const Components& components) : state_(std::make_unique<State>()) {
+ApplicationBuilder::ApplicationBuilder(std::string name, const Components& components)
+    : state_(std::make_unique<State>()) {
     if (!language::is_name(name)) throw UsageError(in_quotes(name) + " is no name of an application");
     state_->plan->name = std::move(name);
     state_->plan->known = components;
@@ -81,7 +89,8 @@ void ApplicationBuilder::add(const std::string& name, const std::string& class_n
     state_->add(name, std::move(options), state_->class_of(class_name));
 }
 
-void ApplicationBuilder::add_kind(const std::string& name, FilterOptions options, std::shared_ptr<const streaming::FilterKind> kind) {
+void ApplicationBuilder::add_kind(const std::string& name, FilterOptions options,
+                                  std::shared_ptr<const streaming::FilterKind> kind) {
     Components own;
     own.add_kind("own", "", std::move(kind));
     const auto& made = state_->plan->own_classes.emplace_back(std::make_shared<ComponentClass>(*own.find("own")));
@@ -96,11 +105,16 @@ void ApplicationBuilder::set(const std::string& component, const std::string& se
 }
 
 void ApplicationBuilder::connect(const std::string& from, const std::string& to, StreamOptions options) {
-    state_->plan->streams.push_back({.from = from, .to = to, .options = std::move(options), .conditions = state_->conditions, .where = state_->place(),
-                                    .own_conditions = state_->conditions.size()});
+    state_->plan->streams.push_back({.from = from,
+                                     .to = to,
+                                     .options = std::move(options),
+                                     .conditions = state_->conditions,
+                                     .where = state_->place(),
+                                     .own_conditions = state_->conditions.size()});
 }
 
-void ApplicationBuilder::option(const std::string& name, bool initially, const std::function<void()>& parts, const std::function<void()>& otherwise) {
+void ApplicationBuilder::option(const std::string& name, bool initially, const std::function<void()>& parts,
+                                const std::function<void()>& otherwise) {
     auto& plan = *state_->plan;
     if (state_->components.contains(name) || !state_->options.emplace(name, plan.options.size()).second)
         throw UsageError("the name " + in_quotes(name) + " is taken");
@@ -124,7 +138,8 @@ void ApplicationBuilder::event(const std::string& name) {
 void ApplicationBuilder::timer(const std::string& event, double after, double every) {
     (void)on(event);
     const auto nanoseconds = [](double seconds) {
-        if (!(seconds >= 0 && seconds <= 1e9)) throw UsageError("a timer is given " + language::text_of(seconds) + " s, and should be given 0 to 1e9 s");
+        if (!(seconds >= 0 && seconds <= 1e9))
+            throw UsageError("a timer is given " + language::text_of(seconds) + " s, and should be given 0 to 1e9 s");
         return std::chrono::nanoseconds(std::llround(seconds * 1e9));
     };
     state_->plan->timers.push_back({event, nanoseconds(after), nanoseconds(every)});
@@ -132,7 +147,8 @@ void ApplicationBuilder::timer(const std::string& event, double after, double ev
 
 ApplicationBuilder::Rule ApplicationBuilder::on(const std::string& event) {
     const auto& events = state_->plan->events;
-    if (std::find(events.begin(), events.end(), event) == events.end()) throw UsageError("there is no event " + in_quotes(event) + language::hint(event, events));
+    if (std::find(events.begin(), events.end(), event) == events.end())
+        throw UsageError("there is no event " + in_quotes(event) + language::hint(event, events));
     return {*this, event};
 }
 
@@ -161,7 +177,8 @@ ApplicationBuilder::Rule& ApplicationBuilder::Rule::toggle(const std::string& op
     return *this;
 }
 
-ApplicationBuilder::Rule& ApplicationBuilder::Rule::set(const std::string& component, const std::string& setting, const ParameterValue& value) {
+ApplicationBuilder::Rule& ApplicationBuilder::Rule::set(const std::string& component, const std::string& setting,
+                                                        const ParameterValue& value) {
     auto& plan = *builder_.state_->plan;
     PlanRule made;
     made.event = event_;
@@ -172,7 +189,8 @@ ApplicationBuilder::Rule& ApplicationBuilder::Rule::set(const std::string& compo
     return *this;
 }
 
-ApplicationBuilder::Rule& ApplicationBuilder::Rule::replace(const std::string& component, const std::string& class_name, const Settings& settings) {
+ApplicationBuilder::Rule& ApplicationBuilder::Rule::replace(const std::string& component, const std::string& class_name,
+                                                            const Settings& settings) {
     auto& plan = *builder_.state_->plan;
     PlanRule made;
     made.event = event_;
@@ -188,7 +206,8 @@ Application ApplicationBuilder::build() {
     for (auto& stream : state_->plan->streams) state_->join(stream);
     std::vector<Finding> findings;
     language::check_plan(*state_->plan, state_->place(), findings);
-    if (std::any_of(findings.begin(), findings.end(), [](const Finding& each) { return each.kind == Finding::Kind::error; })) {
+    if (std::any_of(findings.begin(), findings.end(),
+                    [](const Finding& each) { return each.kind == Finding::Kind::error; })) {
         std::erase_if(findings, [](const Finding& each) { return each.kind == Finding::Kind::warning; });
         throw ApplicationError(std::move(findings));
     }

@@ -1,4 +1,5 @@
-// An application as a drawing: components in the boxes of their groups, options as boxes of their own, streams as arrows.
+// An application as a drawing: components in the boxes of their groups, options as boxes of their own, streams as
+// arrows.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -25,15 +26,18 @@ std::string label(const PlanComponent& component) {
     else if (options.copies != 1) text += " x " + std::to_string(options.copies);
     text += "\n" + component.of->name;
     if (!options.near.empty()) text += "\nnear " + options.near;
-    for (const int target : options.targets) text += (target == options.targets.front() ? "\non target " : ", ") + std::to_string(target);
-    if (options.isolation) text += *options.isolation == Isolation::process ? "\nin a worker process" : "\nin the program";
+    for (const int target : options.targets)
+        text += (target == options.targets.front() ? "\non target " : ", ") + std::to_string(target);
+    if (options.isolation)
+        text += *options.isolation == Isolation::process ? "\nin a worker process" : "\nin the program";
     return dot_text(text);
 }
 
 std::string label(const PlanStream& stream) {
     const auto& options = stream.options;
     auto text = stream.from.substr(stream.from.rfind('.') + 1) + " - " + stream.to.substr(stream.to.rfind('.') + 1);
-    if (options.policy != StreamOptions().policy) text += "\n" + std::string(language::policy_words[static_cast<std::size_t>(options.policy)]);
+    if (options.policy != StreamOptions().policy)
+        text += "\n" + std::string(language::policy_words[static_cast<std::size_t>(options.policy)]);
     if (options.capacity != 0) text += "\nroom for " + std::to_string(options.capacity);
     if (options.ordered) text += "\nordered";
     return dot_text(text);
@@ -47,7 +51,8 @@ class Drawing {
             auto* box = &whole_;
             for (const auto& condition : component.conditions) box = &box->options[condition];
             std::size_t begin = 0;
-            for (auto end = component.name.find('/'); end != component.name.npos; begin = end + 1, end = component.name.find('/', begin))
+            for (auto end = component.name.find('/'); end != component.name.npos;
+                 begin = end + 1, end = component.name.find('/', begin))
                 box = &box->groups[component.name.substr(begin, end - begin)];
             box->components.push_back(&component);
         }
@@ -59,19 +64,24 @@ class Drawing {
     }
 
     std::string text() {
-        out_ = "digraph " + dot_text(plan_.name) + " {\n  rankdir=LR; label=" + dot_text(plan_.name) + "; labelloc=t; fontname=\"sans-serif\";\n" +
-               "  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"sans-serif\", fontsize=11];\n" +
-               "  edge [fontname=\"sans-serif\", fontsize=9];\n";
+        out_ =
+            "digraph " + dot_text(plan_.name) + " {\n  rankdir=LR; label=" + dot_text(plan_.name) +
+            "; labelloc=t; fontname=\"sans-serif\";\n" +
+            "  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"sans-serif\", fontsize=11];\n" +
+            "  edge [fontname=\"sans-serif\", fontsize=9];\n";
         draw(whole_, "", "  ");
         for (const auto& stream : plan_.streams)
-            out_ += "  " + dot_text(plan_.components[stream.source].name) + " -> " + dot_text(plan_.components[stream.sink].name) + " [label=" + label(stream) +
+            out_ += "  " + dot_text(plan_.components[stream.source].name) + " -> " +
+                    dot_text(plan_.components[stream.sink].name) + " [label=" + label(stream) +
                     style(stream.conditions) + (stream.options.feedback ? ", constraint=false" : "") + "];\n";
         return out_ + "}\n";
     }
 
   private:
     struct Earlier {
-        bool operator()(const language::Condition& a, const language::Condition& b) const { return std::pair{a.option, a.on} < std::pair{b.option, b.on}; }
+        bool operator()(const language::Condition& a, const language::Condition& b) const {
+            return std::pair{a.option, a.on} < std::pair{b.option, b.on};
+        }
     };
     struct Box {
         std::map<language::Condition, Box, Earlier> options;
@@ -79,12 +89,17 @@ class Drawing {
         std::vector<const PlanComponent*> components;
     };
 
-    std::string style(const Conditions& conditions) const { return language::holds(conditions, on_) ? "" : ", style=dashed, color=gray50, fontcolor=gray50"; }
+    std::string style(const Conditions& conditions) const {
+        return language::holds(conditions, on_) ? "" : ", style=dashed, color=gray50, fontcolor=gray50";
+    }
 
     void draw(const Box& box, const std::string& path, const std::string& indent) {
         for (const auto* const component : box.components)
             out_ += indent + dot_text(component->name) + " [label=" + label(*component) +
-                    (language::holds(component->conditions, on_) ? "" : ", style=\"rounded,dashed\", color=gray50, fontcolor=gray50") + "];\n";
+                    (language::holds(component->conditions, on_)
+                         ? ""
+                         : ", style=\"rounded,dashed\", color=gray50, fontcolor=gray50") +
+                    "];\n";
         for (const auto& [name, group] : box.groups)
             draw_box(group, path + name + "/", indent, name, "rounded", "gray50");
         for (const auto& [condition, inner] : box.options) {
@@ -93,12 +108,14 @@ class Drawing {
             auto title = (condition.on ? "option " : "otherwise of ") + option.name;
             if (const auto events = switched_.find(condition.option); condition.on && events != switched_.end())
                 for (const auto& each : events->second) title += "\n" + each;
-            draw_box(inner, path + option.name + (condition.on ? " on/" : " off/"), indent, title, exists ? "solid" : "dashed", "steelblue");
+            draw_box(inner, path + option.name + (condition.on ? " on/" : " off/"), indent, title,
+                     exists ? "solid" : "dashed", "steelblue");
         }
     }
-    void draw_box(const Box& box, const std::string& path, const std::string& indent, const std::string& title, const char* style, const char* color) {
-        out_ += indent + "subgraph " + dot_text("cluster " + path) + " {\n" + indent + "  label=" + dot_text(title) + "; style=\"" + style + "\"; color=" + color +
-                "; fontcolor=gray30; fontsize=10;\n";
+    void draw_box(const Box& box, const std::string& path, const std::string& indent, const std::string& title,
+                  const char* style, const char* color) {
+        out_ += indent + "subgraph " + dot_text("cluster " + path) + " {\n" + indent + "  label=" + dot_text(title) +
+                "; style=\"" + style + "\"; color=" + color + "; fontcolor=gray30; fontsize=10;\n";
         draw(box, path, indent + "  ");
         out_ += indent + "}\n";
     }

@@ -11,7 +11,8 @@ std::vector<bool> Plan::initial() const {
 }
 
 bool holds(const Conditions& conditions, const std::vector<bool>& on) noexcept {
-    return std::all_of(conditions.begin(), conditions.end(), [&](const Condition& each) { return on[each.option] == each.on; });
+    return std::all_of(conditions.begin(), conditions.end(),
+                       [&](const Condition& each) { return on[each.option] == each.on; });
 }
 
 void add(const PlanComponent& component, GraphBuilder& graph) {

@@ -32,7 +32,7 @@ struct PlanComponent {
 };
 
 struct PlanStream {
-    std::string from, to;  ///< "component.port"
+    std::string from, to;              ///< "component.port"
     std::size_t source = 0, sink = 0;  ///< components
     StreamOptions options;
     Conditions conditions;  ///< those of its ends too
@@ -52,10 +52,10 @@ struct PlanRule {
     enum class Kind { enable, disable, toggle, set, replace };
     std::string event;
     Kind kind = Kind::toggle;
-    std::size_t option = 0;                ///< enable, disable, toggle
-    std::size_t component = 0;             ///< set, replace
-    Settings settings;                     ///< set: one; replace: those of the new filter
-    const ComponentClass* of = nullptr;    ///< replace
+    std::size_t option = 0;              ///< enable, disable, toggle
+    std::size_t component = 0;           ///< set, replace
+    Settings settings;                   ///< set: one; replace: those of the new filter
+    const ComponentClass* of = nullptr;  ///< replace
     SourcePlace where{};
 };
 
@@ -66,7 +66,7 @@ struct PlanTimer {
 
 struct Plan {
     std::string name;
-    Components known;  ///< of the classes below
+    Components known;                                                ///< of the classes below
     std::vector<std::shared_ptr<const ComponentClass>> own_classes;  ///< those that have no name
     std::vector<PlanComponent> components;
     std::vector<PlanStream> streams;

@@ -42,7 +42,8 @@ class Places {
         const PlanComponent* second = names.size() < 2 ? nullptr : component(names[1]);
         if (first != nullptr && second != nullptr) {
             // "the stream from 'a.x' to 'b.y'", "the cycle 'a' -> 'b' -> 'a'": the stream, if there is one.
-            if (const auto found = by_ports_.find({names[0], names[1]}); found != by_ports_.end()) return {found->second->where, false};
+            if (const auto found = by_ports_.find({names[0], names[1]}); found != by_ports_.end())
+                return {found->second->where, false};
             if (problem.find("stream from") != problem.npos)
                 if (const auto* const stream = between(*first, *second)) return {stream->where, false};
         }
@@ -51,7 +52,8 @@ class Places {
                 if (const auto* const stream = between(*last, *first)) return {stream->where, false};
         if (first != nullptr) return {first->where, first->doubtful};
         if (!names.empty())
-            if (const auto found = by_name_.find(names[0]); found != by_name_.end()) return {found->second->where, false};
+            if (const auto found = by_name_.find(names[0]); found != by_name_.end())
+                return {found->second->where, false};
         return {whole_, false};
     }
 
@@ -71,7 +73,9 @@ class Places {
         if (found == components_.end()) found = components_.find(std::string_view(name).substr(0, name.rfind('.')));
         return found == components_.end() ? nullptr : &plan_.components[found->second];
     }
-    std::size_t number(const PlanComponent& component) const { return static_cast<std::size_t>(&component - plan_.components.data()); }
+    std::size_t number(const PlanComponent& component) const {
+        return static_cast<std::size_t>(&component - plan_.components.data());
+    }
     const PlanStream* between(const PlanComponent& source, const PlanComponent& sink) const {
         const auto found = by_ends_.find({number(source), number(sink)});
         return found == by_ends_.end() ? nullptr : found->second;
@@ -86,8 +90,8 @@ class Places {
     std::map<std::string_view, const PlanStream*> by_name_;
 };
 
-/// The graph as the stream layer checks it. What is looked at are names, ports and options, so that one filter stands for all components of a
-/// class: to make and destroy 100,000 of them takes longer than to check them.
+/// The graph as the stream layer checks it. What is looked at are names, ports and options, so that one filter stands
+/// for all components of a class: to make and destroy 100,000 of them takes longer than to check them.
 class Sketch {
   public:
     streaming::Model of(const Plan& plan, const std::vector<bool>& on) {
@@ -100,14 +104,22 @@ class Sketch {
             const auto& component = plan.components[i];
             if (component.of == nullptr || !holds(component.conditions, on)) continue;
             ids[i] = model.next_id++;
-            model.add({.id = ids[i], .name = component.name, .kind = component.of->kind, .first = filter_of(*component.of), .options = component.options,
+            model.add({.id = ids[i],
+                       .name = component.name,
+                       .kind = component.of->kind,
+                       .first = filter_of(*component.of),
+                       .options = component.options,
                        .changes = {}});
         }
         for (const auto& stream : plan.streams) {
             if (!holds(stream.conditions, on) || ids[stream.source] == 0 || ids[stream.sink] == 0) continue;
-            const auto output = port(model, plan.components[stream.source], stream.from, &streaming::AnyFilter::outputs, "output");
-            const auto input = port(model, plan.components[stream.sink], stream.to, &streaming::AnyFilter::inputs, "input");
-            if (output && input) model.streams.push_back({model.next_id++, ids[stream.source], *output, ids[stream.sink], *input, stream.options});
+            const auto output =
+                port(model, plan.components[stream.source], stream.from, &streaming::AnyFilter::outputs, "output");
+            const auto input =
+                port(model, plan.components[stream.sink], stream.to, &streaming::AnyFilter::inputs, "input");
+            if (output && input)
+                model.streams.push_back(
+                    {model.next_id++, ids[stream.source], *output, ids[stream.sink], *input, stream.options});
         }
         return model;
     }
@@ -119,21 +131,23 @@ class Sketch {
         return filter;
     }
     template <class Ports>
-    std::optional<std::size_t> port(streaming::Model& model, const PlanComponent& component, std::string_view end, Ports streaming::AnyFilter::*ports,
-                                    const char* kind) {
+    std::optional<std::size_t> port(streaming::Model& model, const PlanComponent& component, std::string_view end,
+                                    Ports streaming::AnyFilter::* ports, const char* kind) {
         const auto name = end.substr(end.rfind('.') + 1);
         const auto& all = *filter_of(*component.of).*ports;
         for (std::size_t i = 0; i < all.size(); ++i)
             if (all[i]->name() == name) return i;
-        model.problems.push_back("filter " + in_quotes(component.name) + " has no " + kind + " called " + in_quotes(name));
+        model.problems.push_back("filter " + in_quotes(component.name) + " has no " + kind + " called " +
+                                 in_quotes(name));
         return std::nullopt;
     }
 
     std::unordered_map<const ComponentClass*, std::shared_ptr<streaming::AnyFilter>> filters_;
 };
 
-void check_graph(const Plan& plan, const std::vector<bool>& on, Sketch& sketch, std::optional<Places>& places, const SourcePlace& whole, const std::string& when,
-                 std::set<std::string>& said, std::vector<Finding>& findings) {
+void check_graph(const Plan& plan, const std::vector<bool>& on, Sketch& sketch, std::optional<Places>& places,
+                 const SourcePlace& whole, const std::string& when, std::set<std::string>& said,
+                 std::vector<Finding>& findings) {
     for (auto& problem : streaming::problems_of(sketch.of(plan, on), -1)) {
         if (!said.insert(problem).second) continue;
         if (!places) places.emplace(plan, whole);  // which most never need
@@ -151,7 +165,8 @@ void check_readers(const Plan& plan, std::vector<Finding>& findings) {
         for (const auto& port : component.of->filter.outputs)
             if (!read.contains(component.name + "." + port.name))
                 findings.push_back({Finding::Kind::warning, component.where,
-                                    "nobody reads output " + in_quotes(component.name + "." + port.name) + ": what is written there is dropped"});
+                                    "nobody reads output " + in_quotes(component.name + "." + port.name) +
+                                        ": what is written there is dropped"});
     }
 }
 
@@ -162,15 +177,19 @@ void check_plan(const Plan& plan, const SourcePlace& place, std::vector<Finding>
     std::optional<Places> places;
     std::set<std::string> said;
     const auto initial = plan.initial();
-    if (plan.components.empty()) findings.push_back({Finding::Kind::warning, place, "the application has no components: it ends at once"});
+    if (plan.components.empty())
+        findings.push_back({Finding::Kind::warning, place, "the application has no components: it ends at once"});
     check_graph(plan, initial, sketch, places, place, "", said, findings);
     for (std::size_t option = 0; option < std::min(plan.options.size(), most_options_tried); ++option) {
         if (!plan.options[option].reached) continue;
         auto on = initial;
         on[option] = !on[option];
-        check_graph(plan, on, sketch, places, place, "with option " + in_quotes(plan.options[option].name) + (on[option] ? " on" : " off") + ", ", said, findings);
+        check_graph(plan, on, sketch, places, place,
+                    "with option " + in_quotes(plan.options[option].name) + (on[option] ? " on" : " off") + ", ", said,
+                    findings);
     }
-    const bool wrong = std::any_of(findings.begin(), findings.end(), [](const Finding& each) { return each.kind == Finding::Kind::error; });
+    const bool wrong = std::any_of(findings.begin(), findings.end(),
+                                   [](const Finding& each) { return each.kind == Finding::Kind::error; });
     if (!wrong) check_readers(plan, findings);  // what is wrong may be why nobody reads
 }
 

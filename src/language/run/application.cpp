@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <tuple>
 
-#include "language/xml/document.hpp"
 #include "language/elaboration/elaboration.hpp"
-#include "language/xml/grammar.hpp"
 #include "language/plan/plan.hpp"
 #include "language/plan/plan_check.hpp"
 #include "language/run/running_application.hpp"
+#include "language/xml/document.hpp"
+#include "language/xml/grammar.hpp"
 
 namespace penstock {
 namespace {
@@ -19,18 +19,25 @@ constexpr std::size_t most_findings = 200;
 
 /// By place, each once.
 void put_in_order(std::vector<Finding>& findings) {
-    const auto key = [](const Finding& each) { return std::tie(each.where.file, each.where.line, each.where.column, each.kind, each.message); };
+    const auto key = [](const Finding& each) {
+        return std::tie(each.where.file, each.where.line, each.where.column, each.kind, each.message);
+    };
     std::sort(findings.begin(), findings.end(), [&](const Finding& a, const Finding& b) { return key(a) < key(b); });
-    findings.erase(std::unique(findings.begin(), findings.end(), [&](const Finding& a, const Finding& b) { return key(a) == key(b); }), findings.end());
+    findings.erase(std::unique(findings.begin(), findings.end(),
+                               [&](const Finding& a, const Finding& b) { return key(a) == key(b); }),
+                   findings.end());
     if (findings.size() <= most_findings) return;
     const auto left = findings.size() - most_findings;
     const auto where = findings[most_findings].where;
-    const bool error = std::any_of(findings.begin() + most_findings, findings.end(), [](const Finding& each) { return each.kind == Finding::Kind::error; });
+    const bool error = std::any_of(findings.begin() + most_findings, findings.end(),
+                                   [](const Finding& each) { return each.kind == Finding::Kind::error; });
     findings.resize(most_findings);
-    findings.push_back({error ? Finding::Kind::error : Finding::Kind::warning, where, "and " + std::to_string(left) + " more"});
+    findings.push_back(
+        {error ? Finding::Kind::error : Finding::Kind::warning, where, "and " + std::to_string(left) + " more"});
 }
 
-std::shared_ptr<Plan> plan_of(std::string text, const std::string& file, const ApplicationOptions& options, std::vector<Finding>& findings) {
+std::shared_ptr<Plan> plan_of(std::string text, const std::string& file, const ApplicationOptions& options,
+                              std::vector<Finding>& findings) {
     auto plan = std::make_shared<Plan>();
     plan->known = options.components != nullptr ? *options.components : Components::known();
     if (const auto document = language::read_document(std::move(text), file, options.limits, findings)) {
@@ -46,7 +53,8 @@ std::shared_ptr<Plan> plan_of(std::string text, const std::string& file, const A
 }
 
 bool has_errors(const std::vector<Finding>& findings) {
-    return std::any_of(findings.begin(), findings.end(), [](const Finding& each) { return each.kind == Finding::Kind::error; });
+    return std::any_of(findings.begin(), findings.end(),
+                       [](const Finding& each) { return each.kind == Finding::Kind::error; });
 }
 
 std::string text_of(const std::vector<Finding>& findings) {
@@ -58,10 +66,12 @@ std::string text_of(const std::vector<Finding>& findings) {
 }  // namespace
 
 std::string Finding::text() const {
-    return where.file + ":" + std::to_string(where.line) + ":" + std::to_string(where.column) + (kind == Kind::error ? ": error: " : ": warning: ") + message;
+    return where.file + ":" + std::to_string(where.line) + ":" + std::to_string(where.column) +
+           (kind == Kind::error ? ": error: " : ": warning: ") + message;
 }
 
-ApplicationError::ApplicationError(std::vector<Finding> findings) : UsageError(text_of(findings)), findings_(std::move(findings)) {}
+ApplicationError::ApplicationError(std::vector<Finding> findings)
+    : UsageError(text_of(findings)), findings_(std::move(findings)) {}
 
 Application::Application(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}
 
@@ -106,7 +116,8 @@ std::vector<Finding> check_application(const std::string& path, const Applicatio
     return check_application_text(language::read_file(path, options.limits.bytes), path, options);
 }
 
-std::vector<Finding> check_application_text(const std::string& text, const std::string& file, const ApplicationOptions& options) {
+std::vector<Finding> check_application_text(const std::string& text, const std::string& file,
+                                            const ApplicationOptions& options) {
     std::vector<Finding> findings;
     (void)plan_of(text, file, options, findings);
     return findings;

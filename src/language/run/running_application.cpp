@@ -16,7 +16,8 @@ Run started(const Plan& plan, Graph& graph, Machine& machine, const RunOptions& 
 }
 
 void put(Settings& settings, const std::pair<std::string, SettingValue>& given) {
-    const auto found = std::find_if(settings.begin(), settings.end(), [&](const auto& each) { return each.first == given.first; });
+    const auto found =
+        std::find_if(settings.begin(), settings.end(), [&](const auto& each) { return each.first == given.first; });
     if (found == settings.end()) settings.push_back(given);
     else found->second = given.second;
 }
@@ -24,7 +25,8 @@ void put(Settings& settings, const std::pair<std::string, SettingValue>& given) 
 }  // namespace
 
 RunningApplication::RunningApplication(std::shared_ptr<const Plan> of, Machine& machine, const RunOptions& options)
-    : plan(std::move(of)), on(plan->initial()), components(plan->components), run(started(*plan, graph, machine, options)) {
+    : plan(std::move(of)), on(plan->initial()), components(plan->components),
+      run(started(*plan, graph, machine, options)) {
     if (!plan->rules.empty()) run.listen([this](const Event& event) { return take(event); });
     // Without rules too: filters may wait for them.
     for (const auto& timer : plan->timers) run.send_after(timer.after, {timer.event, true}, "", timer.every);
@@ -45,14 +47,17 @@ void RunningApplication::end() noexcept {
 }
 
 bool RunningApplication::take(const Event& event) {
-    if (std::none_of(plan->rules.begin(), plan->rules.end(), [&](const PlanRule& rule) { return rule.event == event.name; })) return false;
+    if (std::none_of(plan->rules.begin(), plan->rules.end(),
+                     [&](const PlanRule& rule) { return rule.event == event.name; }))
+        return false;
     {
         const std::lock_guard guard(lock);
         if (ending) return true;  // nothing is left that could be changed
         // Only now: many applications end without an event, and a thread takes longer to make than a small one to run.
         if (!thread.joinable()) thread = process::quiet_thread("penstock events", [this] { serve(); });
         // Those of a timer that is faster than the changes do not pile up.
-        if (events.size() < 1024 || std::none_of(plan->timers.begin(), plan->timers.end(), [&](const auto& timer) { return timer.event == event.name; }))
+        if (events.size() < 1024 || std::none_of(plan->timers.begin(), plan->timers.end(),
+                                                 [&](const auto& timer) { return timer.event == event.name; }))
             events.push_back(event.name);
     }
     changed.notify_all();
@@ -97,9 +102,15 @@ void RunningApplication::change(const std::vector<const PlanRule*>& rules) {
     std::vector<std::size_t> replaced;
     std::vector<std::pair<std::size_t, std::pair<std::string, SettingValue>>> set;
     for (const auto* rule : rules) switch (rule->kind) {
-            case PlanRule::Kind::enable: after[rule->option] = true; break;
-            case PlanRule::Kind::disable: after[rule->option] = false; break;
-            case PlanRule::Kind::toggle: after[rule->option] = !after[rule->option]; break;
+            case PlanRule::Kind::enable:
+                after[rule->option] = true;
+                break;
+            case PlanRule::Kind::disable:
+                after[rule->option] = false;
+                break;
+            case PlanRule::Kind::toggle:
+                after[rule->option] = !after[rule->option];
+                break;
             case PlanRule::Kind::set:
                 put(next[rule->component].settings, rule->settings.front());
                 set.emplace_back(rule->component, rule->settings.front());
@@ -131,7 +142,8 @@ void RunningApplication::change(const std::vector<const PlanRule*>& rules) {
         for (const auto& [number, given] : set) {
             const auto& component = next[number];
             const bool fresh = std::find(replaced.begin(), replaced.end(), number) != replaced.end();
-            if (was(component.conditions) && is(component.conditions) && !fresh) edit.set(component.name, given.first, given.second);
+            if (was(component.conditions) && is(component.conditions) && !fresh)
+                edit.set(component.name, given.first, given.second);
         }
         for (const auto& stream : plan->streams)
             if (!was(stream.conditions) && is(stream.conditions)) edit.connect(stream.from, stream.to, stream.options);

@@ -1,5 +1,5 @@
-// An application at work: a thread, made when the first event comes, takes the events for its managers, and changes the graph one event after
-// the other.
+// An application at work: a thread, made when the first event comes, takes the events for its managers, and changes the
+// graph one event after the other.
 #pragma once
 
 #include <condition_variable>
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "language/plan/plan.hpp"
-#include "process/fork.hpp"
 #include "penstock/edit.hpp"
+#include "process/fork.hpp"
 
 namespace penstock::language {
 

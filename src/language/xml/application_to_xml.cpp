@@ -1,15 +1,15 @@
 // An application written down again: its options around what stands in them, one manager with all rules.
 //
-// The plan has components, streams and options in the order of the file that they came from, each kind by itself. Parts of a body are put
-// into an order that keeps all three; there is one, because what stands in an option stood together.
+// The plan has components, streams and options in the order of the file that they came from, each kind by itself. Parts
+// of a body are put into an order that keeps all three; there is one, because what stands in an option stood together.
 #include <map>
 #include <set>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "language/xml/part_elements.hpp"
 #include "language/plan/plan.hpp"
+#include "language/xml/part_elements.hpp"
 #include "language/xml/text.hpp"
 
 namespace penstock {
@@ -48,14 +48,18 @@ class Writing {
   private:
     using Own = std::span<const Condition>;
     Own component_stands(std::size_t number) const { return plan_.components[number].conditions; }
-    Own stream_stands(std::size_t number) const { return Own(plan_.streams[number].conditions).first(plan_.streams[number].own_conditions); }
+    Own stream_stands(std::size_t number) const {
+        return Own(plan_.streams[number].conditions).first(plan_.streams[number].own_conditions);
+    }
     Own option_stands(std::size_t number) const { return plan_.options[number].conditions; }
 
     static Element& add(Element& owner, const char* name) {
         owner.children.emplace_back().name = name;
         return owner.children.back();
     }
-    static std::string seconds(std::chrono::nanoseconds time) { return text_of(static_cast<double>(time.count()) / 1e9); }
+    static std::string seconds(std::chrono::nanoseconds time) {
+        return text_of(static_cast<double>(time.count()) / 1e9);
+    }
 
     /// A component or a stream of a body, or an option with all that stands in it.
     struct Part {
@@ -110,7 +114,8 @@ class Writing {
     }
 
     void write(Element& owner, const Part& part, std::size_t depth) {
-        if (part.kind == Part::Kind::component) return owner.children.push_back(component(plan_.components[part.number]));
+        if (part.kind == Part::Kind::component)
+            return owner.children.push_back(component(plan_.components[part.number]));
         if (part.kind == Part::Kind::stream) {
             const auto& stream = plan_.streams[part.number];
             return owner.children.push_back(stream_element(stream.from, stream.to, stream.options));
@@ -131,7 +136,8 @@ class Writing {
     }
 
     Element component(const PlanComponent& component) const {
-        return component_element(component.name, class_name(*component.of, component.name), component.options, written(component.settings));
+        return component_element(component.name, class_name(*component.of, component.name), component.options,
+                                 written(component.settings));
     }
     static std::vector<WrittenSetting> written(const Settings& settings) {
         std::vector<WrittenSetting> all;
@@ -149,7 +155,9 @@ class Writing {
         switch (rule.kind) {
             case PlanRule::Kind::enable:
             case PlanRule::Kind::disable:
-            case PlanRule::Kind::toggle: set_plain(made, verbs[static_cast<std::size_t>(rule.kind)], plan_.options[rule.option].name); break;
+            case PlanRule::Kind::toggle:
+                set_plain(made, verbs[static_cast<std::size_t>(rule.kind)], plan_.options[rule.option].name);
+                break;
             case PlanRule::Kind::set:
                 set_plain(made, "component", plan_.components[rule.component].name);
                 set_plain(made, "setting", rule.settings.front().first);

@@ -44,7 +44,9 @@ std::string read_file(const std::string& path, std::size_t most) {
     char part[65536];
     while (file.read(part, sizeof part), file.gcount() > 0) {
         text.append(part, static_cast<std::size_t>(file.gcount()));
-        if (text.size() > most) throw UsageError("'" + path + "' is larger than " + std::to_string(most) + " bytes, the most that is read of an application");
+        if (text.size() > most)
+            throw UsageError("'" + path + "' is larger than " + std::to_string(most) +
+                             " bytes, the most that is read of an application");
     }
     if (file.bad()) throw SystemError("cannot read the application '" + path + "'", errno != 0 ? errno : EIO);
     return text;
@@ -65,7 +67,8 @@ class Lines {
         offset = std::min(offset, text_.size());
         const auto line = std::prev(std::upper_bound(begins_.begin(), begins_.end(), offset));
         // Columns are characters, not bytes.
-        const auto column = std::count_if(text_.begin() + static_cast<std::ptrdiff_t>(*line), text_.begin() + static_cast<std::ptrdiff_t>(offset),
+        const auto column = std::count_if(text_.begin() + static_cast<std::ptrdiff_t>(*line),
+                                          text_.begin() + static_cast<std::ptrdiff_t>(offset),
                                           [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
         return {static_cast<int>(line - begins_.begin()) + 1, static_cast<int>(column) + 1};
     }
@@ -94,7 +97,8 @@ class Reader {
             const auto quote = std::min(text_.find_first_of("\"'", at), text_.size() - 1);
             at = text_.find(text_[quote], quote + 1);
             at = at == text_.npos ? text_.size() : at + 1;
-            if (!names.insert(attribute.name()).second) say(spot, "the attribute " + in_quotes(attribute.name()) + " is given twice");
+            if (!names.insert(attribute.name()).second)
+                say(spot, "the attribute " + in_quotes(attribute.name()) + " is given twice");
             made.attributes.push_back({attribute.name(), attribute.value(), spot});
         }
         std::vector<std::string> comments;
@@ -108,7 +112,9 @@ class Reader {
         made.last_comments = std::move(comments);
         return made;
     }
-    void say(Spot spot, std::string message) { findings_.push_back({Finding::Kind::error, {file_, spot.line, spot.column}, std::move(message)}); }
+    void say(Spot spot, std::string message) {
+        findings_.push_back({Finding::Kind::error, {file_, spot.line, spot.column}, std::move(message)});
+    }
     Spot spot(std::size_t offset) const { return lines_.spot(offset); }
 
   private:
@@ -120,8 +126,8 @@ class Reader {
 
 }  // namespace
 
-std::unique_ptr<Document> read_document(std::string text, const std::string& file, const ApplicationLimits& limits, std::vector<Finding>& findings,
-                                        Comments comments) {
+std::unique_ptr<Document> read_document(std::string text, const std::string& file, const ApplicationLimits& limits,
+                                        std::vector<Finding>& findings, Comments comments) {
     if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
     auto document = std::make_unique<Document>();
     document->file = file;
@@ -131,7 +137,10 @@ std::unique_ptr<Document> read_document(std::string text, const std::string& fil
         return nullptr;
     }
     pugi::xml_document parsed;
-    const auto result = parsed.load_buffer(text.data(), text.size(), pugi::parse_escapes | pugi::parse_wconv_attribute | (comments == Comments::kept ? pugi::parse_comments : 0u), pugi::encoding_utf8);
+    const auto result = parsed.load_buffer(
+        text.data(), text.size(),
+        pugi::parse_escapes | pugi::parse_wconv_attribute | (comments == Comments::kept ? pugi::parse_comments : 0u),
+        pugi::encoding_utf8);
     if (!result) {
         reader.say(reader.spot(static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, result.offset))),
                    std::string("this is not well-formed XML: ") + result.description());
@@ -139,22 +148,29 @@ std::unique_ptr<Document> read_document(std::string text, const std::string& fil
     }
     const auto root = parsed.document_element();
     if (!root) {
-        reader.say({}, "there is no element: an application begins with <application xmlns=\"urn:penstock:application:1\" name=\"...\">");
+        reader.say({},
+                   "there is no element: an application begins with <application xmlns=\"urn:penstock:application:1\" "
+                   "name=\"...\">");
         return nullptr;
     }
     for (auto other = root.next_sibling(); other; other = other.next_sibling())
         if (other.type() == pugi::node_element)
-            reader.say(reader.spot(static_cast<std::size_t>(other.offset_debug()) - 1), "a file has one outermost element, and this is a second one");
+            reader.say(reader.spot(static_cast<std::size_t>(other.offset_debug()) - 1),
+                       "a file has one outermost element, and this is a second one");
     document->root = reader.element(root);
     for (auto before = root.previous_sibling(); before; before = before.previous_sibling())
-        if (before.type() == pugi::node_comment) document->root.comments.insert(document->root.comments.begin(), before.value());
+        if (before.type() == pugi::node_comment)
+            document->root.comments.insert(document->root.comments.begin(), before.value());
     return document;
 }
 
 #else
 
-std::unique_ptr<Document> read_document(std::string, const std::string& file, const ApplicationLimits&, std::vector<Finding>& findings, Comments) {
-    findings.push_back({Finding::Kind::error, {file, 1, 1}, "this Penstock was built without an XML reader: install libpugixml-dev and build it again"});
+std::unique_ptr<Document> read_document(std::string, const std::string& file, const ApplicationLimits&,
+                                        std::vector<Finding>& findings, Comments) {
+    findings.push_back({Finding::Kind::error,
+                        {file, 1, 1},
+                        "this Penstock was built without an XML reader: install libpugixml-dev and build it again"});
     return nullptr;
 }
 

@@ -1,5 +1,6 @@
-// A file of the language as a tree of elements that know where they stand. Reading refuses what the language does not need and what attacks:
-// document types, entities, processing instructions, text that is not UTF-8, files that are too large or too deep.
+// A file of the language as a tree of elements that know where they stand. Reading refuses what the language does not
+// need and what attacks: document types, entities, processing instructions, text that is not UTF-8, files that are too
+// large or too deep.
 #pragma once
 
 #include <memory>
@@ -26,7 +27,7 @@ struct Element {
     const std::string* file = nullptr;  ///< its name; belongs to the document
     std::vector<Attribute> attributes;
     std::vector<Element> children;
-    std::vector<std::string> comments{};      ///< before it; only where they were asked for, as these:
+    std::vector<std::string> comments{};       ///< before it; only where they were asked for, as these:
     std::vector<std::string> last_comments{};  ///< behind its last child
 
     const Attribute* attribute(std::string_view wanted) const noexcept;
@@ -45,8 +46,8 @@ struct Document {
 enum class Comments { dropped, kept };
 
 /// Null when it cannot be read at all; findings say why.
-std::unique_ptr<Document> read_document(std::string text, const std::string& file, const ApplicationLimits& limits, std::vector<Finding>& findings,
-                                        Comments comments = Comments::dropped);
+std::unique_ptr<Document> read_document(std::string text, const std::string& file, const ApplicationLimits& limits,
+                                        std::vector<Finding>& findings, Comments comments = Comments::dropped);
 
 /// The document as XML, two spaces a level: the same tree gives the same bytes, and these give the same tree.
 std::string text_of(const Document& document);

@@ -30,15 +30,30 @@ void write(std::string& out, const Element& element, std::size_t depth) {
 std::string attribute_text(std::string_view name, std::string_view value) {
     std::string text = " " + std::string(name) + "=\"";
     for (const char c : value) switch (c) {
-            case '&': text += "&amp;"; break;
-            case '<': text += "&lt;"; break;
-            case '>': text += "&gt;"; break;
-            case '"': text += "&quot;"; break;
-            case '\n': text += "&#10;"; break;
-            case '\r': text += "&#13;"; break;
-            case '\t': text += "&#9;"; break;
+            case '&':
+                text += "&amp;";
+                break;
+            case '<':
+                text += "&lt;";
+                break;
+            case '>':
+                text += "&gt;";
+                break;
+            case '"':
+                text += "&quot;";
+                break;
+            case '\n':
+                text += "&#10;";
+                break;
+            case '\r':
+                text += "&#13;";
+                break;
+            case '\t':
+                text += "&#9;";
+                break;
             default:
-                if (static_cast<unsigned char>(c) < 0x20) throw UsageError(in_quotes(value) + " cannot be written as XML: it contains a control character");
+                if (static_cast<unsigned char>(c) < 0x20)
+                    throw UsageError(in_quotes(value) + " cannot be written as XML: it contains a control character");
                 text += c;
         }
     return text + "\"";

@@ -40,7 +40,8 @@ constexpr Rule rules[] = {
 #undef PENSTOCK_BODY
 
 const Rule* rule_of(std::string_view element) noexcept {
-    const auto* const found = std::find_if(std::begin(rules), std::end(rules), [&](const Rule& rule) { return rule.element == element; });
+    const auto* const found =
+        std::find_if(std::begin(rules), std::end(rules), [&](const Rule& rule) { return rule.element == element; });
     return found == std::end(rules) ? nullptr : found;
 }
 
@@ -71,23 +72,30 @@ class Check {
         }
         for (auto rest = rule->required; !rest.empty();) {
             const auto name = rest.substr(0, rest.find(' '));
-            if (element.attribute(name) == nullptr) say(element.place(), "<" + element.name + "> needs the attribute " + in_quotes(name));
+            if (element.attribute(name) == nullptr)
+                say(element.place(), "<" + element.name + "> needs the attribute " + in_quotes(name));
             rest.remove_prefix(std::min(name.size() + 1, rest.size()));
         }
         for (const auto& child : element.children) {
             if (stands_in_list(rule->children, child.name)) this->element(child, false);
             else if (rule_of(child.name) != nullptr)
-                say(child.place(), "<" + child.name + "> cannot stand in <" + element.name + ">" + stands_in(child.name));
-            else say(child.place(), "there is no element " + in_quotes(child.name) + hint(child.name, words_of(rule->children)));
+                say(child.place(),
+                    "<" + child.name + "> cannot stand in <" + element.name + ">" + stands_in(child.name));
+            else
+                say(child.place(),
+                    "there is no element " + in_quotes(child.name) + hint(child.name, words_of(rule->children)));
         }
     }
-    void say(SourcePlace where, std::string message) { findings_.push_back({Finding::Kind::error, std::move(where), std::move(message)}); }
+    void say(SourcePlace where, std::string message) {
+        findings_.push_back({Finding::Kind::error, std::move(where), std::move(message)});
+    }
 
   private:
     static std::string stands_in(std::string_view child) {
         std::string text;
         for (const auto& rule : rules)
-            if (stands_in_list(rule.children, child)) text += (text.empty() ? "; it stands in <" : ", <") + std::string(rule.element) + ">";
+            if (stands_in_list(rule.children, child))
+                text += (text.empty() ? "; it stands in <" : ", <") + std::string(rule.element) + ">";
         return text;
     }
     std::vector<Finding>& findings_;
@@ -98,13 +106,14 @@ class Check {
 void check_grammar(const Element& root, std::span<const std::string_view> roots, std::vector<Finding>& findings) {
     Check check(findings);
     if (std::find(roots.begin(), roots.end(), root.name) == roots.end()) {
-        check.say(root.place(), "the outermost element is " + in_quotes(root.name) + ", and should be <" + std::string(roots.front()) + ">");
+        check.say(root.place(), "the outermost element is " + in_quotes(root.name) + ", and should be <" +
+                                    std::string(roots.front()) + ">");
         return;
     }
     const auto* const name = root.attribute("xmlns");
     if (name == nullptr || name->value != namespace_name)
-        check.say(root.place_of("xmlns"), "<" + root.name + "> should say xmlns=\"" + std::string(namespace_name) + "\"" +
-                                              (name == nullptr ? "" : ", not " + in_quotes(name->value)));
+        check.say(root.place_of("xmlns"), "<" + root.name + "> should say xmlns=\"" + std::string(namespace_name) +
+                                              "\"" + (name == nullptr ? "" : ", not " + in_quotes(name->value)));
     check.element(root, true);
 }
 

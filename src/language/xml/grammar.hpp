@@ -1,4 +1,5 @@
-// Which elements there are, which attributes each has, and what may stand in it. The schema share/penstock/application.rng says the same.
+// Which elements there are, which attributes each has, and what may stand in it. The schema
+// share/penstock/application.rng says the same.
 #pragma once
 
 #include <span>

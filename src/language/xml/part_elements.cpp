@@ -1,7 +1,7 @@
 #include "language/xml/part_elements.hpp"
 
-#include "language/xml/grammar.hpp"
 #include "language/elaboration/option_words.hpp"
+#include "language/xml/grammar.hpp"
 #include "language/xml/text.hpp"
 
 namespace penstock::language {
@@ -16,7 +16,8 @@ Element named(const char* name) {
 }
 
 template <class Choice, std::size_t n>
-void set_word(Element& element, std::string_view attribute, Choice choice, Choice usual, const std::string_view (&words)[n]) {
+void set_word(Element& element, std::string_view attribute, Choice choice, Choice usual,
+              const std::string_view (&words)[n]) {
     if (choice != usual) set_plain(element, attribute, words[static_cast<std::size_t>(choice)]);
 }
 
@@ -40,7 +41,8 @@ Element setting_element(const WrittenSetting& setting) {
     return made;
 }
 
-Element component_element(const std::string& name, const std::string& class_name, const FilterOptions& options, const std::vector<WrittenSetting>& settings) {
+Element component_element(const std::string& name, const std::string& class_name, const FilterOptions& options,
+                          const std::vector<WrittenSetting>& settings) {
     if (!is_path(name)) throw UsageError(cannot + in_quotes(name) + " is no name of the language");
     auto made = named("component");
     set_plain(made, "name", name);
@@ -54,14 +56,16 @@ Element component_element(const std::string& name, const std::string& class_name
     set_word(made, "on-failure", options.on_failure, OnFailure::stop, on_failure_words);
     set_number(made, "pool", options.pool);
     if (options.isolation) set_plain(made, "isolation", isolation_words[static_cast<std::size_t>(*options.isolation)]);
-    if (options.time_limit.count() != 0) set_plain(made, "time-limit", text_of(static_cast<double>(options.time_limit.count()) / 1e9));
+    if (options.time_limit.count() != 0)
+        set_plain(made, "time-limit", text_of(static_cast<double>(options.time_limit.count()) / 1e9));
     for (const auto& setting : settings) made.children.push_back(setting_element(setting));
     return made;
 }
 
 Element stream_element(const std::string& from, const std::string& to, const StreamOptions& options) {
     if (options.key)
-        throw UsageError(cannot + ("the stream from " + in_quotes(from) + " to " + in_quotes(to)) + " has a function as its key, and a file has no functions");
+        throw UsageError(cannot + ("the stream from " + in_quotes(from) + " to " + in_quotes(to)) +
+                         " has a function as its key, and a file has no functions");
     auto made = named("stream");
     set_plain(made, "from", from);
     set_plain(made, "to", to);
@@ -78,7 +82,9 @@ Element stream_element(const std::string& from, const std::string& to, const Str
 }
 
 Element application_element(const std::string& name) {
-    if (!is_name(name)) throw UsageError(in_quotes(name) + " cannot name an application: a name is a letter, then letters, digits, '-' and '_'");
+    if (!is_name(name))
+        throw UsageError(in_quotes(name) +
+                         " cannot name an application: a name is a letter, then letters, digits, '-' and '_'");
     auto made = named("application");
     made.set("xmlns", std::string(namespace_name));
     made.set("name", name);
@@ -88,7 +94,8 @@ Element application_element(const std::string& name) {
 const ComponentClass& class_for(const std::string& type, const std::string& user, const Components& components) {
     const auto* const of = components.of_type(type);
     if (of == nullptr)
-        throw UsageError(cannot + ("no component class has filters of type '" + type) + "' (" + in_quotes(user) + "): give it a name with register_component");
+        throw UsageError(cannot + ("no component class has filters of type '" + type) + "' (" + in_quotes(user) +
+                         "): give it a name with register_component");
     return *of;
 }
 

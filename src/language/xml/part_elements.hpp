@@ -20,14 +20,16 @@ struct WrittenSetting {
 };
 
 /// A component, with those options that are not as they are by themselves. Throws UsageError for a name that is none.
-Element component_element(const std::string& name, const std::string& class_name, const FilterOptions& options, const std::vector<WrittenSetting>& settings);
+Element component_element(const std::string& name, const std::string& class_name, const FilterOptions& options,
+                          const std::vector<WrittenSetting>& settings);
 Element setting_element(const WrittenSetting& setting);
 /// The same for a stream. Throws UsageError for one with a function as its key.
 Element stream_element(const std::string& from, const std::string& to, const StreamOptions& options);
 /// The outermost element. Throws UsageError for a name that is none.
 Element application_element(const std::string& name);
 
-/// The class by which a file names filters of this type. Throws UsageError where there is none; `user`: whose filter it is.
+/// The class by which a file names filters of this type. Throws UsageError where there is none; `user`: whose filter it
+/// is.
 const ComponentClass& class_for(const std::string& type, const std::string& user, const Components& components);
 
 }  // namespace penstock::language

@@ -1,4 +1,5 @@
-// What is looked at before a text is parsed, in one pass without recursion, so that nothing hostile comes to the parser.
+// What is looked at before a text is parsed, in one pass without recursion, so that nothing hostile comes to the
+// parser.
 #include <algorithm>
 
 #include "language/xml/document.hpp"
@@ -9,10 +10,15 @@ namespace {
 
 /// Bytes of the UTF-8 character at `at`; 0: it is none, or one that XML does not allow.
 std::size_t character_at(std::string_view text, std::size_t at) noexcept {
-    const auto byte = [&](std::size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u; };
+    const auto byte = [&](std::size_t i) {
+        return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
+    };
     const unsigned first = byte(0);
     if (first < 0x80) return first >= 0x20 || first == '\t' || first == '\n' || first == '\r' ? 1 : 0;
-    const std::size_t length = first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+    const std::size_t length = first >= 0xc2 && first < 0xe0   ? 2
+                               : first >= 0xe0 && first < 0xf0 ? 3
+                               : first >= 0xf0 && first < 0xf5 ? 4
+                                                               : 0;
     if (length == 0) return 0;
     unsigned code = first & (0x7fu >> length);
     for (std::size_t i = 1; i < length; ++i) {
@@ -25,8 +31,10 @@ std::size_t character_at(std::string_view text, std::size_t at) noexcept {
 }
 
 bool is_known_reference(std::string_view name) noexcept {
-    if (name.starts_with("#x")) return name.size() > 2 && name.size() <= 8 && name.find_first_not_of("0123456789abcdefABCDEF", 2) == name.npos;
-    if (name.starts_with("#")) return name.size() > 1 && name.size() <= 8 && name.find_first_not_of("0123456789", 1) == name.npos;
+    if (name.starts_with("#x"))
+        return name.size() > 2 && name.size() <= 8 && name.find_first_not_of("0123456789abcdefABCDEF", 2) == name.npos;
+    if (name.starts_with("#"))
+        return name.size() > 1 && name.size() <= 8 && name.find_first_not_of("0123456789", 1) == name.npos;
     return name == "amp" || name == "lt" || name == "gt" || name == "quot" || name == "apos";
 }
 
@@ -54,9 +62,12 @@ class Scan {
     }
     void reference() {
         const auto end = text_.find(';', at_);
-        const auto name = end == text_.npos || end > at_ + 32 ? std::string_view() : text_.substr(at_ + 1, end - at_ - 1);
+        const auto name =
+            end == text_.npos || end > at_ + 32 ? std::string_view() : text_.substr(at_ + 1, end - at_ - 1);
         if (!is_known_reference(name))
-            refuse(at_, "entities are not read, but for &amp; &lt; &gt; &quot; &apos; and numbers of characters: write '&' as &amp;");
+            refuse(at_,
+                   "entities are not read, but for &amp; &lt; &gt; &quot; &apos; and numbers of characters: write '&' "
+                   "as &amp;");
         ++at_;
     }
     void step() {
@@ -80,13 +91,18 @@ class Scan {
     void declaration() {
         const auto end = std::min(text_.find("?>", at_), text_.size());
         const auto whole = text_.substr(at_, end - at_);
-        if (at_ != 0 || !whole.starts_with("<?xml ")) return refuse(at_, "processing instructions are not read: take this one out");
+        if (at_ != 0 || !whole.starts_with("<?xml "))
+            return refuse(at_, "processing instructions are not read: take this one out");
         const auto encoding = whole.find("encoding");
         if (encoding != whole.npos) {
             const auto quote = whole.find_first_of("\"'", encoding);
             auto name = quote == whole.npos ? std::string() : std::string(whole.substr(quote + 1, 5));
-            std::transform(name.begin(), name.end(), name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-            if (name != "utf-8") return refuse(at_ + encoding, "applications are written in UTF-8: save the file so, and say encoding=\"UTF-8\" or nothing");
+            std::transform(name.begin(), name.end(), name.begin(),
+                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+            if (name != "utf-8")
+                return refuse(
+                    at_ + encoding,
+                    "applications are written in UTF-8: save the file so, and say encoding=\"UTF-8\" or nothing");
         }
         at_ = std::min(end + 2, text_.size());
     }
@@ -110,7 +126,8 @@ class Scan {
         const auto begin = ++at_;
         while (at_ < text_.size() && text_[at_] != quote && refusal_.message.empty()) {
             if (text_[at_] == '&') reference();
-            else if (text_[at_] == '<') refuse(at_, "an attribute cannot contain '<': write it as &lt;, or close the attribute before it");
+            else if (text_[at_] == '<')
+                refuse(at_, "an attribute cannot contain '<': write it as &lt;, or close the attribute before it");
             else ++at_;
         }
         if (at_ - begin > limits_.attribute_bytes)

@@ -19,7 +19,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
         now[0] = i;
         for (std::size_t j = 1; j <= b.size(); ++j) {
             now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) now[j] = std::min(now[j], before[j - 2] + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = std::min(now[j], before[j - 2] + 1);
         }
         before = std::exchange(last, now);
     }
@@ -45,7 +46,8 @@ std::string in_quotes(std::string_view text) {
 }
 
 bool is_name(std::string_view text) noexcept {
-    return !text.empty() && text.size() <= 255 && is_letter(text.front()) && std::all_of(text.begin(), text.end(), continues_name);
+    return !text.empty() && text.size() <= 255 && is_letter(text.front()) &&
+           std::all_of(text.begin(), text.end(), continues_name);
 }
 
 bool is_class_name(std::string_view text) noexcept {
@@ -58,7 +60,9 @@ bool is_path(std::string_view text) noexcept {
         const auto slash = text.find('/');
         const auto part = text.substr(0, slash);
         // Slices are numbered.
-        if (!is_name(part) && !(slash != text.npos && !part.empty() && part.size() < 10 && std::all_of(part.begin(), part.end(), is_digit))) return false;
+        if (!is_name(part) && !(slash != text.npos && !part.empty() && part.size() < 10 &&
+                                std::all_of(part.begin(), part.end(), is_digit)))
+            return false;
         if (slash == text.npos) return true;
         text.remove_prefix(slash + 1);
     }
@@ -117,10 +121,14 @@ const char* kind_of(const SettingValue& value) noexcept {
 std::optional<SettingValue> value_like(const SettingValue& like, std::string_view text) {
     const auto wrap = [](const auto& value) { return value ? std::optional<SettingValue>(*value) : std::nullopt; };
     switch (like.index()) {
-        case 0: return wrap(boolean_of(text));
-        case 1: return wrap(integer_of(text));
-        case 2: return wrap(number_of(text));
-        default: return SettingValue(std::string(text));
+        case 0:
+            return wrap(boolean_of(text));
+        case 1:
+            return wrap(integer_of(text));
+        case 2:
+            return wrap(number_of(text));
+        default:
+            return SettingValue(std::string(text));
     }
 }
 

@@ -26,7 +26,8 @@ bool is_class_name(std::string_view text) noexcept;
 /// Names with '/' between them.
 bool is_path(std::string_view text) noexcept;
 
-/// `; did you mean 'x'?` for the nearest of `names`, and when none is near, `; there are 'a', 'b'`, or nothing when there are none.
+/// `; did you mean 'x'?` for the nearest of `names`, and when none is near, `; there are 'a', 'b'`, or nothing when
+/// there are none.
 std::string hint(std::string_view wrong, const std::vector<std::string>& names);
 
 std::optional<std::int64_t> integer_of(std::string_view text) noexcept;

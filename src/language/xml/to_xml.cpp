@@ -11,7 +11,8 @@ language::Element component(const FilterDescription& filter, const Components& c
                          " is the program's own end of a stream, and a file has no program");
     std::vector<language::WrittenSetting> settings;
     for (const auto& setting : filter.settings) settings.push_back({setting.name, setting.value, setting.limits.unit});
-    return language::component_element(filter.name, language::class_for(filter.type, filter.name, components).name, filter.options, settings);
+    return language::component_element(filter.name, language::class_for(filter.type, filter.name, components).name,
+                                       filter.options, settings);
 }
 
 }  // namespace
@@ -20,7 +21,8 @@ std::string to_xml(const GraphDescription& graph, const std::string& name, const
     language::Document document;
     document.root = language::application_element(name);
     for (const auto& each : graph.filters) document.root.children.push_back(component(each, components));
-    for (const auto& each : graph.streams) document.root.children.push_back(language::stream_element(each.from, each.to, each.options));
+    for (const auto& each : graph.streams)
+        document.root.children.push_back(language::stream_element(each.from, each.to, each.options));
     return language::text_of(document);
 }
 

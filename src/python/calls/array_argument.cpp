@@ -17,13 +17,14 @@ PyTypeObject* inout_type = nullptr;
 
 std::string shape_text(const ArrayArgument& argument) {
     std::string text;
-    for (std::size_t d = 0; d < argument.dimensions(); ++d) text += (d == 0 ? "" : " x ") + std::to_string(argument.extent(d));
+    for (std::size_t d = 0; d < argument.dimensions(); ++d)
+        text += (d == 0 ? "" : " x ") + std::to_string(argument.extent(d));
     return text.empty() ? "1" : text;
 }
 
 std::string represent(const ArrayArgument& argument) {
-    return "penstock." + std::string(argument.tag()) + "(" + std::string(name_of(argument.element())) + ", " + shape_text(argument) +
-           (argument.contiguous() ? ")" : ", strided)");
+    return "penstock." + std::string(argument.tag()) + "(" + std::string(name_of(argument.element())) + ", " +
+           shape_text(argument) + (argument.contiguous() ? ")" : ", strided)");
 }
 
 }  // namespace
@@ -40,7 +41,8 @@ ArrayArgument::ArrayArgument(nb::handle object, Access access) : object_(nb::bor
         wrong_ = stand_in->no_memory;
     } else if (!read_dlpack()) {
         refuse("is a " + nb::cast<std::string>(nb::type_name(object.type())) +
-               ", which has no memory to share; give it a NumPy array, or anything with the buffer protocol or DLPack in the memory of "
+               ", which has no memory to share; give it a NumPy array, or anything with the buffer protocol or DLPack "
+               "in the memory of "
                "the processor");
     }
 }
@@ -66,10 +68,12 @@ void ArrayArgument::read_buffer() {
         const auto dimensions = static_cast<std::size_t>(buffer_.ndim);
         element_ = element_of_format(buffer_.format, static_cast<std::size_t>(buffer_.itemsize));
         item_bytes_ = static_cast<std::size_t>(buffer_.itemsize);
-        if (element_.kind == ElementKind::other && buffer_.format != nullptr && std::string_view(buffer_.format).find('O') != std::string_view::npos)
+        if (element_.kind == ElementKind::other && buffer_.format != nullptr &&
+            std::string_view(buffer_.format).find('O') != std::string_view::npos)
             refuse("holds Python objects, which a compiled body cannot use; convert it to a number type");
         if (dimensions > most_dimensions) {
-            if (!PyBuffer_IsContiguous(&buffer_, 'C')) refuse("has more than 8 dimensions and is not contiguous; copy it");
+            if (!PyBuffer_IsContiguous(&buffer_, 'C'))
+                refuse("has more than 8 dimensions and is not contiguous; copy it");
             extents_[0] = static_cast<std::size_t>(buffer_.len) / std::max<std::size_t>(item_bytes_, 1);
             strides_[0] = static_cast<std::ptrdiff_t>(item_bytes_);
             describe(buffer_.buf, 1, buffer_.readonly != 0);
@@ -103,12 +107,23 @@ bool ArrayArgument::read_dlpack() {
     item_bytes_ = bytes;
     using Code = nb::dlpack::dtype_code;
     switch (static_cast<Code>(type.code)) {
-        case Code::Int: element_ = {ElementKind::integer, bytes}; break;
-        case Code::UInt: element_ = {ElementKind::natural, bytes}; break;
-        case Code::Float: element_ = {ElementKind::floating, bytes}; break;
-        case Code::Complex: element_ = {ElementKind::complex, bytes}; break;
-        case Code::Bool: element_ = {ElementKind::boolean, bytes}; break;
-        default: element_ = {ElementKind::other, bytes};
+        case Code::Int:
+            element_ = {ElementKind::integer, bytes};
+            break;
+        case Code::UInt:
+            element_ = {ElementKind::natural, bytes};
+            break;
+        case Code::Float:
+            element_ = {ElementKind::floating, bytes};
+            break;
+        case Code::Complex:
+            element_ = {ElementKind::complex, bytes};
+            break;
+        case Code::Bool:
+            element_ = {ElementKind::boolean, bytes};
+            break;
+        default:
+            element_ = {ElementKind::other, bytes};
     }
     if (exported.ndim() > most_dimensions) refuse("has more than 8 dimensions; reshape it");
     for (std::size_t d = 0; d < exported.ndim(); ++d) {
@@ -121,7 +136,8 @@ bool ArrayArgument::read_dlpack() {
 }
 
 void ArrayArgument::describe(const void* data, std::size_t dimensions, bool read_only) {
-    if (read_only && access_ != Access::in) refuse("is read-only memory, which a task cannot write; give it a writable copy, or say In");
+    if (read_only && access_ != Access::in)
+        refuse("is read-only memory, which a task cannot write; give it a writable copy, or say In");
     base_ = reinterpret_cast<std::uintptr_t>(data);
     dimensions_ = dimensions;
     auto expected = static_cast<std::ptrdiff_t>(item_bytes_);
@@ -136,7 +152,7 @@ void ArrayArgument::describe(const void* data, std::size_t dimensions, bool read
 
 void ArrayArgument::check_memory() {
     // Complex numbers and structures need no more alignment than a word.
-    const std::size_t alignment = element_.kind == ElementKind::other      ? 1
+    const std::size_t alignment = element_.kind == ElementKind::other     ? 1
                                   : element_.kind == ElementKind::complex ? item_bytes_ / 2
                                                                           : item_bytes_;
     if (base_ == 0) {
@@ -152,7 +168,8 @@ void ArrayArgument::check_memory() {
             const auto reach = static_cast<std::ptrdiff_t>(extents_[d] - 1) * strides_[d];
             if (reach < 0) low -= static_cast<std::uintptr_t>(-reach);
             else high += static_cast<std::uintptr_t>(reach);
-            if (strides_[d] % static_cast<std::ptrdiff_t>(alignment) != 0) wrong_ = "has strides that misalign its elements; copy it";
+            if (strides_[d] % static_cast<std::ptrdiff_t>(alignment) != 0)
+                wrong_ = "has strides that misalign its elements; copy it";
         }
         bounds_ = {low, high};
     }
@@ -197,8 +214,9 @@ template <class Tag>
 PyTypeObject* bind_tag(nb::module_& module, const char* name, const char* doc, const char* signature) {
     const auto type = nb::class_<Tag>(module, name, nb::is_final(), doc)
                           .def(nb::init<nb::handle>(), nb::arg("array").none(), nb::sig(signature))
-                          .def_prop_ro("array", [](const Tag& tag) { return tag.object(); }, nb::sig("def array(self) -> Any"),
-                                       "The object whose memory this is.")
+                          .def_prop_ro(
+                              "array", [](const Tag& tag) { return tag.object(); }, nb::sig("def array(self) -> Any"),
+                              "The object whose memory this is.")
                           .def("__repr__", [](const Tag& tag) { return represent(tag); });
     return reinterpret_cast<PyTypeObject*>(type.ptr());
 }
@@ -206,18 +224,22 @@ PyTypeObject* bind_tag(nb::module_& module, const char* name, const char* doc, c
 }  // namespace
 
 void bind_arguments(nb::module_& module) {
-    in_type = bind_tag<InArgument>(module, "In",
+    in_type = bind_tag<InArgument>(
+        module, "In",
         "The task reads this array.\n\n"
-        "`array`: NumPy array, or anything with the buffer protocol or DLPack, of any element type and up to 8 dimensions; its memory\n"
-        "is used in place. One- and two-dimensional arrays may be strided (the last dimension of two contiguous), others must be\n"
+        "`array`: NumPy array, or anything with the buffer protocol or DLPack, of any element type and up to 8 "
+        "dimensions; its memory\n"
+        "is used in place. One- and two-dimensional arrays may be strided (the last dimension of two contiguous), "
+        "others must be\n"
         "contiguous in C order. May be used for many calls: making it costs about as much as a call.\n"
         "Raises ArgumentError for what has no memory to share.",
         "def __init__(self, array: Any) -> None");
-    out_type = bind_tag<OutArgument>(module, "Out",
+    out_type = bind_tag<OutArgument>(
+        module, "Out",
         "The task writes all of this array and does not read it. As In; raises ArgumentError for read-only memory too.",
         "def __init__(self, array: Any) -> None");
-    inout_type = bind_tag<InOutArgument>(module, "InOut",
-        "The task reads and writes this array. As In; raises ArgumentError for read-only memory too.",
+    inout_type = bind_tag<InOutArgument>(
+        module, "InOut", "The task reads and writes this array. As In; raises ArgumentError for read-only memory too.",
         "def __init__(self, array: Any) -> None");
 }
 

@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "python/calls/element.hpp"
 #include "penstock/argument.hpp"
 #include "penstock/detail/task/entry.hpp"
 #include "penstock/detail/task/footprint.hpp"
+#include "python/calls/element.hpp"
 #include "python/ranks/stand_in.hpp"
 
 namespace penstock::python {
@@ -24,8 +24,9 @@ class ArrayArgument {
   public:
     static constexpr std::size_t most_dimensions = 8;
 
-    /// Exports the memory of `object` by the buffer protocol, or else by DLPack. Throws ArgumentError when it has neither,
-    /// is not in the memory of this computer's processors, holds Python objects, or is read-only and tagged out or inout.
+    /// Exports the memory of `object` by the buffer protocol, or else by DLPack. Throws ArgumentError when it has
+    /// neither, is not in the memory of this computer's processors, holds Python objects, or is read-only and tagged
+    /// out or inout.
     ArrayArgument(nb::handle object, Access access);
     ~ArrayArgument();
     ArrayArgument(const ArrayArgument&) = delete;

@@ -28,7 +28,8 @@ Parameter parameter_named(std::string_view text, const std::string& signature) {
     }
     parameter.element = element_named(text);
     if (parameter.element.kind == ElementKind::other && !(parameter.pointer && text == "void"))
-        throw UsageError("the parameter type " + whole + " of " + signature + " is not known here; use a NumPy type name or a pointer to one");
+        throw UsageError("the parameter type " + whole + " of " + signature +
+                         " is not known here; use a NumPy type name or a pointer to one");
     return parameter;
 }
 
@@ -47,11 +48,13 @@ nb::object known_body(nb::handle object) {
 
 }  // namespace
 
-Body::Body(std::uint64_t address, const std::string& signature, const nb::list& parameters, const std::string& name, nb::object keep)
+Body::Body(std::uint64_t address, const std::string& signature, const nb::list& parameters, const std::string& name,
+           nb::object keep)
     : address_(address), keep_(std::move(keep)) {
     if (address == 0) throw UsageError("the address of " + name + " is 0; give it the address of a function");
     std::vector<Parameter> types;
-    for (nb::handle parameter : parameters) types.push_back(parameter_named(nb::cast<std::string>(parameter), signature));
+    for (nb::handle parameter : parameters)
+        types.push_back(parameter_named(nb::cast<std::string>(parameter), signature));
     procedure_ = &Procedure::find(name, signature, types);
 }
 
@@ -74,15 +77,22 @@ nb::object body_of(nb::handle object, nb::handle signature) {
 
 void bind_bodies(nb::module_& module) {
     const auto type =
-        nb::class_<Body>(module, "Body", nb::is_final(), "A compiled function that can be called as a task. Made by penstock.compiled().")
-            .def(nb::init<std::uint64_t, const std::string&, const nb::list&, const std::string&, nb::object>(), nb::arg("address"),
-                 nb::arg("signature"), nb::arg("parameters"), nb::arg("name"), nb::arg("keep").none(),
-                 nb::sig("def __init__(self, address: int, signature: str, parameters: list[str], name: str, keep: Any) -> None"),
-                 "Prefer penstock.compiled(). `parameters`: NumPy type names, 'float32*' and 'const float32*' for pointers.")
+        nb::class_<Body>(module, "Body", nb::is_final(),
+                         "A compiled function that can be called as a task. Made by penstock.compiled().")
+            .def(nb::init<std::uint64_t, const std::string&, const nb::list&, const std::string&, nb::object>(),
+                 nb::arg("address"), nb::arg("signature"), nb::arg("parameters"), nb::arg("name"),
+                 nb::arg("keep").none(),
+                 nb::sig("def __init__(self, address: int, signature: str, parameters: list[str], name: str, keep: "
+                         "Any) -> None"),
+                 "Prefer penstock.compiled(). `parameters`: NumPy type names, 'float32*' and 'const float32*' for "
+                 "pointers.")
             .def_prop_ro("address", &Body::address, "Address of the function.")
-            .def_prop_ro("name", [](const Body& body) { return body.procedure().name(); }, "Its name in traces and errors.")
-            .def_prop_ro("signature", [](const Body& body) { return body.procedure().signature(); }, "Its C signature.")
-            .def_prop_ro("function", &Body::keep, nb::sig("def function(self) -> Any"), "The Python object that owns the code, or None.")
+            .def_prop_ro(
+                "name", [](const Body& body) { return body.procedure().name(); }, "Its name in traces and errors.")
+            .def_prop_ro(
+                "signature", [](const Body& body) { return body.procedure().signature(); }, "Its C signature.")
+            .def_prop_ro("function", &Body::keep, nb::sig("def function(self) -> Any"),
+                         "The Python object that owns the code, or None.")
             .def("__repr__", [](const Body& body) {
                 return "penstock.Body(" + body.procedure().name() + ": " + body.procedure().signature() + ")";
             });

@@ -21,10 +21,11 @@ class BodyError : public UsageError {
 
 class Body {
   public:
-    /// `parameters`: NumPy names of the parameters' types in order, with '*' behind a pointer and "const " before a pointer to
-    /// const; "void*" points to anything. `keep` is held as long as this lives. Throws UsageError for an address of 0 or a type that
-    /// is not known.
-    Body(std::uint64_t address, const std::string& signature, const nb::list& parameters, const std::string& name, nb::object keep);
+    /// `parameters`: NumPy names of the parameters' types in order, with '*' behind a pointer and "const " before a
+    /// pointer to const; "void*" points to anything. `keep` is held as long as this lives. Throws UsageError for an
+    /// address of 0 or a type that is not known.
+    Body(std::uint64_t address, const std::string& signature, const nb::list& parameters, const std::string& name,
+         nb::object keep);
 
     std::uint64_t address() const noexcept { return address_; }
     Procedure& procedure() const noexcept { return *procedure_; }

@@ -1,11 +1,11 @@
 // Calls a C function whose parameters are known only at run time, without a code generator.
 //
-// The calling conventions of x86-64 (System V) and of 64-bit Arm (AAPCS64, Linux) sort parameters into two classes, integers
-// (with pointers) and floating point; each class fills registers of its own from left to right, and what is left over goes onto
-// the stack in order, 8 bytes each. So a function whose parameters are [all integer registers, all floating registers, n words] puts
-// every word where any callee looks for it, as long as the caller sorted the words; registers too many are harmless. A float lies
-// in the low half of its register or word. Elsewhere only integers and pointers in registers are supported, which every convention
-// passes alike.
+// The calling conventions of x86-64 (System V) and of 64-bit Arm (AAPCS64, Linux) sort parameters into two classes,
+// integers (with pointers) and floating point; each class fills registers of its own from left to right, and what is
+// left over goes onto the stack in order, 8 bytes each. So a function whose parameters are [all integer registers, all
+// floating registers, n words] puts every word where any callee looks for it, as long as the caller sorted the words;
+// registers too many are harmless. A float lies in the low half of its register or word. Elsewhere only integers and
+// pointers in registers are supported, which every convention passes alike.
 #pragma once
 
 #include <array>
@@ -68,7 +68,8 @@ using With = Convention<std::make_index_sequence<integer_registers>, std::make_i
 
 }  // namespace c_call
 
-/// Calls the function at this address. At most integer_registers, floating_registers and most_stack_words of each class.
+/// Calls the function at this address. At most integer_registers, floating_registers and most_stack_words of each
+/// class.
 inline void call_c(std::uint64_t function, const std::uint64_t* words, const WordCounts& counts) {
     if (counts.stack == 0 && counts.floating == 0) return c_call::With<0, 0>::call(function, words, counts);
     if constexpr (floating_registers > 0) {

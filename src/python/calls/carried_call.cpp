@@ -19,8 +19,9 @@ using Task = procedure::Call<CarriedCall, procedure::Parameters<>>;
 
 std::size_t describe_nothing(const PackedArguments&, ArgumentBlock*) noexcept { return 0; }
 
-/// Workers know the procedures that the program had at launch(). So that tasks have the names of their bodies all the same, there are
-/// entries in store, which the program names as bodies come up; workers run them by their numbers. The last one serves all further bodies.
+/// Workers know the procedures that the program had at launch(). So that tasks have the names of their bodies all the
+/// same, there are entries in store, which the program names as bodies come up; workers run them by their numbers. The
+/// last one serves all further bodies.
 struct Store {
     static constexpr std::size_t size = 256;
     std::array<Entry, size> entries;
@@ -51,8 +52,10 @@ Store store;  // registered while the module is loaded, so before launch()
 }  // namespace penstock::python
 
 template <>
-struct penstock::procedure::Registered<penstock::python::Task, penstock::procedure::ClosureName<penstock::python::CarriedCall>> {
-    static constexpr Entry entry{&python::Task::run, &python::Task::discard, &python::describe_nothing, "a compiled body", false, false};
+struct penstock::procedure::Registered<penstock::python::Task,
+                                       penstock::procedure::ClosureName<penstock::python::CarriedCall>> {
+    static constexpr Entry entry{
+        &python::Task::run, &python::Task::discard, &python::describe_nothing, "a compiled body", false, false};
     static constexpr python::EntryToIssue number{};
 };
 
@@ -87,18 +90,25 @@ const CarriedBody& CarriedBodies::find(Machine& machine, const Words& words) {
     const std::uint64_t address = words.data()[0];
     if (const auto found = bodies_.find({&plan, address}); found != bodies_.end()) return found->second[0];
     if (words.count() > CarriedCall::capacity)
-        throw CannotCarryOver(plan.name(), 0, "it has " + std::to_string(words.count() - 1) + " words of arguments, and " +
-                                                  std::to_string(CarriedCall::capacity - 1) + " fit a descriptor; give it an array of some");
+        throw CannotCarryOver(plan.name(), 0,
+                              "it has " + std::to_string(words.count() - 1) + " words of arguments, and " +
+                                  std::to_string(CarriedCall::capacity - 1) +
+                                  " fit a descriptor; give it an array of some");
     for (std::size_t i = 0; i < plan.slots().size(); ++i)
         if (plan.slots()[i].is_array() && plan.slots()[i].element.bytes == 0)
-            throw CannotCarryOver(plan.name(), static_cast<int>(i) + 1, "the body takes void*, so nobody knows how much to copy; declare its elements");
+            throw CannotCarryOver(plan.name(), static_cast<int>(i) + 1,
+                                  "the body takes void*, so nobody knows how much to copy; declare its elements");
     Dl_info info{};
     if (dladdr(reinterpret_cast<const void*>(address), &info) == 0 || info.dli_fname == nullptr)
-        throw CannotCarryOver(plan.name(), 0, "this function was made at run time (numba, a ctypes callback), so that no library file has it; compile it "
-                                              "into a library, or call a Python function, which runs in a process of its own anyway");
+        throw CannotCarryOver(
+            plan.name(), 0,
+            "this function was made at run time (numba, a ctypes callback), so that no library file has it; compile it "
+            "into a library, or call a Python function, which runs in a process of its own anyway");
     if (info.dli_sname == nullptr || info.dli_saddr != reinterpret_cast<const void*>(address))
-        throw CannotCarryOver(plan.name(), 0, "the library " + std::string(info.dli_fname) + " does not export it under a name; export it (extern "
-                                              "\"C\", not static)");
+        throw CannotCarryOver(plan.name(), 0,
+                              "the library " + std::string(info.dli_fname) +
+                                  " does not export it under a name; export it (extern "
+                                  "\"C\", not static)");
     SharedArray<CarriedBody> body = machine.array<CarriedBody>(1);
     body[0] = CarriedBody{};
     body[0].counts = plan.counts();
@@ -109,14 +119,17 @@ const CarriedBody& CarriedBodies::find(Machine& machine, const Words& words) {
     return bodies_.emplace(std::pair{&plan, address}, std::move(body)).first->second[0];
 }
 
-Handle issue_carried(Machine& machine, int target, const OptionsOrHandles* way, const CarriedBody& body, const Words& words) {
+Handle issue_carried(Machine& machine, int target, const OptionsOrHandles* way, const CarriedBody& body,
+                     const Words& words) {
     if (way != nullptr && std::holds_alternative<std::vector<Handle>>(*way))
-        throw CannotCarryOver(words.plan().name(), 0, "calls after others are kept by thread targets only; wait for the others");
+        throw CannotCarryOver(words.plan().name(), 0,
+                              "calls after others are kept by thread targets only; wait for the others");
     CarriedCall call{&body, {}};
     std::copy_n(words.data(), words.count(), call.words);
     call.words[0] = reinterpret_cast<std::uint64_t>(&words.plan());
     entry_to_issue = store.number_of(words.plan().name());
-    return way != nullptr ? machine.initiator().call_on(std::get<CallOptions>(*way), call) : machine.initiator().call_on(target, call);
+    return way != nullptr ? machine.initiator().call_on(std::get<CallOptions>(*way), call)
+                          : machine.initiator().call_on(target, call);
 }
 
 }  // namespace penstock::python

@@ -8,9 +8,9 @@
 #include <cstring>
 #include <utility>
 
+#include "penstock/error.hpp"
 #include "python/calls/array_argument.hpp"
 #include "python/calls/body.hpp"
-#include "penstock/error.hpp"
 #include "python/calls/python_machine.hpp"
 
 namespace penstock::python {
@@ -24,12 +24,15 @@ PyTypeObject* scalar_type = nullptr;
 constexpr std::size_t array_words = 5;
 enum ArrayWord : std::size_t { address, elements, rows, columns, pitch };
 
-constexpr const char* not_of_a_call = "stands for memory of a chain; give it to a step of that chain, and the memory itself to a call";
+constexpr const char* not_of_a_call =
+    "stands for memory of a chain; give it to a step of that chain, and the memory itself to a call";
 
 Element element_of(const std::string& type) {
     const Element element = element_named(type);
     if (element.kind == ElementKind::other)
-        throw UsageError("the type " + type + " is not known here; use a NumPy type name, 'float32', and 'float32[]' for an array parameter");
+        throw UsageError(
+            "the type " + type +
+            " is not known here; use a NumPy type name, 'float32', and 'float32[]' for an array parameter");
     return element;
 }
 
@@ -67,8 +70,8 @@ struct LongChainCall {
 
 constexpr std::size_t chain_line_words = 4, chain_extension_words = 23;
 template <class F>
-concept ChainTask = std::is_same_v<F, ChainCall<chain_line_words>> || std::is_same_v<F, ChainCall<chain_extension_words>> ||
-                    std::is_same_v<F, LongChainCall>;
+concept ChainTask = std::is_same_v<F, ChainCall<chain_line_words>> ||
+                    std::is_same_v<F, ChainCall<chain_extension_words>> || std::is_same_v<F, LongChainCall>;
 
 }  // namespace
 }  // namespace penstock::python
@@ -89,7 +92,8 @@ PythonChain::PythonChain(const std::vector<std::string>& parameters, const std::
     : label_(name.empty() ? "a chain" : "chain " + name), description_(name, parameters.size()) {
     for (const std::string& text : parameters) {
         const bool array = text.ends_with("[]");
-        parameters_.push_back({element_of(array ? text.substr(0, text.size() - 2) : text), array, static_cast<std::uint16_t>(value_words_)});
+        parameters_.push_back({element_of(array ? text.substr(0, text.size() - 2) : text), array,
+                               static_cast<std::uint16_t>(value_words_)});
         value_words_ += array ? array_words : 1;
     }
 }
@@ -105,14 +109,16 @@ nb::tuple PythonChain::parameters() const {
 }
 
 ChainArray PythonChain::local(nb::handle shape, const std::string& type) {
-    const nb::object extents = PyLong_Check(shape.ptr()) ? nb::object(nb::make_tuple(shape)) : nb::object(nb::tuple(shape));
+    const nb::object extents =
+        PyLong_Check(shape.ptr()) ? nb::object(nb::make_tuple(shape)) : nb::object(nb::tuple(shape));
     std::vector<std::size_t> sizes;
     for (nb::handle extent : extents) sizes.push_back(nb::cast<std::size_t>(extent));
     if (sizes.empty() || sizes.size() > 2) throw UsageError("a local block has one dimension or two");
     StandIn stand_in{element_of(type), Takes::chains, not_of_a_call};
     stand_in.rows = sizes.size() == 2 ? sizes[0] : 1;
     stand_in.columns = sizes.back();
-    if (__builtin_mul_overflow(stand_in.rows, stand_in.columns, &stand_in.count)) throw UsageError("a local block of that shape fits no local store");
+    if (__builtin_mul_overflow(stand_in.rows, stand_in.columns, &stand_in.count))
+        throw UsageError("a local block of that shape fits no local store");
     stand_in.place = description_.add_local(stand_in.count, stand_in.element.bytes);
     change();
     return {stand_in};
@@ -123,8 +129,9 @@ void PythonChain::add(nb::handle object, const nb::args& arguments, nb::handle s
     const Words words(*nb::inst_ptr<Body>(body), arguments, Takes::chains);
     const Plan& plan = words.plan();
     if (words.count() > extension_words)
-        throw UsageError("step " + plan.name() + " of a chain has " + std::to_string(words.count() - 1) + " words of arguments and may have " +
-                         std::to_string(extension_words - 1) + "; give it an array of some of them");
+        throw UsageError("step " + plan.name() + " of a chain has " + std::to_string(words.count() - 1) +
+                         " words of arguments and may have " + std::to_string(extension_words - 1) +
+                         "; give it an array of some of them");
     change();
     const std::size_t literals = literals_.size();
     try {
@@ -153,7 +160,8 @@ void PythonChain::check_step(const nb::args& arguments, const Words& words) {
     for (std::size_t i = 0; i < later.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
             const auto &a = later[i].stand_in->place, &b = later[j].stand_in->place;
-            if (a.chain == b.chain && a.local == b.local && a.index == b.index && (later[i].access != Access::in || later[j].access != Access::in))
+            if (a.chain == b.chain && a.local == b.local && a.index == b.index &&
+                (later[i].access != Access::in || later[j].access != Access::in))
                 throw ArgumentError(words.plan().name(), std::max(later[i].number, later[j].number),
                                     "overlaps argument " + std::to_string(std::min(later[i].number, later[j].number)) +
                                         ", and one of the two is written");
@@ -165,7 +173,8 @@ void PythonChain::check_step(const nb::args& arguments, const Words& words) {
         for (const LaterArgument& beside : later) {
             if (!beside.slot->is_array() || beside.stand_in->place.local) continue;
             if (beside.access != Access::in || memory->access() != Access::in)
-                literals_.push_back({beside.stand_in->place.index, memory, words.plan().name(), static_cast<int>(i) + 1});
+                literals_.push_back(
+                    {beside.stand_in->place.index, memory, words.plan().name(), static_cast<int>(i) + 1});
         }
     }
 }
@@ -186,7 +195,9 @@ void PythonChain::note(const LaterArgument& later, const std::string& step, std:
         return description_.add_patch(patch);
     }
     Parameter& parameter = parameters_[place.index];
-    const auto value_at = [&](std::size_t word) { return static_cast<std::uint32_t>((parameter.value + word) * sizeof(std::uint64_t)); };
+    const auto value_at = [&](std::size_t word) {
+        return static_cast<std::uint32_t>((parameter.value + word) * sizeof(std::uint64_t));
+    };
     const auto copy_word = [&](std::uint16_t to, std::size_t from) {
         Patch copied;
         copied.kind = Patch::Kind::bytes;
@@ -212,8 +223,8 @@ void PythonChain::note(const LaterArgument& later, const std::string& step, std:
 
 PythonChain::Issue PythonChain::begin(const Initiator& initiator, const nb::args& arguments) {
     if (arguments.size() != parameters_.size())
-        throw UsageError(label_ + " has " + std::to_string(parameters_.size()) + " parameters, but the call has " + std::to_string(arguments.size()) +
-                         " arguments");
+        throw UsageError(label_ + " has " + std::to_string(parameters_.size()) + " parameters, but the call has " +
+                         std::to_string(arguments.size()) + " arguments");
     std::vector<std::uint64_t> values(value_words_);
     std::vector<const ArrayArgument*> arrays;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -221,7 +232,9 @@ PythonChain::Issue PythonChain::begin(const Initiator& initiator, const nb::args
         const Parameter& parameter = parameters_[i];
         arrays.push_back(array_argument(arguments[i]));
         if (parameter.array != (arrays[i] != nullptr))
-            throw ArgumentError(label_, number, parameter.array ? "is no array; say In(x), Out(x) or InOut(x)" : "is an array, but the parameter is a scalar");
+            throw ArgumentError(label_, number,
+                                parameter.array ? "is no array; say In(x), Out(x) or InOut(x)"
+                                                : "is an array, but the parameter is a scalar");
         if (parameter.array) place(values, i, *arrays[i]);
     }
     check_overlap(label_, arrays);
@@ -229,14 +242,17 @@ PythonChain::Issue PythonChain::begin(const Initiator& initiator, const nb::args
         const ArrayArgument& given = *arrays[literal.parameter];
         if (given.bounds().meets(literal.memory->bounds()) && overlap(given.footprint(), literal.memory->footprint()))
             throw ArgumentError(label_, static_cast<int>(literal.parameter) + 1,
-                                "overlaps memory that is argument " + std::to_string(literal.argument) + " of the step " + literal.step +
-                                    ", and one of the two is written");
+                                "overlaps memory that is argument " + std::to_string(literal.argument) +
+                                    " of the step " + literal.step + ", and one of the two is written");
     }
     // Last, because converting a number may run Python code.
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-        if (!parameters_[i].array) values[parameters_[i].value] = scalar_word(label_, parameters_[i].element, arguments[i], static_cast<int>(i) + 1);
+        if (!parameters_[i].array)
+            values[parameters_[i].value] =
+                scalar_word(label_, parameters_[i].element, arguments[i], static_cast<int>(i) + 1);
     if (image_ == nullptr) image_ = new chain::Image(description_);
-    if (image_->local_bytes() > initiator.local_store_bytes()) image_->refuse_local_store(initiator.local_store_bytes());
+    if (image_->local_bytes() > initiator.local_store_bytes())
+        image_->refuse_local_store(initiator.local_store_bytes());
     image_->uses.begin();
     return {image_, std::move(values)};
 }
@@ -249,10 +265,12 @@ void PythonChain::place(std::vector<std::uint64_t>& values, std::size_t number, 
         refuse("has elements of type " + std::string(name_of(array.element())) + ", but the parameter has " +
                std::string(name_of(parameter.element)) + "; convert the array with astype()");
     if (array.wrong() != nullptr) refuse(array.wrong());
-    if (array.access() == Access::in && parameter.written) refuse("is In, but a step writes it; say Out(x) or InOut(x)");
+    if (array.access() == Access::in && parameter.written)
+        refuse("is In, but a step writes it; say Out(x) or InOut(x)");
     if (array.access() == Access::out && description_.requirements()[number].read_first)
         refuse("is Out, but the first step that uses it reads it; say InOut(x)");
-    if (parameter.contiguous && !array.contiguous()) refuse("is not contiguous, but a step takes T*, intptr_t n; copy it");
+    if (parameter.contiguous && !array.contiguous())
+        refuse("is not contiguous, but a step takes T*, intptr_t n; copy it");
     std::uint64_t* const to = values.data() + parameter.value;
     to[address] = array.base();
     to[elements] = array.count();
@@ -282,8 +300,10 @@ Handle issue_chain(Machine& machine, int target, const OptionsOrHandles* way, Py
     try {
         if (way != nullptr && std::holds_alternative<std::vector<Handle>>(*way))
             throw UsageError("a chain cannot be called after others; wait for them, or make them its first steps");
-        if (issue.values.size() <= chain_line_words) return issue_sized(std::integral_constant<std::size_t, chain_line_words>{});
-        if (issue.values.size() <= chain_extension_words) return issue_sized(std::integral_constant<std::size_t, chain_extension_words>{});
+        if (issue.values.size() <= chain_line_words)
+            return issue_sized(std::integral_constant<std::size_t, chain_line_words>{});
+        if (issue.values.size() <= chain_extension_words)
+            return issue_sized(std::integral_constant<std::size_t, chain_extension_words>{});
         return issue_as(boxed(LongChainCall{image, std::move(issue.values)}));
     } catch (...) {
         image->end(0);
@@ -303,42 +323,58 @@ PythonChain* chain_of(nb::handle object) noexcept {
 
 void bind_chain(nb::module_& module) {
     array_type = reinterpret_cast<PyTypeObject*>(
-        nb::class_<ChainArray>(module, "ChainArray", nb::is_final(), "What stands for an array parameter or a local block of a chain: In(x), Out(x), InOut(x).")
+        nb::class_<ChainArray>(
+            module, "ChainArray", nb::is_final(),
+            "What stands for an array parameter or a local block of a chain: In(x), Out(x), InOut(x).")
             .ptr());
     scalar_type = reinterpret_cast<PyTypeObject*>(
-        nb::class_<ChainScalar>(module, "ChainScalar", nb::is_final(), "What stands for a scalar parameter of a chain.").ptr());
+        nb::class_<ChainScalar>(module, "ChainScalar", nb::is_final(), "What stands for a scalar parameter of a chain.")
+            .ptr());
     const auto type =
         nb::class_<PythonChain>(
             module, "Chain", nb::is_final(),
             "Calls of compiled bodies that are issued as one task, described once and issued often:\n\n"
             "    sharpen = penstock.Chain('float32[]', 'float32[]', 'float32', name='sharpen')\n"
             "    image, result, amount = sharpen.parameters()\n"
-            "    blurred = sharpen.local(n, 'float32')                    # in the local store of whichever target runs it\n"
+            "    blurred = sharpen.local(n, 'float32')                    # in the local store of whichever target "
+            "runs it\n"
             "    sharpen.add(blur, penstock.In(image), penstock.Out(blurred))\n"
             "    sharpen.add(mix, penstock.In(image), penstock.In(blurred), penstock.Out(result), amount)\n"
             "    machine.call(sharpen, penstock.In(a), penstock.Out(b), 0.5)\n\n"
-            "Its steps run in order on one target. When one fails those behind it do not run; TaskFailed.task names it. Tasks run the chain as\n"
+            "Its steps run in order on one target. When one fails those behind it do not run; TaskFailed.task names "
+            "it. Tasks run the chain as\n"
             "it was when they were issued.")
-            .def("__init__", [](PythonChain* self, const nb::args& parameters, const std::string& name) {
-                     std::vector<std::string> types;
-                     for (nb::handle parameter : parameters) types.push_back(nb::cast<std::string>(nb::str(parameter)));
-                     new (self) PythonChain(types, name);
-                 }, nb::arg("parameters"), nb::kw_only(), nb::arg("name") = "", nb::sig("def __init__(self, *parameters: str, name: str = '') -> None"),
-                 "`parameters`: 'float32[]' for arrays and 'float32' for scalars, by NumPy's names. `name`: for the messages of failures.\n"
-                 "Raises UsageError for a type that is not known.")
+            .def(
+                "__init__",
+                [](PythonChain* self, const nb::args& parameters, const std::string& name) {
+                    std::vector<std::string> types;
+                    for (nb::handle parameter : parameters) types.push_back(nb::cast<std::string>(nb::str(parameter)));
+                    new (self) PythonChain(types, name);
+                },
+                nb::arg("parameters"), nb::kw_only(), nb::arg("name") = "",
+                nb::sig("def __init__(self, *parameters: str, name: str = '') -> None"),
+                "`parameters`: 'float32[]' for arrays and 'float32' for scalars, by NumPy's names. `name`: for the "
+                "messages of failures.\n"
+                "Raises UsageError for a type that is not known.")
             .def("parameters", &PythonChain::parameters, nb::sig("def parameters(self) -> tuple[Any, ...]"),
                  "What stands for the parameters, in their order.")
             .def("local", &PythonChain::local, nb::arg("shape"), nb::arg("dtype") = "float64",
                  nb::sig("def local(self, shape: int | Sequence[int], dtype: str = 'float64') -> ChainArray"),
-                 "A block of one dimension or two in the local store, undefined until a step writes it. Blocks that are not needed at the same\n"
+                 "A block of one dimension or two in the local store, undefined until a step writes it. Blocks that "
+                 "are not needed at the same\n"
                  "time share room. Raises UsageError for one that no local store can hold.")
-            .def("add", [](nb::handle self, nb::handle body, const nb::args& arguments, nb::handle signature) {
-                     nb::inst_ptr<PythonChain>(self)->add(body, arguments, signature);
-                     return nb::borrow(self);
-                 }, nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
-                 nb::sig("def add(self, body: Any, *arguments: Any, signature: str | None = None) -> Chain"),
-                 "Adds a step: a compiled body with parameters and local blocks of the chain, arrays and numbers as arguments. Returns the chain.\n"
-                 "Raises what machine.call raises, and ArgumentError for a local block that is read before a step has written it.")
+            .def(
+                "add",
+                [](nb::handle self, nb::handle body, const nb::args& arguments, nb::handle signature) {
+                    nb::inst_ptr<PythonChain>(self)->add(body, arguments, signature);
+                    return nb::borrow(self);
+                },
+                nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
+                nb::sig("def add(self, body: Any, *arguments: Any, signature: str | None = None) -> Chain"),
+                "Adds a step: a compiled body with parameters and local blocks of the chain, arrays and numbers as "
+                "arguments. Returns the chain.\n"
+                "Raises what machine.call raises, and ArgumentError for a local block that is read before a step has "
+                "written it.")
             .def("__len__", &PythonChain::size, "Number of steps.")
             .def_prop_ro("local_bytes", &PythonChain::local_bytes, "Bytes of local store that a run takes.");
     chain_type = reinterpret_cast<PyTypeObject*>(type.ptr());

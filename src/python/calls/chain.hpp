@@ -1,7 +1,8 @@
 // Chains of compiled bodies for Python: described by the task layer's own description, with plans as steps.
 //
-// A parameter's value takes these words: an array its address, elements, rows, columns and pitch (5), a scalar one. Each step's words lie packed
-// as those of a plain call, and a patch says which of them come from a parameter or are the address of a local block.
+// A parameter's value takes these words: an array its address, elements, rows, columns and pitch (5), a scalar one.
+// Each step's words lie packed as those of a plain call, and a patch says which of them come from a parameter or are
+// the address of a local block.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "python/calls/foreign_call.hpp"
 #include "penstock/detail/task/chain_image.hpp"
+#include "python/calls/foreign_call.hpp"
 #include "python/words.hpp"
 
 namespace penstock::python {
@@ -69,7 +70,7 @@ class PythonChain {
     chain::Description description_;
     chain::Image* image_ = nullptr;  ///< of the description as it is, once it was issued
     std::vector<Literal> literals_;
-    std::vector<nb::object> held_;   ///< bodies and arguments of the steps
+    std::vector<nb::object> held_;  ///< bodies and arguments of the steps
 };
 
 /// Issues a chain, by a machine's plain or longer ways. Throws UsageError for calls after others.

@@ -4,11 +4,11 @@
 
 #include <atomic>
 
+#include "penstock/error.hpp"
+#include "penstock/isolation.hpp"
 #include "python/calls/array_argument.hpp"
 #include "python/calls/body.hpp"
 #include "python/calls/foreign_call.hpp"
-#include "penstock/error.hpp"
-#include "penstock/isolation.hpp"
 #include "python/words.hpp"
 
 namespace penstock::python {
@@ -27,10 +27,10 @@ PythonMachine& machine_of(const nb::object& machine) { return nb::cast<PythonMac
 
 PythonDependences::PythonDependences(nb::object machine) : machine_(std::move(machine)), thread_(this_thread_number()) {
     const auto live = machine_of(machine_).live();
-    if (live->in_task())
-        throw UsageError("a Dependences cannot be made inside a task from Python; make it outside");
+    if (live->in_task()) throw UsageError("a Dependences cannot be made inside a task from Python; make it outside");
     if (live->options().isolation == Isolation::process)
-        throw CannotCarryOver("Dependences", 0, "dependences are kept by thread targets only; wait for the tasks that one comes after");
+        throw CannotCarryOver("Dependences", 0,
+                              "dependences are kept by thread targets only; wait for the tasks that one comes after");
     order_ = std::make_unique<Dependences>(*live);
     machine_of(machine_).add_order(*this);
 }
@@ -48,11 +48,13 @@ void PythonDependences::end() noexcept {
 
 Dependences& PythonDependences::order() const {
     static_cast<void>(machine_of(machine_).live());
-    if (thread_ != this_thread_number()) throw UsageError("a Dependences is used by the thread that made it; make one for each");
+    if (thread_ != this_thread_number())
+        throw UsageError("a Dependences is used by the thread that made it; make one for each");
     return *order_;
 }
 
-PythonHandle PythonDependences::call(nb::handle body, const nb::args& arguments, nb::handle signature, nb::handle target) {
+PythonHandle PythonDependences::call(nb::handle body, const nb::args& arguments, nb::handle signature,
+                                     nb::handle target) {
     auto& machine = machine_of(machine_);
     Dependences& order = this->order();
     const auto live = machine.live();
@@ -68,7 +70,9 @@ PythonHandle PythonDependences::call(nb::handle body, const nb::args& arguments,
     std::vector<std::uint32_t> addresses;
     for (const Slot& slot : words.plan().slots())
         if (slot.is_array()) addresses.push_back(slot.words[0]);
-    const auto issue = [&] { return issue_foreign_in_order(order, number, words.plan(), words.data(), blocks, addresses); };
+    const auto issue = [&] {
+        return issue_foreign_in_order(order, number, words.plan(), words.data(), blocks, addresses);
+    };
     Handle handle;
     if (machine.may_block(*live)) {
         const nb::gil_scoped_release release;
@@ -94,7 +98,8 @@ PythonRecording PythonDependences::record(nb::handle body) {
     Dependences& order = this->order();
     const auto live = machine_of(machine_).live();
     if (recording_) throw UsageError("this Dependences is recording already; a recording cannot hold another");
-    if (PyCallable_Check(body.ptr()) == 0) throw UsageError("record() takes a function without arguments that issues the calls");
+    if (PyCallable_Check(body.ptr()) == 0)
+        throw UsageError("record() takes a function without arguments that issues the calls");
     struct Now {
         PythonDependences& self;
         explicit Now(PythonDependences& order) : self(order) { self.recording_ = true; }
@@ -129,17 +134,21 @@ void PythonRecording::replay() {
 
 std::size_t PythonRecording::rebind(nb::handle from, nb::handle to) {
     const auto live = machine_of(machine_).live();
-    if (running_ != 0) throw UsageError("a recording cannot be bound to other memory while it is replayed; wait for the replay");
+    if (running_ != 0)
+        throw UsageError("a recording cannot be bound to other memory while it is replayed; wait for the replay");
     const InArgument old_memory(from);
     const nb::object tag = nb::type<InOutArgument>()(nb::borrow(to));
     const ArrayArgument& new_memory = *array_argument(tag);
     for (const ArrayArgument* array : {static_cast<const ArrayArgument*>(&old_memory), &new_memory}) {
-        if (array->wrong() != nullptr) throw ArgumentError("Recording.rebind", array == &new_memory ? 2 : 1, array->wrong());
-        if (!array->contiguous()) throw ArgumentError("Recording.rebind", array == &new_memory ? 2 : 1, "is not contiguous");
+        if (array->wrong() != nullptr)
+            throw ArgumentError("Recording.rebind", array == &new_memory ? 2 : 1, array->wrong());
+        if (!array->contiguous())
+            throw ArgumentError("Recording.rebind", array == &new_memory ? 2 : 1, "is not contiguous");
     }
     if (old_memory.element() != new_memory.element())
-        throw ArgumentError("Recording.rebind", 2, "has elements of type " + std::string(name_of(new_memory.element())) +
-                                                       ", but the first has " + std::string(name_of(old_memory.element())));
+        throw ArgumentError("Recording.rebind", 2,
+                            "has elements of type " + std::string(name_of(new_memory.element())) +
+                                ", but the first has " + std::string(name_of(old_memory.element())));
     const auto bytes_of = [](const ArrayArgument& array) {
         return std::span<std::byte>(reinterpret_cast<std::byte*>(array.base()), array.count() * array.item_bytes());
     };
@@ -149,13 +158,17 @@ std::size_t PythonRecording::rebind(nb::handle from, nb::handle to) {
 }
 
 void bind_dependences(nb::module_& module) {
-    nb::class_<PythonRecording>(module, "Recording", nb::is_final(), "Calls that Dependences.record kept, to be run again.")
+    nb::class_<PythonRecording>(module, "Recording", nb::is_final(),
+                                "Calls that Dependences.record kept, to be run again.")
         .def("replay", &PythonRecording::replay,
-             "Runs all of them in their order, on all targets and this thread, and returns when they have completed. Calls that come after a\n"
-             "failed one do not run. Raises TaskFailed for the first failure (it can be replayed again), UsageError inside a task, MachineGone.")
+             "Runs all of them in their order, on all targets and this thread, and returns when they have completed. "
+             "Calls that come after a\n"
+             "failed one do not run. Raises TaskFailed for the first failure (it can be replayed again), UsageError "
+             "inside a task, MachineGone.")
         .def("rebind", &PythonRecording::rebind, nb::arg("from_array"), nb::arg("to_array"),
              nb::sig("def rebind(self, from_array: Any, to_array: Any) -> int"),
-             "From now on each argument that lay in the one contiguous array lies at the same place of the other, as large and of the same\n"
+             "From now on each argument that lay in the one contiguous array lies at the same place of the other, as "
+             "large and of the same\n"
              "type. Returns how many arguments moved. Raises UsageError for another size and during a replay.")
         .def_prop_ro("tasks", &PythonRecording::tasks, "How many calls one replay runs.")
         .def_prop_ro("crossings", &PythonRecording::crossings, "How many of them wait for a call of another worker.");
@@ -172,16 +185,22 @@ void bind_dependences(nb::module_& module) {
              "Raises MachineGone, UsageError inside a task, CannotCarryOver for a machine of worker processes.")
         .def("call", &PythonDependences::call, nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(),
              nb::arg("signature").none() = nb::none(), nb::arg("target").none() = nb::none(),
-             nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, target: int | None = None) -> Handle"),
-             "As machine.call of a compiled body, after the calls before it that write what it touches, and those that read what it writes.\n"
-             "Never waits for them. `target`: the only one that may run it. Where one that it comes after fails, it does not run\n"
+             nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, target: int | None = "
+                     "None) -> Handle"),
+             "As machine.call of a compiled body, after the calls before it that write what it touches, and those that "
+             "read what it writes.\n"
+             "Never waits for them. `target`: the only one that may run it. Where one that it comes after fails, it "
+             "does not run\n"
              "(PredecessorFailed). Raises what machine.call raises, and UsageError in another thread.")
         .def("wait", &PythonDependences::wait,
-             "Waits for all calls of this object, running ready ones meanwhile. Raises TaskFailed for the first failure.")
+             "Waits for all calls of this object, running ready ones meanwhile. Raises TaskFailed for the first "
+             "failure.")
         .def("record", &PythonDependences::record, nb::arg("function"),
              nb::sig("def record(self, function: Callable[[], Any]) -> Recording"),
-             "Waits for all calls so far, calls `function`, which issues calls by this object, waits for these too, and returns them as a\n"
-             "recording. Raises what `function` and wait() raise, and UsageError for a call with more than 22 words of arguments.")
+             "Waits for all calls so far, calls `function`, which issues calls by this object, waits for these too, "
+             "and returns them as a\n"
+             "recording. Raises what `function` and wait() raise, and UsageError for a call with more than 22 words of "
+             "arguments.")
         .def_prop_ro("blocks", &PythonDependences::blocks, "How many different blocks of memory it knows.");
 }
 

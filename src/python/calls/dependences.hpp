@@ -1,8 +1,8 @@
 // Calls of compiled bodies in the order of their tags, and recordings of these, for Python.
 //
-// A Dependences belongs to one thread and must not outlive its machine. Python collects objects wherever it likes and closes machines while
-// others still refer to them, so the machine ends those that are left, and what another thread drops is not destroyed there: its
-// records may be in use by its own thread.
+// A Dependences belongs to one thread and must not outlive its machine. Python collects objects wherever it likes and
+// closes machines while others still refer to them, so the machine ends those that are left, and what another thread
+// drops is not destroyed there: its records may be in use by its own thread.
 #pragma once
 
 #include <nanobind/nanobind.h>

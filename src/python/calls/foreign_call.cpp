@@ -33,7 +33,8 @@ concept Foreign = std::is_same_v<F, ForeignCall<line_words>> || std::is_same_v<F
 }  // namespace penstock::python
 
 template <penstock::python::Foreign F>
-struct penstock::procedure::Registered<penstock::procedure::Call<F, penstock::procedure::Parameters<>>, penstock::procedure::ClosureName<F>> {
+struct penstock::procedure::Registered<penstock::procedure::Call<F, penstock::procedure::Parameters<>>,
+                                       penstock::procedure::ClosureName<F>> {
     static constexpr const Entry& entry = python::entry_for<F>;
     static constexpr python::EntryToIssue number{};
 };
@@ -57,13 +58,16 @@ Entry foreign_entry(std::size_t words) noexcept {
                                       : entry_for<LongForeignCall>;
 }
 
-Handle issue_foreign_by(Machine& machine, int target, const OptionsOrHandles& way, const Plan& plan, const std::uint64_t* words) {
+Handle issue_foreign_by(Machine& machine, int target, const OptionsOrHandles& way, const Plan& plan,
+                        const std::uint64_t* words) {
     entry_to_issue = plan.entry();
     const std::size_t count = plan.counts().total() + 1;
     const auto issue_as = [&](auto closure) {
-        if (const auto* const options = std::get_if<CallOptions>(&way)) return machine.initiator().call_on(*options, std::move(closure));
+        if (const auto* const options = std::get_if<CallOptions>(&way))
+            return machine.initiator().call_on(*options, std::move(closure));
         const auto after = machine.after(std::span<const Handle>(std::get<std::vector<Handle>>(way)));
-        return target == Initiator::any_target ? after.call(std::move(closure)) : after.on(target).call(std::move(closure));
+        return target == Initiator::any_target ? after.call(std::move(closure))
+                                               : after.on(target).call(std::move(closure));
     };
     // As large as the plan's entry takes it for, see foreign_entry.
     const auto issue_sized = [&]<std::size_t capacity>(std::integral_constant<std::size_t, capacity>) {
@@ -77,12 +81,13 @@ Handle issue_foreign_by(Machine& machine, int target, const OptionsOrHandles& wa
     return issue_as(boxed(LongForeignCall{&plan, {words, words + count}}));
 }
 
-Handle issue_foreign_in_order(Dependences& order, int target, const Plan& plan, const std::uint64_t* words, std::span<const ArgumentBlock> blocks,
-                              std::span<const std::uint32_t> addresses) {
+Handle issue_foreign_in_order(Dependences& order, int target, const Plan& plan, const std::uint64_t* words,
+                              std::span<const ArgumentBlock> blocks, std::span<const std::uint32_t> addresses) {
     entry_to_issue = plan.entry();
     const std::size_t count = plan.counts().total() + 1;
     std::vector<std::uint32_t> places;
-    for (const auto word : addresses) places.push_back(static_cast<std::uint32_t>(sizeof(const Plan*) + word * sizeof(std::uint64_t)));
+    for (const auto word : addresses)
+        places.push_back(static_cast<std::uint32_t>(sizeof(const Plan*) + word * sizeof(std::uint64_t)));
     const auto issue_sized = [&]<std::size_t capacity>(std::integral_constant<std::size_t, capacity>) {
         ForeignCall<capacity> call{&plan, {}};
         std::copy_n(words, count, call.words);

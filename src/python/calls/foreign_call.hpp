@@ -1,8 +1,8 @@
 // The task that calls a C function: a plan and words, in the smallest of three closures or in a box.
 //
-// The task layer knows a procedure by its type. All foreign calls of one size have one type, so procedure::Registered is
-// specialised here: its number is that of the plan being issued, and with it every body has its own name in the trace, its own
-// decision about prefetching, and blocks that say which argument is read and which is written.
+// The task layer knows a procedure by its type. All foreign calls of one size have one type, so procedure::Registered
+// is specialised here: its number is that of the plan being issued, and with it every body has its own name in the
+// trace, its own decision about prefetching, and blocks that say which argument is read and which is written.
 #pragma once
 
 #include <cstddef>
@@ -52,12 +52,14 @@ struct EntryToIssue {
 /// How a closure becomes a task: with options, after others.
 using OptionsOrHandles = std::variant<CallOptions, std::vector<Handle>>;
 
-/// The same as issue_foreign below, by a machine's longer ways. `target` for calls after others; options have their own.
-Handle issue_foreign_by(Machine& machine, int target, const OptionsOrHandles& way, const Plan& plan, const std::uint64_t* words);
+/// The same as issue_foreign below, by a machine's longer ways. `target` for calls after others; options have their
+/// own.
+Handle issue_foreign_by(Machine& machine, int target, const OptionsOrHandles& way, const Plan& plan,
+                        const std::uint64_t* words);
 
 /// The same in the order of tags. `blocks`: the memory of its arguments. `addresses`: words that hold addresses.
-Handle issue_foreign_in_order(Dependences& order, int target, const Plan& plan, const std::uint64_t* words, std::span<const ArgumentBlock> blocks,
-                              std::span<const std::uint32_t> addresses);
+Handle issue_foreign_in_order(Dependences& order, int target, const Plan& plan, const std::uint64_t* words,
+                              std::span<const ArgumentBlock> blocks, std::span<const std::uint32_t> addresses);
 
 /// Issues the plan with these words (plan.counts().total() + 1 of them) to a target, or to any.
 Handle issue_foreign(Initiator& initiator, int target, const Plan& plan, const std::uint64_t* words);

@@ -26,7 +26,9 @@ namespace {
 using Seconds = std::chrono::duration<double>;
 using Clock = std::chrono::steady_clock;
 
-[[noreturn]] void machine_gone() { throw MachineGone("the machine of this handle was closed before its task was seen to complete"); }
+[[noreturn]] void machine_gone() {
+    throw MachineGone("the machine of this handle was closed before its task was seen to complete");
+}
 
 std::chrono::nanoseconds duration_of(std::optional<double> seconds) {
     if (!seconds || *seconds > 1e9) return std::chrono::nanoseconds::max();
@@ -43,7 +45,8 @@ std::size_t hash_of(const PythonHandle& handle) {
 std::vector<PythonHandle> handles_of(const nb::iterable& handles) {
     std::vector<PythonHandle> found;
     for (nb::handle item : handles) {
-        if (!nb::isinstance<PythonHandle>(item)) throw UsageError("wait_any and wait_all take handles, as machine.call returns them");
+        if (!nb::isinstance<PythonHandle>(item))
+            throw UsageError("wait_any and wait_all take handles, as machine.call returns them");
         found.push_back(nb::cast<const PythonHandle&>(item));
     }
     return found;
@@ -183,63 +186,88 @@ std::size_t wait_any(const std::vector<PythonHandle>& handles) {
 }
 
 void bind_handle(nb::module_& module) {
-    nb::class_<PythonHandle>(module, "Handle", nb::is_final(),
-                             "Stands for one issued task. Cheap; may be dropped, and outlives its machine (then it says so).")
+    nb::class_<PythonHandle>(
+        module, "Handle", nb::is_final(),
+        "Stands for one issued task. Cheap; may be dropped, and outlives its machine (then it says so).")
         .def("wait", &PythonHandle::wait, nb::arg("help") = false,
-             "Returns when the task has completed. With help=True this thread runs other tasks that it issued meanwhile (compiled bodies).\n\n"
+             "Returns when the task has completed. With help=True this thread runs other tasks that it issued "
+             "meanwhile (compiled bodies).\n\n"
              "Other Python threads run meanwhile. Raises TaskFailed, TaskCancelled, MachineGone, WouldDeadlock.")
         .def("ready", &PythonHandle::ready, "Has the task completed (or its machine gone)? Never blocks, never raises.")
         .def("done", &PythonHandle::ready, "The same as ready(), by the name that concurrent.futures gives it.")
         .def("result", &PythonHandle::result, nb::arg("timeout").none() = nb::none(),
              nb::sig("def result(self, timeout: float | None = None) -> Any"),
-             "Waits as wait() does, and returns what a Python body returned; None for compiled bodies. Raises what wait() raises, and\n"
+             "Waits as wait() does, and returns what a Python body returned; None for compiled bodies. Raises what "
+             "wait() raises, and\n"
              "TimeoutError after `timeout` seconds.")
         .def("exception", &PythonHandle::exception, nb::arg("timeout").none() = nb::none(),
              nb::sig("def exception(self, timeout: float | None = None) -> TaskFailed | None"),
-             "Waits, and returns the TaskFailed that wait() would raise, or None. Raises TaskCancelled and TimeoutError.")
-        .def("add_done_callback", [](nb::handle self, nb::object callback) {
-                 const auto call = nb::module_::import_("functools").attr("partial")(callback, self);
-                 nb::cast<PythonHandle&>(self).add_done_callback(call);
-             }, nb::arg("callback"), nb::sig("def add_done_callback(self, callback: Callable[[Handle], Any]) -> None"),
-             "Calls callback(handle) once the task has completed: at once where it has, or else in the thread that finds it complete, in a\n"
-             "wait, a barrier or machine.poll(). What it raises is written to stderr and goes no further.")
+             "Waits, and returns the TaskFailed that wait() would raise, or None. Raises TaskCancelled and "
+             "TimeoutError.")
+        .def(
+            "add_done_callback",
+            [](nb::handle self, nb::object callback) {
+                const auto call = nb::module_::import_("functools").attr("partial")(callback, self);
+                nb::cast<PythonHandle&>(self).add_done_callback(call);
+            },
+            nb::arg("callback"), nb::sig("def add_done_callback(self, callback: Callable[[Handle], Any]) -> None"),
+            "Calls callback(handle) once the task has completed: at once where it has, or else in the thread that "
+            "finds it complete, in a\n"
+            "wait, a barrier or machine.poll(). What it raises is written to stderr and goes no further.")
         .def("cancel", &PythonHandle::cancel,
-             "Asks that the task be skipped if it has not started. False when it has completed already (or, a Python body, has started);\n"
+             "Asks that the task be skipped if it has not started. False when it has completed already (or, a Python "
+             "body, has started);\n"
              "wait() of a skipped task raises TaskCancelled.")
-        .def("__await__", [](nb::handle self) { return nb::module_::import_("penstock.asynchronous").attr("awaited")(self); },
-             nb::sig("def __await__(self) -> Generator[Any, None, Any]"),
-             "In a coroutine of asyncio: `await handle` gives other coroutines time, and returns what result() does.")
-        .def("_notice", [](const PythonHandle& self) {
-                 if (self.interrupt != nullptr && self.interrupt->thread == PyThread_get_thread_ident() && !self.interrupt->machine.expired())
-                     return self.interrupt->descriptor;
-                 const auto workers = self.pool.lock();
-                 return workers == nullptr ? -1 : workers->notice();
-             },
-             "Descriptor that becomes readable when a Python body, or a compiled one with notification='interrupt' that this thread called,\n"
-             "completes; -1 for others and closed machines.")
-        .def("_is_compiled", [](const PythonHandle& self) { return self.task == nullptr; }, "Does it stand for a task of a compiled body?")
-        .def("_rearm", [](const PythonHandle& self) {
-                 if (const auto workers = self.pool.lock()) workers->rearm();
-                 if (self.interrupt == nullptr) return;
-                 const auto machine = self.interrupt->machine.lock();
-                 const nb::gil_scoped_release release;
-                 if (machine != nullptr) machine->poll();
-             }, "Finishes what has completed, and asks to be told of more.")
+        .def(
+            "__await__",
+            [](nb::handle self) { return nb::module_::import_("penstock.asynchronous").attr("awaited")(self); },
+            nb::sig("def __await__(self) -> Generator[Any, None, Any]"),
+            "In a coroutine of asyncio: `await handle` gives other coroutines time, and returns what result() does.")
+        .def(
+            "_notice",
+            [](const PythonHandle& self) {
+                if (self.interrupt != nullptr && self.interrupt->thread == PyThread_get_thread_ident() &&
+                    !self.interrupt->machine.expired())
+                    return self.interrupt->descriptor;
+                const auto workers = self.pool.lock();
+                return workers == nullptr ? -1 : workers->notice();
+            },
+            "Descriptor that becomes readable when a Python body, or a compiled one with notification='interrupt' that "
+            "this thread called,\n"
+            "completes; -1 for others and closed machines.")
+        .def(
+            "_is_compiled", [](const PythonHandle& self) { return self.task == nullptr; },
+            "Does it stand for a task of a compiled body?")
+        .def(
+            "_rearm",
+            [](const PythonHandle& self) {
+                if (const auto workers = self.pool.lock()) workers->rearm();
+                if (self.interrupt == nullptr) return;
+                const auto machine = self.interrupt->machine.lock();
+                const nb::gil_scoped_release release;
+                if (machine != nullptr) machine->poll();
+            },
+            "Finishes what has completed, and asks to be told of more.")
         .def("__eq__", [](const PythonHandle& a, const PythonHandle& b) { return a == b; })
         .def("__eq__", [](const PythonHandle&, nb::handle) { return false; })
         .def("__hash__", [](const PythonHandle& a) { return hash_of(a); })
         .def("__repr__", [](const PythonHandle& handle) {
             return std::string("penstock.Handle(") + (handle.ready() ? "complete)" : "outstanding)");
         });
-    module.def("wait_all", [](const nb::iterable& handles) { wait_all(handles_of(handles)); }, nb::arg("handles"),
-               nb::sig("def wait_all(handles: Iterable[Handle]) -> None"),
-               "Waits for all of these, helping. Raises the first failure when all have completed.");
-    module.def("wait_any", [](const nb::iterable& handles) {
-        const auto found = handles_of(handles);
-        if (found.empty()) throw UsageError("wait_any needs at least one handle");
-        return wait_any(found);
-    }, nb::arg("handles"), nb::sig("def wait_any(handles: Iterable[Handle]) -> int"),
-        "Waits until one of these has completed and returns its index, helping. Raises UsageError for none, and what wait() would.");
+    module.def(
+        "wait_all", [](const nb::iterable& handles) { wait_all(handles_of(handles)); }, nb::arg("handles"),
+        nb::sig("def wait_all(handles: Iterable[Handle]) -> None"),
+        "Waits for all of these, helping. Raises the first failure when all have completed.");
+    module.def(
+        "wait_any",
+        [](const nb::iterable& handles) {
+            const auto found = handles_of(handles);
+            if (found.empty()) throw UsageError("wait_any needs at least one handle");
+            return wait_any(found);
+        },
+        nb::arg("handles"), nb::sig("def wait_any(handles: Iterable[Handle]) -> int"),
+        "Waits until one of these has completed and returns its index, helping. Raises UsageError for none, and what "
+        "wait() would.");
 }
 
 }  // namespace penstock::python

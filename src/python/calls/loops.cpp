@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "python/calls/body.hpp"
 #include "penstock/error.hpp"
 #include "penstock/for_each.hpp"
+#include "python/calls/body.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/words.hpp"
 
@@ -42,23 +42,29 @@ bool is_index(const Slot& slot) noexcept {
            (slot.element.kind == ElementKind::integer || slot.element.kind == ElementKind::natural);
 }
 
-void for_each(PythonMachine& self, std::int64_t n, nb::handle body, const nb::args& arguments, std::optional<std::int64_t> grain,
-              nb::handle signature) {
+void for_each(PythonMachine& self, std::int64_t n, nb::handle body, const nb::args& arguments,
+              std::optional<std::int64_t> grain, nb::handle signature) {
     if (n < 0) throw UsageError("for_each runs over 0 or more items, not " + std::to_string(n));
-    if (grain && *grain < 1) throw UsageError("grain is the number of items of a piece, 1 or more; leave it out to have it chosen");
+    if (grain && *grain < 1)
+        throw UsageError("grain is the number of items of a piece, 1 or more; leave it out to have it chosen");
     const auto machine = self.live();
     if (self.is_python_body(body, signature))
-        throw BodyError("for_each runs compiled bodies, void (intptr_t begin, intptr_t end, ...); machine.map runs Python functions");
+        throw BodyError(
+            "for_each runs compiled bodies, void (intptr_t begin, intptr_t end, ...); machine.map runs Python "
+            "functions");
     const nb::object held = body_of(body, signature);
     const nb::object all = nb::make_tuple(0, 0) + arguments;
     const Words words(*nb::inst_ptr<Body>(held), nb::borrow<nb::args>(all));
     const auto& slots = words.plan().slots();
     if (!is_index(slots[0]) || !is_index(slots[1]))
-        throw BodyError("the body of for_each begins with intptr_t begin, intptr_t end, which a piece gives; " + words.plan().name() + " does not");
+        throw BodyError("the body of for_each begins with intptr_t begin, intptr_t end, which a piece gives; " +
+                        words.plan().name() + " does not");
     LoopBody loop_body{words.plan(), words.data(), words.count()};
     const nb::gil_scoped_release release;
-    loop::run(*machine, static_cast<std::size_t>(n), 0, grain ? Grain(static_cast<std::size_t>(*grain)) : automatic_grain,
-              {[](void* called, Piece piece) { static_cast<const LoopBody*>(called)->run(piece); }, &loop_body, words.plan().name()});
+    loop::run(*machine, static_cast<std::size_t>(n), 0,
+              grain ? Grain(static_cast<std::size_t>(*grain)) : automatic_grain,
+              {[](void* called, Piece piece) { static_cast<const LoopBody*>(called)->run(piece); }, &loop_body,
+               words.plan().name()});
 }
 
 }  // namespace
@@ -66,11 +72,16 @@ void for_each(PythonMachine& self, std::int64_t n, nb::handle body, const nb::ar
 void bind_loops(nb::class_<PythonMachine>& machine) {
     machine.def("for_each", &for_each, nb::arg("n"), nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(),
                 nb::arg("grain").none() = nb::none(), nb::arg("signature").none() = nb::none(),
-                nb::sig("def for_each(self, n: int, body: Any, *arguments: Any, grain: int | None = None, signature: str | None = None) -> None"),
-                "Runs body(begin, end, *arguments) for pieces that make up 0 to n-1, shared by the caller and free targets; returns when all are\n"
-                "done. `body`: compiled, void (intptr_t begin, intptr_t end, ...), with the arguments behind these as in call(); every piece gets\n"
-                "the same ones, and writes what is its own. `grain`: items of a piece; left out, pieces are sized while the loop runs.\n\n"
-                "Raises TaskFailed for the first failure, with the items of its piece (pieces that had not begun are skipped), and what call()\n"
+                nb::sig("def for_each(self, n: int, body: Any, *arguments: Any, grain: int | None = None, signature: "
+                        "str | None = None) -> None"),
+                "Runs body(begin, end, *arguments) for pieces that make up 0 to n-1, shared by the caller and free "
+                "targets; returns when all are\n"
+                "done. `body`: compiled, void (intptr_t begin, intptr_t end, ...), with the arguments behind these as "
+                "in call(); every piece gets\n"
+                "the same ones, and writes what is its own. `grain`: items of a piece; left out, pieces are sized "
+                "while the loop runs.\n\n"
+                "Raises TaskFailed for the first failure, with the items of its piece (pieces that had not begun are "
+                "skipped), and what call()\n"
                 "raises; in ArgumentError, begin and end count as arguments.");
 }
 

@@ -35,7 +35,8 @@ Choice choose(const char* option, const std::string& word, const std::array<std:
 template <class Integer>
 Integer in_range(const char* option, std::int64_t value, std::int64_t low, std::int64_t high) {
     if (value < low || value > high)
-        throw UsageError(std::string(option) + " must be " + std::to_string(low) + " to " + std::to_string(high) + ", not " + std::to_string(value));
+        throw UsageError(std::string(option) + " must be " + std::to_string(low) + " to " + std::to_string(high) +
+                         ", not " + std::to_string(value));
     return static_cast<Integer>(value);
 }
 
@@ -46,17 +47,18 @@ void launch_from_python() {
     try {
         launch();
     } catch (const UsageError&) {
-        throw UsageError("launch() comes too late: this process has several threads already, and importing NumPy starts some; call "
-                         "penstock.launch() right behind `import penstock`");
+        throw UsageError(
+            "launch() comes too late: this process has several threads already, and importing NumPy starts some; call "
+            "penstock.launch() right behind `import penstock`");
     }
     launched = true;
 }
 
 MachineOptions options_of(std::optional<std::int64_t> targets, std::int64_t depth, const std::string& distribution,
                           const std::string& initiation, const std::string& completion, const std::string& when_full,
-                          std::int64_t pending_limit, const std::string& prefetch, bool pin, const std::string& budget, double spin,
-                          std::int64_t local_store, std::int64_t nesting_limit, const std::string& isolation,
-                          std::optional<double> time_limit, std::int64_t worker_memory) {
+                          std::int64_t pending_limit, const std::string& prefetch, bool pin, const std::string& budget,
+                          double spin, std::int64_t local_store, std::int64_t nesting_limit,
+                          const std::string& isolation, std::optional<double> time_limit, std::int64_t worker_memory) {
     constexpr std::int64_t most = std::int64_t{1} << 48;
     MachineOptions options;
     if (targets) options.targets = in_range<int>("targets", *targets, 0, MachineOptions::max_targets);
@@ -65,25 +67,32 @@ MachineOptions options_of(std::optional<std::int64_t> targets, std::int64_t dept
                                                    {{{"balanced", Distribution::balanced},
                                                      {"round_robin", Distribution::round_robin},
                                                      {"least_loaded", Distribution::least_loaded}}});
-    options.initiation = choose<Initiation, 2>("initiation", initiation, {{{"push", Initiation::push}, {"pull", Initiation::pull}}});
+    options.initiation =
+        choose<Initiation, 2>("initiation", initiation, {{{"push", Initiation::push}, {"pull", Initiation::pull}}});
     options.completion = choose<Completion, 3>(
-        "completion", completion, {{{"automatic", Completion::automatic}, {"slot", Completion::slot}, {"line", Completion::line}}});
-    options.when_full = choose<WhenFull, 3>("when_full", when_full,
-                                            {{{"defer", WhenFull::defer}, {"wait", WhenFull::wait}, {"refuse", WhenFull::refuse}}});
+        "completion", completion,
+        {{{"automatic", Completion::automatic}, {"slot", Completion::slot}, {"line", Completion::line}}});
+    options.when_full = choose<WhenFull, 3>(
+        "when_full", when_full, {{{"defer", WhenFull::defer}, {"wait", WhenFull::wait}, {"refuse", WhenFull::refuse}}});
     options.pending_limit = in_range<std::size_t>("pending_limit", pending_limit, 0, most);
     options.prefetch = choose<Prefetch, 3>(
-        "prefetch", prefetch, {{{"measured", Prefetch::measured}, {"always", Prefetch::always}, {"never", Prefetch::never}}});
+        "prefetch", prefetch,
+        {{{"measured", Prefetch::measured}, {"always", Prefetch::always}, {"never", Prefetch::never}}});
     options.pin = pin;
     options.budget = budget;
     if (!(spin >= 0 && spin <= 1e6)) throw UsageError("spin is in seconds and must be 0 to 1,000,000");
     options.spin = std::chrono::nanoseconds(std::llround(spin * 1e9));
     options.local_store = in_range<std::size_t>("local_store", local_store, 0, most);
     options.nesting_limit = in_range<std::uint32_t>("nesting_limit", nesting_limit, 1, 1 << 20);
-    options.isolation = choose<Isolation, 2>("isolation", isolation, {{{"none", Isolation::none}, {"process", Isolation::process}}});
+    options.isolation =
+        choose<Isolation, 2>("isolation", isolation, {{{"none", Isolation::none}, {"process", Isolation::process}}});
     if (options.isolation == Isolation::process && !launched)
-        throw UsageError("worker processes come from a process that penstock.launch() starts; call it right behind `import penstock`");
+        throw UsageError(
+            "worker processes come from a process that penstock.launch() starts; call it right behind `import "
+            "penstock`");
     if (time_limit) {
-        if (!(*time_limit > 0 && *time_limit <= 1680)) throw UsageError("time_limit is in seconds and must be 0.001 to 1,680");
+        if (!(*time_limit > 0 && *time_limit <= 1680))
+            throw UsageError("time_limit is in seconds and must be 0.001 to 1,680");
         options.time_limit = std::chrono::nanoseconds(std::llround(*time_limit * 1e9));
     }
     options.worker_memory = in_range<std::size_t>("worker_memory", worker_memory, 0, most);
@@ -92,29 +101,43 @@ MachineOptions options_of(std::optional<std::int64_t> targets, std::int64_t dept
 
 constexpr const char* call_doc =
     "Issues a task that calls `body` with these arguments, and returns at once.\n\n"
-    "`body`: a compiled function that returns nothing: a numba cfunc, a ctypes or cffi function pointer with its types declared, a\n"
-    "capsule whose name is its C signature (SciPy's LowLevelCallable), a penstock.Body, or an address with `signature`\n"
-    "('void (const float*, intptr_t, float)'). Tagged arrays In(x), Out(x), InOut(x) reach it as `T*, intptr_t n` (contiguous) or\n"
-    "`T*, intptr_t rows, intptr_t columns, intptr_t pitch` (strided; pitch in elements), as its signature asks; numbers in the type that it\n"
+    "`body`: a compiled function that returns nothing: a numba cfunc, a ctypes or cffi function pointer with its types "
+    "declared, a\n"
+    "capsule whose name is its C signature (SciPy's LowLevelCallable), a penstock.Body, or an address with "
+    "`signature`\n"
+    "('void (const float*, intptr_t, float)'). Tagged arrays In(x), Out(x), InOut(x) reach it as `T*, intptr_t n` "
+    "(contiguous) or\n"
+    "`T*, intptr_t rows, intptr_t columns, intptr_t pitch` (strided; pitch in elements), as its signature asks; "
+    "numbers in the type that it\n"
     "declares. Arrays and body are held until the task has completed; do not touch what a task writes before that.\n\n"
-    "Or any other callable: a Python body, which runs in one of the machine's worker interpreters. It is carried over once, as it is at\n"
-    "its first call. Tagged arrays reach it as NumPy arrays: those of machine.array are used in place, others are copied there and, Out\n"
-    "and InOut, back. Everything else is pickled. What it returns is handle.result(). `time_limit`: seconds after which it is ended, with\n"
+    "Or any other callable: a Python body, which runs in one of the machine's worker interpreters. It is carried over "
+    "once, as it is at\n"
+    "its first call. Tagged arrays reach it as NumPy arrays: those of machine.array are used in place, others are "
+    "copied there and, Out\n"
+    "and InOut, back. Everything else is pickled. What it returns is handle.result(). `time_limit`: seconds after "
+    "which it is ended, with\n"
     "its worker.\n\n"
-    "`after`: handles of tasks, of the same kind of body, that complete before it starts; where one fails it does not run\n"
-    "(PredecessorFailed). `priority`: 'high' goes before what waits. `then`: is called with the handle, by this thread in its next wait,\n"
-    "barrier or poll once the task has completed. Of compiled bodies: `deadline`, seconds after which the task counts as late in the\n"
-    "trace; `affine`, to send it where its data last lay; `notification`, how this thread learns that it has completed ('interrupt':\n"
+    "`after`: handles of tasks, of the same kind of body, that complete before it starts; where one fails it does not "
+    "run\n"
+    "(PredecessorFailed). `priority`: 'high' goes before what waits. `then`: is called with the handle, by this thread "
+    "in its next wait,\n"
+    "barrier or poll once the task has completed. Of compiled bodies: `deadline`, seconds after which the task counts "
+    "as late in the\n"
+    "trace; `affine`, to send it where its data last lay; `notification`, how this thread learns that it has completed "
+    "('interrupt':\n"
     "`await` needs no thread then). A penstock.Chain is called like a compiled body.\n\n"
-    "Raises ArgumentError (element type, layout, range, null, overlap), BodyError for what is no function, UsageError for what cannot\n"
+    "Raises ArgumentError (element type, layout, range, null, overlap), BodyError for what is no function, UsageError "
+    "for what cannot\n"
     "be carried over, QueueFull and MachineGone. Costs about a microsecond, tags not included.";
 
 }  // namespace
 
 void bind_machine(nb::module_& module) {
     module.def("launch", &launch_from_python,
-               "Forks a small process from which the worker processes of Machine(isolation='process') come. Call it before anything starts a\n"
-               "thread: right behind `import penstock`, before NumPy. Raises UsageError when it comes too late. A second call does nothing.");
+               "Forks a small process from which the worker processes of Machine(isolation='process') come. Call it "
+               "before anything starts a\n"
+               "thread: right behind `import penstock`, before NumPy. Raises UsageError when it comes too late. A "
+               "second call does nothing.");
     bind_handle(module);
     bind_worker_process(module);
     nb::class_<PythonMachine> machine(
@@ -125,134 +148,202 @@ void bind_machine(nb::module_& module) {
         "        machine.barrier()\n\n"
         "Leaving the block finishes all tasks and raises the first failure that nobody has seen.");
     machine
-        .def("__init__",
-             [](PythonMachine* self, std::optional<std::int64_t> targets, std::int64_t depth, const std::string& distribution,
-                const std::string& initiation, const std::string& completion, const std::string& when_full, std::int64_t pending_limit,
-                const std::string& prefetch, bool pin, const std::string& budget, double spin, std::int64_t local_store,
-                std::int64_t nesting_limit, const std::string& isolation, std::optional<double> time_limit, std::int64_t worker_memory) {
-                 new (self) PythonMachine(options_of(targets, depth, distribution, initiation, completion, when_full, pending_limit, prefetch,
-                                                     pin, budget, spin, local_store, nesting_limit, isolation, time_limit, worker_memory));
-             },
-             nb::kw_only(), nb::arg("targets").none() = nb::none(), nb::arg("depth") = 64, nb::arg("distribution") = "balanced",
-             nb::arg("initiation") = "push", nb::arg("completion") = "automatic", nb::arg("when_full") = "defer",
-             nb::arg("pending_limit") = 1 << 20, nb::arg("prefetch") = "measured", nb::arg("pin") = true, nb::arg("budget") = "",
-             nb::arg("spin") = 50e-6, nb::arg("local_store") = 0, nb::arg("nesting_limit") = 500,
-             nb::arg("isolation") = "none", nb::arg("time_limit").none() = nb::none(), nb::arg("worker_memory") = 0,
-             nb::sig("def __init__(self, *, targets: int | None = None, depth: int = 64, "
-                     "distribution: Literal['balanced', 'round_robin', 'least_loaded'] = 'balanced', "
-                     "initiation: Literal['push', 'pull'] = 'push', completion: Literal['automatic', 'slot', 'line'] = 'automatic', "
-                     "when_full: Literal['defer', 'wait', 'refuse'] = 'defer', pending_limit: int = 1048576, "
-                     "prefetch: Literal['measured', 'always', 'never'] = 'measured', pin: bool = True, budget: str = '', "
-                     "spin: float = 5e-05, local_store: int = 0, nesting_limit: int = 500, "
-                     "isolation: Literal['none', 'process'] = 'none', time_limit: float | None = None, worker_memory: int = 0) -> None"),
-             "`targets`: 0 to 256, by default one for each processor but the caller's; with 0 every task runs inside its call.\n"
-             "`depth`: tasks that a lane holds, 1 to 1024. `distribution`: which target an unnamed task goes to. `initiation`,\n"
-             "`completion`: how descriptors and completions travel. `when_full`: defer into the caller's deque up to\n"
-             "`pending_limit` tasks (0: no limit), wait for a slot, or raise QueueFull. `prefetch`: of the next task's arguments.\n"
-             "`pin`: each target to a processor of its own. `budget`: name of a processor budget to share with other processes.\n"
-             "`spin`: seconds that an idle target, or a thread that waits, spins before it sleeps (with more of them than processors at most 20 us).\n"
-             "`local_store`: bytes of each target's, 0 for half of its L2 cache.\n"
-             "`nesting_limit`: how deep tasks may wait inside tasks.\n"
-             "`isolation`: 'process' runs compiled bodies in worker processes, where a crash fails its own task; penstock.launch() must have been\n"
-             "called. `time_limit`: seconds that a task may take there. `worker_memory`: bytes that a worker may take, 0 for no limit.\n\n"
-             "Raises UsageError for values out of range and without launch(), SystemError when the system gives no more threads or memory.")
-        .def("call", [](PythonMachine& self, nb::handle body, const nb::args& arguments, nb::handle signature, nb::handle time_limit, nb::handle after,
-                nb::handle priority, nb::handle then, nb::handle deadline, nb::handle affine,
-                nb::handle notification) {
-                 return self.call(Initiator::any_target, body, arguments, {signature, time_limit, after, priority, then, deadline, affine,
-                                  notification});
-             }, nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
-             nb::arg("time_limit").none() = nb::none(), nb::arg("after").none() = nb::none(), nb::arg("priority").none() = nb::none(),
-             nb::arg("then").none() = nb::none(), nb::arg("deadline").none() = nb::none(), nb::arg("affine").none() = nb::none(),
-             nb::arg("notification").none() = nb::none(),
-             nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | None = None, "
-                     "after: Iterable[Handle] | None = None, priority: Literal['normal', 'high'] | None = None, "
-                     "then: Callable[[Handle], Any] | None = None, deadline: float | None = None, affine: bool | None = None, "
-                     "notification: Literal['polled', 'mailbox', 'interrupt'] | None = None) -> Handle"),
-             call_doc)
-        .def("on", [](nb::handle self, int target) {
-                 nb::cast<PythonMachine&>(self).live()->on(target);
-                 return PythonTarget{nb::borrow(self), target};
-             }, nb::arg("target"), nb::sig("def on(self, target: int) -> Target"),
-             "The target with this number, 0 to targets-1: machine.on(2).call(...). Raises UsageError for one that there is not.")
+        .def(
+            "__init__",
+            [](PythonMachine* self, std::optional<std::int64_t> targets, std::int64_t depth,
+               const std::string& distribution, const std::string& initiation, const std::string& completion,
+               const std::string& when_full, std::int64_t pending_limit, const std::string& prefetch, bool pin,
+               const std::string& budget, double spin, std::int64_t local_store, std::int64_t nesting_limit,
+               const std::string& isolation, std::optional<double> time_limit, std::int64_t worker_memory) {
+                new (self) PythonMachine(options_of(targets, depth, distribution, initiation, completion, when_full,
+                                                    pending_limit, prefetch, pin, budget, spin, local_store,
+                                                    nesting_limit, isolation, time_limit, worker_memory));
+            },
+            nb::kw_only(), nb::arg("targets").none() = nb::none(), nb::arg("depth") = 64,
+            nb::arg("distribution") = "balanced", nb::arg("initiation") = "push", nb::arg("completion") = "automatic",
+            nb::arg("when_full") = "defer", nb::arg("pending_limit") = 1 << 20, nb::arg("prefetch") = "measured",
+            nb::arg("pin") = true, nb::arg("budget") = "", nb::arg("spin") = 50e-6, nb::arg("local_store") = 0,
+            nb::arg("nesting_limit") = 500, nb::arg("isolation") = "none", nb::arg("time_limit").none() = nb::none(),
+            nb::arg("worker_memory") = 0,
+            nb::sig(
+                "def __init__(self, *, targets: int | None = None, depth: int = 64, "
+                "distribution: Literal['balanced', 'round_robin', 'least_loaded'] = 'balanced', "
+                "initiation: Literal['push', 'pull'] = 'push', completion: Literal['automatic', 'slot', 'line'] = "
+                "'automatic', "
+                "when_full: Literal['defer', 'wait', 'refuse'] = 'defer', pending_limit: int = 1048576, "
+                "prefetch: Literal['measured', 'always', 'never'] = 'measured', pin: bool = True, budget: str = '', "
+                "spin: float = 5e-05, local_store: int = 0, nesting_limit: int = 500, "
+                "isolation: Literal['none', 'process'] = 'none', time_limit: float | None = None, worker_memory: int = "
+                "0) -> None"),
+            "`targets`: 0 to 256, by default one for each processor but the caller's; with 0 every task runs inside "
+            "its call.\n"
+            "`depth`: tasks that a lane holds, 1 to 1024. `distribution`: which target an unnamed task goes to. "
+            "`initiation`,\n"
+            "`completion`: how descriptors and completions travel. `when_full`: defer into the caller's deque up to\n"
+            "`pending_limit` tasks (0: no limit), wait for a slot, or raise QueueFull. `prefetch`: of the next task's "
+            "arguments.\n"
+            "`pin`: each target to a processor of its own. `budget`: name of a processor budget to share with other "
+            "processes.\n"
+            "`spin`: seconds that an idle target, or a thread that waits, spins before it sleeps (with more of them "
+            "than processors at most 20 us).\n"
+            "`local_store`: bytes of each target's, 0 for half of its L2 cache.\n"
+            "`nesting_limit`: how deep tasks may wait inside tasks.\n"
+            "`isolation`: 'process' runs compiled bodies in worker processes, where a crash fails its own task; "
+            "penstock.launch() must have been\n"
+            "called. `time_limit`: seconds that a task may take there. `worker_memory`: bytes that a worker may take, "
+            "0 for no limit.\n\n"
+            "Raises UsageError for values out of range and without launch(), SystemError when the system gives no more "
+            "threads or memory.")
+        .def(
+            "call",
+            [](PythonMachine& self, nb::handle body, const nb::args& arguments, nb::handle signature,
+               nb::handle time_limit, nb::handle after, nb::handle priority, nb::handle then, nb::handle deadline,
+               nb::handle affine, nb::handle notification) {
+                return self.call(Initiator::any_target, body, arguments,
+                                 {signature, time_limit, after, priority, then, deadline, affine, notification});
+            },
+            nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
+            nb::arg("time_limit").none() = nb::none(), nb::arg("after").none() = nb::none(),
+            nb::arg("priority").none() = nb::none(), nb::arg("then").none() = nb::none(),
+            nb::arg("deadline").none() = nb::none(), nb::arg("affine").none() = nb::none(),
+            nb::arg("notification").none() = nb::none(),
+            nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | None "
+                    "= None, "
+                    "after: Iterable[Handle] | None = None, priority: Literal['normal', 'high'] | None = None, "
+                    "then: Callable[[Handle], Any] | None = None, deadline: float | None = None, affine: bool | None = "
+                    "None, "
+                    "notification: Literal['polled', 'mailbox', 'interrupt'] | None = None) -> Handle"),
+            call_doc)
+        .def(
+            "on",
+            [](nb::handle self, int target) {
+                nb::cast<PythonMachine&>(self).live()->on(target);
+                return PythonTarget{nb::borrow(self), target};
+            },
+            nb::arg("target"), nb::sig("def on(self, target: int) -> Target"),
+            "The target with this number, 0 to targets-1: machine.on(2).call(...). Raises UsageError for one that "
+            "there is not.")
         .def("barrier", &PythonMachine::barrier,
-             "Waits for everything that this thread issued, running waiting tasks meanwhile. Other Python threads run too.\n"
+             "Waits for everything that this thread issued, running waiting tasks meanwhile. Other Python threads run "
+             "too.\n"
              "Raises TaskFailed for the first failure; its `others` counts the rest.")
         .def("finish", &PythonMachine::finish,
              "Waits for everything that anybody issued. Raises TaskFailed, and WouldDeadlock inside a task.")
-        .def("close", &PythonMachine::close, "Finishes all tasks, gives the threads back. Raises the first failure that nobody has seen. "
-                                             "May be called again.")
-        .def("__enter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __enter__(self) -> Machine"))
-        .def("__exit__", [](PythonMachine& self, nb::handle, nb::handle error, nb::handle) {
-                 try {
-                     self.close();
-                 } catch (const Error&) {
-                     if (error.is_none()) throw;  // the error that ends the block comes first
-                 }
-             }, nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(),
-             nb::sig("def __exit__(self, type: Any, error: Any, traceback: Any) -> None"))
-        .def("map", [](nb::handle self, nb::handle function, const nb::args& iterables, nb::handle chunksize) {
-                 return nb::module_::import_("penstock.executor").attr("mapped")(self, function, nb::borrow<nb::tuple>(iterables), chunksize);
-             }, nb::arg("function"), nb::arg("iterables"), nb::kw_only(), nb::arg("chunksize").none() = nb::none(),
-             nb::sig("def map(self, function: Callable[..., Any], *iterables: Iterable[Any], chunksize: int | None = None) -> Iterator[Any]"),
-             "The results of function(*items) in the order of the items, as the built-in map gives them, run by the worker interpreters.\n\n"
-             "It starts at once and takes items as results are taken, so that the iterables may be without end. `chunksize`: items that travel\n"
-             "together, by default as many as make about a millisecond. Raises TaskFailed where the first failure's result would come.")
-        .def("executor", [](nb::handle self) { return nb::module_::import_("penstock.executor").attr("Executor")(self); },
-             nb::sig("def executor(self) -> Any"),
-             "This machine as a concurrent.futures.Executor: submit() with its futures, map(), shutdown(). Bodies raise their own exceptions\n"
-             "there. A thread of its own finishes what has completed.")
-        .def("notification_descriptor", [](PythonMachine& self) { return self.workers()->notice(); },
-             "A descriptor that becomes readable when a Python body completes after poll(): for select, epoll and event loops. It is the\n"
-             "machine's; do not read or close it.")
-        .def("poll", [](PythonMachine& self) {
-                 const auto live = self.live();
-                 {
-                     const nb::gil_scoped_release release;
-                     live->poll();
-                 }
-                 if (live->targets() != 0) self.workers()->rearm();
-             },
-             "Finishes the Python bodies that have completed, runs the call-backs that are due, and asks for the descriptor to tell of more.")
-        .def("_submit", [](PythonMachine& self, nb::handle body, const nb::tuple& arguments, const nb::dict& keywords) {
-                 return self.submit(body, arguments, keywords);
-             }, nb::arg("body"), nb::arg("arguments"), nb::arg("keywords"))
-        .def("_is_compiled", [](const PythonMachine& self, nb::handle body) { return !self.is_python_body(body, nb::none()); }, nb::arg("body"))
+        .def("close", &PythonMachine::close,
+             "Finishes all tasks, gives the threads back. Raises the first failure that nobody has seen. "
+             "May be called again.")
+        .def(
+            "__enter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __enter__(self) -> Machine"))
+        .def(
+            "__exit__",
+            [](PythonMachine& self, nb::handle, nb::handle error, nb::handle) {
+                try {
+                    self.close();
+                } catch (const Error&) {
+                    if (error.is_none()) throw;  // the error that ends the block comes first
+                }
+            },
+            nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(),
+            nb::sig("def __exit__(self, type: Any, error: Any, traceback: Any) -> None"))
+        .def(
+            "map",
+            [](nb::handle self, nb::handle function, const nb::args& iterables, nb::handle chunksize) {
+                return nb::module_::import_("penstock.executor")
+                    .attr("mapped")(self, function, nb::borrow<nb::tuple>(iterables), chunksize);
+            },
+            nb::arg("function"), nb::arg("iterables"), nb::kw_only(), nb::arg("chunksize").none() = nb::none(),
+            nb::sig("def map(self, function: Callable[..., Any], *iterables: Iterable[Any], chunksize: int | None = "
+                    "None) -> Iterator[Any]"),
+            "The results of function(*items) in the order of the items, as the built-in map gives them, run by the "
+            "worker interpreters.\n\n"
+            "It starts at once and takes items as results are taken, so that the iterables may be without end. "
+            "`chunksize`: items that travel\n"
+            "together, by default as many as make about a millisecond. Raises TaskFailed where the first failure's "
+            "result would come.")
+        .def(
+            "executor",
+            [](nb::handle self) { return nb::module_::import_("penstock.executor").attr("Executor")(self); },
+            nb::sig("def executor(self) -> Any"),
+            "This machine as a concurrent.futures.Executor: submit() with its futures, map(), shutdown(). Bodies raise "
+            "their own exceptions\n"
+            "there. A thread of its own finishes what has completed.")
+        .def(
+            "notification_descriptor", [](PythonMachine& self) { return self.workers()->notice(); },
+            "A descriptor that becomes readable when a Python body completes after poll(): for select, epoll and event "
+            "loops. It is the\n"
+            "machine's; do not read or close it.")
+        .def(
+            "poll",
+            [](PythonMachine& self) {
+                const auto live = self.live();
+                {
+                    const nb::gil_scoped_release release;
+                    live->poll();
+                }
+                if (live->targets() != 0) self.workers()->rearm();
+            },
+            "Finishes the Python bodies that have completed, runs the call-backs that are due, and asks for the "
+            "descriptor to tell of more.")
+        .def(
+            "_submit",
+            [](PythonMachine& self, nb::handle body, const nb::tuple& arguments, const nb::dict& keywords) {
+                return self.submit(body, arguments, keywords);
+            },
+            nb::arg("body"), nb::arg("arguments"), nb::arg("keywords"))
+        .def(
+            "_is_compiled",
+            [](const PythonMachine& self, nb::handle body) { return !self.is_python_body(body, nb::none()); },
+            nb::arg("body"))
         .def("array", &PythonMachine::array, nb::arg("shape"), nb::arg("dtype") = "float64",
              nb::sig("def array(self, shape: int | Sequence[int], dtype: Any = 'float64') -> Any"),
-             "A NumPy array of zeros in the machine's shared heap: every target and every worker interpreter uses it in place. It keeps its\n"
-             "memory, so it may outlive the machine. Raises ElementError for types that hold Python objects, SystemError when there is not\n"
+             "A NumPy array of zeros in the machine's shared heap: every target and every worker interpreter uses it "
+             "in place. It keeps its\n"
+             "memory, so it may outlive the machine. Raises ElementError for types that hold Python objects, "
+             "SystemError when there is not\n"
              "that much memory.")
         .def_prop_ro("worker_pids", &PythonMachine::worker_pids,
-                     "Process numbers of the worker interpreters, 0 for one that is being started; empty before the first Python body.")
+                     "Process numbers of the worker interpreters, 0 for one that is being started; empty before the "
+                     "first Python body.")
         .def_prop_ro("closed", &PythonMachine::closed, "Has the machine been closed?")
-        .def_prop_ro("targets", [](const PythonMachine& self) { return self.live()->targets(); }, "Number of targets.")
-        .def_prop_ro("description", [](const PythonMachine& self) { return self.live()->description(); },
-                     "The hardware and the processor that each target is pinned to, in one line.")
-        .def_prop_ro("held", &PythonMachine::held, "Calls whose arrays are held because their task is not known to have completed.")
-        .def("waiting_report", [](const PythonMachine& self) { return self.live()->waiting_report(); },
-             "What every waiting thread waits for, a line each.");
+        .def_prop_ro(
+            "targets", [](const PythonMachine& self) { return self.live()->targets(); }, "Number of targets.")
+        .def_prop_ro(
+            "description", [](const PythonMachine& self) { return self.live()->description(); },
+            "The hardware and the processor that each target is pinned to, in one line.")
+        .def_prop_ro("held", &PythonMachine::held,
+                     "Calls whose arrays are held because their task is not known to have completed.")
+        .def(
+            "waiting_report", [](const PythonMachine& self) { return self.live()->waiting_report(); },
+            "What every waiting thread waits for, a line each.");
     bind_trace(module, machine);
     bind_resident(module, machine);
     bind_loops(machine);
     bind_dependences(module);
     bind_chain(module);
 
-    nb::class_<PythonTarget>(module, "Target", nb::is_final(), "One target of a machine, as the receiver of calls: machine.on(number).")
-        .def("call", [](PythonTarget& self, nb::handle body, const nb::args& arguments, nb::handle signature, nb::handle time_limit, nb::handle after,
-                nb::handle priority, nb::handle then, nb::handle deadline, nb::handle affine,
-                nb::handle notification) {
-                 return nb::cast<PythonMachine&>(self.machine).call(self.number, body, arguments, {signature, time_limit, after, priority, then, deadline, affine,
-                                  notification});
-             }, nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
-             nb::arg("time_limit").none() = nb::none(), nb::arg("after").none() = nb::none(), nb::arg("priority").none() = nb::none(),
-             nb::arg("then").none() = nb::none(), nb::arg("deadline").none() = nb::none(), nb::arg("affine").none() = nb::none(),
-             nb::arg("notification").none() = nb::none(),
-             nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | None = None, "
-                     "after: Iterable[Handle] | None = None, priority: Literal['normal', 'high'] | None = None, "
-                     "then: Callable[[Handle], Any] | None = None, deadline: float | None = None, affine: bool | None = None, "
-                     "notification: Literal['polled', 'mailbox', 'interrupt'] | None = None) -> Handle"),
-             "As Machine.call; nobody but this target runs the task.")
+    nb::class_<PythonTarget>(module, "Target", nb::is_final(),
+                             "One target of a machine, as the receiver of calls: machine.on(number).")
+        .def(
+            "call",
+            [](PythonTarget& self, nb::handle body, const nb::args& arguments, nb::handle signature,
+               nb::handle time_limit, nb::handle after, nb::handle priority, nb::handle then, nb::handle deadline,
+               nb::handle affine, nb::handle notification) {
+                return nb::cast<PythonMachine&>(self.machine)
+                    .call(self.number, body, arguments,
+                          {signature, time_limit, after, priority, then, deadline, affine, notification});
+            },
+            nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
+            nb::arg("time_limit").none() = nb::none(), nb::arg("after").none() = nb::none(),
+            nb::arg("priority").none() = nb::none(), nb::arg("then").none() = nb::none(),
+            nb::arg("deadline").none() = nb::none(), nb::arg("affine").none() = nb::none(),
+            nb::arg("notification").none() = nb::none(),
+            nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | None "
+                    "= None, "
+                    "after: Iterable[Handle] | None = None, priority: Literal['normal', 'high'] | None = None, "
+                    "then: Callable[[Handle], Any] | None = None, deadline: float | None = None, affine: bool | None = "
+                    "None, "
+                    "notification: Literal['polled', 'mailbox', 'interrupt'] | None = None) -> Handle"),
+            "As Machine.call; nobody but this target runs the task.")
         .def_prop_ro("number", [](const PythonTarget& self) { return self.number; }, "Its number, from 0.");
 }
 

@@ -3,13 +3,15 @@
 #include <map>
 #include <utility>
 
-#include "python/calls/foreign_call.hpp"
 #include "penstock/error.hpp"
+#include "python/calls/foreign_call.hpp"
 
 namespace penstock::python {
 namespace {
 
-bool is_floating(const Parameter& parameter) noexcept { return !parameter.pointer && parameter.element.kind == ElementKind::floating; }
+bool is_floating(const Parameter& parameter) noexcept {
+    return !parameter.pointer && parameter.element.kind == ElementKind::floating;
+}
 
 bool is_size(const Parameter& parameter) noexcept {
     return !parameter.pointer && parameter.element.bytes == sizeof(std::intptr_t) &&
@@ -17,7 +19,8 @@ bool is_size(const Parameter& parameter) noexcept {
 }
 
 constexpr const char* convention =
-    "the body takes T*, intptr_t n for a contiguous argument, T*, intptr_t rows, intptr_t columns, intptr_t pitch for a strided one, and "
+    "the body takes T*, intptr_t n for a contiguous argument, T*, intptr_t rows, intptr_t columns, intptr_t pitch for "
+    "a strided one, and "
     "scalars as they are";
 
 }  // namespace
@@ -50,9 +53,11 @@ void Plan::assign_forms(const std::string& signature, const std::vector<Paramete
         if (at >= parameters.size())
             throw ArgumentError(name_, number, "has no parameter left in " + signature + "; " + convention);
         if (array != parameters[at].pointer)
-            throw ArgumentError(name_, number, array ? "is an array, but its parameter in " + signature + " is no pointer; " + convention
-                                                     : "is a scalar, but its parameter in " + signature +
-                                                           " is a pointer; say In(x), Out(x) or InOut(x)");
+            throw ArgumentError(name_, number,
+                                array
+                                    ? "is an array, but its parameter in " + signature + " is no pointer; " + convention
+                                    : "is a scalar, but its parameter in " + signature +
+                                          " is a pointer; say In(x), Out(x) or InOut(x)");
         slot.element = parameters[at].element;
         slot.words[0] = static_cast<std::uint16_t>(at);
         std::size_t taken = 1;
@@ -60,27 +65,33 @@ void Plan::assign_forms(const std::string& signature, const std::vector<Paramete
             // Up to the next pointer, what the scalars that follow do not take belongs to this array.
             std::size_t next = at + 1, scalars = 0;
             while (next < parameters.size() && !parameters[next].pointer) ++next;
-            while (i + 1 + scalars < arguments_.size() && arguments_[i + 1 + scalars] == ArgumentKind::scalar) ++scalars;
+            while (i + 1 + scalars < arguments_.size() && arguments_[i + 1 + scalars] == ArgumentKind::scalar)
+                ++scalars;
             taken = next - at - std::min(scalars, next - at);
             bool fits = taken == 2 || taken == 4;
             for (std::size_t p = 1; fits && p < taken; ++p) fits = is_size(parameters[at + p]);
             if (!fits) throw ArgumentError(name_, number, "does not fit " + signature + ": " + convention);
             slot.form = taken == 2 ? Slot::Form::contiguous : Slot::Form::strided;
-            slot.access = arguments_[i] == ArgumentKind::in ? Access::in : arguments_[i] == ArgumentKind::out ? Access::out : Access::inout;
+            slot.access = arguments_[i] == ArgumentKind::in    ? Access::in
+                          : arguments_[i] == ArgumentKind::out ? Access::out
+                                                               : Access::inout;
             slot.constant = parameters[at].constant;
             if (slot.constant && slot.access != Access::in)
-                throw ArgumentError(name_, number, "is written, but its parameter in " + signature + " is const; say In(x)");
+                throw ArgumentError(name_, number,
+                                    "is written, but its parameter in " + signature + " is const; say In(x)");
             for (std::size_t p = 1; p < taken; ++p) slot.words[p] = static_cast<std::uint16_t>(at + p);
-        } else if (slot.element.kind == ElementKind::complex || slot.element.kind == ElementKind::other || slot.element.bytes > 8 ||
-                   (slot.element.kind == ElementKind::floating && slot.element.bytes < 4)) {
-            throw ArgumentError(name_, number, "has a type that is not passed by value here; pass an array of one element");
+        } else if (slot.element.kind == ElementKind::complex || slot.element.kind == ElementKind::other ||
+                   slot.element.bytes > 8 || (slot.element.kind == ElementKind::floating && slot.element.bytes < 4)) {
+            throw ArgumentError(name_, number,
+                                "has a type that is not passed by value here; pass an array of one element");
         }
         slots_.push_back(slot);
         at += taken;
     }
     if (at != parameters.size())
         throw UsageError("call of " + name_ + ": " + std::to_string(arguments_.size()) + " arguments leave " +
-                         std::to_string(parameters.size() - at) + " parameters of " + signature + " without a value; " + convention);
+                         std::to_string(parameters.size() - at) + " parameters of " + signature + " without a value; " +
+                         convention);
 }
 
 void Plan::assign_words(const std::vector<Parameter>& parameters) {
@@ -89,13 +100,15 @@ void Plan::assign_words(const std::vector<Parameter>& parameters) {
     for (const Parameter& parameter : parameters) {
         const bool floating = is_floating(parameter);
         if (floating && counts_.floating < floating_registers) places.emplace_back(Class::floating, counts_.floating++);
-        else if (!floating && counts_.integers < integer_registers) places.emplace_back(Class::integer, counts_.integers++);
+        else if (!floating && counts_.integers < integer_registers)
+            places.emplace_back(Class::integer, counts_.integers++);
         else if (counts_.stack < most_stack_words) places.emplace_back(Class::stack, counts_.stack++);
         else
-            throw UsageError("call of " + name_ + ": this processor's calling convention carries no further parameter here (" +
-                             std::to_string(parameters.size()) + " in all, at most " + std::to_string(floating_registers) +
-                             " of them floating point in registers, " + std::to_string(most_stack_words) +
-                             " on the stack); collect some of them in an array");
+            throw UsageError("call of " + name_ +
+                             ": this processor's calling convention carries no further parameter here (" +
+                             std::to_string(parameters.size()) + " in all, at most " +
+                             std::to_string(floating_registers) + " of them floating point in registers, " +
+                             std::to_string(most_stack_words) + " on the stack); collect some of them in an array");
     }
     const auto word_of = [&](std::uint16_t parameter) {
         const auto [kind, index] = places[parameter];
@@ -126,7 +139,8 @@ std::size_t Plan::describe(const std::uint64_t* words, ArgumentBlock* blocks) co
     return count;
 }
 
-Procedure& Procedure::find(const std::string& name, const std::string& signature, const std::vector<Parameter>& parameters) {
+Procedure& Procedure::find(const std::string& name, const std::string& signature,
+                           const std::vector<Parameter>& parameters) {
     static auto& all = *new std::map<std::pair<std::string, std::string>, std::unique_ptr<Procedure>>;
     auto& found = all[{name, signature}];
     if (found == nullptr) found.reset(new Procedure(name, signature, parameters));

@@ -1,8 +1,8 @@
 // How the arguments of one Python call become the parameters of one C function.
 //
-// A C signature alone does not say whether T*, intptr_t, intptr_t, intptr_t is a strided argument, or a contiguous one and two
-// scalars; with the number of arguments and which of them are arrays it does. So a plan belongs to a signature and a pattern of
-// arrays and scalars, and it is made once for each.
+// A C signature alone does not say whether T*, intptr_t, intptr_t, intptr_t is a strided argument, or a contiguous one
+// and two scalars; with the number of arguments and which of them are arrays it does. So a plan belongs to a signature
+// and a pattern of arrays and scalars, and it is made once for each.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "python/calls/c_call.hpp"
-#include "python/calls/element.hpp"
 #include "penstock/argument.hpp"
 #include "penstock/detail/task/entry.hpp"
+#include "python/calls/c_call.hpp"
+#include "python/calls/element.hpp"
 
 namespace penstock::python {
 
@@ -55,7 +55,8 @@ class Plan {
     const WordCounts& counts() const noexcept { return counts_; }
     /// Number of this plan's entry in the task layer.
     std::uint32_t entry() const noexcept { return number_; }
-    /// Number of its entry for calls with resident data, made at the first one. `functions`: what runs these. With the interpreter's lock.
+    /// Number of its entry for calls with resident data, made at the first one. `functions`: what runs these. With the
+    /// interpreter's lock.
     std::uint32_t resident_entry(const Entry& functions) const;
 
     /// Runs the function at words[0] with the words behind it.
@@ -81,7 +82,8 @@ class Plan {
 class Procedure {
   public:
     /// The one with this name and signature.
-    static Procedure& find(const std::string& name, const std::string& signature, const std::vector<Parameter>& parameters);
+    static Procedure& find(const std::string& name, const std::string& signature,
+                           const std::vector<Parameter>& parameters);
 
     const std::string& name() const noexcept { return name_; }
     const std::string& signature() const noexcept { return signature_; }

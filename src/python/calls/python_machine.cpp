@@ -14,23 +14,24 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/error.hpp"
+#include "penstock/isolation.hpp"
 #include "python/calls/chain.hpp"
 #include "python/calls/dependences.hpp"
 #include "python/calls/foreign_call.hpp"
-#include "penstock/error.hpp"
-#include "penstock/isolation.hpp"
-#include "python/workers/raised_exception.hpp"
-#include "python/ranks/rank_session.hpp"
 #include "python/calls/resident_call.hpp"
-#include "python/streams/stream_run.hpp"
 #include "python/calls/task_outcome.hpp"
+#include "python/ranks/rank_session.hpp"
+#include "python/streams/stream_run.hpp"
 #include "python/words.hpp"
+#include "python/workers/raised_exception.hpp"
 
 namespace penstock::python {
 namespace {
 
-/// Destroying a machine waits for its tasks, and a body may need the interpreter (a ctypes callback). The last reference
-/// always goes where the interpreter's lock is held: live() is called, and its result dropped, outside of releases.
+/// Destroying a machine waits for its tasks, and a body may need the interpreter (a ctypes callback). The last
+/// reference always goes where the interpreter's lock is held: live() is called, and its result dropped, outside of
+/// releases.
 struct DestroyWithoutInterpreter {
     void operator()(Machine* machine) const {
         const nb::gil_scoped_release release;
@@ -39,7 +40,8 @@ struct DestroyWithoutInterpreter {
 };
 
 std::chrono::nanoseconds limit_of(double seconds) {
-    if (!(seconds > 0 && seconds <= 1e9)) throw UsageError("time_limit and deadline are in seconds, more than 0 and at most 1,000,000,000");
+    if (!(seconds > 0 && seconds <= 1e9))
+        throw UsageError("time_limit and deadline are in seconds, more than 0 and at most 1,000,000,000");
     return std::chrono::ceil<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
 }
 
@@ -69,12 +71,14 @@ void read_wishes(const CallWords& asked, TaskWishes& wishes) {
     if (asked.after.is_none()) return;
     for (nb::handle item : asked.after) {
         const auto& handle = nb::cast<const PythonHandle&>(item);
-        if (handle.task == nullptr) throw UsageError("a Python body can come after Python bodies only; wait for the compiled ones first");
+        if (handle.task == nullptr)
+            throw UsageError("a Python body can come after Python bodies only; wait for the compiled ones first");
         wishes.after.push_back(handle.task);
     }
 }
 
-/// Calls a Python callable with the handle of a compiled body, with the interpreter's lock, which whoever polls has not.
+/// Calls a Python callable with the handle of a compiled body, with the interpreter's lock, which whoever polls has
+/// not.
 std::function<void(Handle)> call_back(nb::handle callable, const std::shared_ptr<Ledger>& ledger) {
     const std::shared_ptr<nb::object> held(new nb::object(nb::borrow(callable)), [](nb::object* object) {
         const nb::gil_scoped_acquire acquire;
@@ -93,13 +97,16 @@ std::function<void(Handle)> call_back(nb::handle callable, const std::shared_ptr
 /// What a compiled body is asked to be called with.
 OptionsOrHandles way_of(const CallWords& asked, int target, const std::shared_ptr<Ledger>& ledger) {
     if (!asked.after.is_none()) {
-        if (!asked.priority.is_none() || !asked.then.is_none() || !asked.deadline.is_none() || !asked.affine.is_none() ||
-            !asked.notification.is_none() || !asked.time_limit.is_none())
-            throw UsageError("after= of a compiled body stands alone, without priority=, then=, deadline=, affine= and notification=");
+        if (!asked.priority.is_none() || !asked.then.is_none() || !asked.deadline.is_none() ||
+            !asked.affine.is_none() || !asked.notification.is_none() || !asked.time_limit.is_none())
+            throw UsageError(
+                "after= of a compiled body stands alone, without priority=, then=, deadline=, affine= and "
+                "notification=");
         std::vector<Handle> handles;
         for (nb::handle item : asked.after) {
             const auto& handle = nb::cast<const PythonHandle&>(item);
-            if (handle.task != nullptr) throw UsageError("a compiled body can come after compiled bodies only; wait for the Python ones first");
+            if (handle.task != nullptr)
+                throw UsageError("a compiled body can come after compiled bodies only; wait for the Python ones first");
             handles.push_back(handle.handle);
         }
         return handles;
@@ -130,7 +137,8 @@ std::optional<TaskFailed> failure_of(Wait&& wait) {
 /// One TaskFailed for all: the first of the task layer, or else the first of Python's.
 void throw_all(const std::optional<TaskFailed>& failure, const std::vector<TaskPointer>& failed) {
     for (const TaskPointer& task : failed) task->delivered = true;
-    if (failure) throw TaskFailed(failure->task(), failure->target(), failure->cause(), failure->others() + failed.size());
+    if (failure)
+        throw TaskFailed(failure->task(), failure->target(), failure->cause(), failure->others() + failed.size());
     throw_failures(failed);
 }
 
@@ -154,7 +162,8 @@ void PythonMachine::add_run(const std::shared_ptr<LiveRun>& run) {
 void PythonMachine::close() {
     if (machine_ == nullptr) return;
     auto machine = live();
-    if (machine->in_task()) throw WouldDeadlock("a machine cannot be closed by one of its own tasks; close it where it was made");
+    if (machine->in_task())
+        throw WouldDeadlock("a machine cannot be closed by one of its own tasks; close it where it was made");
     for (const auto& known : std::exchange(runs_, {}))
         if (const auto run = known.lock()) {
             const nb::gil_scoped_release release;
@@ -185,7 +194,8 @@ bool PythonMachine::may_block(const Machine& machine) const {
 }
 
 bool CallWords::plain() const noexcept {
-    return notification.is_none() && time_limit.is_none() && after.is_none() && priority.is_none() && then.is_none() && deadline.is_none() && affine.is_none();
+    return notification.is_none() && time_limit.is_none() && after.is_none() && priority.is_none() && then.is_none() &&
+           deadline.is_none() && affine.is_none();
 }
 
 PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& arguments, const CallWords& asked) {
@@ -198,25 +208,32 @@ PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& ar
         if (plain) return call_python(body, arguments, {}, wishes);
         read_wishes(asked, wishes);
         const PythonHandle handle = call_python(body, arguments, {}, wishes);
-        if (!asked.then.is_none()) handle.add_done_callback(nb::module_::import_("functools").attr("partial")(asked.then, nb::cast(handle)));
+        if (!asked.then.is_none())
+            handle.add_done_callback(nb::module_::import_("functools").attr("partial")(asked.then, nb::cast(handle)));
         return handle;
     }
     const bool isolated = machine->options().isolation == Isolation::process;
     if (!asked.time_limit.is_none() && !isolated)
-        throw UsageError("a time limit is for bodies that can be ended: Python bodies, which run in processes of their own, and compiled ones on a "
-                         "machine with isolation='process'");
+        throw UsageError(
+            "a time limit is for bodies that can be ended: Python bodies, which run in processes of their own, and "
+            "compiled ones on a "
+            "machine with isolation='process'");
     std::optional<OptionsOrHandles> way;
     if (!plain) way = way_of(asked, target, ledger_);
-    if (PythonChain* const chain = chain_of(body)) [[unlikely]] return call_chain(target, *chain, body, arguments, way ? &*way : nullptr);
+    if (PythonChain* const chain = chain_of(body)) [[unlikely]]
+        return call_chain(target, *chain, body, arguments, way ? &*way : nullptr);
     nb::object held_body = body_of(body, signature);
     const Words words{*nb::inst_ptr<Body>(held_body), arguments, Takes::residents};
     const CarriedBody* const carried = isolated ? &carried_.find(*machine, words) : nullptr;
     if (isolated && !words.later().empty())
-        throw CannotCarryOver(words.plan().name(), words.later().front().number, "resident data are kept by thread targets only");
+        throw CannotCarryOver(words.plan().name(), words.later().front().number,
+                              "resident data are kept by thread targets only");
     const auto issue = [&] {
         if (target != Initiator::any_target) machine->on(target);  // refuses a target that there is not
-        if (carried != nullptr) [[unlikely]] return issue_carried(*machine, target, way ? &*way : nullptr, *carried, words);
-        if (!words.later().empty()) [[unlikely]] return issue_resident(*machine, target, way ? &*way : nullptr, words);
+        if (carried != nullptr) [[unlikely]]
+            return issue_carried(*machine, target, way ? &*way : nullptr, *carried, words);
+        if (!words.later().empty()) [[unlikely]]
+            return issue_resident(*machine, target, way ? &*way : nullptr, words);
         if (way) return issue_foreign_by(*machine, target, *way, words.plan(), words.data());
         return issue_foreign(machine->initiator(), target, words.plan(), words.data());
     };
@@ -233,10 +250,12 @@ PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& ar
 }
 
 /// A handle whose completion signals a descriptor knows which, and who may poll for it.
-void PythonMachine::note_interrupt(PythonHandle& handle, const OptionsOrHandles& way, const std::shared_ptr<Machine>& machine) {
+void PythonMachine::note_interrupt(PythonHandle& handle, const OptionsOrHandles& way,
+                                   const std::shared_ptr<Machine>& machine) {
     const auto* const options = std::get_if<CallOptions>(&way);
     if (options == nullptr || options->notification != Notification::interrupt || machine->in_task()) return;
-    handle.interrupt = std::make_shared<const Interrupt>(machine, machine->notification_descriptor(), PyThread_get_thread_ident());
+    handle.interrupt =
+        std::make_shared<const Interrupt>(machine, machine->notification_descriptor(), PyThread_get_thread_ident());
 }
 
 PythonHandle PythonMachine::call_chain(int target, PythonChain& chain, nb::handle object, const nb::args& arguments,
@@ -244,7 +263,8 @@ PythonHandle PythonMachine::call_chain(int target, PythonChain& chain, nb::handl
     const auto machine = live();
     if (target != Initiator::any_target) machine->on(target);  // refuses a target that there is not
     if (machine->options().isolation == Isolation::process)
-        throw CannotCarryOver(chain.name(), 0, "chains are kept by thread targets only; issue its steps as calls of their own");
+        throw CannotCarryOver(chain.name(), 0,
+                              "chains are kept by thread targets only; issue its steps as calls of their own");
     auto issue = chain.begin(machine->initiator(), arguments);
     Handle handle;
     if (may_block(*machine)) {
@@ -272,7 +292,8 @@ bool PythonMachine::is_python_body(nb::handle body, nb::handle signature) const 
     if (type.is(function_type) && signature.is_none()) return true;
     if (!signature.is_none() || nb::isinstance<Body>(body) || PyCallable_Check(body.ptr()) == 0) return false;
     if (pool_ != nullptr && pool_->knows(body)) return true;
-    static const nb::handle is_compiled = nb::object(nb::module_::import_("penstock.body").attr("is_compiled")).release();
+    static const nb::handle is_compiled =
+        nb::object(nb::module_::import_("penstock.body").attr("is_compiled")).release();
     return !nb::cast<bool>(is_compiled(body));
 }
 
@@ -280,14 +301,16 @@ std::shared_ptr<WorkerPool> PythonMachine::workers() {
     if (pool_ != nullptr) return pool_;
     const auto machine = live();
     WorkerCommand command;
-    command.arguments = nb::cast<std::vector<std::string>>(nb::module_::import_("penstock.interpreters").attr("command")());
+    command.arguments =
+        nb::cast<std::vector<std::string>>(nb::module_::import_("penstock.interpreters").attr("command")());
     for (char** variable = environ; *variable != nullptr; ++variable) command.environment.emplace_back(*variable);
     for (int t = 0; t < machine->targets(); ++t) command.processors.push_back(machine->processor(t));
     const auto count = static_cast<std::uint32_t>(machine->targets());
     // Other threads may have run meanwhile, and have closed the machine or come first.
     static_cast<void>(live());
     if (pool_ != nullptr) return pool_;
-    pool_ = std::make_shared<WorkerPool>(count, machine->options(), std::make_shared<TaskHeap>(machine->heap()), std::move(command));
+    pool_ = std::make_shared<WorkerPool>(count, machine->options(), std::make_shared<TaskHeap>(machine->heap()),
+                                         std::move(command));
     return pool_;
 }
 
@@ -296,7 +319,8 @@ std::vector<int> PythonMachine::worker_pids() const {
     return pool_ == nullptr ? std::vector<int>{} : pool_->pids();
 }
 
-PythonHandle PythonMachine::call_python(nb::handle body, const nb::tuple& arguments, nb::handle names, const TaskWishes& wishes) {
+PythonHandle PythonMachine::call_python(nb::handle body, const nb::tuple& arguments, nb::handle names,
+                                        const TaskWishes& wishes) {
     const auto machine = live();
     if (wishes.target != Initiator::any_target) machine->on(wishes.target);  // refuses a target that there is not
     if (machine->targets() == 0) return {{}, ledger_, run_at_once(body, arguments, names), {}, {}};
@@ -308,7 +332,8 @@ PythonHandle PythonMachine::submit(nb::handle body, const nb::tuple& arguments, 
     if (!is_python_body(body, nb::none())) {
         if (keywords.size() != 0) throw UsageError("compiled bodies have no arguments with names");
         const nb::object none = nb::none();
-        return call(Initiator::any_target, body, nb::borrow<nb::args>(arguments), {none, none, none, none, none, none, none, none});
+        return call(Initiator::any_target, body, nb::borrow<nb::args>(arguments),
+                    {none, none, none, none, none, none, none, none});
     }
     if (keywords.size() == 0) return call_python(body, arguments, {}, {});
     const nb::object names = nb::tuple(keywords.keys());
@@ -326,7 +351,8 @@ TaskPointer PythonMachine::run_at_once(nb::handle body, const nb::tuple& argumen
     for (nb::handle argument : arguments) {
         const ArrayArgument* const array = array_argument(argument);
         arrays.push_back(array);
-        given.append(array == nullptr ? nb::borrow(argument) : nb::module_::import_("numpy").attr("asarray")(array->object()));
+        given.append(array == nullptr ? nb::borrow(argument)
+                                      : nb::module_::import_("numpy").attr("asarray")(array->object()));
     }
     check_overlap(task->function->name, arrays);
     const std::size_t named = names.is_valid() ? nb::len(names) : 0;
@@ -352,19 +378,23 @@ TaskPointer PythonMachine::run_at_once(nb::handle body, const nb::tuple& argumen
 nb::object PythonMachine::array(nb::handle shape, nb::handle dtype) {
     const auto machine = live();
     const nb::object type = nb::module_::import_("penstock.elements").attr("element_type")(dtype);
-    const nb::object sizes = PyLong_Check(shape.ptr()) ? nb::object(nb::make_tuple(shape)) : nb::object(nb::tuple(shape));
+    const nb::object sizes =
+        PyLong_Check(shape.ptr()) ? nb::object(nb::make_tuple(shape)) : nb::object(nb::tuple(shape));
     std::size_t bytes = nb::cast<std::size_t>(type.attr("itemsize"));
     for (nb::handle extent : sizes) {
         const nb::object whole = nb::module_::import_("operator").attr("index")(extent);
         std::int64_t n = 0;
         if (!nb::try_cast(whole, n) || n < 0)
-            throw UsageError("an array cannot have an extent of " + nb::cast<std::string>(nb::str(whole)) + ": it is 0 or more, and as much as memory can hold");
-        if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(n), &bytes)) throw SystemError("an array of that shape", ENOMEM);
+            throw UsageError("an array cannot have an extent of " + nb::cast<std::string>(nb::str(whole)) +
+                             ": it is 0 or more, and as much as memory can hold");
+        if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(n), &bytes))
+            throw SystemError("an array of that shape", ENOMEM);
     }
     if (bytes >= machine->heap()->size()) throw SystemError("an array of " + std::to_string(bytes) + " bytes", ENOMEM);
     auto memory = std::make_unique<SharedArray<std::byte>>(machine->array<std::byte>(std::max<std::size_t>(bytes, 1)));
     std::byte* const data = memory->data();
-    const nb::capsule owner(memory.release(), [](void* held) noexcept { delete static_cast<SharedArray<std::byte>*>(held); });
+    const nb::capsule owner(memory.release(),
+                            [](void* held) noexcept { delete static_cast<SharedArray<std::byte>*>(held); });
     const nb::object whole = nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(data, {bytes}, owner));
     return whole.attr("view")(type).attr("reshape")(sizes);
 }

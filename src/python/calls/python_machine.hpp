@@ -9,11 +9,11 @@
 #include <optional>
 #include <vector>
 
+#include "penstock/machine.hpp"
 #include "python/calls/carried_call.hpp"
 #include "python/calls/foreign_call.hpp"
-#include "python/workers/ledger.hpp"
-#include "penstock/machine.hpp"
 #include "python/calls/python_task.hpp"
+#include "python/workers/ledger.hpp"
 #include "python/workers/worker_pool.hpp"
 
 namespace penstock::python {
@@ -25,7 +25,8 @@ struct Interrupt {
     unsigned long thread;  ///< the one that polls for it
 };
 
-/// A handle, and the ledger to tidy when its task is seen to be complete. Of a task with a Python body: the task, and who runs it.
+/// A handle, and the ledger to tidy when its task is seen to be complete. Of a task with a Python body: the task, and
+/// who runs it.
 struct PythonHandle {
     Handle handle;
     std::shared_ptr<Ledger> ledger;
@@ -41,7 +42,9 @@ struct PythonHandle {
     nb::object result(std::optional<double> timeout) const;
     nb::object exception(std::optional<double> timeout) const;
     void add_done_callback(nb::object callback) const;
-    friend bool operator==(const PythonHandle& a, const PythonHandle& b) { return a.handle == b.handle && a.task == b.task; }
+    friend bool operator==(const PythonHandle& a, const PythonHandle& b) {
+        return a.handle == b.handle && a.task == b.task;
+    }
 
   private:
     std::shared_ptr<WorkerPool> workers() const;
@@ -98,8 +101,10 @@ class PythonMachine {
     void add_run(const std::shared_ptr<LiveRun>& run);
 
   private:
-    PythonHandle call_chain(int target, PythonChain& chain, nb::handle object, const nb::args& arguments, const OptionsOrHandles* way);
-    static void note_interrupt(PythonHandle& handle, const OptionsOrHandles& way, const std::shared_ptr<Machine>& machine);
+    PythonHandle call_chain(int target, PythonChain& chain, nb::handle object, const nb::args& arguments,
+                            const OptionsOrHandles* way);
+    static void note_interrupt(PythonHandle& handle, const OptionsOrHandles& way,
+                               const std::shared_ptr<Machine>& machine);
     TaskPointer run_at_once(nb::handle body, const nb::tuple& arguments, nb::handle names);
     void take_python_failures(std::vector<TaskPointer>& failed);
 

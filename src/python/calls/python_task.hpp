@@ -21,7 +21,8 @@ namespace nb = nanobind;
 
 struct PythonTask;
 
-/// A function that was carried over, or is about to be. `callable` is touched with the interpreter's lock, the rest under the pool's.
+/// A function that was carried over, or is about to be. `callable` is touched with the interpreter's lock, the rest
+/// under the pool's.
 struct CarriedFunction : std::enable_shared_from_this<CarriedFunction> {
     nb::object callable;  ///< moved out before the last reference goes, for that may go without the interpreter's lock
     std::shared_ptr<TaskHeap> heap;
@@ -41,7 +42,8 @@ struct CarriedFunction : std::enable_shared_from_this<CarriedFunction> {
     }
 };
 
-/// A thread that issues, with what its barrier covers. Under the pool's lock, but for the count, which anybody may look at.
+/// A thread that issues, with what its barrier covers. Under the pool's lock, but for the count, which anybody may look
+/// at.
 struct Issuer {
     std::atomic<std::size_t> outstanding{0};
     std::vector<std::shared_ptr<PythonTask>> failures;  ///< to be told by a barrier, unless somebody is told before
@@ -65,7 +67,8 @@ struct PythonTask {
     Block room;                 ///< for its packed arguments and then its result, where a slot is too small for them
     std::vector<Block> blocks;  ///< of arrays that were copied; back to the heap when it has ended
     std::vector<CopyBack> copies;
-    std::vector<std::shared_ptr<PythonTask>> after;  ///< what it waits for; empty once it does not any more. Under the pool's lock
+    /// What it waits for; empty once it does not any more. Under the pool's lock
+    std::vector<std::shared_ptr<PythonTask>> after;
     std::shared_ptr<PythonTask> failed_predecessor;
     std::uint64_t limit = 0;
     int target = -1;
@@ -81,16 +84,16 @@ struct PythonTask {
     int pid = 0;
     std::optional<int> exit_code, signal;
     Block result_block;
-    std::string raw;       ///< the result, where it is short
+    std::string raw;  ///< the result, where it is short
     std::size_t result_size = 0;
 
     std::atomic<bool> delivered{false};  ///< its failure was raised somewhere
 
     // Touched with the interpreter's lock only.
-    bool finished = false;   ///< copies are made, arguments let go
+    bool finished = false;  ///< copies are made, arguments let go
     nb::object arguments;
-    nb::object result;       ///< once asked for: the value, or the exception
-    int readers = 0;         ///< threads that make it of the bytes: these go with the last
+    nb::object result;  ///< once asked for: the value, or the exception
+    int readers = 0;    ///< threads that make it of the bytes: these go with the last
     std::vector<nb::object> callbacks;
 
     PythonTask() = default;

@@ -1,11 +1,12 @@
-// machine.resident(array): values that tasks read on any target, sent to each of them once. And the task that names such data.
+// machine.resident(array): values that tasks read on any target, sent to each of them once. And the task that names
+// such data.
 #include <nanobind/stl/string.h>
 
 #include <utility>
 
-#include "python/calls/array_argument.hpp"
 #include "penstock/error.hpp"
 #include "penstock/isolation.hpp"
+#include "python/calls/array_argument.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/calls/resident_call.hpp"
 
@@ -27,8 +28,10 @@ std::size_t describe_nothing(const PackedArguments&, ArgumentBlock*) noexcept { 
 
 /// Each plan has an entry of its own for calls with resident data too, so that they have the body's name.
 template <>
-struct penstock::procedure::Registered<penstock::python::Task, penstock::procedure::ClosureName<penstock::python::ResidentCall>> {
-    static constexpr Entry entry{&python::Task::run, &python::Task::discard, &python::describe_nothing, "a compiled body", false, false};
+struct penstock::procedure::Registered<penstock::python::Task,
+                                       penstock::procedure::ClosureName<penstock::python::ResidentCall>> {
+    static constexpr Entry entry{
+        &python::Task::run, &python::Task::discard, &python::describe_nothing, "a compiled body", false, false};
     static constexpr python::EntryToIssue number{};
 };
 
@@ -45,7 +48,8 @@ std::span<const std::byte> bytes_of(const ArrayArgument& array) {
 
 }  // namespace
 
-ResidentCall::ResidentCall(const Words& words, std::uint64_t machine) : plan_(&words.plan()), words_(words.data(), words.data() + words.count()) {
+ResidentCall::ResidentCall(const Words& words, std::uint64_t machine)
+    : plan_(&words.plan()), words_(words.data(), words.data() + words.count()) {
     for (const LaterArgument& later : words.later()) {
         const auto& data = static_cast<const ResidentData&>(*later.stand_in);
         try {
@@ -67,7 +71,8 @@ void ResidentCall::run(LocalStore& store) {
             for (const Place& place : places) place.version->uses.end(worker);
         }
     } const end{places_, store.worker()};
-    for (const Place& place : places_) words_[place.word] = reinterpret_cast<std::uint64_t>(place.version->local(store.worker()));
+    for (const Place& place : places_)
+        words_[place.word] = reinterpret_cast<std::uint64_t>(place.version->local(store.worker()));
     plan_->run(words_.data());
 }
 
@@ -77,7 +82,8 @@ void ResidentCall::discard() const noexcept {
 
 Handle issue_resident(Machine& machine, int target, const OptionsOrHandles* way, const Words& words) {
     if (way != nullptr && std::holds_alternative<std::vector<Handle>>(*way))
-        throw UsageError("a call after others cannot have resident data; wait for the others, or give it the array itself");
+        throw UsageError(
+            "a call after others cannot have resident data; wait for the others, or give it the array itself");
     const ResidentCall call(words, machine.initiator().machine_id());
     entry_to_issue = words.plan().resident_entry({&Task::run, &Task::discard, &describe_nothing, {}, false, false});
     try {
@@ -92,37 +98,52 @@ Handle issue_resident(Machine& machine, int target, const OptionsOrHandles* way,
 void bind_resident(nb::module_& module, nb::class_<PythonMachine>& machine) {
     const auto type =
         nb::class_<ResidentData>(module, "Resident", nb::is_final(),
-                                 "Values that stay with each target of one machine: In(resident) stands for them in calls of compiled bodies.\n"
+                                 "Values that stay with each target of one machine: In(resident) stands for them in "
+                                 "calls of compiled bodies.\n"
                                  "Made by machine.resident().")
-            .def("update", [](ResidentData& self, nb::handle array) {
-                     const InArgument values(array);
-                     if (values.element() != self.element)
-                         throw ArgumentError("Resident.update", 1, "has elements of type " + std::string(name_of(values.element())) +
-                                                                       ", but these are " + std::string(name_of(self.element)));
-                     self.state->update(bytes_of(values));
-                 }, nb::arg("array"), nb::sig("def update(self, array: Any) -> None"),
-                 "Replaces the values, as many and of the same type, for all calls issued from now on. Calls issued before keep theirs.\n"
-                 "Raises UsageError for another number of values.")
-            .def_prop_ro("size", [](const ResidentData& self) { return self.count; }, "Number of values.")
-            .def_prop_ro("version", [](const ResidentData& self) { return self.state->number(); },
-                         "How often it was updated, from 1 for the first values.");
+            .def(
+                "update",
+                [](ResidentData& self, nb::handle array) {
+                    const InArgument values(array);
+                    if (values.element() != self.element)
+                        throw ArgumentError("Resident.update", 1,
+                                            "has elements of type " + std::string(name_of(values.element())) +
+                                                ", but these are " + std::string(name_of(self.element)));
+                    self.state->update(bytes_of(values));
+                },
+                nb::arg("array"), nb::sig("def update(self, array: Any) -> None"),
+                "Replaces the values, as many and of the same type, for all calls issued from now on. Calls issued "
+                "before keep theirs.\n"
+                "Raises UsageError for another number of values.")
+            .def_prop_ro(
+                "size", [](const ResidentData& self) { return self.count; }, "Number of values.")
+            .def_prop_ro(
+                "version", [](const ResidentData& self) { return self.state->number(); },
+                "How often it was updated, from 1 for the first values.");
     resident_type = reinterpret_cast<PyTypeObject*>(type.ptr());
-    machine.def("resident", [](PythonMachine& self, nb::handle array) {
-        const auto live = self.live();
-        if (live->options().isolation == Isolation::process)
-            throw CannotCarryOver("machine.resident", 1, "resident data are kept by thread targets only; put them into machine.array");
-        const InArgument values(array);
-        ResidentData data;
-        data.element = values.element();
-        data.taken_by = Takes::residents;
-        data.no_memory = "is resident data, which plain calls of compiled bodies take, machine.call(f, In(resident)); give the array itself here";
-        data.only_read = "is resident data, which tasks only read; change it with update()";
-        data.count = data.columns = values.count();
-        data.rows = 1;
-        data.state = std::make_shared<resident::State>(*live, bytes_of(values));
-        return data;
-    }, nb::arg("array"), nb::sig("def resident(self, array: Any) -> Resident"),
-        "A copy of a contiguous array that each target fetches once and keeps: In(resident) stands for it in calls of compiled bodies, as a\n"
+    machine.def(
+        "resident",
+        [](PythonMachine& self, nb::handle array) {
+            const auto live = self.live();
+            if (live->options().isolation == Isolation::process)
+                throw CannotCarryOver("machine.resident", 1,
+                                      "resident data are kept by thread targets only; put them into machine.array");
+            const InArgument values(array);
+            ResidentData data;
+            data.element = values.element();
+            data.taken_by = Takes::residents;
+            data.no_memory =
+                "is resident data, which plain calls of compiled bodies take, machine.call(f, In(resident)); give the "
+                "array itself here";
+            data.only_read = "is resident data, which tasks only read; change it with update()";
+            data.count = data.columns = values.count();
+            data.rows = 1;
+            data.state = std::make_shared<resident::State>(*live, bytes_of(values));
+            return data;
+        },
+        nb::arg("array"), nb::sig("def resident(self, array: Any) -> Resident"),
+        "A copy of a contiguous array that each target fetches once and keeps: In(resident) stands for it in calls of "
+        "compiled bodies, as a\n"
         "contiguous array of one dimension. All resident data of a machine may be as large as one local store.\n"
         "Raises UsageError for more, ArgumentError for what has no memory or is not contiguous.");
 }

@@ -1,4 +1,5 @@
-// A task of a compiled body with resident arguments. Each worker has its own copy of these, so their addresses are known when it runs.
+// A task of a compiled body with resident arguments. Each worker has its own copy of these, so their addresses are
+// known when it runs.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,8 @@ class ResidentCall {
     std::vector<Place> places_;
 };
 
-/// Issues a call with resident arguments, by a machine's plain or longer ways. Throws UsageError for calls after others.
+/// Issues a call with resident arguments, by a machine's plain or longer ways. Throws UsageError for calls after
+/// others.
 Handle issue_resident(Machine& machine, int target, const OptionsOrHandles* way, const Words& words);
 
 /// The resident data behind an object, or null.

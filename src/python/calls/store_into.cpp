@@ -20,8 +20,8 @@ nb::object numpy(const char* name) { return nb::module_::import_("numpy").attr(n
 
 bool names_part(nb::handle key) {
     if (PyBool_Check(key.ptr())) return false;  // to NumPy a mask
-    return PyLong_Check(key.ptr()) || PySlice_Check(key.ptr()) || key.is(nb::ellipsis()) || nb::isinstance<nb::str>(key) ||
-           nb::isinstance(key, numpy("integer"));
+    return PyLong_Check(key.ptr()) || PySlice_Check(key.ptr()) || key.is(nb::ellipsis()) ||
+           nb::isinstance<nb::str>(key) || nb::isinstance(key, numpy("integer"));
 }
 
 /// An array's memory, as its array interface tells it: buffers cannot carry all element types.
@@ -36,7 +36,8 @@ struct Strided {
           item(nb::cast<std::size_t>(array.attr("itemsize"))) {
         for (nb::handle extent : array.attr("shape")) shape.push_back(nb::cast<std::size_t>(extent));
         for (nb::handle stride : array.attr("strides")) strides.push_back(nb::cast<std::ptrdiff_t>(stride));
-        // Where there is one element in a row its stride says nothing, and must not be taken for one that rows lie apart.
+        // Where there is one element in a row its stride says nothing, and must not be taken for one that rows lie
+        // apart.
         if (!shape.empty() && shape.back() <= 1) strides.back() = static_cast<std::ptrdiff_t>(item);
     }
 
@@ -85,10 +86,8 @@ void store_rows(const Strided& target, const Strided& source, std::optional<Stor
             to += static_cast<std::ptrdiff_t>(index[d]) * target.strides[d];
             from += static_cast<std::ptrdiff_t>(index[d]) * source.strides[d];
         }
-        if (constant)
-            fill(target.data + to, bytes, source.data + from, target.item, by);
-        else
-            store_bytes(target.data + to, source.data + from, bytes, by);
+        if (constant) fill(target.data + to, bytes, source.data + from, target.item, by);
+        else store_bytes(target.data + to, source.data + from, bytes, by);
         auto d = index.empty() ? 0 : index.size() - 1;
         while (d > 0 && ++index[d - 1] == target.shape[d - 1]) index[--d] = 0;
         if (d == 0) return;
@@ -111,8 +110,7 @@ nb::object part_of(const nb::object& window, nb::handle key, const std::string& 
     };
     if (several)
         for (nb::handle part : nb::borrow<nb::tuple>(key)) take(part);
-    else
-        take(key);
+    else take(key);
     try {
         if (has_field && !several) return window[key];
         if (!has_ellipsis) parts.append(nb::ellipsis());  // so that one element too is an array, not its value
@@ -121,8 +119,8 @@ nb::object part_of(const nb::object& window, nb::handle key, const std::string& 
         if (!error.matches(PyExc_IndexError)) throw;
         const auto what = nb::cast<std::string>(nb::str(error.value()));
         if (what.find("out of bounds") == what.npos) throw;
-        nb::object made =
-            nb::module_::import_("penstock.errors").attr("OutOfBounds")("storing into region '" + region + "': " + what);
+        nb::object made = nb::module_::import_("penstock.errors")
+                              .attr("OutOfBounds")("storing into region '" + region + "': " + what);
         made.attr("region") = region;
         PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
         throw nb::python_error();
@@ -130,9 +128,11 @@ nb::object part_of(const nb::object& window, nb::handle key, const std::string& 
 }
 
 void store_into(const nb::object& part, nb::object value, std::optional<StoreWay> way, bool own) {
-    // Between processes a rank that accepted its own region has it at two addresses, so nobody would see that the two overlap.
+    // Between processes a rank that accepted its own region has it at two addresses, so nobody would see that the two
+    // overlap.
     const auto is_memory = [&] {
-        return PyObject_CheckBuffer(value.ptr()) || nb::hasattr(value, "__array_interface__") || nb::hasattr(value, "__array__");
+        return PyObject_CheckBuffer(value.ptr()) || nb::hasattr(value, "__array_interface__") ||
+               nb::hasattr(value, "__array__");
     };
     if (own && is_memory()) value = numpy("array")(value);
     const auto bytes = nb::cast<std::size_t>(part.attr("nbytes"));
@@ -149,10 +149,8 @@ void store_into(const nb::object& part, nb::object value, std::optional<StoreWay
         const auto surplus = extents.size() - target.dimensions();
         nb::list kept;
         for (std::size_t d = 0; d < extents.size(); ++d) {
-            if (d >= surplus)
-                kept.append(extents[d]);
-            else if (extents[d] != 1)
-                return assign();  // NumPy says what is wrong
+            if (d >= surplus) kept.append(extents[d]);
+            else if (extents[d] != 1) return assign();  // NumPy says what is wrong
         }
         source = source.attr("reshape")(nb::tuple(kept));
     }

@@ -28,7 +28,8 @@ struct Layout {
 
 std::size_t TaskBoard::bytes(std::uint32_t workers) noexcept {
     return sizeof(BoardHeader) + workers * (sizeof(WorkerBoard) + (named_capacity + slots) * sizeof(std::uint64_t)) +
-           slots * (sizeof(TaskSlot) + BoardHeader::levels * sizeof(std::uint64_t)) + functions * sizeof(FunctionPlace) + 8 * 128;
+           slots * (sizeof(TaskSlot) + BoardHeader::levels * sizeof(std::uint64_t)) +
+           functions * sizeof(FunctionPlace) + 8 * 128;
 }
 
 TaskBoard::TaskBoard(SharedMemory memory, std::uint32_t workers) : memory_(std::move(memory)), workers_(workers) {
@@ -44,7 +45,8 @@ TaskBoard::TaskBoard(SharedMemory memory, std::uint32_t workers) : memory_(std::
 }
 
 // What is not written here is zero, which is what an empty slot, ring or table is.
-TaskBoard::TaskBoard(std::uint32_t workers) : TaskBoard(SharedMemory::create("penstock-python-tasks", bytes(workers)), workers) {
+TaskBoard::TaskBoard(std::uint32_t workers)
+    : TaskBoard(SharedMemory::create("penstock-python-tasks", bytes(workers)), workers) {
     auto* const header = new (header_) BoardHeader;
     header->workers = workers;
     header->parent = static_cast<std::uint32_t>(getpid());
@@ -54,8 +56,10 @@ TaskBoard TaskBoard::adopt(int descriptor) {
     auto memory = SharedMemory::adopt(descriptor, sizeof(BoardHeader));
     const auto* const header = reinterpret_cast<const BoardHeader*>(memory.data());
     const auto workers = header->workers;
-    if (header->magic != BoardHeader::expected_magic || workers == 0 || workers > slot_word::most_workers || memory.size() < bytes(workers))
-        throw Error("this is no board of tasks that can be used here: start workers with the Penstock that the program uses");
+    if (header->magic != BoardHeader::expected_magic || workers == 0 || workers > slot_word::most_workers ||
+        memory.size() < bytes(workers))
+        throw Error(
+            "this is no board of tasks that can be used here: start workers with the Penstock that the program uses");
     return TaskBoard(std::move(memory), workers);
 }
 

@@ -1,15 +1,15 @@
 // The memory that a machine shares with its Python workers: what stands where, who writes it, who reads it.
 //
-// One piece of shared memory, made at the first call of a Python body. It holds the slots of tasks, the rings in which workers
-// find them, for each worker a ring of what it has completed, and the table of functions.
+// One piece of shared memory, made at the first call of a Python body. It holds the slots of tasks, the rings in which
+// workers find them, for each worker a ring of what it has completed, and the table of functions.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-#include "python/workers/claim_ring.hpp"
 #include "penstock/detail/machine/memory.hpp"
+#include "python/workers/claim_ring.hpp"
 #include "python/workers/shared_event.hpp"
 
 namespace penstock::python {
@@ -44,15 +44,16 @@ struct alignas(128) WorkerBoard {
     std::atomic<std::uint64_t> reached{0};    ///< worker
 
     alignas(128) std::atomic<std::uint64_t> completed{0};  ///< worker: entries in its ring of completions
-    std::atomic<std::uint32_t> serving{0};    ///< worker: 1 once it claims tasks
+    std::atomic<std::uint32_t> serving{0};                 ///< worker: 1 once it claims tasks
 
-    /// For the task that has a time limit: 2 x its number, + 1 once its time is up. Worker sets and clears it, the keeper adds the
-    /// one, each by compare-and-swap, so that a task that ended in time is never what a kill is for.
+    /// For the task that has a time limit: 2 x its number, + 1 once its time is up. Worker sets and clears it, the
+    /// keeper adds the one, each by compare-and-swap, so that a task that ended in time is never what a kill is for.
     std::atomic<std::uint64_t> limited{0};
     std::atomic<std::uint64_t> since{0};  ///< worker: steady clock in ns at the task's begin
     std::atomic<std::uint64_t> limit{0};  ///< worker
 
-    /// Asks the keeper for room for a large result: worker writes the bytes, keeper answers with a place and clears them.
+    /// Asks the keeper for room for a large result: worker writes the bytes, keeper answers with a place and clears
+    /// them.
     std::atomic<std::uint64_t> wanted{0};
     std::atomic<Place> granted{0};
 };
@@ -76,10 +77,11 @@ struct alignas(128) BoardHeader {
     alignas(128) std::atomic<std::uint64_t> published[levels]{};  ///< issuer: polled by workers
     std::atomic<std::uint32_t> stop{0};                           ///< issuer
     alignas(128) std::atomic<std::uint64_t> reached[levels]{};    ///< workers
-    alignas(128) std::atomic<std::uint32_t> armed{0};             ///< who waits in an event loop sets it, who tells him clears it
-    SharedEvent work;       ///< workers sleep for it
-    SharedEvent completion; ///< callers sleep for it
-    SharedEvent grant;      ///< workers sleep for it
+    /// Who waits in an event loop sets it, who tells him clears it
+    alignas(128) std::atomic<std::uint32_t> armed{0};
+    SharedEvent work;        ///< workers sleep for it
+    SharedEvent completion;  ///< callers sleep for it
+    SharedEvent grant;       ///< workers sleep for it
 };
 
 /// The board as one process has it mapped.
@@ -92,7 +94,8 @@ class TaskBoard {
 
     /// A new one.
     explicit TaskBoard(std::uint32_t workers);
-    /// The parent's, by its descriptor, which is taken over. Throws InvalidSharedMemory, Error where it is no board of this version.
+    /// The parent's, by its descriptor, which is taken over. Throws InvalidSharedMemory, Error where it is no board of
+    /// this version.
     static TaskBoard adopt(int descriptor);
 
     BoardHeader& header() const noexcept { return *header_; }

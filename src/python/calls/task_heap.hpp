@@ -1,7 +1,8 @@
-// What travels with calls of Python bodies, in the machine's shared heap: blocks for arguments, results and copies of arrays.
+// What travels with calls of Python bodies, in the machine's shared heap: blocks for arguments, results and copies of
+// arrays.
 //
-// Calls come by the microsecond and most need little, so small blocks are kept in lists by size; large ones are the heap's own. The parent
-// alone gives out and takes back: a worker that dies cannot harm the books.
+// Calls come by the microsecond and most need little, so small blocks are kept in lists by size; large ones are the
+// heap's own. The parent alone gives out and takes back: a worker that dies cannot harm the books.
 #pragma once
 
 #include <array>
@@ -12,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "process/fork.hpp"
 #include "penstock/heap.hpp"
+#include "process/fork.hpp"
 #include "python/calls/task_board.hpp"
 
 namespace penstock::python {
@@ -43,7 +44,8 @@ class TaskHeap {
     int descriptor() const { return heap_->descriptor(); }
 
   private:
-    static constexpr std::size_t smallest = 256, largest_small = std::size_t{64} << 10, run_bytes = std::size_t{256} << 10;
+    static constexpr std::size_t smallest = 256, largest_small = std::size_t{64} << 10,
+                                 run_bytes = std::size_t{256} << 10;
     static constexpr std::size_t classes = 9;  // 256 B to 64 KiB
 
     const unsigned made_after_ = forks();

@@ -17,8 +17,8 @@ std::pair<const std::byte*, std::size_t> bytes_of(const PythonTask& task) noexce
     return {reinterpret_cast<const std::byte*>(task.raw.data()), task.raw.size()};
 }
 
-/// Makes the result of the task's bytes. Python code may run, so another thread may do the same meanwhile: the first result
-/// stays, and the bytes go when nobody reads them any more.
+/// Makes the result of the task's bytes. Python code may run, so another thread may do the same meanwhile: the first
+/// result stays, and the bytes go when nobody reads them any more.
 template <class Make>
 void make_result(PythonTask& task, Make&& make) {
     const struct Reader {
@@ -44,7 +44,9 @@ nb::object death_of(const PythonTask& task) {
     const bool late = task.outcome == Outcome::time_limit;
     const std::string worker = "its worker (process " + std::to_string(task.pid) + ")";
     const double limit = static_cast<double>(task.limit) * 1e-9;
-    const std::string text = late ? "it ran longer than its time limit of " + nb::cast<std::string>(nb::str(nb::float_(limit))) + " s, and " + worker + " was ended"
+    const std::string text = late ? "it ran longer than its time limit of " +
+                                        nb::cast<std::string>(nb::str(nb::float_(limit))) + " s, and " + worker +
+                                        " was ended"
                                   : worker + " died " + how_it_died(task);
     nb::object error = nb::module_::import_("penstock.errors").attr(late ? "TimeLimitExceeded" : "WorkerDied")(text);
     error.attr("task") = task.function->name;
@@ -64,18 +66,22 @@ nb::object made_exception(PythonTask& task) {
             return nb::module_::import_("penstock.interpreters").attr("rebuilt_failure")(nb::bytes(bytes, size));
         }
         case Outcome::died:
-        case Outcome::time_limit: return death_of(task);
-        case Outcome::cancelled: return errors.attr("TaskCancelled")("task " + task.function->name + " was cancelled before it started");
+        case Outcome::time_limit:
+            return death_of(task);
+        case Outcome::cancelled:
+            return errors.attr("TaskCancelled")("task " + task.function->name + " was cancelled before it started");
         case Outcome::predecessor: {
             const PythonTask& before = *task.failed_predecessor;
-            nb::object error = errors.attr("PredecessorFailed")("task " + task.function->name + " did not run: task " + before.function->name +
+            nb::object error = errors.attr("PredecessorFailed")("task " + task.function->name + " did not run: task " +
+                                                                before.function->name +
                                                                 ", which it comes after, failed or was cancelled");
             error.attr("predecessor") = before.function->name;
             error.attr("__cause__") = exception_of(*task.failed_predecessor);
             return error;
         }
         default:
-            return errors.attr("Error")("the outcome of task " + task.function->name + " is lost: no worker could be started, or something overwrote it");
+            return errors.attr("Error")("the outcome of task " + task.function->name +
+                                        " is lost: no worker could be started, or something overwrote it");
     }
 }
 
@@ -114,7 +120,8 @@ TaskFailed failure_of(const TaskPointer& task, std::size_t others) {
 
 void throw_failure(const TaskPointer& task) {
     if (!task->failed()) return;
-    if (task->outcome == Outcome::cancelled) throw TaskCancelled("task " + task->function->name + " was cancelled before it started");
+    if (task->outcome == Outcome::cancelled)
+        throw TaskCancelled("task " + task->function->name + " was cancelled before it started");
     if (task->outcome == Outcome::predecessor) {
         const nb::object error = exception_of(*task);
         PyErr_SetObject(error.type().ptr(), error.ptr());

@@ -23,11 +23,13 @@ class BodyFailed : public Error {
 
 /// What the body returned. The task has finished and did not fail.
 nb::object result_of(PythonTask& task);
-/// The exception that ended it: the body's own, WorkerDied, TimeLimitExceeded, TaskCancelled or Error. With the interpreter's lock.
+/// The exception that ended it: the body's own, WorkerDied, TimeLimitExceeded, TaskCancelled or Error. With the
+/// interpreter's lock.
 nb::object exception_of(PythonTask& task);
 /// Throws TaskFailed or TaskCancelled where the task failed or was cancelled; from now on a barrier need not.
 void throw_failure(const TaskPointer& task);
-/// Throws TaskFailed for the first of these and counts the others, where there are any. `others`: more that failed elsewhere.
+/// Throws TaskFailed for the first of these and counts the others, where there are any. `others`: more that failed
+/// elsewhere.
 void throw_failures(const std::vector<TaskPointer>& failed);
 
 }  // namespace penstock::python

@@ -1,4 +1,5 @@
-// The part of a worker pool that runs under its lock: slots are filled, outcomes are taken out of them, deaths are told.
+// The part of a worker pool that runs under its lock: slots are filled, outcomes are taken out of them, deaths are
+// told.
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 
 namespace penstock::python {
 
-/// Puts the task into a slot or, where the options say so, among those that wait for one. False when there is no room for it.
+/// Puts the task into a slot or, where the options say so, among those that wait for one. False when there is no room
+/// for it.
 bool WorkerPool::place(const TaskPointer& task, const std::byte* packed, std::size_t size) {
     bool waits = false;
     {
@@ -18,11 +20,14 @@ bool WorkerPool::place(const TaskPointer& task, const std::byte* packed, std::si
         if (!hopeless_.empty()) throw Error(hopeless_ + "; make a new machine");
         const auto level = static_cast<std::uint32_t>(task->level);
         if (!has_free_slot() || !has_room(task->target, level)) drain();
-        const bool full = waiting_count_.load(std::memory_order_relaxed) != 0 || !has_free_slot() || !has_room(task->target, level);
+        const bool full =
+            waiting_count_.load(std::memory_order_relaxed) != 0 || !has_free_slot() || !has_room(task->target, level);
         const auto predecessors = look_at_predecessors(*task);
         waits = full || predecessors != Predecessors::complete;
         if (full && predecessors == Predecessors::complete && options_.when_full != WhenFull::defer) return false;
-        if (waits && options_.pending_limit != 0 && waiting_count_.load(std::memory_order_relaxed) >= options_.pending_limit) return false;
+        if (waits && options_.pending_limit != 0 &&
+            waiting_count_.load(std::memory_order_relaxed) >= options_.pending_limit)
+            return false;
         if (task->function->serial == 0) place_function(*task->function);
         ++task->function->outstanding;
         task->number = ++last_number_;
@@ -72,7 +77,8 @@ void WorkerPool::fill(PythonTask& task, const std::byte* packed, std::size_t siz
 void WorkerPool::publish(const TaskPointer& task, std::uint32_t s) {
     in_slots_[s] = task;
     const auto level = static_cast<std::uint32_t>(task->level);
-    (task->target == TaskBoard::everybody ? board_.ring(level) : board_.ring_of(static_cast<std::uint32_t>(task->target)))
+    (task->target == TaskBoard::everybody ? board_.ring(level)
+                                          : board_.ring_of(static_cast<std::uint32_t>(task->target)))
         .publish(board_, s, task->number);
     board_.header().work.notify(task->target == TaskBoard::everybody ? 1 : INT_MAX);
 }
@@ -101,7 +107,8 @@ bool WorkerPool::advance(bool& settled_here) {
                 settled_here = true;
                 continue;
             }
-            if (predecessors == Predecessors::under_way || !has_room(next.task->target, static_cast<std::uint32_t>(next.task->level))) {
+            if (predecessors == Predecessors::under_way ||
+                !has_room(next.task->target, static_cast<std::uint32_t>(next.task->level))) {
                 queue.push_back(std::move(next));
                 continue;
             }
@@ -116,8 +123,8 @@ bool WorkerPool::advance(bool& settled_here) {
     return waiting_count_.load(std::memory_order_relaxed) != 0;
 }
 
-/// Forgets those that have completed, so that long rows of tasks are not kept. The first failure among them is kept. What is
-/// forgotten may hold Python objects, so it goes later, by a thread with the interpreter's lock.
+/// Forgets those that have completed, so that long rows of tasks are not kept. The first failure among them is kept.
+/// What is forgotten may hold Python objects, so it goes later, by a thread with the interpreter's lock.
 WorkerPool::Predecessors WorkerPool::look_at_predecessors(PythonTask& task) {
     std::erase_if(task.after, [&](TaskPointer& before) {
         if (!before->settled.load(std::memory_order_acquire)) return false;
@@ -130,18 +137,21 @@ WorkerPool::Predecessors WorkerPool::look_at_predecessors(PythonTask& task) {
 }
 
 bool WorkerPool::has_room(int target, std::uint32_t level) const noexcept {
-    return target == TaskBoard::everybody ? board_.ring(level).has_room() : board_.ring_of(static_cast<std::uint32_t>(target)).has_room();
+    return target == TaskBoard::everybody ? board_.ring(level).has_room()
+                                          : board_.ring_of(static_cast<std::uint32_t>(target)).has_room();
 }
 
 void WorkerPool::drain() {
     for (std::uint32_t w = 0; w < board_.workers(); ++w) {
         const auto completed = board_.worker(w).completed.load(std::memory_order_acquire);
         auto seen = drained_[w].load(std::memory_order_relaxed);
-        if (completed - seen > TaskBoard::slots) seen = completed - TaskBoard::slots;  // overwritten by somebody who should not have
+        // overwritten by somebody who should not have
+        if (completed - seen > TaskBoard::slots) seen = completed - TaskBoard::slots;
         for (; seen < completed; ++seen) {
             const auto entry = board_.completion(w, seen).load(std::memory_order_acquire);
             const auto slot = static_cast<std::uint32_t>(entry & 0xffff);
-            if (slot < TaskBoard::slots && in_slots_[slot] != nullptr && in_slots_[slot]->number == entry >> 16) settle(slot);
+            if (slot < TaskBoard::slots && in_slots_[slot] != nullptr && in_slots_[slot]->number == entry >> 16)
+                settle(slot);
         }
         drained_[w].store(completed, std::memory_order_relaxed);
     }
@@ -162,14 +172,16 @@ void WorkerPool::take_result(PythonTask& task, const TaskSlot& slot, std::uint32
     task.worker = static_cast<int>(worker);
     task.outcome = slot.outcome;
     task.result_size = slot.result_size;
-    if (task.outcome != Outcome::nothing && task.outcome != Outcome::value && task.outcome != Outcome::raised) task.outcome = Outcome::lost;
+    if (task.outcome != Outcome::nothing && task.outcome != Outcome::value && task.outcome != Outcome::raised)
+        task.outcome = Outcome::lost;
     if (task.outcome == Outcome::nothing || task.outcome == Outcome::lost) return;
     const Place place = slot.result_block;
     if (place == 0) {
         task.raw.assign(reinterpret_cast<const char*>(slot.bytes), std::min(task.result_size, TaskSlot::inline_bytes));
     } else if (place == task.room.place && task.result_size <= task.room.bytes) {
         task.result_block = std::exchange(task.room, {});
-    } else if (worker < granted_.size() && place == granted_[worker].place && task.result_size <= granted_[worker].bytes) {
+    } else if (worker < granted_.size() && place == granted_[worker].place &&
+               task.result_size <= granted_[worker].bytes) {
         task.result_block = std::exchange(granted_[worker], {});
     } else {
         task.outcome = Outcome::lost;
@@ -231,7 +243,8 @@ void WorkerPool::place_function(CarriedFunction& function) {
         if (there != nullptr) there->serial = 0;  // to be placed again before it is used again
         return place_at(hand_);
     }
-    throw QueueFull("tasks of " + std::to_string(TaskBoard::functions) + " different functions are outstanding; wait for some of them");
+    throw QueueFull("tasks of " + std::to_string(TaskBoard::functions) +
+                    " different functions are outstanding; wait for some of them");
 }
 
 void WorkerPool::died(const Death& death) {
@@ -244,7 +257,8 @@ void WorkerPool::died(const Death& death) {
             if (task == nullptr) continue;
             const auto word = board_.state(s).load(std::memory_order_acquire);
             if (slot_word::number(word) != task->number || slot_word::worker(word) != death.worker) continue;
-            if (slot_word::phase(word) == Phase::done) settle(s);  // its entry among the completions was not written any more
+            // its entry among the completions was not written any more
+            if (slot_word::phase(word) == Phase::done) settle(s);
             if (slot_word::phase(word) != Phase::claimed) continue;
             board_.state(s).store(slot_word::of(task->number, Phase::done, death.worker), std::memory_order_seq_cst);
             task->worker = static_cast<int>(death.worker);
@@ -258,7 +272,8 @@ void WorkerPool::died(const Death& death) {
     tell();
 }
 
-/// Wakes whoever sleeps and event loops. These always: a worker that died may have cleared `armed` and not come to write.
+/// Wakes whoever sleeps and event loops. These always: a worker that died may have cleared `armed` and not come to
+/// write.
 void WorkerPool::tell() {
     board_.header().completion.notify();
     const std::uint64_t one = 1;
@@ -302,7 +317,8 @@ bool WorkerPool::slot_done(const PythonTask& task) const noexcept {
 
 bool WorkerPool::something_completed() const noexcept {
     for (std::uint32_t w = 0; w < board_.workers(); ++w)
-        if (board_.worker(w).completed.load(std::memory_order_seq_cst) != drained_[w].load(std::memory_order_relaxed)) return true;
+        if (board_.worker(w).completed.load(std::memory_order_seq_cst) != drained_[w].load(std::memory_order_relaxed))
+            return true;
     return false;
 }
 

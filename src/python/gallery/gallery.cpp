@@ -41,24 +41,32 @@ apps::Array array_of(const std::string& app, const std::string& name, nb::handle
         if (view.is_valid()) value = view;
         PyErr_Clear();
     }
-    const bool taken = take<float>(value, array) || take<double>(value, array) || take<std::complex<float>>(value, array) ||
-                       take<std::complex<double>>(value, array) || take<std::uint32_t>(value, array) || take<std::uint8_t>(value, array);
-    if (!taken) throw apps::SettingError(app, "input " + name, "give it a contiguous array of float32, float64, complex64, complex128, uint32 or uint8");
+    const bool taken = take<float>(value, array) || take<double>(value, array) ||
+                       take<std::complex<float>>(value, array) || take<std::complex<double>>(value, array) ||
+                       take<std::uint32_t>(value, array) || take<std::uint8_t>(value, array);
+    if (!taken)
+        throw apps::SettingError(
+            app, "input " + name,
+            "give it a contiguous array of float32, float64, complex64, complex128, uint32 or uint8");
     return array;
 }
 
 template <class Integer>
 void read_setting(const std::string& app, const nb::dict& settings, const char* name, Integer& field) {
     if (!settings.contains(name)) return;
-    if (!nb::try_cast(settings[name], field)) throw apps::SettingError(app, name, "give it a whole number that is not negative");
+    if (!nb::try_cast(settings[name], field))
+        throw apps::SettingError(app, name, "give it a whole number that is not negative");
 }
 
 apps::Settings settings_of(const std::string& app, const nb::dict& given, const nb::dict& inputs, bool keep_arrays) {
     apps::Settings settings;
     for (auto [key, value] : given) {
         const auto name = nb::cast<std::string>(key);
-        if (name != "rows" && name != "columns" && name != "block_rows" && name != "block_columns" && name != "seed" && name != "repetitions")
-            throw apps::SettingError(app, name, "there is no such setting; there are rows, columns, block_rows, block_columns, seed and repetitions");
+        if (name != "rows" && name != "columns" && name != "block_rows" && name != "block_columns" && name != "seed" &&
+            name != "repetitions")
+            throw apps::SettingError(
+                app, name,
+                "there is no such setting; there are rows, columns, block_rows, block_columns, seed and repetitions");
     }
     read_setting(app, given, "rows", settings.rows);
     read_setting(app, given, "columns", settings.columns);
@@ -98,7 +106,8 @@ nb::dict to_dict(apps::RunResult result) {
     }
     nb::dict arrays;
     for (apps::Array& array : result.arrays) {
-        arrays[array.name.c_str()] = std::visit([&](auto& values) { return to_numpy(std::move(values), array.shape); }, array.values);
+        arrays[array.name.c_str()] =
+            std::visit([&](auto& values) { return to_numpy(std::move(values), array.shape); }, array.values);
     }
     nb::dict made;
     made["app"] = result.app;
@@ -113,8 +122,8 @@ nb::dict to_dict(apps::RunResult result) {
     return made;
 }
 
-nb::dict run(const PythonMachine& machine, const std::string& name, const nb::dict& settings, const nb::dict& inputs, bool keep_arrays,
-             nb::handle progress, nb::handle timed) {
+nb::dict run(const PythonMachine& machine, const std::string& name, const nb::dict& settings, const nb::dict& inputs,
+             bool keep_arrays, nb::handle progress, nb::handle timed) {
     const auto live = machine.live();
     const apps::App& app = apps::find_app(name);
     const apps::Settings plain = settings_of(name, settings, inputs, keep_arrays);
@@ -141,26 +150,39 @@ nb::dict run(const PythonMachine& machine, const std::string& name, const nb::di
 }  // namespace
 
 void bind_gallery(nb::module_& module) {
-    module.def("gallery", [] {
-        nb::list all;
-        for (const apps::App& app : apps::gallery()) all.append(nb::make_tuple(app.name, app.summary));
-        return all;
-    }, nb::sig("def gallery() -> list[tuple[str, str]]"), "Name and summary of each application.");
-    module.def("app_ways", [](const std::string& name) {
-        nb::list ways;
-        for (const std::string& way : apps::find_app(name).ways) ways.append(way);
-        return ways;
-    }, nb::arg("name"), nb::sig("def app_ways(name: str) -> list[str]"),
-       "The ways in which run_app() computes this application's result, in the order in which it takes them. Raises UsageError for a name.");
-    module.def("run_app", &run, nb::arg("machine"), nb::arg("name"), nb::arg("settings") = nb::dict(), nb::arg("inputs") = nb::dict(),
-               nb::arg("keep_arrays") = false, nb::arg("progress").none() = nb::none(), nb::arg("timed").none() = nb::none(),
-               nb::sig("def run_app(machine: Machine, name: str, settings: dict[str, int] = {}, inputs: dict[str, Any] = {}, "
-                       "keep_arrays: bool = False, progress: Callable[[float], None] | None = None, "
-                       "timed: Callable[[str, bool], None] | None = None) -> dict[str, Any]"),
-               "Computes an application's result in each of its ways (app_ways), interleaved, and checks it. `settings`: rows,\n"
-               "columns, block_rows, block_columns, seed, repetitions. `inputs`: arrays by name in place of generated ones. `progress` is told\n"
-               "the fraction done between runs, `timed` the way that is about to be timed (False) or has just been (True). Returns app,\n"
-               "settings, workers, tasks, timings {way: seconds}, checks, arrays, graph (JSON) and ok. Raises SettingError, UsageError for a name.");
+    module.def(
+        "gallery",
+        [] {
+            nb::list all;
+            for (const apps::App& app : apps::gallery()) all.append(nb::make_tuple(app.name, app.summary));
+            return all;
+        },
+        nb::sig("def gallery() -> list[tuple[str, str]]"), "Name and summary of each application.");
+    module.def(
+        "app_ways",
+        [](const std::string& name) {
+            nb::list ways;
+            for (const std::string& way : apps::find_app(name).ways) ways.append(way);
+            return ways;
+        },
+        nb::arg("name"), nb::sig("def app_ways(name: str) -> list[str]"),
+        "The ways in which run_app() computes this application's result, in the order in which it takes them. Raises "
+        "UsageError for a name.");
+    module.def(
+        "run_app", &run, nb::arg("machine"), nb::arg("name"), nb::arg("settings") = nb::dict(),
+        nb::arg("inputs") = nb::dict(), nb::arg("keep_arrays") = false, nb::arg("progress").none() = nb::none(),
+        nb::arg("timed").none() = nb::none(),
+        nb::sig("def run_app(machine: Machine, name: str, settings: dict[str, int] = {}, inputs: dict[str, Any] = {}, "
+                "keep_arrays: bool = False, progress: Callable[[float], None] | None = None, "
+                "timed: Callable[[str, bool], None] | None = None) -> dict[str, Any]"),
+        "Computes an application's result in each of its ways (app_ways), interleaved, and checks it. `settings`: "
+        "rows,\n"
+        "columns, block_rows, block_columns, seed, repetitions. `inputs`: arrays by name in place of generated ones. "
+        "`progress` is told\n"
+        "the fraction done between runs, `timed` the way that is about to be timed (False) or has just been (True). "
+        "Returns app,\n"
+        "settings, workers, tasks, timings {way: seconds}, checks, arrays, graph (JSON) and ok. Raises SettingError, "
+        "UsageError for a name.");
 }
 
 }  // namespace penstock::python

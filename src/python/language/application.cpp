@@ -1,4 +1,6 @@
 // Applications that are written down and their runs, for Python.
+#include "python/language/application.hpp"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -10,10 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "python/language/application.hpp"
 #include "apps/written.hpp"
-#include "python/streams/filter_spec.hpp"
 #include "python/calls/python_machine.hpp"
+#include "python/streams/filter_spec.hpp"
 #include "python/streams/stream_run.hpp"
 
 namespace penstock::python {
@@ -47,8 +48,12 @@ bool wait_for(PythonApplicationRun& self, double seconds) {
     if (!live.ending) live.ending = std::make_unique<Ending>(self.application());
     const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(std::min(seconds, 1e9));
     for (;;) {
-        const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(until - std::chrono::steady_clock::now());
-        const bool over = without_interpreter([&] { return live.ending->wait_for(std::clamp<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0), piece)); });
+        const auto left =
+            std::chrono::duration_cast<std::chrono::nanoseconds>(until - std::chrono::steady_clock::now());
+        const bool over = without_interpreter([&] {
+            return live.ending->wait_for(
+                std::clamp<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0), piece));
+        });
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
         if (over || left <= piece) return over;
     }
@@ -79,32 +84,54 @@ nb::list list_of(const std::vector<Finding>& findings) {
 
 void bind_application(nb::module_& module) {
     nb::class_<Application>(module, "Application", nb::is_final(), "What penstock.Application stands on.")
-        .def_static("read", [](const std::string& path, const Pairs& settings, const Folders& folders) {
-            return without_interpreter([&] { return apps::read_application(path, {.settings = settings, .folders = folders}); });
-        }, nb::arg("path"), nb::arg("settings") = Pairs(), nb::arg("folders") = Folders(),
-             nb::sig("def read(path: str, settings: list[tuple[str, str]] = [], folders: list[str] = []) -> Application"))
-        .def_static("parse", [](const std::string& text, const std::string& file, const Pairs& settings, const Folders& folders) {
-            return without_interpreter([&] { return Application::parse(text, file, {.settings = settings, .folders = folders}); });
-        }, nb::arg("text"), nb::arg("file"), nb::arg("settings") = Pairs(), nb::arg("folders") = Folders(),
-             nb::sig("def parse(text: str, file: str, settings: list[tuple[str, str]] = [], folders: list[str] = []) -> Application"))
+        .def_static(
+            "read",
+            [](const std::string& path, const Pairs& settings, const Folders& folders) {
+                return without_interpreter(
+                    [&] { return apps::read_application(path, {.settings = settings, .folders = folders}); });
+            },
+            nb::arg("path"), nb::arg("settings") = Pairs(), nb::arg("folders") = Folders(),
+            nb::sig(
+                "def read(path: str, settings: list[tuple[str, str]] = [], folders: list[str] = []) -> Application"))
+        .def_static(
+            "parse",
+            [](const std::string& text, const std::string& file, const Pairs& settings, const Folders& folders) {
+                return without_interpreter(
+                    [&] { return Application::parse(text, file, {.settings = settings, .folders = folders}); });
+            },
+            nb::arg("text"), nb::arg("file"), nb::arg("settings") = Pairs(), nb::arg("folders") = Folders(),
+            nb::sig("def parse(text: str, file: str, settings: list[tuple[str, str]] = [], folders: list[str] = []) -> "
+                    "Application"))
         .def("name", &Application::name)
         .def("events", &Application::events)
         .def("options", &Application::options, nb::sig("def options(self) -> list[tuple[str, bool]]"))
-        .def("warnings", [](const Application& self) { return list_of(self.warnings()); }, nb::sig("def warnings(self) -> list[dict[str, Any]]"))
+        .def(
+            "warnings", [](const Application& self) { return list_of(self.warnings()); },
+            nb::sig("def warnings(self) -> list[dict[str, Any]]"))
         .def("needs_processes", &Application::needs_processes)
         .def("to_xml", [](const Application& self) { return to_xml(self); })
         .def("drawing", [](const Application& self) { return drawing_of(self); })
-        .def("equals", [](const Application& self, const Application& other) { return self == other; }, nb::arg("other"))
-        .def("start", &start, nb::arg("machine"), nb::arg("name") = "", nb::sig("def start(self, machine: Machine, name: str = '') -> ApplicationRun"));
-    nb::class_<PythonApplicationRun>(module, "ApplicationRun", nb::is_final(), "What penstock.ApplicationRun stands on.")
+        .def(
+            "equals", [](const Application& self, const Application& other) { return self == other; }, nb::arg("other"))
+        .def("start", &start, nb::arg("machine"), nb::arg("name") = "",
+             nb::sig("def start(self, machine: Machine, name: str = '') -> ApplicationRun"));
+    nb::class_<PythonApplicationRun>(module, "ApplicationRun", nb::is_final(),
+                                     "What penstock.ApplicationRun stands on.")
         .def("finish", &finish)
         .def("wait", &wait_for, nb::arg("seconds"), "True: it has ended. Raises what finish() raises.")
-        .def("send", [](PythonApplicationRun& self, const std::string& name, nb::handle value) {
-            const Event event{name, setting_of(value)};
-            without_interpreter([&] { self.application().send(event); });
-        }, nb::arg("name"), nb::arg("value"), nb::sig("def send(self, name: str, value: bool | int | float | str) -> None"))
+        .def(
+            "send",
+            [](PythonApplicationRun& self, const std::string& name, nb::handle value) {
+                const Event event{name, setting_of(value)};
+                without_interpreter([&] { self.application().send(event); });
+            },
+            nb::arg("name"), nb::arg("value"),
+            nb::sig("def send(self, name: str, value: bool | int | float | str) -> None"))
         .def("settle", [](PythonApplicationRun& self) { without_interpreter([&] { self.application().settle(); }); })
-        .def("is_on", [](PythonApplicationRun& self, const std::string& option) { return self.application().is_on(option); }, nb::arg("option"))
+        .def(
+            "is_on",
+            [](PythonApplicationRun& self, const std::string& option) { return self.application().is_on(option); },
+            nb::arg("option"))
         .def("run", [](PythonApplicationRun& self) { return self.run; }, nb::sig("def run(self) -> StreamRun"));
 }
 

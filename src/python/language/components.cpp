@@ -1,4 +1,6 @@
 // Component classes of applications, for Python: the list of them, and those of libraries, programs and packages.
+#include "penstock/components.hpp"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -10,15 +12,15 @@
 #include <vector>
 
 #include "apps/written.hpp"
-#include "python/streams/filter_spec.hpp"
-#include "penstock/components.hpp"
 #include "python/calls/python_machine.hpp"
+#include "python/streams/filter_spec.hpp"
 #include "python/streams/stream_graph.hpp"
 
 namespace penstock::python {
 namespace {
 
-/// The classes of installed packages. penstock.component_classes looks for them, and imports a package when one of its classes is named.
+/// The classes of installed packages. penstock.component_classes looks for them, and imports a package when one of its
+/// classes is named.
 class Packages final : public ComponentSource {
   public:
     std::vector<std::string> names() const override {
@@ -31,7 +33,9 @@ class Packages final : public ComponentSource {
         const nb::gil_scoped_acquire acquire;
         const nb::object made = classes().attr("class_of_package")(name);
         if (made.is_none()) return std::nullopt;
-        return Made{nb::cast<std::string>(made[0]), nb::cast<const PythonKind&>(made[1]).kind, {ComponentOrigin::Kind::python, nb::cast<std::string>(made[2])}};
+        return Made{nb::cast<std::string>(made[0]),
+                    nb::cast<const PythonKind&>(made[1]).kind,
+                    {ComponentOrigin::Kind::python, nb::cast<std::string>(made[2])}};
     }
 
   private:
@@ -40,9 +44,12 @@ class Packages final : public ComponentSource {
 
 std::string words_of(const ComponentOrigin& origin) {
     switch (origin.kind) {
-        case ComponentOrigin::Kind::library: return "library " + origin.name;
-        case ComponentOrigin::Kind::python: return origin.name.empty() ? "this program" : "package " + origin.name;
-        case ComponentOrigin::Kind::program: break;
+        case ComponentOrigin::Kind::library:
+            return "library " + origin.name;
+        case ComponentOrigin::Kind::python:
+            return origin.name.empty() ? "this program" : "package " + origin.name;
+        case ComponentOrigin::Kind::program:
+            break;
     }
     return "built in";
 }
@@ -68,7 +75,8 @@ nb::list components() {
         entry["outputs"] = ports_of(each.filter.outputs);
         nb::list settings;
         for (const auto& setting : each.filter.settings) {
-            settings.append(nb::make_tuple(setting.name, object_of(setting.value), setting.limits.unit, setting.limits.least, setting.limits.most));
+            settings.append(nb::make_tuple(setting.name, object_of(setting.value), setting.limits.unit,
+                                           setting.limits.least, setting.limits.most));
         }
         entry["settings"] = settings;
         entry["may_be_copied"] = each.filter.may_be_copied;
@@ -83,15 +91,20 @@ void bind_components(nb::module_& module) {
     apps::register_components();
     Components::known().add_source(std::make_shared<Packages>());
     module.def("components", &components, nb::sig("def components() -> list[dict[str, Any]]"),
-               "The component classes of applications, by name: name, documentation, origin, inputs and outputs (name, type, required), settings (name,\n"
+               "The component classes of applications, by name: name, documentation, origin, inputs and outputs (name, "
+               "type, required), settings (name,\n"
                "value, unit, least, most) and may_be_copied. Imports the packages that have some.");
-    module.def("load_components", [](const std::string& path) { return Components::known().load(path); }, nb::arg("path"),
-               "The classes of a shared library, which stays loaded, and their names. Raises LibraryRefused.");
-    module.def("register_component", [](const std::string& name, const std::string& documentation, const PythonKind& kind) {
-                   Components::known().add_kind(name, documentation, kind.kind, {ComponentOrigin::Kind::python, ""});
-               }, nb::arg("name"), nb::arg("documentation"), nb::arg("kind"),
-               nb::sig("def register_component(name: str, documentation: str, kind: FilterKind) -> None"),
-               "What penstock.register_component() stands on. Raises UsageError for a name that is none, or is taken.");
+    module.def(
+        "load_components", [](const std::string& path) { return Components::known().load(path); }, nb::arg("path"),
+        "The classes of a shared library, which stays loaded, and their names. Raises LibraryRefused.");
+    module.def(
+        "register_component",
+        [](const std::string& name, const std::string& documentation, const PythonKind& kind) {
+            Components::known().add_kind(name, documentation, kind.kind, {ComponentOrigin::Kind::python, ""});
+        },
+        nb::arg("name"), nb::arg("documentation"), nb::arg("kind"),
+        nb::sig("def register_component(name: str, documentation: str, kind: FilterKind) -> None"),
+        "What penstock.register_component() stands on. Raises UsageError for a name that is none, or is taken.");
 }
 
 }  // namespace penstock::python

@@ -7,12 +7,13 @@
 #include <mutex>
 #include <thread>
 
-#include "process/fork.hpp"
 #include "penstock/application.hpp"
+#include "process/fork.hpp"
 
 namespace penstock::python {
 
-/// A thread that waits for the end of an application, and runs its filters meanwhile, so that another can look at it and at signals.
+/// A thread that waits for the end of an application, and runs its filters meanwhile, so that another can look at it
+/// and at signals.
 class Ending {
   public:
     explicit Ending(ApplicationRun& run);

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "python/language/application.hpp"
 #include "apps/written.hpp"
 #include "penstock/application_profile.hpp"
 #include "penstock/application_source.hpp"
 #include "penstock/transformation.hpp"
 #include "python/calls/python_machine.hpp"
+#include "python/language/application.hpp"
 #include "python/streams/stream_run.hpp"
 
 namespace penstock::python {
@@ -24,8 +24,8 @@ nb::list passes() {
     return all;
 }
 
-std::string transformed(const std::string& path, const std::vector<std::string>& names, const Pairs& settings, const Folders& folders,
-                        const std::string& profile) {
+std::string transformed(const std::string& path, const std::vector<std::string>& names, const Pairs& settings,
+                        const Folders& folders, const std::string& profile) {
     const nb::gil_scoped_release release;
     const TransformOptions options{.application = {.settings = settings, .folders = folders}, .profile = profile};
     const char* const text = apps::text_instead_of(path);
@@ -50,19 +50,29 @@ void bind_transformations(nb::module_& module) {
                "The passes over applications: name, purpose, and what may stand behind 'NAME='.");
     module.def("transform_application", &transformed, nb::arg("path"), nb::arg("passes"), nb::arg("settings") = Pairs(),
                nb::arg("folders") = Folders(), nb::arg("profile") = "",
-               nb::sig("def transform_application(path: str, passes: list[str], settings: list[tuple[str, str]] = [], folders: list[str] = [], "
+               nb::sig("def transform_application(path: str, passes: list[str], settings: list[tuple[str, str]] = [], "
+                       "folders: list[str] = [], "
                        "profile: str = '') -> str"),
-               "An application after these passes, as XML. Settings become defaults; `profile`: what ApplicationProfile.text() returned.");
-    module.def("compile_application", &compiled, nb::arg("path"), nb::arg("settings") = Pairs(), nb::arg("folders") = Folders(), nb::arg("types") = Pairs(),
-               nb::sig("def compile_application(path: str, settings: list[tuple[str, str]] = [], folders: list[str] = [], "
-                       "types: list[tuple[str, str]] = []) -> tuple[str, str, list[str]]"),
-               "An application as a C++ program: main.cpp, CMakeLists.txt, and the names of the parameters that are fixed in it.");
-    nb::class_<ApplicationProfile>(module, "ApplicationProfile", nb::is_final(), "What a run of an application was like.")
+               "An application after these passes, as XML. Settings become defaults; `profile`: what "
+               "ApplicationProfile.text() returned.");
+    module.def(
+        "compile_application", &compiled, nb::arg("path"), nb::arg("settings") = Pairs(),
+        nb::arg("folders") = Folders(), nb::arg("types") = Pairs(),
+        nb::sig("def compile_application(path: str, settings: list[tuple[str, str]] = [], folders: list[str] = [], "
+                "types: list[tuple[str, str]] = []) -> tuple[str, str, list[str]]"),
+        "An application as a C++ program: main.cpp, CMakeLists.txt, and the names of the parameters that are fixed in "
+        "it.");
+    nb::class_<ApplicationProfile>(module, "ApplicationProfile", nb::is_final(),
+                                   "What a run of an application was like.")
         .def(nb::init<std::string, int>(), nb::arg("application"), nb::arg("targets"))
-        .def("look", [](ApplicationProfile& self, const PythonRun& run) {
-            const auto now = without_interpreter([&] { return run.run().statistics(); });
-            self.look(now);
-        }, nb::arg("run"), nb::sig("def look(self, run: StreamRun) -> None"), "Lengths of queues are those that looks see.")
+        .def(
+            "look",
+            [](ApplicationProfile& self, const PythonRun& run) {
+                const auto now = without_interpreter([&] { return run.run().statistics(); });
+                self.look(now);
+            },
+            nb::arg("run"), nb::sig("def look(self, run: StreamRun) -> None"),
+            "Lengths of queues are those that looks see.")
         .def("text", &ApplicationProfile::text, "As XML.");
 }
 

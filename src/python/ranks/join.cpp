@@ -119,7 +119,8 @@ class PythonMembership {
     void end() {
         if (!may_end())
             throw UsageError(
-                "a team is left by the thread that joined it, and not by a signal handler while that waits; tell it to come to "
+                "a team is left by the thread that joined it, and not by a signal handler while that waits; tell it to "
+                "come to "
                 "its end");
         session_->end();
     }
@@ -129,19 +130,20 @@ class PythonMembership {
 };
 
 void bind_host(nb::module_& module) {
-    nb::class_<PythonHost>(module, "TeamHost", nb::is_final(),
-                           "Brings a team of processes together under a name: programs that were started apart, in Python or "
-                           "C++, and call join().\n\n"
-                           "    with penstock.TeamHost('radio', 2) as host:\n"
-                           "        host.wait()\n\n"
-                           "Works in a thread of its own; the process may join the team itself. The name is taken until all "
-                           "members have ended or the host is\n"
-                           "closed. When it is closed before the team is complete, those who came get HostMissing; later, the "
-                           "team goes on without it.")
+    nb::class_<PythonHost>(
+        module, "TeamHost", nb::is_final(),
+        "Brings a team of processes together under a name: programs that were started apart, in Python or "
+        "C++, and call join().\n\n"
+        "    with penstock.TeamHost('radio', 2) as host:\n"
+        "        host.wait()\n\n"
+        "Works in a thread of its own; the process may join the team itself. The name is taken until all "
+        "members have ended or the host is\n"
+        "closed. When it is closed before the team is complete, those who came get HostMissing; later, the "
+        "team goes on without it.")
         .def(
             "__init__",
-            [](PythonHost* self, const std::string& name, int size, double within, const std::vector<std::uint32_t>& users,
-               bool pin) {
+            [](PythonHost* self, const std::string& name, int size, double within,
+               const std::vector<std::uint32_t>& users, bool pin) {
                 HostOptions options;
                 options.within = seconds("within", within);
                 options.users.assign(users.begin(), users.end());
@@ -150,24 +152,30 @@ void bind_host(nb::module_& module) {
             },
             nb::arg("name"), nb::arg("size"), nb::kw_only(), nb::arg("within") = 30.0,
             nb::arg("users") = std::vector<std::uint32_t>{}, nb::arg("pin") = true,
-            nb::sig("def __init__(self, name: str, size: int, *, within: float = 30.0, users: Sequence[int] = (), pin: bool = "
+            nb::sig("def __init__(self, name: str, size: int, *, within: float = 30.0, users: Sequence[int] = (), pin: "
+                    "bool = "
                     "True) -> None"),
-            "`name`: 1 to 63 bytes without blanks. `size`: 1 to 256 members. `within`: seconds that all members have to come. "
+            "`name`: 1 to 63 bytes without blanks. `size`: 1 to 256 members. `within`: seconds that all members have "
+            "to come. "
             "`users`: numbers of users\n"
-            "who may join beside this one. `pin`: offer each member a processor of its own, where there are enough of them.\n"
+            "who may join beside this one. `pin`: offer each member a processor of its own, where there are enough of "
+            "them.\n"
             "Raises UsageError, TeamNameTaken, SystemError.")
         .def_prop_ro(
             "name", [](const PythonHost& self) { return self.use().name(); }, "Of the team.")
         .def_prop_ro(
-            "size", [](const PythonHost& self) { return self.use().size(); }, "Members that the team has when it is complete.")
+            "size", [](const PythonHost& self) { return self.use().size(); },
+            "Members that the team has when it is complete.")
         .def_prop_ro(
             "present", [](const PythonHost& self) { return self.use().present(); }, "Members that have been admitted.")
         .def_prop_ro(
             "complete", [](const PythonHost& self) { return self.use().complete(); },
             "Have all come, so that the team runs or has run?")
         .def("wait", &PythonHost::wait, nb::arg("timeout").none() = nb::none(),
-             "Returns True when all members have ended, False after `timeout` seconds. Other threads of Python run meanwhile.\n"
-             "Raises RankDied when the process of a member died, RankFailed with the text of the first exception that ended one, "
+             "Returns True when all members have ended, False after `timeout` seconds. Other threads of Python run "
+             "meanwhile.\n"
+             "Raises RankDied when the process of a member died, RankFailed with the text of the first exception that "
+             "ended one, "
              "MembersMissing\n"
              "when the team was never complete.")
         .def("close", &PythonHost::close,
@@ -175,8 +183,8 @@ void bind_host(nb::module_& module) {
         .def(
             "__enter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __enter__(self) -> TeamHost"))
         .def(
-            "__exit__", [](PythonHost& self, nb::handle, nb::handle, nb::handle) { self.close(); }, nb::arg("type").none(),
-            nb::arg("error").none(), nb::arg("traceback").none(),
+            "__exit__", [](PythonHost& self, nb::handle, nb::handle, nb::handle) { self.close(); },
+            nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(),
             nb::sig("def __exit__(self, type: Any, error: Any, traceback: Any) -> None"));
 }
 
@@ -193,23 +201,28 @@ void bind_join(nb::module_& module) {
                                  "A place in a team, as join() gives it: `with penstock.join('radio') as me: ...`.")
         .def_prop_ro("rank", &PythonMembership::rank, "The rank, for use until this was left.")
         .def("leave", &PythonMembership::leave,
-             "This member has come to the end of its work. A second call does nothing. Raises UsageError in any thread but the "
+             "This member has come to the end of its work. A second call does nothing. Raises UsageError in any thread "
+             "but the "
              "one that joined.")
         .def(
             "fail",
-            [](PythonMembership& self, const nb::str& what, bool consequence) { self.fail(text_of(what), consequence); },
+            [](PythonMembership& self, const nb::str& what, bool consequence) {
+                self.fail(text_of(what), consequence);
+            },
             nb::arg("what"), nb::arg("consequence") = false,
-            "This member was ended by an error, of which the others and the host are told; `consequence`: only because another "
+            "This member was ended by an error, of which the others and the host are told; `consequence`: only because "
+            "another "
             "member was gone.")
         .def("__enter__", &PythonMembership::rank)
         .def(
-            "__exit__", [](PythonMembership& self, nb::handle, nb::handle error, nb::handle) { end_block(self, error); },
+            "__exit__",
+            [](PythonMembership& self, nb::handle, nb::handle error, nb::handle) { end_block(self, error); },
             nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(),
             nb::sig("def __exit__(self, type: Any, error: Any, traceback: Any) -> None"));
     module.def(
         "join",
-        [](const std::string& name, std::optional<int> rank, int size, double within, std::optional<std::uint32_t> owner,
-           double accept_within, bool pin) {
+        [](const std::string& name, std::optional<int> rank, int size, double within,
+           std::optional<std::uint32_t> owner, double accept_within, bool pin) {
             JoinOptions options;
             options.rank = rank.value_or(any_rank);
             if (rank && *rank < 0) throw UsageError("a rank is 0 or more, or None for any that is free");
@@ -220,16 +233,21 @@ void bind_join(nb::module_& module) {
             options.pin = pin;
             return std::make_unique<PythonMembership>(name, std::move(options));
         },
-        nb::arg("name"), nb::kw_only(), nb::arg("rank").none() = nb::none(), nb::arg("size") = 0, nb::arg("within") = 10.0,
-        nb::arg("owner").none() = nb::none(), nb::arg("accept_within") = 10.0, nb::arg("pin") = true,
-        nb::sig("def join(name: str, *, rank: int | None = None, size: int = 0, within: float = 10.0, owner: int | None = None, "
+        nb::arg("name"), nb::kw_only(), nb::arg("rank").none() = nb::none(), nb::arg("size") = 0,
+        nb::arg("within") = 10.0, nb::arg("owner").none() = nb::none(), nb::arg("accept_within") = 10.0,
+        nb::arg("pin") = true,
+        nb::sig("def join(name: str, *, rank: int | None = None, size: int = 0, within: float = 10.0, owner: int | "
+                "None = None, "
                 "accept_within: float = 10.0, "
                 "pin: bool = True) -> Membership"),
-        "Joins the team that a TeamHost of this name brings together, and waits until all others have come. `rank`: the one to "
+        "Joins the team that a TeamHost of this name brings together, and waits until all others have come. `rank`: "
+        "the one to "
         "be, None for the\n"
-        "lowest that is free. `size`: that the team must have, 0 for any. `within`: seconds to look for the host. `owner`: "
+        "lowest that is free. `size`: that the team must have, 0 for any. `within`: seconds to look for the host. "
+        "`owner`: "
         "number of the user whose host it\n"
-        "must be, by default one's own. `accept_within`: how long accept() waits unless told otherwise. `pin`: pin this thread "
+        "must be, by default one's own. `accept_within`: how long accept() waits unless told otherwise. `pin`: pin "
+        "this thread "
         "to the processor that the host\n"
         "offers, until it leaves.\n"
         "Raises UsageError, HostMissing, WrongHost, JoinRefused, MembersMissing, SystemError.");
@@ -238,7 +256,8 @@ void bind_join(nb::module_& module) {
         [](int parent) {
             if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(1);
         },
-        nb::arg("parent"), "Ends this process at once when the thread that started it ends. For the worker processes of spmd.");
+        nb::arg("parent"),
+        "Ends this process at once when the thread that started it ends. For the worker processes of spmd.");
 }
 
 }  // namespace penstock::python

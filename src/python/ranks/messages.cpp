@@ -60,7 +60,8 @@ Status receive(HeldMessenger& self, int from, nb::object into) {
 
 /// For a message of which only its sender says how long it is.
 nb::object new_array(const Status& coming, std::uint64_t count, const nb::object& type) {
-    const auto limit = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) / 2;
+    const auto limit =
+        static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) / 2;
     if (coming.bytes > limit) throw MessageTooLong(coming.source, coming.bytes, limit);
     try {
         return nb::module_::import_("numpy").attr("empty")(count, type);
@@ -75,9 +76,9 @@ nb::tuple receive_array(HeldMessenger& self, int from, nb::handle dtype) {
     const Status coming = self.held->probe(from);
     const auto item = nb::cast<std::uint64_t>(type.attr("itemsize"));
     if (coming.bytes % item != 0)
-        throw UsageError("the message of rank " + std::to_string(coming.source) + " has " + std::to_string(coming.bytes) +
-                         " bytes, which is no whole number of elements of " + std::to_string(item) +
-                         " bytes; receive it as what was sent");
+        throw UsageError("the message of rank " + std::to_string(coming.source) + " has " +
+                         std::to_string(coming.bytes) + " bytes, which is no whole number of elements of " +
+                         std::to_string(item) + " bytes; receive it as what was sent");
     const nb::object array = new_array(coming, coming.bytes / item, type);
     const Status status = receive(self, coming.source, array);
     return nb::make_tuple(array, status);
@@ -94,8 +95,8 @@ void bind_status(nb::module_& module) {
                 const auto item = nb::cast<std::uint64_t>(
                     nb::module_::import_("penstock.elements").attr("element_type")(dtype).attr("itemsize"));
                 if (self.bytes % item != 0)
-                    throw UsageError("a message of " + std::to_string(self.bytes) + " bytes is no whole number of elements of " +
-                                     std::to_string(item) + " bytes");
+                    throw UsageError("a message of " + std::to_string(self.bytes) +
+                                     " bytes is no whole number of elements of " + std::to_string(item) + " bytes");
                 return self.bytes / item;
             },
             nb::arg("dtype"), nb::sig("def count(self, dtype: Any) -> int"),
@@ -119,12 +120,16 @@ void bind_messenger(nb::module_& module) {
     nb::class_<HeldMessenger>(
         module, "Messenger", nb::is_final(),
         "One rank's post office. Every rank of the team that sends or receives makes one, with the same options.\n\n"
-        "A message is bytes, with a number (`tag`, 0 to 2**32-1) beside them; type and shape do not travel. Messages of one rank "
+        "A message is bytes, with a number (`tag`, 0 to 2**32-1) beside them; type and shape do not travel. Messages "
+        "of one rank "
         "to another arrive in the order\n"
-        "in which they were sent; a receive takes the first message of its source that no earlier receive takes. Waits let other "
+        "in which they were sent; a receive takes the first message of its source that no earlier receive takes. Waits "
+        "let other "
         "threads of Python run and\n"
-        "end on Ctrl-C; a receive that was ended so stays posted, and its memory held, until the messenger is closed.\n\n"
-        "All calls that name a rank raise NoSuchRank; those that wait RankDied and RankLeft when it is gone, MessengerClosed "
+        "end on Ctrl-C; a receive that was ended so stays posted, and its memory held, until the messenger is "
+        "closed.\n\n"
+        "All calls that name a rank raise NoSuchRank; those that wait RankDied and RankLeft when it is gone, "
+        "MessengerClosed "
         "when its messenger is,\n"
         "InvalidMessage when it wrote nonsense. What had been sent before is received first.")
         .def(
@@ -141,30 +146,37 @@ void bind_messenger(nb::module_& module) {
             },
             nb::arg("me"), nb::kw_only(), nb::arg("protocol") = "automatic", nb::arg("ring_bytes") = 0,
             nb::arg("name") = "messages",
-            nb::sig("def __init__(self, me: Rank, *, protocol: Literal['automatic', 'ring', 'pull', 'push', 'pure_pull'] = "
-                    "'automatic', "
-                    "ring_bytes: int = 0, name: str = 'messages') -> None"),
-            "`protocol`: how bytes travel that do not fit into the header (docs/messages.md). `ring_bytes`: of each ring, a "
+            nb::sig(
+                "def __init__(self, me: Rank, *, protocol: Literal['automatic', 'ring', 'pull', 'push', 'pure_pull'] = "
+                "'automatic', "
+                "ring_bytes: int = 0, name: str = 'messages') -> None"),
+            "`protocol`: how bytes travel that do not fit into the header (docs/messages.md). `ring_bytes`: of each "
+            "ring, a "
             "power of two from 4096 on;\n"
             "0 for 64 to 256 KiB, less for many ranks. `name`: tells apart several messengers of one rank.\n"
             "Waits for nobody; costs about (ring + 5 KiB) for each rank of the team. Raises UsageError, SystemError.")
         .def("send", &send, nb::arg("to"), nb::arg("array").none(), nb::arg("tag") = 0,
              nb::sig("def send(self, to: int, array: Any, tag: int = 0) -> None"),
-             "Sends the bytes of an array (or of anything with the buffer protocol, or of one number), and returns when its "
+             "Sends the bytes of an array (or of anything with the buffer protocol, or of one number), and returns "
+             "when its "
              "memory may be used again: at\n"
-             "once for short messages, else when the receiver has taken them. An array that is not contiguous is copied first.\n"
+             "once for short messages, else when the receiver has taken them. An array that is not contiguous is "
+             "copied first.\n"
              "Raises ElementError for what has no memory or holds Python objects.")
-        .def(
-            "recv", &receive, nb::arg("source"), nb::arg("into").none(),
-            nb::sig("def recv(self, source: int, into: Any) -> Status"),
-            "Receives the next message of `source` (or any_source) into a contiguous array that may be longer than the message.\n"
-            "Raises Truncated when it is shorter; the beginning is there then, the rest is dropped. ElementError for memory that "
-            "cannot be used.")
+        .def("recv", &receive, nb::arg("source"), nb::arg("into").none(),
+             nb::sig("def recv(self, source: int, into: Any) -> Status"),
+             "Receives the next message of `source` (or any_source) into a contiguous array that may be longer than "
+             "the message.\n"
+             "Raises Truncated when it is shorter; the beginning is there then, the rest is dropped. ElementError for "
+             "memory that "
+             "cannot be used.")
         .def("recv_array", &receive_array, nb::arg("source"), nb::arg("dtype") = "uint8",
              nb::sig("def recv_array(self, source: int, dtype: Any = 'uint8') -> tuple[Any, Status]"),
-             "Receives a message of any length as a new one-dimensional array of this type. Raises UsageError when the message "
+             "Receives a message of any length as a new one-dimensional array of this type. Raises UsageError when the "
+             "message "
              "is no whole number of\n"
-             "elements, MessageTooLong when it announces more than half of the machine's memory; it stays where it is then.")
+             "elements, MessageTooLong when it announces more than half of the machine's memory; it stays where it is "
+             "then.")
         .def(
             "isend",
             [](HeldMessenger& self, int to, nb::object array, std::uint32_t tag) {
@@ -175,19 +187,24 @@ void bind_messenger(nb::module_& module) {
             "Starts to send, as send(). The array is held until the request was waited for; do not change it before.")
         .def(
             "irecv",
-            [](HeldMessenger& self, int from, nb::object into) { return HeldRequest{self.held->receive(from, std::move(into))}; },
+            [](HeldMessenger& self, int from, nb::object into) {
+                return HeldRequest{self.held->receive(from, std::move(into))};
+            },
             nb::arg("source"), nb::arg("into").none(), nb::sig("def irecv(self, source: int, into: Any) -> Request"),
             "Starts to receive, as recv(). The array is held until the request was waited for; do not touch it before.")
         .def(
-            "wait", [](HeldMessenger& self, HeldRequest& request) { return *self.held->finish(*request.transfer, forever); },
+            "wait",
+            [](HeldMessenger& self, HeldRequest& request) { return *self.held->finish(*request.transfer, forever); },
             nb::arg("request"),
-            "Waits until the request is complete, and raises what became of it. UsageError when it was waited for before.")
+            "Waits until the request is complete, and raises what became of it. UsageError when it was waited for "
+            "before.")
         .def(
             "wait_for",
             [](HeldMessenger& self, HeldRequest& request, double timeout) {
                 return self.held->finish(*request.transfer, seconds("timeout", timeout));
             },
-            nb::arg("request"), nb::arg("timeout"), "As wait(), for at most `timeout` seconds. None when it is under way still.")
+            nb::arg("request"), nb::arg("timeout"),
+            "As wait(), for at most `timeout` seconds. None when it is under way still.")
         .def(
             "test",
             [](HeldMessenger& self, HeldRequest& request) {
@@ -210,14 +227,15 @@ void bind_messenger(nb::module_& module) {
             "protocol", [](const HeldMessenger& self) { return std::string(name(self.held->options().protocol)); },
             "How bytes travel.")
         .def_prop_ro(
-            "under_way", [](HeldMessenger& self) { return self.held->under_way(); }, "Sends and receives that have not ended.")
+            "under_way", [](HeldMessenger& self) { return self.held->under_way(); },
+            "Sends and receives that have not ended.")
         .def("close", &HeldMessenger::close,
              "Drops what was neither received nor taken from here. Ends by itself with the rank. May be called again.")
         .def(
             "__enter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __enter__(self) -> Messenger"))
         .def(
-            "__exit__", [](HeldMessenger& self, nb::handle, nb::handle, nb::handle) { self.close(); }, nb::arg("type").none(),
-            nb::arg("error").none(), nb::arg("traceback").none(),
+            "__exit__", [](HeldMessenger& self, nb::handle, nb::handle, nb::handle) { self.close(); },
+            nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(),
             nb::sig("def __exit__(self, type: Any, error: Any, traceback: Any) -> None"));
 }
 

@@ -20,10 +20,8 @@ std::string kind_of(nb::handle object) { return nb::cast<std::string>(nb::type_n
 bool holds_objects(const char* format) {
     bool in_name = false;
     for (const char letter : std::string_view(format == nullptr ? "" : format)) {
-        if (letter == ':')
-            in_name = !in_name;
-        else if (letter == 'O' && !in_name)
-            return true;
+        if (letter == ':') in_name = !in_name;
+        else if (letter == 'O' && !in_name) return true;
     }
     return false;
 }
@@ -38,7 +36,8 @@ MessageBuffer MessageBuffer::take(nb::object object, int flags) {
         PyErr_Clear();
         memory.buffer_ = Py_buffer{};
         // Times and dates have no format that a buffer could tell; their bytes have.
-        if (!nb::isinstance(object, numpy("ndarray")) || nb::cast<bool>(object.attr("dtype").attr("hasobject"))) return memory;
+        if (!nb::isinstance(object, numpy("ndarray")) || nb::cast<bool>(object.attr("dtype").attr("hasobject")))
+            return memory;
         try {
             object = object.attr("view")("u1");
         } catch (const nb::python_error&) {
@@ -60,8 +59,8 @@ MessageBuffer MessageBuffer::to_send(nb::object object) {
     if (memory.buffer_.obj != nullptr) return memory;
     if (!PyObject_CheckBuffer(object.ptr()) && !PyFloat_Check(object.ptr()) && !PyLong_Check(object.ptr()) &&
         !PyComplex_Check(object.ptr()))
-        throw ElementError("a message is an array, a number, or anything with the buffer protocol, but a " + kind_of(object) +
-                           " has no memory to send; make it a NumPy array");
+        throw ElementError("a message is an array, a number, or anything with the buffer protocol, but a " +
+                           kind_of(object) + " has no memory to send; make it a NumPy array");
     memory = take(numpy("ascontiguousarray")(object), PyBUF_C_CONTIGUOUS);
     if (memory.buffer_.obj == nullptr)
         throw ElementError("the memory of a " + kind_of(object) + " cannot be sent; make it a NumPy array of numbers");
@@ -71,8 +70,9 @@ MessageBuffer MessageBuffer::to_send(nb::object object) {
 MessageBuffer MessageBuffer::to_receive(nb::object object) {
     auto memory = take(object, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE);
     if (memory.buffer_.obj == nullptr)
-        throw ElementError("a message is received into memory that can be written and lies packed (C order), which this " +
-                           kind_of(object) + " has not; use recv_array(), or np.empty()");
+        throw ElementError(
+            "a message is received into memory that can be written and lies packed (C order), which this " +
+            kind_of(object) + " has not; use recv_array(), or np.empty()");
     return memory;
 }
 
@@ -126,9 +126,9 @@ std::shared_ptr<Transfer> PythonMessenger::send(int to, nb::object object, std::
     Transfer transfer;
     transfer.memory = MessageBuffer::to_send(std::move(object));
     transfer.peer = to;
-    transfer.request = begin(to, transfer.memory.bytes().size(), [&, bytes = transfer.memory.bytes()](Messenger& messenger) {
-        return messenger.isend_bytes(to, bytes, tag);
-    });
+    transfer.request = begin(
+        to, transfer.memory.bytes().size(),
+        [&, bytes = transfer.memory.bytes()](Messenger& messenger) { return messenger.isend_bytes(to, bytes, tag); });
     return add(std::move(transfer));
 }
 
@@ -137,8 +137,9 @@ std::shared_ptr<Transfer> PythonMessenger::receive(int from, nb::object object) 
     Transfer transfer;
     transfer.memory = MessageBuffer::to_receive(std::move(object));
     transfer.peer = from;
-    transfer.request = begin(
-        from, 0, [&, into = transfer.memory.writable()](Messenger& messenger) { return messenger.irecv_bytes(from, into); });
+    transfer.request = begin(from, 0, [&, into = transfer.memory.writable()](Messenger& messenger) {
+        return messenger.irecv_bytes(from, into);
+    });
     return add(std::move(transfer));
 }
 

@@ -1,4 +1,5 @@
-// A messenger as Python has it. Whatever happens, the memory of a send or receive under way is held until nothing can reach it.
+// A messenger as Python has it. Whatever happens, the memory of a send or receive under way is held until nothing can
+// reach it.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,7 +18,8 @@ namespace penstock::python {
 class MessageBuffer {
   public:
     MessageBuffer() noexcept = default;
-    /// To be sent: copied when it is not contiguous. Throws ElementError for what has no memory, or holds Python objects.
+    /// To be sent: copied when it is not contiguous. Throws ElementError for what has no memory, or holds Python
+    /// objects.
     static MessageBuffer to_send(nb::object object);
     /// To be received into: throws ElementError too when it is read-only or not contiguous.
     static MessageBuffer to_receive(nb::object object);
@@ -54,9 +56,9 @@ struct Transfer {
     MessageBuffer memory;
     int peer = -1;
     const PythonMessenger* owner = nullptr;  ///< while that is open
-    std::optional<Status> status;  ///< once it is complete
-    std::exception_ptr error;      ///< once it has failed
-    bool collected = false;        ///< somebody was told of its end
+    std::optional<Status> status;            ///< once it is complete
+    std::exception_ptr error;                ///< once it has failed
+    bool collected = false;                  ///< somebody was told of its end
 
     bool under_way() const noexcept { return !status && !error && !collected; }
 };

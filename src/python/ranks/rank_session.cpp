@@ -24,11 +24,8 @@ bool is_main_thread() {
 }  // namespace
 
 RankSession::RankSession(Rank rank, bool in_team)
-    : rank_(rank),
-      thread_(std::this_thread::get_id()),
-      python_thread_(PyThread_get_thread_ident()),
-      handles_signals_(is_main_thread()),
-      in_team_(in_team) {
+    : rank_(rank), thread_(std::this_thread::get_id()), python_thread_(PyThread_get_thread_ident()),
+      handles_signals_(is_main_thread()), in_team_(in_team) {
     rank.set_interruption(this);
     if (in_team) session_of_this_thread = this;
 }
@@ -92,14 +89,18 @@ bool RankSession::calling_thread_interrupted() noexcept {
 void RankSession::refuse() const {
     if (!rank_)
         throw RankEnded(
-            "this rank's function has ended, and with it all that the rank made; keep arrays and numbers, not the rank, its "
+            "this rank's function has ended, and with it all that the rank made; keep arrays and numbers, not the "
+            "rank, its "
             "regions or its messengers");
     throw UsageError(
-        "a rank is used by its own thread only; give other threads the array of a region, and let the rank's own thread "
+        "a rank is used by its own thread only; give other threads the array of a region, and let the rank's own "
+        "thread "
         "publish");
 }
 
-void RankSession::refuse_waiting() { throw UsageError("this rank waits already; a signal handler cannot use it meanwhile"); }
+void RankSession::refuse_waiting() {
+    throw UsageError("this rank waits already; a signal handler cannot use it meanwhile");
+}
 
 // ---- what Python gives ----
 
@@ -145,26 +146,29 @@ Awaited awaited_of(nb::handle awaited) {
 }
 
 void bind_rank(nb::module_& module) {
-    nb::class_<PythonRank>(module, "Rank", nb::is_final(),
-                           "One member of a team: what spmd gives to the function that it runs. Used by the thread that runs the "
-                           "function, and only\n"
-                           "while it runs (RankEnded after that).")
+    nb::class_<PythonRank>(
+        module, "Rank", nb::is_final(),
+        "One member of a team: what spmd gives to the function that it runs. Used by the thread that runs the "
+        "function, and only\n"
+        "while it runs (RankEnded after that).")
         .def_prop_ro(
             "index", [](const PythonRank& self) { return self.session->check().index(); }, "Its number, 0 to size-1.")
         .def_prop_ro(
             "size", [](const PythonRank& self) { return self.session->check().size(); }, "How many ranks the team has.")
         .def_prop_ro(
             "substrate", [](const PythonRank& self) { return std::string(name(self.session->check().substrate())); },
-            nb::sig("def substrate(self) -> Literal['threads', 'processes']"), "What ranks are: 'threads' or 'processes'.")
+            nb::sig("def substrate(self) -> Literal['threads', 'processes']"),
+            "What ranks are: 'threads' or 'processes'.")
         .def(
             "dead", [](const PythonRank& self, int rank) { return self.session->check().dead(rank); }, nb::arg("rank"),
             "Has the process of this rank died? Costs one load.")
         .def(
-            "failed", [](const PythonRank& self, int rank) { return self.session->check().failed(rank); }, nb::arg("rank"),
-            "Was this rank's function ended by an exception?")
+            "failed", [](const PythonRank& self, int rank) { return self.session->check().failed(rank); },
+            nb::arg("rank"), "Was this rank's function ended by an exception?")
         .def(
             "gone", [](const PythonRank& self, int rank) { return self.session->check().gone(rank); }, nb::arg("rank"),
-            "Is this rank dead, failed or at the end of its function? Raises UsageError when there is no such rank, as the two "
+            "Is this rank dead, failed or at the end of its function? Raises UsageError when there is no such rank, as "
+            "the two "
             "above.")
         .def("__repr__", [](const PythonRank& self) {
             if (self.session->ended()) return std::string("penstock.Rank(ended)");

@@ -1,11 +1,11 @@
 // One rank as Python has it: refused where it must not be used, and interrupted where Python wants it.
 //
-// A rank belongs to one thread and to one run of its function; Python objects may outlive both and wander between threads. So
-// every use goes through check() or wait(). All that a rank made holds its session, and what must not outlive the rank (its
-// messengers) is closed by end().
+// A rank belongs to one thread and to one run of its function; Python objects may outlive both and wander between
+// threads. So every use goes through check() or wait(). All that a rank made holds its session, and what must not
+// outlive the rank (its messengers) is closed by end().
 //
-// Waits run without the interpreter's lock. In the main thread, where Python handles signals, a wait takes the lock every 50 ms
-// for them; a rank in a thread of its own looks at a flag that whoever waits for the team raises.
+// Waits run without the interpreter's lock. In the main thread, where Python handles signals, a wait takes the lock
+// every 50 ms for them; a rank in a thread of its own looks at a flag that whoever waits for the team raises.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -32,7 +32,8 @@ class RankEnded : public UsageError {
     using UsageError::UsageError;
 };
 
-/// Elements of a region or message that cannot be: not of fixed size, or Python objects; or memory that cannot be used for them.
+/// Elements of a region or message that cannot be: not of fixed size, or Python objects; or memory that cannot be used
+/// for them.
 class ElementError : public UsageError {
   public:
     using UsageError::UsageError;
@@ -44,8 +45,8 @@ class UnreadableRemote : public UsageError {
     using UsageError::UsageError;
 };
 
-/// Ends the wait of a rank whose team was interrupted; KeyboardInterrupt in Python. No Error, so that no layer takes it for one
-/// of its own.
+/// Ends the wait of a rank whose team was interrupted; KeyboardInterrupt in Python. No Error, so that no layer takes it
+/// for one of its own.
 struct Interrupted {};
 
 /// Closed when its rank ends, because it cannot be used after that even by its own destructor.
@@ -59,8 +60,8 @@ class EndsWithRank {
 
 class RankSession final : public team::Interruption {
   public:
-    /// Made and ended by the rank's own thread, with the interpreter's lock. `in_team`: a thread of spmd, which ends with the
-    /// session; teams that it starts itself are interrupted with it.
+    /// Made and ended by the rank's own thread, with the interpreter's lock. `in_team`: a thread of spmd, which ends
+    /// with the session; teams that it starts itself are interrupted with it.
     RankSession(Rank rank, bool in_team);
     RankSession(const RankSession&) = delete;
     RankSession& operator=(const RankSession&) = delete;
@@ -80,8 +81,8 @@ class RankSession final : public team::Interruption {
         return rank;
     }
 
-    /// Calls `action(rank)` without the interpreter's lock; its waits can be interrupted. Throws UsageError when the rank waits
-    /// already (a signal handler that uses it).
+    /// Calls `action(rank)` without the interpreter's lock; its waits can be interrupted. Throws UsageError when the
+    /// rank waits already (a signal handler that uses it).
     template <class Action>
     auto wait(Action&& action) {
         const Rank& rank = check();
@@ -118,7 +119,8 @@ class RankSession final : public team::Interruption {
 
     /// Was the team of the calling thread's rank interrupted?
     static bool calling_thread_interrupted() noexcept;
-    /// What is thrown now tells that rank of it: nothing else interrupts its code any more. With the interpreter's lock.
+    /// What is thrown now tells that rank of it: nothing else interrupts its code any more. With the interpreter's
+    /// lock.
     static void tell_calling_thread() noexcept;
 
     /// Memory that was accepted and could not be used as its caller wanted: for his next try.

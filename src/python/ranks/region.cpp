@@ -49,7 +49,8 @@ struct PythonMulticast {
     std::vector<nb::object> remotes;
 };
 
-void make_region(PythonRegion* self, const PythonRank& me, const std::string& name, nb::handle shape, nb::handle dtype) {
+void make_region(PythonRegion* self, const PythonRank& me, const std::string& name, nb::handle shape,
+                 nb::handle dtype) {
     const Rank& rank = me.session->check();
     Layout layout(elements("new_layout")(name, shape, dtype));
     const auto description = nb::cast<std::string>(elements("describe")(layout.dtype, layout.shape));
@@ -79,10 +80,12 @@ PythonRemote accept_remote(const PythonRank& me, int owner, const std::string& n
             me.session->wait([&](const Rank& rank) { return rank.accept(owner, name, family, limit, family_only); }));
     }
     const auto item = static_cast<std::uint32_t>(memory->kind());
-    if (item == 0 || memory->size() % item != 0) throw InvalidGrant(owner, name, "it holds no whole number of elements");
+    if (item == 0 || memory->size() % item != 0)
+        throw InvalidGrant(owner, name, "it holds no whole number of elements");
     const auto layout = [&] {
         try {
-            return Layout(elements("accepted_layout")(owner, name, item, memory->size(), memory->description(), shape, dtype));
+            return Layout(
+                elements("accepted_layout")(owner, name, item, memory->size(), memory->description(), shape, dtype));
         } catch (...) {  // with another type or shape it may do, and it is granted once
             unclaimed.push_back(memory);
             throw;
@@ -138,13 +141,15 @@ std::optional<StoreWay> way_named(nb::handle word) {
 
 [[noreturn]] void refuse_reading() {
     throw UnreadableRemote(
-        "a remote can be stored to, not read; let its owner read the region, or send it back in a message. For one part of "
+        "a remote can be stored to, not read; let its owner read the region, or send it back in a message. For one "
+        "part of "
         "several dimensions store with remote[i, j] = value");
 }
 
 std::string described(const char* what, const RankMemory& memory, const Layout& layout) {
-    return std::string("penstock.") + what + "('" + memory.name() + "' of rank " + std::to_string(memory.owner()) + ", " +
-           nb::cast<std::string>(nb::str(layout.shape)) + ", " + nb::cast<std::string>(nb::str(layout.dtype)) + ")";
+    return std::string("penstock.") + what + "('" + memory.name() + "' of rank " + std::to_string(memory.owner()) +
+           ", " + nb::cast<std::string>(nb::str(layout.shape)) + ", " + nb::cast<std::string>(nb::str(layout.dtype)) +
+           ")";
 }
 
 template <class T>
@@ -159,38 +164,46 @@ void bind_shape(nb::class_<T>& bound) {
         .def_prop_ro(
             "size", [](const T& self) { return self.layout.count; }, "Number of elements.")
         .def_prop_ro(
-            "nbytes", [](const T& self) { return self.layout.count * self.layout.item_bytes; }, "Bytes of all elements.")
+            "nbytes", [](const T& self) { return self.layout.count * self.layout.item_bytes; },
+            "Bytes of all elements.")
         .def_prop_ro(
             "name", [](const T& self) { return self.memory->name(); }, "What it was granted as.")
-        .def_prop_ro(
-            "owner", [](const T& self) { return self.memory->owner(); }, "The rank that reads it.");
+        .def_prop_ro("owner", [](const T& self) { return self.memory->owner(); }, "The rank that reads it.");
 }
 
 void bind_remote(nb::module_& module) {
-    nb::class_<PythonRemote> remote(
-        module, "Remote", nb::is_final(),
-        "A region as a rank that was granted it has it: `remote[...] = array` stores; reading raises UnreadableRemote.\n\n"
-        "Keys are numbers, slices (with steps too), '...' and tuples of these, or the name of a field, as for a NumPy array of "
-        "this shape; values are\n"
-        "converted and broadcast as NumPy does. One element costs about 0.2 us. Blocks of 4 KiB and more with contiguous rows "
-        "leave as whole\n"
-        "lines, by the way that was measured for their size; a value that is a contiguous array of the same type is not copied "
-        "before.\n"
-        "What was stored is visible to the owner after publish(), or any flag, counter, barrier, lock or message after it.\n"
-        "Raises OutOfBounds; ValueError where shapes do not fit, as NumPy does.");
+    nb::class_<PythonRemote> remote(module, "Remote", nb::is_final(),
+                                    "A region as a rank that was granted it has it: `remote[...] = array` stores; "
+                                    "reading raises UnreadableRemote.\n\n"
+                                    "Keys are numbers, slices (with steps too), '...' and tuples of these, or the name "
+                                    "of a field, as for a NumPy array of "
+                                    "this shape; values are\n"
+                                    "converted and broadcast as NumPy does. One element costs about 0.2 us. Blocks of "
+                                    "4 KiB and more with contiguous rows "
+                                    "leave as whole\n"
+                                    "lines, by the way that was measured for their size; a value that is a contiguous "
+                                    "array of the same type is not copied "
+                                    "before.\n"
+                                    "What was stored is visible to the owner after publish(), or any flag, counter, "
+                                    "barrier, lock or message after it.\n"
+                                    "Raises OutOfBounds; ValueError where shapes do not fit, as NumPy does.");
     bind_shape(remote);
     remote
-        .def_static(
-            "accept", &accept_remote, nb::arg("me"), nb::arg("owner"), nb::arg("name"), nb::arg("dtype").none() = nb::none(),
-            nb::arg("shape").none() = nb::none(), nb::arg("within").none() = nb::none(),
-            nb::sig("def accept(me: Rank, owner: int, name: str, dtype: Any = None, shape: int | tuple[int, ...] | None = None, "
-                    "within: float | None = None) -> Remote"),
-            "Waits until `owner` has granted a region of this name, for at most `within` seconds (by default as long as spmd was "
-            "told).\n"
-            "Type and shape are the owner's, unless given; for a region of a C++ program, which does not tell its type, `dtype` "
-            "must be given.\n"
-            "Raises GrantMissing, RankLost, InvalidGrant when the size of an element or the shape does not fit; another try with "
-            "others may follow.")
+        .def_static("accept", &accept_remote, nb::arg("me"), nb::arg("owner"), nb::arg("name"),
+                    nb::arg("dtype").none() = nb::none(), nb::arg("shape").none() = nb::none(),
+                    nb::arg("within").none() = nb::none(),
+                    nb::sig("def accept(me: Rank, owner: int, name: str, dtype: Any = None, shape: int | tuple[int, "
+                            "...] | None = None, "
+                            "within: float | None = None) -> Remote"),
+                    "Waits until `owner` has granted a region of this name, for at most `within` seconds (by default "
+                    "as long as spmd was "
+                    "told).\n"
+                    "Type and shape are the owner's, unless given; for a region of a C++ program, which does not tell "
+                    "its type, `dtype` "
+                    "must be given.\n"
+                    "Raises GrantMissing, RankLost, InvalidGrant when the size of an element or the shape does not "
+                    "fit; another try with "
+                    "others may follow.")
         .def("__setitem__", &assign, nb::arg("key").none(), nb::arg("value").none(),
              nb::sig("def __setitem__(self, key: Any, value: Any) -> None"))
         .def(
@@ -201,7 +214,8 @@ void bind_remote(nb::module_& module) {
             nb::arg("value").none(), nb::sig("def fill(self, value: Any) -> None"), "Stores the same value everywhere.")
         .def("publish", &publish, nb::arg("flag"), nb::arg("value").none() = nb::none(),
              nb::sig("def publish(self, flag: RemoteFlag | RemoteCounter, value: int | None = None) -> None"),
-             "Sets the flag, or gives the counter this value: all earlier stores of this rank, into any region, are visible to "
+             "Sets the flag, or gives the counter this value: all earlier stores of this rank, into any region, are "
+             "visible to "
              "whoever sees it.")
         .def(
             "set_way", [](PythonRemote& self, nb::handle way) { self.way = way_named(way); }, nb::arg("way").none(),
@@ -222,9 +236,9 @@ void bind_remote(nb::module_& module) {
             nb::sig("def __array__(self, *args: Any, **kwargs: Any) -> NoReturn"))
         .def("__repr__", [](const PythonRemote& self) { return described("Remote", *self.memory, self.layout); });
 
-    nb::class_<PythonMulticast>(
-        module, "Multicast", nb::is_final(),
-        "Several remotes of the same shape and type that get the same stores: `multicast[key] = value`, as a Remote takes it.")
+    nb::class_<PythonMulticast>(module, "Multicast", nb::is_final(),
+                                "Several remotes of the same shape and type that get the same stores: `multicast[key] "
+                                "= value`, as a Remote takes it.")
         .def(
             "__init__",
             [](PythonMulticast* self, const nb::iterable& remotes) {
@@ -245,8 +259,8 @@ void bind_remote(nb::module_& module) {
             nb::arg("remotes"), nb::sig("def __init__(self, remotes: Iterable[Remote]) -> None"),
             "Raises UsageError for none, and for regions of different shapes or types.")
         .def_prop_ro(
-            "remotes", [](const PythonMulticast& self) { return self.remotes; }, nb::sig("def remotes(self) -> list[Remote]"),
-            "As they were given.")
+            "remotes", [](const PythonMulticast& self) { return self.remotes; },
+            nb::sig("def remotes(self) -> list[Remote]"), "As they were given.")
         .def("__setitem__", &assign_all, nb::arg("key").none(), nb::arg("value").none(),
              nb::sig("def __setitem__(self, key: Any, value: Any) -> None"))
         .def(
@@ -264,11 +278,13 @@ void bind_remote(nb::module_& module) {
 }  // namespace
 
 Layout::Layout(const nb::object& made)
-    : dtype(made[0]), shape(made[1]), item_bytes(nb::cast<std::size_t>(made[2])), count(nb::cast<std::size_t>(made[3])) {}
+    : dtype(made[0]), shape(made[1]), item_bytes(nb::cast<std::size_t>(made[2])),
+      count(nb::cast<std::size_t>(made[3])) {}
 
 nb::object array_over(const std::shared_ptr<RankMemory>& memory, const Layout& layout) {
     auto* const held = new std::shared_ptr<RankMemory>(memory);
-    const nb::capsule owner(held, [](void* pointer) noexcept { delete static_cast<std::shared_ptr<RankMemory>*>(pointer); });
+    const nb::capsule owner(held,
+                            [](void* pointer) noexcept { delete static_cast<std::shared_ptr<RankMemory>*>(pointer); });
     const std::size_t bytes = layout.count * layout.item_bytes;
     const nb::object flat = nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(memory->data(), {bytes}, owner));
     return flat.attr("view")(layout.dtype).attr("reshape")(layout.shape);
@@ -277,28 +293,36 @@ nb::object array_over(const std::shared_ptr<RankMemory>& memory, const Layout& l
 void bind_region(nb::module_& module) {
     nb::class_<PythonRegion> region(
         module, "Region", nb::is_final(),
-        "Memory at home, which this rank reads and writes as `region.array`, and others only store to (Remote), once they were "
+        "Memory at home, which this rank reads and writes as `region.array`, and others only store to (Remote), once "
+        "they were "
         "granted it.\n"
         "Elements that somebody stores may be read once he has published them; before that they are being written.");
     bind_shape(region);
     region
         .def("__init__", &make_region, nb::arg("me"), nb::arg("name"), nb::arg("shape"), nb::arg("dtype") = "float64",
-             nb::sig("def __init__(self, me: Rank, name: str, shape: int | tuple[int, ...], dtype: Any = 'float64') -> None"),
-             "`name`: 1 to 63 bytes, by which others accept it. `shape`: a number of elements, or a tuple, in C order; all 0 at "
+             nb::sig("def __init__(self, me: Rank, name: str, shape: int | tuple[int, ...], dtype: Any = 'float64') -> "
+                     "None"),
+             "`name`: 1 to 63 bytes, by which others accept it. `shape`: a number of elements, or a tuple, in C order; "
+             "all 0 at "
              "first. `dtype`:\n"
              "any NumPy type of fixed size that holds no Python objects (numbers, bool, complex, structures of them).\n"
-             "Costs the touching of all its pages. Raises ElementError, UsageError for a dimension of 0, SystemError when there "
+             "Costs the touching of all its pages. Raises ElementError, UsageError for a dimension of 0, SystemError "
+             "when there "
              "is not that much memory.")
         .def_prop_ro(
             "array", [](const PythonRegion& self) { return self.array; }, nb::sig("def array(self) -> Any"),
-            "A NumPy array over the memory, for loading and storing, in any thread of the owner's process. It keeps the memory "
+            "A NumPy array over the memory, for loading and storing, in any thread of the owner's process. It keeps "
+            "the memory "
             "alive, after the\n"
             "rank's end too.")
         .def(
             "grant",
-            [](PythonRegion& self, int rank) { self.session->wait([&](const Rank& me) { me.grant(*self.memory, rank); }); },
+            [](PythonRegion& self, int rank) {
+                self.session->wait([&](const Rank& me) { me.grant(*self.memory, rank); });
+            },
             nb::arg("rank"),
-            "Lets this rank store here, once it has accepted. Raises UsageError after freeze() and for a second grant; RankLost.")
+            "Lets this rank store here, once it has accepted. Raises UsageError after freeze() and for a second grant; "
+            "RankLost.")
         .def(
             "freeze",
             [](PythonRegion& self, std::optional<double> within) {
@@ -306,7 +330,8 @@ void bind_region(nb::module_& module) {
                 self.session->wait([&](const Rank& me) { me.freeze(*self.memory, limit); });
             },
             nb::arg("within").none() = nb::none(),
-            "Makes the grants final: waits until all of them were accepted, for at most `within` seconds; then no other can be "
+            "Makes the grants final: waits until all of them were accepted, for at most `within` seconds; then no "
+            "other can be "
             "given any more.\n"
             "Raises GrantMissing, SystemError.")
         .def("__repr__", [](const PythonRegion& self) { return described("Region", *self.memory, self.layout); });

@@ -27,13 +27,13 @@ struct Layout {
 /// A NumPy array of this layout over the memory, which it keeps alive.
 nb::object array_over(const std::shared_ptr<RankMemory>& memory, const Layout& layout);
 
-/// The part of `window` that a key names, as an array; never a copy. Throws UsageError for a key that is no number, slice, field
-/// or tuple of these; OutOfBounds, and what else NumPy raises.
+/// The part of `window` that a key names, as an array; never a copy. Throws UsageError for a key that is no number,
+/// slice, field or tuple of these; OutOfBounds, and what else NumPy raises.
 nb::object part_of(const nb::object& window, nb::handle key, const std::string& region);
 
-/// Stores into a part of a window, which is not read. `value`: whatever NumPy would take in an assignment to such an array.
-/// Blocks of 4 KiB and more whose rows are contiguous travel by `way` (nothing: as measured for their size), the rest as NumPy
-/// stores them. `own`: the memory is this rank's own, from which `value` may be taken.
+/// Stores into a part of a window, which is not read. `value`: whatever NumPy would take in an assignment to such an
+/// array. Blocks of 4 KiB and more whose rows are contiguous travel by `way` (nothing: as measured for their size), the
+/// rest as NumPy stores them. `own`: the memory is this rank's own, from which `value` may be taken.
 void store_into(const nb::object& part, nb::object value, std::optional<StoreWay> way, bool own);
 
 }  // namespace penstock::python

@@ -31,7 +31,8 @@ struct Shared {
         session->check();
         if (spoilt)
             throw UsageError(
-                "an interruption ended a wait in the middle of this barrier or lock, so it cannot be used again; end this "
+                "an interruption ended a wait in the middle of this barrier or lock, so it cannot be used again; end "
+                "this "
                 "rank's function, so that the others are told");
         return *object;
     }
@@ -67,13 +68,15 @@ template <class T>
 nb::class_<Shared<T>> shared_class(nb::module_& module, const char* name, const char* doc) {
     return nb::class_<Shared<T>>(module, name, nb::is_final(), doc)
         .def("__init__", &make_shared_object<T>, nb::arg("me"), nb::arg("name"),
-             "To be called by all ranks, with the same name (1 to 55 bytes). Waits for the others; raises GrantMissing when one "
+             "To be called by all ranks, with the same name (1 to 55 bytes). Waits for the others; raises GrantMissing "
+             "when one "
              "does not\n"
              "come within the time that spmd was given, RankLost, UsageError.");
 }
 
 constexpr const char* awaited_doc =
-    "\n\nOther threads of Python run meanwhile. `awaited`: whose end makes the wait hopeless: a rank, 'everybody', or None for "
+    "\n\nOther threads of Python run meanwhile. `awaited`: whose end makes the wait hopeless: a rank, 'everybody', or "
+    "None for "
     "anybody.\n"
     "Raises RankDied or RankLeft then, what had been published before being seen first.";
 
@@ -99,9 +102,8 @@ void bind_flag_operations(Class& flag) {
 
 template <class T, class Class>
 void bind_counter_operations(Class& counter) {
-    counter
-        .def_prop_ro(
-            "owner", [](const T& self) { return self.word.owner(); }, "The rank that waits for it.")
+    counter.def_prop_ro(
+               "owner", [](const T& self) { return self.word.owner(); }, "The rank that waits for it.")
         .def_prop_ro(
             "name", [](const T& self) { return self.word.name(); }, "What it was granted as.")
         .def(
@@ -111,7 +113,9 @@ void bind_counter_operations(Class& counter) {
             "Gives it this value: publishes all that this rank has stored so far, and wakes the owner.")
         .def(
             "fetch_add",
-            [](T& self, std::int64_t difference) { return self.use().fetch_add(static_cast<std::uint64_t>(difference)); },
+            [](T& self, std::int64_t difference) {
+                return self.use().fetch_add(static_cast<std::uint64_t>(difference));
+            },
             nb::arg("difference"), "Adds, modulo 2**64, and returns the value before. Publishes as store() does.")
         .def(
             "compare_exchange",
@@ -126,11 +130,13 @@ void bind_counter_operations(Class& counter) {
 template <class T>
 T accept_word(const PythonRank& me, int owner, const std::string& name, std::optional<double> within) {
     const auto limit = within_of(within);
-    return {me.session, me.session->wait([&](const Rank& rank) { return decltype(T::word)::accept(rank, owner, name, limit); })};
+    return {me.session,
+            me.session->wait([&](const Rank& rank) { return decltype(T::word)::accept(rank, owner, name, limit); })};
 }
 
 constexpr const char* accept_doc =
-    "Waits until `owner` has granted it, for at most `within` seconds (by default as long as spmd was told), and takes it.\n"
+    "Waits until `owner` has granted it, for at most `within` seconds (by default as long as spmd was told), and takes "
+    "it.\n"
     "Raises GrantMissing, RankLost, InvalidGrant.";
 
 template <class T>
@@ -159,8 +165,10 @@ void bind_words(nb::module_& module) {
                 return self.session->wait([&](const Rank&) { return self.word.wait_for(limit, whom); });
             },
             nb::arg("timeout").none() = nb::none(), nb::arg("awaited").none() = nb::none(),
-            nb::sig("def wait(self, timeout: float | None = None, awaited: int | Literal['everybody'] | None = None) -> bool"),
-            with_awaited("Waits until it is set, for at most `timeout` seconds. False when it was not by then.").c_str());
+            nb::sig("def wait(self, timeout: float | None = None, awaited: int | Literal['everybody'] | None = None) "
+                    "-> bool"),
+            with_awaited("Waits until it is set, for at most `timeout` seconds. False when it was not by then.")
+                .c_str());
     bind_flag_operations<PythonFlag>(flag);
     nb::class_<PythonRemoteFlag> remote_flag(module, "RemoteFlag", nb::is_final(), "Another rank's flag.");
     remote_flag.def_static("accept", &accept_word<PythonRemoteFlag>, nb::arg("me"), nb::arg("owner"), nb::arg("name"),
@@ -187,14 +195,16 @@ void bind_words(nb::module_& module) {
                 return self.session->wait([&](const Rank&) { return self.word.wait_until_for(value, limit, whom); });
             },
             nb::arg("value"), nb::arg("timeout").none() = nb::none(), nb::arg("awaited").none() = nb::none(),
-            nb::sig("def wait_until(self, value: int, timeout: float | None = None, awaited: int | Literal['everybody'] | None = "
+            nb::sig("def wait_until(self, value: int, timeout: float | None = None, awaited: int | "
+                    "Literal['everybody'] | None = "
                     "None) -> bool"),
-            with_awaited("Waits until it is at least `value`, for at most `timeout` seconds. False when it was less by then.")
+            with_awaited(
+                "Waits until it is at least `value`, for at most `timeout` seconds. False when it was less by then.")
                 .c_str());
     bind_counter_operations<PythonCounter>(counter);
     nb::class_<PythonRemoteCounter> remote_counter(module, "RemoteCounter", nb::is_final(), "Another rank's counter.");
-    remote_counter.def_static("accept", &accept_word<PythonRemoteCounter>, nb::arg("me"), nb::arg("owner"), nb::arg("name"),
-                              nb::arg("within").none() = nb::none(), accept_doc);
+    remote_counter.def_static("accept", &accept_word<PythonRemoteCounter>, nb::arg("me"), nb::arg("owner"),
+                              nb::arg("name"), nb::arg("within").none() = nb::none(), accept_doc);
     bind_counter_operations<PythonRemoteCounter>(remote_counter);
 }
 
@@ -211,10 +221,13 @@ struct SharedHold {
 void bind_barrier(nb::module_& module) {
     shared_class<Barrier>(module, "Barrier", "A barrier of all ranks of a team.")
         .def(
-            "arrive_and_wait", [](PythonBarrier& self) { self.wait([](Barrier& barrier) { barrier.arrive_and_wait(); }); },
-            "Returns when all ranks have come here; what they stored before is visible then. Other threads of Python run "
+            "arrive_and_wait",
+            [](PythonBarrier& self) { self.wait([](Barrier& barrier) { barrier.arrive_and_wait(); }); },
+            "Returns when all ranks have come here; what they stored before is visible then. Other threads of Python "
+            "run "
             "meanwhile.\n"
-            "Raises RankDied or RankLeft when one died, failed or ended without coming here; the barrier cannot be passed after "
+            "Raises RankDied or RankLeft when one died, failed or ended without coming here; the barrier cannot be "
+            "passed after "
             "that.");
 }
 
@@ -235,10 +248,12 @@ void bind_mutex(nb::module_& module) {
         module, "Mutex",
         "A mutex of all ranks of a team, granted in the order in which they asked: `with mutex: ...`.\n\n"
         "When a rank dies or ends while it holds it or waits for it, it is broken: lock() raises RankDied or RankLeft.")
-        .def("lock", &lock_mutex,
-             "Waits for its turn. Raises RankLost when the mutex is broken, UsageError when this rank holds it already.")
         .def(
-            "try_lock", [](PythonMutex& self) { return self.held = self.use().try_lock(); }, "False when somebody holds it.")
+            "lock", &lock_mutex,
+            "Waits for its turn. Raises RankLost when the mutex is broken, UsageError when this rank holds it already.")
+        .def(
+            "try_lock", [](PythonMutex& self) { return self.held = self.use().try_lock(); },
+            "False when somebody holds it.")
         .def("unlock", &unlock_mutex, "Raises UsageError when this rank does not hold it.")
         .def(
             "__enter__",
@@ -258,8 +273,9 @@ void bind_mutex(nb::module_& module) {
         .def("__enter__",
              [](SharedHold& self) {
                  nb::cast<PythonSharedMutex&>(self.mutex)
-                     .session->wait(
-                         [&, &lock = nb::cast<PythonSharedMutex&>(self.mutex).use()](const Rank&) { lock.lock_shared(); });
+                     .session->wait([&, &lock = nb::cast<PythonSharedMutex&>(self.mutex).use()](const Rank&) {
+                         lock.lock_shared();
+                     });
              })
         .def(
             "__exit__",
@@ -267,20 +283,23 @@ void bind_mutex(nb::module_& module) {
                 nb::cast<PythonSharedMutex&>(self.mutex).finish([](SharedMutex& mutex) { mutex.unlock_shared(); });
             },
             nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(), nb::sig(exit_signature));
-    shared_class<SharedMutex>(module, "SharedMutex",
-                              "A lock of all ranks of a team for many readers or one writer: `with lock.shared(): ...` reads, "
-                              "`with lock: ...` writes.\n"
-                              "A read costs two stores at home, a write visits every rank.")
+    shared_class<SharedMutex>(
+        module, "SharedMutex",
+        "A lock of all ranks of a team for many readers or one writer: `with lock.shared(): ...` reads, "
+        "`with lock: ...` writes.\n"
+        "A read costs two stores at home, a write visits every rank.")
         .def(
             "lock_shared",
             [](PythonSharedMutex& self) {
                 SharedMutex& lock = self.use();
                 self.session->wait([&](const Rank&) { lock.lock_shared(); });
             },
-            "To read. Raises RankLost where it would have to wait for a rank that is gone, UsageError when this rank has it "
+            "To read. Raises RankLost where it would have to wait for a rank that is gone, UsageError when this rank "
+            "has it "
             "already.")
         .def(
-            "unlock_shared", [](PythonSharedMutex& self) { self.finish([](SharedMutex& mutex) { mutex.unlock_shared(); }); },
+            "unlock_shared",
+            [](PythonSharedMutex& self) { self.finish([](SharedMutex& mutex) { mutex.unlock_shared(); }); },
             "Raises UsageError when this rank does not read.")
         .def(
             "lock", [](PythonSharedMutex& self) { self.wait([](SharedMutex& mutex) { mutex.lock(); }); },
@@ -289,8 +308,8 @@ void bind_mutex(nb::module_& module) {
             "unlock", [](PythonSharedMutex& self) { self.finish([](SharedMutex& mutex) { mutex.unlock(); }); },
             "Raises UsageError when this rank does not write.")
         .def(
-            "shared", [](nb::handle self) { return SharedHold{nb::borrow(self)}; }, nb::sig("def shared(self) -> SharedHold"),
-            "For `with`: reads inside of the block.")
+            "shared", [](nb::handle self) { return SharedHold{nb::borrow(self)}; },
+            nb::sig("def shared(self) -> SharedHold"), "For `with`: reads inside of the block.")
         .def(
             "__enter__",
             [](nb::handle self) {
@@ -308,7 +327,8 @@ void bind_mutex(nb::module_& module) {
 
 void wait_for_notification(PythonCondition& self, PythonMutex& mutex) {
     Condition& condition = self.use();
-    if (!mutex.held) throw UsageError("this rank does not hold the mutex with which it waits for a condition; lock it first");
+    if (!mutex.held)
+        throw UsageError("this rank does not hold the mutex with which it waits for a condition; lock it first");
     mutex.held = false;
     mutex.wait([&](Mutex& held) {
         std::unique_lock lock(held, std::adopt_lock);
@@ -328,16 +348,17 @@ void bind_condition(nb::module_& module) {
             },
             nb::arg("mutex"), nb::arg("holds").none() = nb::none(),
             nb::sig("def wait(self, mutex: Mutex, holds: Callable[[], bool] | None = None) -> None"),
-            "Unlocks the mutex, which this rank holds, waits for a notification, and locks it again; with `holds`, until that "
+            "Unlocks the mutex, which this rank holds, waits for a notification, and locks it again; with `holds`, "
+            "until that "
             "returns\n"
-            "true, which is asked with the mutex held. Raises RankLost when a rank died or failed, or all others have ended; the "
+            "true, which is asked with the mutex held. Raises RankLost when a rank died or failed, or all others have "
+            "ended; the "
             "mutex\n"
             "is not held then.")
         .def(
             "notify_one", [](PythonCondition& self) { self.use().notify_one(); },
             "Wakes one waiter, if there is one; each in turn.")
-        .def(
-            "notify_all", [](PythonCondition& self) { self.use().notify_all(); }, "Wakes all waiters.");
+        .def("notify_all", [](PythonCondition& self) { self.use().notify_all(); }, "Wakes all waiters.");
 }
 
 }  // namespace

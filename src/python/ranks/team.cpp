@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "penstock/spmd.hpp"
-#include "python/workers/raised_exception.hpp"
 #include "python/ranks/rank_session.hpp"
+#include "python/workers/raised_exception.hpp"
 
 namespace penstock::python {
 namespace {
@@ -24,17 +24,13 @@ constexpr std::chrono::milliseconds between_looks{50};
 class ThreadTeam {
   public:
     ThreadTeam(int size, nb::object function, nb::tuple arguments)
-        : function_(std::move(function)),
-          arguments_(std::move(arguments)),
-          sessions_(places(size)),
-          results_(places(size)),
-          errors_(places(size)) {}
+        : function_(std::move(function)), arguments_(std::move(arguments)), sessions_(places(size)),
+          results_(places(size)), errors_(places(size)) {}
 
     nb::list run(int size, const SpmdOptions& options) {
         std::thread runner([&] {
             try {
-                spmd(
-                    size, [this](Rank me) { run_rank(me); }, options);
+                spmd(size, [this](Rank me) { run_rank(me); }, options);
             } catch (...) {
                 failure_ = std::current_exception();
             }
@@ -76,7 +72,9 @@ class ThreadTeam {
     };
 
     /// None for a size that spmd will refuse.
-    static std::size_t places(int size) { return size < 1 || size > team::most_ranks ? 0 : static_cast<std::size_t>(size); }
+    static std::size_t places(int size) {
+        return size < 1 || size > team::most_ranks ? 0 : static_cast<std::size_t>(size);
+    }
 
     /// Runs the function as this rank, without the interpreter's lock at first.
     void run_rank(Rank me) {
@@ -114,7 +112,8 @@ class ThreadTeam {
         return ended_.wait_for(lock, time, [this] { return done_; });
     }
 
-    /// Waits end at once. Python code that does not wait is given one round to come to a wait, where nothing is half done.
+    /// Waits end at once. Python code that does not wait is given one round to come to a wait, where nothing is half
+    /// done.
     void interrupt(int round) {
         for (const auto& session : sessions_) {
             if (!session || session->ended()) continue;
@@ -161,7 +160,8 @@ void bind_team(nb::module_& module) {
             return ThreadTeam(size, std::move(function), std::move(arguments)).run(size, options);
         },
         nb::arg("size"), nb::arg("function"), nb::arg("arguments"), nb::arg("accept_within"), nb::arg("pin"),
-        nb::sig("def spmd_threads(size: int, function: Callable[..., Any], arguments: tuple[Any, ...], accept_within: float, "
+        nb::sig("def spmd_threads(size: int, function: Callable[..., Any], arguments: tuple[Any, ...], accept_within: "
+                "float, "
                 "pin: bool) -> list[Any]"),
         "What penstock.spmd does where ranks are threads.");
 }

@@ -1,32 +1,38 @@
-// Filters whose firing is one call of a compiled function, without the interpreter's lock: inputs, outputs, settings, in this order.
+// Filters whose firing is one call of a compiled function, without the interpreter's lock: inputs, outputs, settings,
+// in this order.
 #include <bit>
 #include <utility>
 
+#include "penstock/error.hpp"
 #include "python/calls/body.hpp"
 #include "python/streams/filter_spec.hpp"
-#include "penstock/error.hpp"
 
 namespace penstock::python {
 namespace {
 
 /// A setting as the word in which a parameter of this type is passed. Throws ArgumentError.
 std::uint64_t word_of(const SettingValue& value, const Element& element, const std::string& body, int number) {
-    const auto refuse = [&](const char* what) { throw ArgumentError(body, number, std::string("is a setting that ") + what); };
+    const auto refuse = [&](const char* what) {
+        throw ArgumentError(body, number, std::string("is a setting that ") + what);
+    };
     if (element.kind == ElementKind::floating) {
         double given = 0;
         if (const auto* const integer = std::get_if<std::int64_t>(&value)) given = static_cast<double>(*integer);
         else if (const auto* const floating = std::get_if<double>(&value)) given = *floating;
         else refuse("is no number, but the body takes one");
-        return element.bytes == sizeof(double) ? std::bit_cast<std::uint64_t>(given) : std::bit_cast<std::uint32_t>(static_cast<float>(given));
+        return element.bytes == sizeof(double) ? std::bit_cast<std::uint64_t>(given)
+                                               : std::bit_cast<std::uint32_t>(static_cast<float>(given));
     }
     if (const auto* const truth = std::get_if<bool>(&value)) return *truth ? 1 : 0;
     const auto* const integer = std::get_if<std::int64_t>(&value);
     if (integer == nullptr) refuse("is no whole number, but the body takes one");
     const int bits = element.bytes * 8;
     const bool is_signed = element.kind == ElementKind::integer;
-    if (element.kind == ElementKind::boolean && *integer != 0 && *integer != 1) refuse("does not fit the type that the body takes");
+    if (element.kind == ElementKind::boolean && *integer != 0 && *integer != 1)
+        refuse("does not fit the type that the body takes");
     if (!is_signed && *integer < 0) refuse("is negative, but the body takes a number without a sign");
-    if (bits < 64 && (is_signed ? (*integer >> (bits - 1) != 0 && *integer >> (bits - 1) != -1) : *integer >> bits != 0))
+    if (bits < 64 &&
+        (is_signed ? (*integer >> (bits - 1) != 0 && *integer >> (bits - 1) != -1) : *integer >> bits != 0))
         refuse("does not fit the type that the body takes");
     return static_cast<std::uint64_t>(*integer);
 }
@@ -50,7 +56,8 @@ class BodyFilter final : public SpecFilter {
     bool fire() override {
         Firing firing = begin();
         if (spec().in_place)
-            for (std::size_t i = 0; i < inputs.size(); ++i) firing.results.emplace_back(i, std::move(firing.inputs[i].front()));
+            for (std::size_t i = 0; i < inputs.size(); ++i)
+                firing.results.emplace_back(i, std::move(firing.inputs[i].front()));
         else
             for (std::size_t o = 0; o < outputs.size(); ++o) firing.results.emplace_back(o, make(o, firing));
         const auto& slots = plan_.slots();
@@ -62,7 +69,8 @@ class BodyFilter final : public SpecFilter {
             place(slots[next++], buffer, values);
         }
         for (std::size_t i = 0; i < settings.size(); ++i, ++next)
-            words_[slots[next].words[0]] = word_of(setting(i), slots[next].element, plan_.name(), static_cast<int>(next) + 1);
+            words_[slots[next].words[0]] =
+                word_of(setting(i), slots[next].element, plan_.name(), static_cast<int>(next) + 1);
         plan_.run(words_.data());
         write(firing);
         return true;
@@ -93,7 +101,8 @@ BodyKind::BodyKind(std::shared_ptr<FilterSpec> given, nb::object of) : SpecKind(
     address = compiled.address();
     std::vector<ArgumentKind> kinds;
     std::vector<const StreamElement*> elements;
-    for (const auto* const element : spec->inputs) kinds.push_back(spec->in_place ? ArgumentKind::inout : ArgumentKind::in), elements.push_back(element);
+    for (const auto* const element : spec->inputs)
+        kinds.push_back(spec->in_place ? ArgumentKind::inout : ArgumentKind::in), elements.push_back(element);
     if (!spec->in_place)
         for (const auto* const element : spec->outputs) kinds.push_back(ArgumentKind::out), elements.push_back(element);
     kinds.resize(kinds.size() + spec->description.settings.size(), ArgumentKind::scalar);
@@ -102,9 +111,12 @@ BodyKind::BodyKind(std::shared_ptr<FilterSpec> given, nb::object of) : SpecKind(
         const Slot& slot = plan->slots()[i];
         const int number = static_cast<int>(i) + 1;
         if (i >= elements.size())
-            static_cast<void>(word_of(spec->description.settings[i - elements.size()].value, slot.element, plan->name(), number));
+            static_cast<void>(
+                word_of(spec->description.settings[i - elements.size()].value, slot.element, plan->name(), number));
         else if (slot.element.kind != ElementKind::other && slot.element != elements[i]->element)
-            throw ArgumentError(plan->name(), number, "is a port of " + std::string(elements[i]->name) + ", but the body takes " + std::string(name_of(slot.element)));
+            throw ArgumentError(plan->name(), number,
+                                "is a port of " + std::string(elements[i]->name) + ", but the body takes " +
+                                    std::string(name_of(slot.element)));
     }
     body = hold(std::move(of));
 }

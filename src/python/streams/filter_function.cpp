@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "python/streams/filter_spec.hpp"
 #include "penstock/error.hpp"
+#include "python/streams/filter_spec.hpp"
 
 namespace penstock::python {
 namespace {
@@ -45,7 +45,8 @@ class FunctionFilter final : public SpecFilter {
     nb::object callable() const { return *callable_; }
 
   private:
-    /// False when Python says that the filter has ended. What it has written so far is dropped when it raises anything else.
+    /// False when Python says that the filter has ended. What it has written so far is dropped when it raises anything
+    /// else.
     template <class Work>
     bool with_python(Firing& firing, Work&& work) {
         const nb::gil_scoped_acquire acquire;
@@ -68,13 +69,15 @@ class FunctionFilter final : public SpecFilter {
     bool call(Firing& firing, std::vector<RawBuffer>& made) {
         std::vector<nb::object> arguments;
         for (std::size_t i = 0; i < inputs.size(); ++i) arguments.push_back(argument(i, firing));
-        for (std::size_t o = 0; o < made.size(); ++o) arguments.push_back(array_over(std::move(made[o]), *spec().outputs[o], true));
+        for (std::size_t o = 0; o < made.size(); ++o)
+            arguments.push_back(array_over(std::move(made[o]), *spec().outputs[o], true));
         nb::object names;
         const std::size_t positional = arguments.size();
         if (spec().keeps_state) show_settings();
         else names = add_settings(arguments);
         static_assert(sizeof(nb::object) == sizeof(PyObject*));
-        auto result = nb::steal(PyObject_Vectorcall(callable_->ptr(), reinterpret_cast<PyObject* const*>(arguments.data()), positional, names.ptr()));
+        auto result = nb::steal(PyObject_Vectorcall(
+            callable_->ptr(), reinterpret_cast<PyObject* const*>(arguments.data()), positional, names.ptr()));
         if (!result.is_valid()) throw nb::python_error();
         if (!spec().fills && !spec().in_place) {
             arguments.clear();
@@ -142,7 +145,9 @@ struct FunctionKind final : SpecKind {
 
 }  // namespace
 
-std::shared_ptr<streaming::FilterKind> function_kind(std::shared_ptr<FilterSpec> spec) { return std::make_shared<FunctionKind>(std::move(spec)); }
+std::shared_ptr<streaming::FilterKind> function_kind(std::shared_ptr<FilterSpec> spec) {
+    return std::make_shared<FunctionKind>(std::move(spec));
+}
 
 nb::object instance_of(streaming::AnyFilter& filter) {
     const auto* const found = dynamic_cast<FunctionFilter*>(&filter);

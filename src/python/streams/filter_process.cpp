@@ -1,24 +1,25 @@
-// Filters whose firings run in the machine's worker interpreters. A firing is issued there and the filter lets its thread go; when the outcome has
-// come, the filter takes it and writes. An object of a class lives in one worker.
+// Filters whose firings run in the machine's worker interpreters. A firing is issued there and the filter lets its
+// thread go; when the outcome has come, the filter takes it and writes. An object of a class lives in one worker.
 #include <nanobind/stl/string.h>
 
 #include <optional>
 #include <utility>
 
-#include "python/calls/array_argument.hpp"
-#include "python/streams/filter_spec.hpp"
 #include "penstock/error.hpp"
+#include "python/calls/array_argument.hpp"
+#include "python/calls/task_outcome.hpp"
+#include "python/streams/filter_spec.hpp"
+#include "python/streams/stream_names.hpp"
 #include "python/workers/process_site.hpp"
 #include "python/workers/raised_exception.hpp"
-#include "python/streams/stream_names.hpp"
-#include "python/calls/task_outcome.hpp"
 
 namespace penstock::python {
 namespace {
 
 class ProcessFilter final : public SpecFilter {
   public:
-    ProcessFilter(std::shared_ptr<const FilterSpec> given, std::shared_ptr<ProcessSite> site) : SpecFilter(std::move(given)), site_(std::move(site)) {
+    ProcessFilter(std::shared_ptr<const FilterSpec> given, std::shared_ptr<ProcessSite> site)
+        : SpecFilter(std::move(given)), site_(std::move(site)) {
         completes_later = true;
         const nb::gil_scoped_acquire acquire;
         remote_ = hold((*spec().make)());
@@ -36,9 +37,9 @@ class ProcessFilter final : public SpecFilter {
             const auto ticket = std::make_shared<std::optional<Spread::Ticket>>(tasks().ticket());
             site_->issued();
             site_->pool()->when_done(task_, nb::cpp_function([this, ticket] {
-                site_->returned();
-                ticket->reset();  // this filter may be gone behind it
-            }));
+                                         site_->returned();
+                                         ticket->reset();  // this filter may be gone behind it
+                                     }));
         });
         return true;
     }
@@ -73,7 +74,8 @@ class ProcessFilter final : public SpecFilter {
         }
     }
 
-    /// Views of the buffers, tagged: the pool copies what does not lie in the shared heap. What a firing writes into comes last.
+    /// Views of the buffers, tagged: the pool copies what does not lie in the shared heap. What a firing writes into
+    /// comes last.
     std::vector<nb::object> arrays() {
         const StreamNames& names = stream_names();
         std::vector<nb::object> arguments;
@@ -81,7 +83,8 @@ class ProcessFilter final : public SpecFilter {
             const auto& element = *spec().inputs[i];
             auto& buffers = firing_.inputs[i];
             if (inputs[i]->options().at_least <= 1) {
-                arguments.push_back(buffers.empty() ? nb::none() : names.in(array_over(std::move(buffers.front()), element, false)));
+                arguments.push_back(buffers.empty() ? nb::none()
+                                                    : names.in(array_over(std::move(buffers.front()), element, false)));
                 continue;
             }
             nb::list all;
@@ -164,14 +167,16 @@ class ProcessFilter final : public SpecFilter {
 };
 
 struct ProcessKind final : SpecKind {
-    ProcessKind(std::shared_ptr<FilterSpec> given, std::shared_ptr<ProcessSite> at) : SpecKind(std::move(given)), site(std::move(at)) {}
+    ProcessKind(std::shared_ptr<FilterSpec> given, std::shared_ptr<ProcessSite> at)
+        : SpecKind(std::move(given)), site(std::move(at)) {}
     std::unique_ptr<streaming::AnyFilter> make() const override { return std::make_unique<ProcessFilter>(spec, site); }
     std::shared_ptr<ProcessSite> site;
 };
 
 }  // namespace
 
-std::shared_ptr<streaming::FilterKind> process_kind(std::shared_ptr<FilterSpec> spec, std::shared_ptr<ProcessSite> site) {
+std::shared_ptr<streaming::FilterKind> process_kind(std::shared_ptr<FilterSpec> spec,
+                                                    std::shared_ptr<ProcessSite> site) {
     return std::make_shared<ProcessKind>(std::move(spec), std::move(site));
 }
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "penstock/error.hpp"
-#include "python/workers/raised_exception.hpp"
 #include "python/streams/stream_names.hpp"
+#include "python/workers/raised_exception.hpp"
 
 namespace penstock::python {
 namespace {
@@ -43,7 +43,9 @@ RawBuffer SpecFilter::make(std::size_t o, const Firing& firing) {
     const Shape& shape = spec().shapes[o];
     if (!shape.extents.empty()) return output(o).make(shape.extents);
     const auto& like = firing.inputs[shape.as_input];
-    if (like.empty()) throw UsageError("output '" + outputs[o]->name() + "' is to be as large as what came at input '" + inputs[shape.as_input]->name() + "', where nothing came");
+    if (like.empty())
+        throw UsageError("output '" + outputs[o]->name() + "' is to be as large as what came at input '" +
+                         inputs[shape.as_input]->name() + "', where nothing came");
     std::size_t extents[streaming::Block::max_rank];
     const auto rank = like.front().rank();
     for (std::size_t d = 0; d < rank; ++d) extents[d] = like.front().extent(d);
@@ -58,18 +60,23 @@ void SpecFilter::write(Firing& firing) {
 
 void SpecFilter::take_value(std::size_t o, nb::object value, Firing& firing) {
     if (value.is_none()) return;
-    firing.results.emplace_back(o, buffer_of(std::move(value), *spec().outputs[o], [&](std::span<const std::size_t> extents) { return output(o).make(extents); }));
+    firing.results.emplace_back(
+        o, buffer_of(std::move(value), *spec().outputs[o],
+                     [&](std::span<const std::size_t> extents) { return output(o).make(extents); }));
 }
 
 void SpecFilter::take_written(nb::handle returned, std::span<nb::object> written, Firing& firing) {
-    if (!returned.is_none()) throw UsageError(spec().type() + " writes into the arrays that it is given, and returns None");
+    if (!returned.is_none())
+        throw UsageError(spec().type() + " writes into the arrays that it is given, and returns None");
     for (std::size_t o = 0; o < written.size(); ++o) take_value(o, std::move(written[o]), firing);
 }
 
 /// None; an array, where there is one output; a tuple with one for each output; or a dict by their names.
 void SpecFilter::take_one(nb::object result, Firing& firing) {
     if (result.is_none()) return;
-    if (outputs.empty()) throw UsageError(spec().type() + " returned a value, but has no output that it could go to; return None, or declare one");
+    if (outputs.empty())
+        throw UsageError(spec().type() +
+                         " returned a value, but has no output that it could go to; return None, or declare one");
     if (nb::isinstance<nb::dict>(result)) {
         for (std::size_t o = 0; o < outputs.size(); ++o) {
             const nb::str name(outputs[o]->name().c_str());
@@ -78,12 +85,15 @@ void SpecFilter::take_one(nb::object result, Firing& firing) {
             if (PyDict_DelItem(result.ptr(), name.ptr()) != 0) throw nb::python_error();
             take_value(o, std::move(value), firing);
         }
-        if (nb::len(result) != 0) throw UsageError(spec().type() + " returned values for " + nb::cast<std::string>(nb::repr(nb::list(result))) + ", which are no outputs of it");
+        if (nb::len(result) != 0)
+            throw UsageError(spec().type() + " returned values for " +
+                             nb::cast<std::string>(nb::repr(nb::list(result))) + ", which are no outputs of it");
         return;
     }
     if (outputs.size() == 1) return take_value(0, std::move(result), firing);
     if (!nb::isinstance<nb::tuple>(result) || nb::len(result) != outputs.size())
-        throw UsageError(spec().type() + " has " + std::to_string(outputs.size()) + " outputs: return a tuple of as many arrays (None: nothing there), or a dict by their names");
+        throw UsageError(spec().type() + " has " + std::to_string(outputs.size()) +
+                         " outputs: return a tuple of as many arrays (None: nothing there), or a dict by their names");
     std::vector<nb::object> values;
     for (nb::handle value : nb::borrow<nb::tuple>(result)) values.push_back(nb::borrow(value));
     result.reset();  // so that nobody but `values` holds them
@@ -92,7 +102,8 @@ void SpecFilter::take_one(nb::object result, Firing& firing) {
 
 void SpecFilter::take_result(nb::object result, Firing& firing) {
     const StreamNames& names = stream_names();
-    if (!nb::isinstance(result, names.generator) && !nb::isinstance(result, names.several)) return take_one(std::move(result), firing);
+    if (!nb::isinstance(result, names.generator) && !nb::isinstance(result, names.several))
+        return take_one(std::move(result), firing);
     const auto items = nb::steal(PyObject_GetIter(result.ptr()));
     if (!items.is_valid()) throw nb::python_error();
     while (auto item = nb::steal(PyIter_Next(items.ptr()))) take_one(std::move(item), firing);
@@ -119,7 +130,8 @@ SettingValue setting_of(nb::handle value) {
     PyErr_Clear();
     if (const auto number = nb::steal(PyNumber_Float(value.ptr())); number.is_valid()) return nb::cast<double>(number);
     PyErr_Clear();
-    throw UsageError("a setting or the value of an event is True or False, a number or a text, not " + nb::cast<std::string>(nb::repr(value)));
+    throw UsageError("a setting or the value of an event is True or False, a number or a text, not " +
+                     nb::cast<std::string>(nb::repr(value)));
 }
 
 nb::object object_of(const Event& event) {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "python/held_object.hpp"
 #include "penstock/described_filter.hpp"
 #include "penstock/error.hpp"
+#include "python/held_object.hpp"
 #include "python/streams/stream_array.hpp"
 
 namespace penstock::python {
@@ -29,9 +29,10 @@ struct Shape {
 struct FilterSpec {
     FilterDescription description;
     std::vector<const StreamElement*> inputs, outputs;
-    std::vector<Shape> shapes;          ///< of the outputs
-    bool fills = false;                 ///< outputs are made before the firing, which writes into them
-    bool in_place = false;              ///< the buffer of each input is written, and becomes that of the output with its number
+    std::vector<Shape> shapes;  ///< of the outputs
+    bool fills = false;         ///< outputs are made before the firing, which writes into them
+    /// The buffer of each input is written, and becomes that of the output with its number
+    bool in_place = false;
     bool keeps_state = false;           ///< an object of a class: settings are its attributes
     HeldObject make{};                  ///< called for each copy: what is called in each firing
     std::chrono::nanoseconds limit{0};  ///< in worker interpreters: longest firing
@@ -42,7 +43,8 @@ struct FilterSpec {
 /// What all three kinds do: inputs are read before, and outputs are written after Python had its turn.
 class SpecFilter : public DescribedFilter {
   public:
-    explicit SpecFilter(std::shared_ptr<const FilterSpec> spec) : DescribedFilter(spec->description), spec_(std::move(spec)) {}
+    explicit SpecFilter(std::shared_ptr<const FilterSpec> spec)
+        : DescribedFilter(spec->description), spec_(std::move(spec)) {}
 
   protected:
     /// The buffers of one firing: those of each input, and what goes to the outputs.
@@ -104,6 +106,7 @@ void take_over(streaming::AnyFilter& successor, streaming::AnyFilter& predecesso
 /// A compiled function (penstock.Body). Throws ArgumentError where its parameters are not those that the ports ask for.
 std::shared_ptr<streaming::FilterKind> body_kind(std::shared_ptr<FilterSpec> spec, nb::object body);
 /// The machine's worker interpreters.
-std::shared_ptr<streaming::FilterKind> process_kind(std::shared_ptr<FilterSpec> spec, std::shared_ptr<ProcessSite> site);
+std::shared_ptr<streaming::FilterKind> process_kind(std::shared_ptr<FilterSpec> spec,
+                                                    std::shared_ptr<ProcessSite> site);
 
 }  // namespace penstock::python

@@ -28,7 +28,8 @@ int export_memory(PyObject* self, Py_buffer* view, int flags) noexcept {
         return -1;
     }
     const auto values = held.buffer.span();
-    return PyBuffer_FillInfo(view, self, const_cast<std::byte*>(values.data()), static_cast<Py_ssize_t>(values.size()), held.writable ? 0 : 1, flags);
+    return PyBuffer_FillInfo(view, self, const_cast<std::byte*>(values.data()), static_cast<Py_ssize_t>(values.size()),
+                             held.writable ? 0 : 1, flags);
 }
 
 PyType_Slot buffer_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&export_memory)}, {0, nullptr}};
@@ -65,7 +66,8 @@ class View {
     bool taken_ = false;
 };
 
-/// The buffer of a stream that an array lies over, or null. `alone`: nobody but the array holds it, and nobody but the caller the array.
+/// The buffer of a stream that an array lies over, or null. `alone`: nobody but the array holds it, and nobody but the
+/// caller the array.
 ArrayBuffer* buffer_behind(nb::handle array, bool& alone) {
     const nb::handle array_type = stream_names().array;
     alone = true;
@@ -104,7 +106,8 @@ std::array<std::uint64_t, 2> user_of(nb::handle value) {
 
 std::uint64_t number_of(const char* tag, nb::handle value) {
     std::uint64_t number = 0;
-    if (!nb::try_cast(value, number)) throw UsageError(std::string("the tag `") + tag + "` is a whole number that is not negative");
+    if (!nb::try_cast(value, number))
+        throw UsageError(std::string("the tag `") + tag + "` is a whole number that is not negative");
     return number;
 }
 
@@ -127,8 +130,9 @@ nb::object array_over(RawBuffer&& buffer, const StreamElement& element, bool wri
     const auto rank = buffer.rank();
     for (std::size_t d = 0; d < rank; ++d) extents[d] = buffer.extent(d);
     const nb::object held = nb::cast(ArrayBuffer{std::move(buffer), writable});
-    nb::object shape = rank == 1 ? nb::make_tuple(extents[0]) : rank == 2 ? nb::make_tuple(extents[0], extents[1])
-                                                                          : nb::make_tuple(extents[0], extents[1], extents[2]);
+    nb::object shape = rank == 1   ? nb::make_tuple(extents[0])
+                       : rank == 2 ? nb::make_tuple(extents[0], extents[1])
+                                   : nb::make_tuple(extents[0], extents[1], extents[2]);
     return names.array(shape, type, held);
 }
 
@@ -143,12 +147,14 @@ RawBuffer buffer_of(nb::object value, const StreamElement& element, const MakeBu
     View view;
     if (!view.take(value, element)) {
         value = stream_names().converted(value, element.name);
-        if (!view.take(value, element)) throw UsageError("what was returned cannot be made an array of " + std::string(element.name));
+        if (!view.take(value, element))
+            throw UsageError("what was returned cannot be made an array of " + std::string(element.name));
     }
     const auto extents = view.extents();
     bool alone = false;
     ArrayBuffer* const held = buffer_behind(value, alone);
-    if (held != nullptr && held->buffer && held->buffer.span().data() == view.data() && held->buffer.size() == view.bytes()) {
+    if (held != nullptr && held->buffer && held->buffer.span().data() == view.data() &&
+        held->buffer.size() == view.bytes()) {
         view.release();
         if (alone) {
             made = std::move(held->buffer);
@@ -177,36 +183,50 @@ void set_tags(RawBuffer& buffer, nb::handle sequence, nb::handle time, nb::handl
 void bind_stream_array(nb::module_& module) {
     const auto buffer =
         nb::class_<ArrayBuffer>(module, "Buffer", nb::is_final(), nb::type_slots(buffer_slots),
-                                "The buffer of a stream behind an array: array.base. It holds the memory, and the tags that travel with it.")
-            .def_prop_rw("sequence", [](ArrayBuffer& held) { return whole(held).buffer.tags().sequence; },
-                         [](ArrayBuffer& held, std::uint64_t value) { whole(held).buffer.edit_tags().sequence = value; },
-                         "Number in the stream of the source: 0, 1, 2... unless the source sets it.")
-            .def_prop_rw("time", [](ArrayBuffer& held) { return whole(held).buffer.tags().time; },
-                         [](ArrayBuffer& held, std::uint64_t value) { whole(held).buffer.edit_tags().time = value; },
-                         "Time stamp, in whatever unit the source uses.")
-            .def_prop_rw("user", [](ArrayBuffer& held) { return nb::make_tuple(whole(held).buffer.tags().user[0], held.buffer.tags().user[1]); },
-                         [](ArrayBuffer& held, nb::handle value) { whole(held).buffer.edit_tags().user = user_of(value); },
-                         nb::sig("def user(self) -> tuple[int, int]"), "Two numbers of the program's own.");
+                                "The buffer of a stream behind an array: array.base. It holds the memory, and the tags "
+                                "that travel with it.")
+            .def_prop_rw(
+                "sequence", [](ArrayBuffer& held) { return whole(held).buffer.tags().sequence; },
+                [](ArrayBuffer& held, std::uint64_t value) { whole(held).buffer.edit_tags().sequence = value; },
+                "Number in the stream of the source: 0, 1, 2... unless the source sets it.")
+            .def_prop_rw(
+                "time", [](ArrayBuffer& held) { return whole(held).buffer.tags().time; },
+                [](ArrayBuffer& held, std::uint64_t value) { whole(held).buffer.edit_tags().time = value; },
+                "Time stamp, in whatever unit the source uses.")
+            .def_prop_rw(
+                "user",
+                [](ArrayBuffer& held) {
+                    return nb::make_tuple(whole(held).buffer.tags().user[0], held.buffer.tags().user[1]);
+                },
+                [](ArrayBuffer& held, nb::handle value) { whole(held).buffer.edit_tags().user = user_of(value); },
+                nb::sig("def user(self) -> tuple[int, int]"), "Two numbers of the program's own.");
     buffer_type = reinterpret_cast<PyTypeObject*>(buffer.ptr());
     const auto tagged =
-        nb::class_<Tagged>(module, "Tagged", nb::is_final(), "Values with the tags that shall travel with them, for what a filter returns.")
-            .def("__init__",
-                 [](Tagged* self, nb::object values, nb::object sequence, nb::object time, nb::object user) {
-                     new (self) Tagged{std::move(values), std::move(sequence), std::move(time), std::move(user)};
-                 },
-                 nb::arg("values"), nb::kw_only(), nb::arg("sequence").none() = nb::none(), nb::arg("time").none() = nb::none(),
-                 nb::arg("user").none() = nb::none(),
-                 nb::sig("def __init__(self, values: Any, *, sequence: int | None = None, time: int | None = None, user: tuple[int, int] | None = None) -> None"),
-                 "Tags that are None are those of the first buffer that the filter read.")
+        nb::class_<Tagged>(module, "Tagged", nb::is_final(),
+                           "Values with the tags that shall travel with them, for what a filter returns.")
+            .def(
+                "__init__",
+                [](Tagged* self, nb::object values, nb::object sequence, nb::object time, nb::object user) {
+                    new (self) Tagged{std::move(values), std::move(sequence), std::move(time), std::move(user)};
+                },
+                nb::arg("values"), nb::kw_only(), nb::arg("sequence").none() = nb::none(),
+                nb::arg("time").none() = nb::none(), nb::arg("user").none() = nb::none(),
+                nb::sig("def __init__(self, values: Any, *, sequence: int | None = None, time: int | None = None, "
+                        "user: tuple[int, int] | None = None) -> None"),
+                "Tags that are None are those of the first buffer that the filter read.")
             .def_ro("values", &Tagged::values, nb::sig("def values(self) -> Any"))
             .def_ro("sequence", &Tagged::sequence, nb::sig("def sequence(self) -> int | None"))
             .def_ro("time", &Tagged::time, nb::sig("def time(self) -> int | None"))
             .def_ro("user", &Tagged::user, nb::sig("def user(self) -> tuple[int, int] | None"))
-            .def("__reduce__", [](nb::handle self) {
-                // With its keyword arguments: worker interpreters send it back.
-                return nb::make_tuple(stream_names().tagged,
-                                      nb::make_tuple(self.attr("values"), self.attr("sequence"), self.attr("time"), self.attr("user")));
-            }, nb::sig("def __reduce__(self) -> tuple[Any, ...]"));
+            .def(
+                "__reduce__",
+                [](nb::handle self) {
+                    // With its keyword arguments: worker interpreters send it back.
+                    return nb::make_tuple(stream_names().tagged,
+                                          nb::make_tuple(self.attr("values"), self.attr("sequence"), self.attr("time"),
+                                                         self.attr("user")));
+                },
+                nb::sig("def __reduce__(self) -> tuple[Any, ...]"));
     tagged_type = reinterpret_cast<PyTypeObject*>(tagged.ptr());
 }
 

@@ -1,4 +1,5 @@
-// Buffers of streams as NumPy arrays, and arrays as buffers. An array over a buffer keeps it; handed on, it travels without a copy.
+// Buffers of streams as NumPy arrays, and arrays as buffers. An array over a buffer keeps it; handed on, it travels
+// without a copy.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -30,8 +31,9 @@ nb::object array_over(RawBuffer&& buffer, const StreamElement& element, bool wri
 /// Makes a buffer with these extents.
 using MakeBuffer = std::function<RawBuffer(std::span<const std::size_t>)>;
 
-/// The values of `value` as a buffer with elements of this type: the buffer that lies behind the array, where all of it is handed on; else a
-/// copy, converted as NumPy does it for `same_kind`. `value` is let go of. Tags of a penstock.Tagged are set. Raises what NumPy raises.
+/// The values of `value` as a buffer with elements of this type: the buffer that lies behind the array, where all of it
+/// is handed on; else a copy, converted as NumPy does it for `same_kind`. `value` is let go of. Tags of a
+/// penstock.Tagged are set. Raises what NumPy raises.
 RawBuffer buffer_of(nb::object value, const StreamElement& element, const MakeBuffer& make);
 
 /// Sets the tags that are not None.

@@ -1,11 +1,12 @@
-// The element types that streams have in Python: NumPy's names, and what C++ calls them, so that filters of both can be joined.
+// The element types that streams have in Python: NumPy's names, and what C++ calls them, so that filters of both can be
+// joined.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "python/calls/element.hpp"
 #include "penstock/port.hpp"
+#include "python/calls/element.hpp"
 
 namespace penstock::python {
 

@@ -1,4 +1,5 @@
-// The program's own ends of streams. Their ports outlive filter and run, so that a late use is refused and nothing worse.
+// The program's own ends of streams. Their ports outlive filter and run, so that a late use is refused and nothing
+// worse.
 #include <nanobind/stl/string.h>
 
 #include <memory>
@@ -47,7 +48,9 @@ std::vector<std::size_t> extents_of(nb::handle shape) {
     std::vector<std::size_t> extents;
     const auto one = [&](nb::handle extent) {
         std::size_t value = 0;
-        if (!nb::try_cast(extent, value)) throw UsageError("the shape of a buffer is a number or a tuple of numbers, not " + nb::cast<std::string>(nb::repr(shape)));
+        if (!nb::try_cast(extent, value))
+            throw UsageError("the shape of a buffer is a number or a tuple of numbers, not " +
+                             nb::cast<std::string>(nb::repr(shape)));
         extents.push_back(value);
     };
     if (nb::isinstance<nb::tuple>(shape) || nb::isinstance<nb::list>(shape))
@@ -64,11 +67,14 @@ class StreamEnd {
         if (writes) ports_->output.emplace(port);
         else ports_->input.emplace(port);
     }
-    PythonKind kind() const { return {std::make_shared<EndKind>(ports_, writes_ ? "penstock.Writer" : "penstock.Reader")}; }
+    PythonKind kind() const {
+        return {std::make_shared<EndKind>(ports_, writes_ ? "penstock.Writer" : "penstock.Reader")};
+    }
 
     nb::object make(nb::handle shape) const { return array_over(made(extents_of(shape)), *ports_->element, true); }
     void write(nb::object values, nb::handle sequence, nb::handle time, nb::handle user) const {
-        RawBuffer buffer = buffer_of(std::move(values), *ports_->element, [&](auto extents) { return made({extents.begin(), extents.end()}); });
+        RawBuffer buffer = buffer_of(std::move(values), *ports_->element,
+                                     [&](auto extents) { return made({extents.begin(), extents.end()}); });
         set_tags(buffer, sequence, time, user);
         const nb::gil_scoped_release release;
         try {
@@ -113,9 +119,10 @@ void bind_stream_end(nb::module_& module) {
         .def(nb::init<const std::string&, bool>(), nb::arg("dtype"), nb::arg("writes"))
         .def("kind", &StreamEnd::kind)
         .def("make", &StreamEnd::make, nb::arg("shape"), nb::sig("def make(self, shape: int | tuple[int, ...]) -> Any"))
-        .def("write", &StreamEnd::write, nb::arg("values"), nb::arg("sequence").none() = nb::none(), nb::arg("time").none() = nb::none(),
-             nb::arg("user").none() = nb::none(),
-             nb::sig("def write(self, values: Any, sequence: int | None = None, time: int | None = None, user: tuple[int, int] | None = None) -> None"))
+        .def("write", &StreamEnd::write, nb::arg("values"), nb::arg("sequence").none() = nb::none(),
+             nb::arg("time").none() = nb::none(), nb::arg("user").none() = nb::none(),
+             nb::sig("def write(self, values: Any, sequence: int | None = None, time: int | None = None, user: "
+                     "tuple[int, int] | None = None) -> None"))
         .def("close", &StreamEnd::close)
         .def("read", &StreamEnd::read, nb::arg("wait"), nb::sig("def read(self, wait: bool) -> Any"));
 }

@@ -7,9 +7,9 @@
 #include <array>
 #include <utility>
 
-#include "python/language/application.hpp"
 #include "penstock/run.hpp"
 #include "python/calls/python_machine.hpp"
+#include "python/language/application.hpp"
 #include "python/streams/stream_names.hpp"
 
 namespace penstock::python {
@@ -18,12 +18,19 @@ namespace {
 template <class Choice, std::size_t n>
 using Words = std::array<std::pair<const char*, Choice>, n>;
 
-constexpr Words<Policy, 6> policies{{{"demand_driven", Policy::demand_driven}, {"round_robin", Policy::round_robin}, {"random", Policy::random},
-                                     {"broadcast", Policy::broadcast}, {"by_key", Policy::by_key}, {"chosen", Policy::chosen}}};
-constexpr Words<WhenStreamFull, 4> when_full{{{"wait", WhenStreamFull::wait}, {"drop_oldest", WhenStreamFull::drop_oldest},
-                                              {"drop_newest", WhenStreamFull::drop_newest}, {"fail", WhenStreamFull::fail}}};
+constexpr Words<Policy, 6> policies{{{"demand_driven", Policy::demand_driven},
+                                     {"round_robin", Policy::round_robin},
+                                     {"random", Policy::random},
+                                     {"broadcast", Policy::broadcast},
+                                     {"by_key", Policy::by_key},
+                                     {"chosen", Policy::chosen}}};
+constexpr Words<WhenStreamFull, 4> when_full{{{"wait", WhenStreamFull::wait},
+                                              {"drop_oldest", WhenStreamFull::drop_oldest},
+                                              {"drop_newest", WhenStreamFull::drop_newest},
+                                              {"fail", WhenStreamFull::fail}}};
 constexpr Words<OnFailure, 2> on_failure{{{"stop", OnFailure::stop}, {"go_on", OnFailure::go_on}}};
-constexpr Words<Removal, 3> removals{{{"finish", Removal::finish}, {"hand_over", Removal::hand_over}, {"discard", Removal::discard}}};
+constexpr Words<Removal, 3> removals{
+    {{"finish", Removal::finish}, {"hand_over", Removal::hand_over}, {"discard", Removal::discard}}};
 
 template <class Choice, std::size_t n>
 Choice choose(const char* option, nb::handle given, const Words<Choice, n>& words) {
@@ -47,7 +54,8 @@ template <class T>
 T number(const nb::dict& given, const char* option) {
     T value{};
     if (!nb::try_cast(given[option], value))
-        throw UsageError(std::string(option) + " is a whole number" + (std::is_unsigned_v<T> ? " that is not negative" : ""));
+        throw UsageError(std::string(option) + " is a whole number" +
+                         (std::is_unsigned_v<T> ? " that is not negative" : ""));
     return value;
 }
 
@@ -62,14 +70,17 @@ std::function<std::uint64_t(const Tags&, std::span<const std::byte>)> key_of(nb:
             throw_raised(error);
         }
         std::uint64_t value = 0;
-        if (!nb::try_cast(key, value)) throw UsageError("the key of a stream is a whole number that is not negative, not " + nb::cast<std::string>(nb::repr(key)));
+        if (!nb::try_cast(key, value))
+            throw UsageError("the key of a stream is a whole number that is not negative, not " +
+                             nb::cast<std::string>(nb::repr(key)));
         return value;
     };
 }
 
 nb::list ports_of(const std::vector<PortDescription>& ports) {
     nb::list all;
-    for (const auto& port : ports) all.append(nb::make_tuple(port.name, name_of(port.element), port.required, port.at_least));
+    for (const auto& port : ports)
+        all.append(nb::make_tuple(port.name, name_of(port.element), port.required, port.at_least));
     return all;
 }
 
@@ -79,39 +90,73 @@ nb::object add(GraphBuilder& builder, const std::string& name, const PythonKind&
 
 template <class Bound, class Builder>
 void bind_builder(nb::class_<Bound>& bound, Builder builder) {
-    bound.def("connect", [=](Bound& self, const std::string& from, const std::string& to, const nb::dict& options) {
-             builder(self).connect(from, to, stream_options_of(options));
-         }, nb::arg("source"), nb::arg("sink"), nb::arg("options"))
-        .def("set", [=](Bound& self, const std::string& filter, const std::string& setting, nb::handle value) {
-            builder(self).set(filter, setting, setting_of(value));
-        }, nb::arg("filter"), nb::arg("setting"), nb::arg("value"), nb::sig("def set(self, filter: str, setting: str, value: bool | int | float | str) -> None"));
+    bound
+        .def(
+            "connect",
+            [=](Bound& self, const std::string& from, const std::string& to, const nb::dict& options) {
+                builder(self).connect(from, to, stream_options_of(options));
+            },
+            nb::arg("source"), nb::arg("sink"), nb::arg("options"))
+        .def(
+            "set",
+            [=](Bound& self, const std::string& filter, const std::string& setting, nb::handle value) {
+                builder(self).set(filter, setting, setting_of(value));
+            },
+            nb::arg("filter"), nb::arg("setting"), nb::arg("value"),
+            nb::sig("def set(self, filter: str, setting: str, value: bool | int | float | str) -> None"));
 }
 
 void bind_edit(nb::module_& module) {
     nb::class_<PythonEdit> edit(module, "StreamEdit", nb::is_final(), "What penstock.Edit is carried out on.");
     bind_builder(edit, [](PythonEdit& self) -> GraphBuilder& { return self.live(); });
-    edit.def("add", [](PythonEdit& self, const std::string& name, const PythonKind& kind, const nb::dict& options) {
-            if (kind.site != nullptr) bind_site(*self.machine, *kind.site);
-            return add(self.live(), name, kind, options);
-        }, nb::arg("name"), nb::arg("kind"), nb::arg("options"), nb::sig("def add(self, name: str, kind: FilterKind, options: dict) -> Any"))
-        .def("replace", [](PythonEdit& self, const std::string& old, const PythonKind& kind, const std::string& removal) {
-            if (kind.site != nullptr) bind_site(*self.machine, *kind.site);
-            return instance_of(self.live().replace_kind(old, choose("removal", nb::str(removal.c_str()), removals), kind.kind, &take_over));
-        }, nb::arg("old"), nb::arg("kind"), nb::arg("removal"), nb::sig("def replace(self, old: str, kind: FilterKind, removal: str) -> Any"))
-        .def("remove", [](PythonEdit& self, const std::string& filter, const std::string& removal) {
-            self.live().remove(filter, choose("removal", nb::str(removal.c_str()), removals));
-        }, nb::arg("filter"), nb::arg("removal"))
-        .def("remove_group", [](PythonEdit& self, const std::string& group, const std::string& removal) {
-            self.live().remove_group(group, choose("removal", nb::str(removal.c_str()), removals));
-        }, nb::arg("group"), nb::arg("removal"))
-        .def("disconnect", [](PythonEdit& self, const std::string& from, const std::string& to) { self.live().disconnect(from, to); },
-             nb::arg("source"), nb::arg("sink"))
-        .def("change", [](PythonEdit& self, const std::string& from, const std::string& to, const nb::dict& options) {
-            self.live().change(from, to, stream_options_of(options));
-        }, nb::arg("source"), nb::arg("sink"), nb::arg("options"))
-        .def("copies", [](PythonEdit& self, const std::string& filter, int count) { self.live().copies(filter, count); }, nb::arg("filter"), nb::arg("count"))
-        .def("place", [](PythonEdit& self, const std::string& filter, std::vector<int> targets) { self.live().place(filter, std::move(targets)); },
-             nb::arg("filter"), nb::arg("targets"));
+    edit.def(
+            "add",
+            [](PythonEdit& self, const std::string& name, const PythonKind& kind, const nb::dict& options) {
+                if (kind.site != nullptr) bind_site(*self.machine, *kind.site);
+                return add(self.live(), name, kind, options);
+            },
+            nb::arg("name"), nb::arg("kind"), nb::arg("options"),
+            nb::sig("def add(self, name: str, kind: FilterKind, options: dict) -> Any"))
+        .def(
+            "replace",
+            [](PythonEdit& self, const std::string& old, const PythonKind& kind, const std::string& removal) {
+                if (kind.site != nullptr) bind_site(*self.machine, *kind.site);
+                return instance_of(self.live().replace_kind(old, choose("removal", nb::str(removal.c_str()), removals),
+                                                            kind.kind, &take_over));
+            },
+            nb::arg("old"), nb::arg("kind"), nb::arg("removal"),
+            nb::sig("def replace(self, old: str, kind: FilterKind, removal: str) -> Any"))
+        .def(
+            "remove",
+            [](PythonEdit& self, const std::string& filter, const std::string& removal) {
+                self.live().remove(filter, choose("removal", nb::str(removal.c_str()), removals));
+            },
+            nb::arg("filter"), nb::arg("removal"))
+        .def(
+            "remove_group",
+            [](PythonEdit& self, const std::string& group, const std::string& removal) {
+                self.live().remove_group(group, choose("removal", nb::str(removal.c_str()), removals));
+            },
+            nb::arg("group"), nb::arg("removal"))
+        .def(
+            "disconnect",
+            [](PythonEdit& self, const std::string& from, const std::string& to) { self.live().disconnect(from, to); },
+            nb::arg("source"), nb::arg("sink"))
+        .def(
+            "change",
+            [](PythonEdit& self, const std::string& from, const std::string& to, const nb::dict& options) {
+                self.live().change(from, to, stream_options_of(options));
+            },
+            nb::arg("source"), nb::arg("sink"), nb::arg("options"))
+        .def(
+            "copies", [](PythonEdit& self, const std::string& filter, int count) { self.live().copies(filter, count); },
+            nb::arg("filter"), nb::arg("count"))
+        .def(
+            "place",
+            [](PythonEdit& self, const std::string& filter, std::vector<int> targets) {
+                self.live().place(filter, std::move(targets));
+            },
+            nb::arg("filter"), nb::arg("targets"));
 }
 
 }  // namespace
@@ -123,7 +168,8 @@ Edit& PythonEdit::live() const {
 
 void bind_site(PythonMachine& machine, ProcessSite& site) {
     const auto targets = machine.live()->targets();
-    if (targets == 0) throw UsageError("a machine with targets=0 has no worker interpreters for filters with isolation=\"process\"");
+    if (targets == 0)
+        throw UsageError("a machine with targets=0 has no worker interpreters for filters with isolation=\"process\"");
     site.bind(machine.workers(), targets);
 }
 
@@ -144,7 +190,8 @@ StreamOptions stream_options_of(const nb::dict& given) {
 FilterOptions filter_options_of(const nb::dict& given) {
     FilterOptions options;
     options.copies = number<int>(given, "copies");
-    if (!nb::try_cast(given["targets"], options.targets)) throw UsageError("targets is a list of the numbers of targets");
+    if (!nb::try_cast(given["targets"], options.targets))
+        throw UsageError("targets is a list of the numbers of targets");
     options.near = nb::cast<std::string>(nb::str(given["near"]));
     options.on_failure = choose("on_failure", given["on_failure"], on_failure);
     options.pool = number<std::size_t>(given, "pool");
@@ -161,7 +208,8 @@ nb::dict object_of(const GraphDescription& description) {
         made["outputs"] = ports_of(filter.outputs);
         nb::list settings;
         for (const auto& setting : filter.settings)
-            settings.append(nb::make_tuple(setting.name, object_of(setting.value), setting.limits.unit, setting.limits.least, setting.limits.most));
+            settings.append(nb::make_tuple(setting.name, object_of(setting.value), setting.limits.unit,
+                                           setting.limits.least, setting.limits.most));
         made["settings"] = settings;
         made["copies"] = filter.options.copies;
         made["targets"] = filter.options.targets;
@@ -196,18 +244,29 @@ nb::dict object_of(const GraphDescription& description) {
 void bind_stream_graph(nb::module_& module) {
     nb::class_<PythonGraph> graph(module, "StreamGraph", nb::is_final(), "What penstock.Graph stands on.");
     graph.def(nb::init<>())
-        .def("add", [](PythonGraph& self, const std::string& name, const PythonKind& kind, const nb::dict& options) {
-            if (kind.site != nullptr) self.sites.push_back(kind.site);
-            return add(self.graph, name, kind, options);
-        }, nb::arg("name"), nb::arg("kind"), nb::arg("options"), nb::sig("def add(self, name: str, kind: FilterKind, options: dict) -> Any"))
+        .def(
+            "add",
+            [](PythonGraph& self, const std::string& name, const PythonKind& kind, const nb::dict& options) {
+                if (kind.site != nullptr) self.sites.push_back(kind.site);
+                return add(self.graph, name, kind, options);
+            },
+            nb::arg("name"), nb::arg("kind"), nb::arg("options"),
+            nb::sig("def add(self, name: str, kind: FilterKind, options: dict) -> Any"))
         .def("check", [](PythonGraph& self) { return self.graph.check(); })
-        .def("to_xml", [](PythonGraph& self, const std::string& name) { return to_xml(self.graph, name); }, nb::arg("name"))
-        .def("from_xml", [](PythonGraph& self, const std::string& text, const Pairs& settings, const Folders& folders) {
-            from_xml(self.graph, text, {.settings = settings, .folders = folders});
-        }, nb::arg("text"), nb::arg("settings"), nb::arg("folders"),
-             nb::sig("def from_xml(self, text: str, settings: list[tuple[str, str]], folders: list[str]) -> None"))
+        .def(
+            "to_xml", [](PythonGraph& self, const std::string& name) { return to_xml(self.graph, name); },
+            nb::arg("name"))
+        .def(
+            "from_xml",
+            [](PythonGraph& self, const std::string& text, const Pairs& settings, const Folders& folders) {
+                from_xml(self.graph, text, {.settings = settings, .folders = folders});
+            },
+            nb::arg("text"), nb::arg("settings"), nb::arg("folders"),
+            nb::sig("def from_xml(self, text: str, settings: list[tuple[str, str]], folders: list[str]) -> None"))
         .def("description", [](PythonGraph& self) { return object_of(self.graph.description()); })
-        .def("save", [](PythonGraph& self, const std::string& path) { save_graph(path, self.graph.description()); }, nb::arg("path"))
+        .def(
+            "save", [](PythonGraph& self, const std::string& path) { save_graph(path, self.graph.description()); },
+            nb::arg("path"))
         .def("drawing", [](PythonGraph& self) { return drawing_of(self.graph.description()); });
     bind_builder(graph, [](PythonGraph& self) -> GraphBuilder& { return self.graph; });
     bind_edit(module);

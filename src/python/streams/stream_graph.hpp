@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "python/streams/filter_spec.hpp"
 #include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
+#include "python/streams/filter_spec.hpp"
 #include "python/workers/process_site.hpp"
 
 namespace penstock::python {
@@ -37,7 +37,6 @@ void bind_site(PythonMachine& machine, ProcessSite& site);
 nb::dict object_of(const GraphDescription& description);
 StreamOptions stream_options_of(const nb::dict& given);
 FilterOptions filter_options_of(const nb::dict& given);
-
 
 void bind_stream_end(nb::module_& module);
 void bind_stream_kind(nb::module_& module);

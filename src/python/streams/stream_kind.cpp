@@ -10,7 +10,8 @@
 namespace penstock::python {
 namespace {
 
-std::size_t element_port(const nb::handle& port, std::vector<PortDescription>& ports, std::vector<const StreamElement*>& elements) {
+std::size_t element_port(const nb::handle& port, std::vector<PortDescription>& ports,
+                         std::vector<const StreamElement*>& elements) {
     const auto& element = stream_element_named(nb::cast<std::string>(port[1]));
     elements.push_back(&element);
     ports.push_back({nb::cast<std::string>(port[0]), element.type});
@@ -36,8 +37,10 @@ std::shared_ptr<FilterSpec> spec_of(const nb::dict& given) {
         spec->shapes.push_back(std::move(shape));
     }
     for (nb::handle setting : given["settings"])
-        description.settings.push_back({nb::cast<std::string>(setting[0]), setting_of(setting[1]),
-                                        {nb::cast<std::string>(setting[2]), nb::cast<double>(setting[3]), nb::cast<double>(setting[4])}});
+        description.settings.push_back(
+            {nb::cast<std::string>(setting[0]),
+             setting_of(setting[1]),
+             {nb::cast<std::string>(setting[2]), nb::cast<double>(setting[3]), nb::cast<double>(setting[4])}});
     description.may_be_copied = nb::cast<bool>(given["may_be_copied"]);
     description.on_any_input = nb::cast<bool>(given["on_any_input"]);
     spec->fills = nb::cast<bool>(given["fill"]);
@@ -51,14 +54,21 @@ std::shared_ptr<FilterSpec> spec_of(const nb::dict& given) {
 }  // namespace
 
 void bind_stream_kind(nb::module_& module) {
-    nb::class_<PythonKind>(module, "FilterKind", nb::is_final(), "How the copies of a filter are made. Made by penstock.filter().")
-        .def_static("function", [](const nb::dict& spec) { return PythonKind{function_kind(spec_of(spec))}; }, nb::arg("spec"))
-        .def_static("body", [](const nb::dict& spec, nb::object body) { return PythonKind{body_kind(spec_of(spec), std::move(body))}; },
-                    nb::arg("spec"), nb::arg("body"), nb::sig("def body(spec: dict, body: Any) -> FilterKind"))
-        .def_static("process", [](const nb::dict& spec) {
-            auto site = std::make_shared<ProcessSite>();
-            return PythonKind{process_kind(spec_of(spec), site), site};
-        }, nb::arg("spec"));
+    nb::class_<PythonKind>(module, "FilterKind", nb::is_final(),
+                           "How the copies of a filter are made. Made by penstock.filter().")
+        .def_static(
+            "function", [](const nb::dict& spec) { return PythonKind{function_kind(spec_of(spec))}; }, nb::arg("spec"))
+        .def_static(
+            "body",
+            [](const nb::dict& spec, nb::object body) { return PythonKind{body_kind(spec_of(spec), std::move(body))}; },
+            nb::arg("spec"), nb::arg("body"), nb::sig("def body(spec: dict, body: Any) -> FilterKind"))
+        .def_static(
+            "process",
+            [](const nb::dict& spec) {
+                auto site = std::make_shared<ProcessSite>();
+                return PythonKind{process_kind(spec_of(spec), site), site};
+            },
+            nb::arg("spec"));
 }
 
 }  // namespace penstock::python

@@ -13,7 +13,8 @@ struct StreamNames {
     nb::dict dtypes;  ///< by name
 };
 
-/// With the interpreter's lock. No function-local static: whoever waits for one to be made would keep the lock that its maker needs.
+/// With the interpreter's lock. No function-local static: whoever waits for one to be made would keep the lock that its
+/// maker needs.
 const StreamNames& stream_names();
 
 }  // namespace penstock::python

@@ -59,27 +59,34 @@ void bind_statistics(nb::module_& module) {
         .def_ro("failures", &FilterStatistics::failures, "Firings that failed.")
         .def_ro("dropped", &FilterStatistics::dropped, "Buffers that were sent to it and never read.")
         .def_ro("waiting", &FilterStatistics::waiting, "Buffers at its inputs now.")
-        .def_ro("held_back", &FilterStatistics::held_back, "Buffers that it has written and that no sink has room for, now.")
+        .def_ro("held_back", &FilterStatistics::held_back,
+                "Buffers that it has written and that no sink has room for, now.")
         .def_ro("rate", &FilterStatistics::rate, "Firings a second.")
-        .def_ro("service_us", &FilterStatistics::service_us, "Microseconds of a firing, on average over those that were timed; 0: none was.")
+        .def_ro("service_us", &FilterStatistics::service_us,
+                "Microseconds of a firing, on average over those that were timed; 0: none was.")
         .def_ro("load", &FilterStatistics::load, "Of one processor, for each copy.")
         .def_ro("waits_for_input", &FilterStatistics::waits_for_input, "Share of the time, over the copies.")
-        .def_ro("waits_for_output", &FilterStatistics::waits_for_output, "Share of the time: room in a stream, or a buffer of its own pool.")
-        .def_ro("waits_for_target", &FilterStatistics::waits_for_target, "Share of the time: it could fire, and no target was free.");
+        .def_ro("waits_for_output", &FilterStatistics::waits_for_output,
+                "Share of the time: room in a stream, or a buffer of its own pool.")
+        .def_ro("waits_for_target", &FilterStatistics::waits_for_target,
+                "Share of the time: it could fire, and no target was free.");
     nb::class_<StreamStatistics>(module, "StreamStatistics", nb::is_final(), "One stream.")
         .def_ro("source", &StreamStatistics::from, "'filter.port'")
         .def_ro("sink", &StreamStatistics::to, "'filter.port'")
         .def_ro("buffers", &StreamStatistics::buffers, "That have arrived.")
         .def_ro("dropped", &StreamStatistics::dropped, "For lack of room.")
-        .def_ro("capacity", &StreamStatistics::capacity, "Buffers that may wait at each sink now, on average over the sinks.")
+        .def_ro("capacity", &StreamStatistics::capacity,
+                "Buffers that may wait at each sink now, on average over the sinks.")
         .def_ro("rate", &StreamStatistics::rate, "Buffers a second.")
         .def_ro("bytes_rate", &StreamStatistics::bytes_rate, "Bytes a second.");
     nb::class_<RunStatistics>(module, "RunStatistics", nb::is_final(), "What a run has done so far.")
         .def_ro("seconds", &RunStatistics::seconds)
         .def_ro("filters", &RunStatistics::filters)
         .def_ro("streams", &RunStatistics::streams)
-        .def_ro("bottleneck", &RunStatistics::bottleneck, "The filter with the highest load for each copy; empty when nothing was timed yet.")
-        .def_ro("lost", &RunStatistics::lost, "Buffers that waited at filters which were taken out, and that nobody could take.")
+        .def_ro("bottleneck", &RunStatistics::bottleneck,
+                "The filter with the highest load for each copy; empty when nothing was timed yet.")
+        .def_ro("lost", &RunStatistics::lost,
+                "Buffers that waited at filters which were taken out, and that nobody could take.")
         .def("text", &RunStatistics::text, "A table for people.")
         .def("__str__", &RunStatistics::text);
 }
@@ -112,35 +119,55 @@ void bind_stream_run(nb::module_& module, nb::class_<PythonGraph>& graph) {
     bind_statistics(module);
     nb::class_<PythonRun>(module, "StreamRun", nb::is_final(), "What penstock.Run stands on.")
         .def("finish", [](PythonRun& self) { without_interpreter([&] { self.run().finish(); }); })
-        .def("edit", &edit, nb::arg("describe"), nb::sig("def edit(self, describe: Callable[[StreamEdit], Any]) -> None"))
+        .def("edit", &edit, nb::arg("describe"),
+             nb::sig("def edit(self, describe: Callable[[StreamEdit], Any]) -> None"))
         .def("close", [](PythonRun& self) { without_interpreter([&] { self.run().close(); }); })
         .def("stop", [](PythonRun& self) { without_interpreter([&] { self.run().stop(); }); })
         .def("ended", [](PythonRun& self) { return self.run().ended(); })
-        .def("send", [](PythonRun& self, const std::string& name, nb::handle value, const std::string& to) {
-            const Event event{name, setting_of(value)};
-            without_interpreter([&] { self.run().send(event, to); });
-        }, nb::arg("name"), nb::arg("value"), nb::arg("to"), nb::sig("def send(self, name: str, value: bool | int | float | str, to: str) -> None"))
-        .def("send_after", [](PythonRun& self, double delay, const std::string& name, nb::handle value, const std::string& to, double period) {
-            const Event event{name, setting_of(value)};
-            without_interpreter([&] { self.run().send_after(duration_of(delay), event, to, duration_of(period)); });
-        }, nb::arg("delay"), nb::arg("name"), nb::arg("value"), nb::arg("to"), nb::arg("period"),
-             nb::sig("def send_after(self, delay: float, name: str, value: bool | int | float | str, to: str, period: float) -> None"))
+        .def(
+            "send",
+            [](PythonRun& self, const std::string& name, nb::handle value, const std::string& to) {
+                const Event event{name, setting_of(value)};
+                without_interpreter([&] { self.run().send(event, to); });
+            },
+            nb::arg("name"), nb::arg("value"), nb::arg("to"),
+            nb::sig("def send(self, name: str, value: bool | int | float | str, to: str) -> None"))
+        .def(
+            "send_after",
+            [](PythonRun& self, double delay, const std::string& name, nb::handle value, const std::string& to,
+               double period) {
+                const Event event{name, setting_of(value)};
+                without_interpreter([&] { self.run().send_after(duration_of(delay), event, to, duration_of(period)); });
+            },
+            nb::arg("delay"), nb::arg("name"), nb::arg("value"), nb::arg("to"), nb::arg("period"),
+            nb::sig("def send_after(self, delay: float, name: str, value: bool | int | float | str, to: str, period: "
+                    "float) -> None"))
         .def("statistics", [](PythonRun& self) { return without_interpreter([&] { return self.run().statistics(); }); })
-        .def("description", [](PythonRun& self) { return object_of(without_interpreter([&] { return self.run().description(); })); })
-        .def("json", [](PythonRun& self) {
-            return without_interpreter([&] {
-                const auto figures = self.run().statistics();
-                return json_of(self.run().description(), &figures);
-            });
-        }, "The graph, its figures and its drawing, as JSON.")
+        .def("description",
+             [](PythonRun& self) { return object_of(without_interpreter([&] { return self.run().description(); })); })
+        .def(
+            "json",
+            [](PythonRun& self) {
+                return without_interpreter([&] {
+                    const auto figures = self.run().statistics();
+                    return json_of(self.run().description(), &figures);
+                });
+            },
+            "The graph, its figures and its drawing, as JSON.")
         .def("report", [](PythonRun& self) { return without_interpreter([&] { return self.run().report(); }); })
-        .def("name", [](PythonRun& self) {  // as the environment gives it, which may be no UTF-8
-            const std::string name = self.run().name();
-            return nb::steal<nb::str>(PyUnicode_DecodeFSDefaultAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
-        })
-        .def("save", [](PythonRun& self, const std::string& path) { without_interpreter([&] { self.run().save(path); }); }, nb::arg("path"))
+        .def("name",
+             [](PythonRun& self) {  // as the environment gives it, which may be no UTF-8
+                 const std::string name = self.run().name();
+                 return nb::steal<nb::str>(
+                     PyUnicode_DecodeFSDefaultAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
+             })
+        .def(
+            "save",
+            [](PythonRun& self, const std::string& path) { without_interpreter([&] { self.run().save(path); }); },
+            nb::arg("path"))
         .def("drawing", [](PythonRun& self) { return without_interpreter([&] { return self.run().drawing(); }); });
-    graph.def("start", &start, nb::arg("machine"), nb::arg("name"), nb::sig("def start(self, machine: Machine, name: str) -> StreamRun"));
+    graph.def("start", &start, nb::arg("machine"), nb::arg("name"),
+              nb::sig("def start(self, machine: Machine, name: str) -> StreamRun"));
 }
 
 }  // namespace penstock::python

@@ -6,9 +6,9 @@
 #include <memory>
 #include <optional>
 
-#include "process/fork.hpp"
 #include "penstock/application.hpp"
 #include "penstock/run.hpp"
+#include "process/fork.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/language/running.hpp"
 

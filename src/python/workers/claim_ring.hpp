@@ -1,21 +1,22 @@
 // Tasks that several worker processes claim from one ring, in memory that they share with the process that issues.
 //
-// A task lies in a slot; a ring holds references to slots in the order in which they were published. Who is free claims the next
-// by one compare-and-swap on the slot's own state word, and that word then names the claimant. So whichever instruction a worker
-// is killed at, each slot says exactly whose it is: a death loses the one task that it ran, and nothing has to be sent again.
+// A task lies in a slot; a ring holds references to slots in the order in which they were published. Who is free claims
+// the next by one compare-and-swap on the slot's own state word, and that word then names the claimant. So whichever
+// instruction a worker is killed at, each slot says exactly whose it is: a death loses the one task that it ran, and
+// nothing has to be sent again.
 //
 // Happens-before.
-//   publish   payload -> state.store(ready) -> entry.store -> published.store -> published.load by a worker -> entry.load
-//             -> the claiming exchange, which acquires what the store of `ready` released -> payload
+//   publish   payload -> state.store(ready) -> entry.store -> published.store -> published.load by a worker ->
+//             entry.load -> the claiming exchange, which acquires what the store of `ready` released -> payload
 //   complete  results -> state.store(done) -> state.load by whoever waits -> results
 //   reuse     a slot is filled again only after its completion was seen, by the one issuer (a lock guards that side)
-// `reached` is a hint: where the search begins. It may lag behind, be lost with a worker, or go back; entries that are claimed
-// already are stepped over. An entry that was overwritten a lap later names another task of the same ring, which may be claimed
-// just as well, so it need not be told apart.
+// `reached` is a hint: where the search begins. It may lag behind, be lost with a worker, or go back; entries that are
+// claimed already are stepped over. An entry that was overwritten a lap later names another task of the same ring,
+// which may be claimed just as well, so it need not be told apart.
 //
 // Sleeping: publication and completion are sequentially consistent, and so are the sleepers' count and its look at them
-// (shared_event.hpp), so of a publisher and a sleeper at least one sees the other. A task in Python takes a microsecond;
-// the two full exchanges that this costs are a twentieth of it.
+// (shared_event.hpp), so of a publisher and a sleeper at least one sees the other. A task in Python takes a
+// microsecond; the two full exchanges that this costs are a twentieth of it.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +61,8 @@ bool completed(Slots& slots, const Claim& task) noexcept {
     return slot_word::number(word) == task.number && slot_word::phase(word) == Phase::done;
 }
 
-/// The ring's shared parts, wherever they lie. `Slots::state(i)` gives the state word of slot i, for i below `Slots::count()`.
+/// The ring's shared parts, wherever they lie. `Slots::state(i)` gives the state word of slot i, for i below
+/// `Slots::count()`.
 template <class Slots, class Policy = StandardAtomics>
 class ClaimRing {
   public:
@@ -97,8 +99,10 @@ class ClaimRing {
             const Claim found{entry >> 16, static_cast<std::uint32_t>(entry & 0xffff)};
             if (found.slot >= slots.count()) continue;  // overwritten by somebody who should not have
             auto expected = slot_word::of(found.number, Phase::ready);
-            const bool mine = slots.state(found.slot).compare_exchange_strong(
-                expected, slot_word::of(found.number, Phase::claimed, worker), std::memory_order_acquire, std::memory_order_relaxed);
+            const bool mine =
+                slots.state(found.slot)
+                    .compare_exchange_strong(expected, slot_word::of(found.number, Phase::claimed, worker),
+                                             std::memory_order_acquire, std::memory_order_relaxed);
             reached_->store(place + 1, std::memory_order_relaxed);
             if (mine) return found;
         }

@@ -1,6 +1,8 @@
-// What a machine's tasks still need of Python: bodies and arguments are held until their task has completed (contract 6).
+// What a machine's tasks still need of Python: bodies and arguments are held until their task has completed (contract
+// 6).
 //
-// Guarded by the interpreter's lock. References are dropped outside of it: a destructor may run any code, this ledger's too.
+// Guarded by the interpreter's lock. References are dropped outside of it: a destructor may run any code, this ledger's
+// too.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -52,7 +54,8 @@ class Ledger {
         nb::object arguments;
     };
     static constexpr std::size_t least_full_sweep = 1024;
-    static constexpr int dropped_a_call = 2;  // more than one comes in, so that it shrinks while tasks complete in order
+    // more than one comes in, so that it shrinks while tasks complete in order
+    static constexpr int dropped_a_call = 2;
 
     std::deque<Held> held_;
     std::size_t full_sweep_ = least_full_sweep;

@@ -23,7 +23,8 @@ void ProcessSite::bind(const std::shared_ptr<WorkerPool>& pool, int workers) {
 std::shared_ptr<WorkerPool> ProcessSite::pool() const {
     const std::lock_guard lock(watch_->lock);
     auto pool = watch_->pool.lock();
-    if (pool == nullptr) throw MachineGone("the machine of this filter was closed; start the graph on one that is open");
+    if (pool == nullptr)
+        throw MachineGone("the machine of this filter was closed; start the graph on one that is open");
     return pool;
 }
 

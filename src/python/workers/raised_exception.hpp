@@ -29,7 +29,8 @@ inline nb::object raised_exception() {
 inline std::string said_by(nb::handle error) {
     std::string said;
     const auto text = nb::steal(PyObject_Str(error.ptr()));
-    const auto bytes = nb::steal<nb::bytes>(text.is_valid() ? PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace") : nullptr);
+    const auto bytes = nb::steal<nb::bytes>(
+        text.is_valid() ? PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace") : nullptr);
     if (bytes.is_valid()) said.assign(bytes.c_str(), bytes.size());
     PyErr_Clear();
     return said;

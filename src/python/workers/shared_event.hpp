@@ -1,9 +1,9 @@
 // Something that threads of several processes sleep for: an event count in shared memory.
 //
-// Who makes something happen publishes it by a sequentially consistent store and then calls notify(); who sleeps raises the
-// count, looks once more (by sequentially consistent loads), and sleeps until the epoch moves. All four are in one order, so
-// either the last look sees what was published or notify() sees the sleeper. Sleeps are bounded: a process that dies asleep
-// leaves the count raised, which costs system calls and nothing else.
+// Who makes something happen publishes it by a sequentially consistent store and then calls notify(); who sleeps raises
+// the count, looks once more (by sequentially consistent loads), and sleeps until the epoch moves. All four are in one
+// order, so either the last look sees what was published or notify() sees the sleeper. Sleeps are bounded: a process
+// that dies asleep leaves the count raised, which costs system calls and nothing else.
 #pragma once
 
 #include <linux/futex.h>

@@ -10,10 +10,13 @@ namespace penstock::python {
 namespace {
 
 /// Functions of Python that are asked for again and again; borrowed for ever.
-nb::handle interpreters_function(const char* name) { return nb::object(nb::module_::import_("penstock.interpreters").attr(name)).release(); }
+nb::handle interpreters_function(const char* name) {
+    return nb::object(nb::module_::import_("penstock.interpreters").attr(name)).release();
+}
 
 template <bool to_contiguous>
-void copy_row(std::byte* strided, std::ptrdiff_t stride, std::size_t count, std::size_t item, std::byte*& contiguous) noexcept {
+void copy_row(std::byte* strided, std::ptrdiff_t stride, std::size_t count, std::size_t item,
+              std::byte*& contiguous) noexcept {
     if (stride == static_cast<std::ptrdiff_t>(item)) {
         if constexpr (to_contiguous) std::memcpy(contiguous, strided, count * item);
         else std::memcpy(strided, contiguous, count * item);
@@ -28,8 +31,10 @@ void copy_row(std::byte* strided, std::ptrdiff_t stride, std::size_t count, std:
 
 template <bool to_contiguous>
 void copy_dimension(const ArrayArgument& array, std::size_t d, std::byte* strided, std::byte*& contiguous) noexcept {
-    if (d + 1 == array.dimensions()) return copy_row<to_contiguous>(strided, array.stride(d), array.extent(d), array.item_bytes(), contiguous);
-    for (std::size_t i = 0; i < array.extent(d); ++i, strided += array.stride(d)) copy_dimension<to_contiguous>(array, d + 1, strided, contiguous);
+    if (d + 1 == array.dimensions())
+        return copy_row<to_contiguous>(strided, array.stride(d), array.extent(d), array.item_bytes(), contiguous);
+    for (std::size_t i = 0; i < array.extent(d); ++i, strided += array.stride(d))
+        copy_dimension<to_contiguous>(array, d + 1, strided, contiguous);
 }
 
 template <bool to_contiguous>
@@ -58,7 +63,9 @@ void ByteWriter::grow(std::size_t count) {
     capacity_ = long_.size();
 }
 
-void ByteReader::short_of_bytes() { throw Error("what a task or its result consists of ends early: something overwrote it"); }
+void ByteReader::short_of_bytes() {
+    throw Error("what a task or its result consists of ends early: something overwrote it");
+}
 
 void gather(const ArrayArgument& array, std::byte* contiguous) noexcept { copy_all<true>(array, contiguous); }
 void scatter(const std::byte* contiguous, const ArrayArgument& array) noexcept {
@@ -72,7 +79,8 @@ nb::bytes pickled(nb::handle value) {
 
 nb::object unpickled(const void* bytes, std::size_t size) {
     static const nb::handle loads = nb::object(nb::module_::import_("pickle").attr("loads")).release();
-    const auto view = nb::steal(PyMemoryView_FromMemory(const_cast<char*>(static_cast<const char*>(bytes)), static_cast<Py_ssize_t>(size), PyBUF_READ));
+    const auto view = nb::steal(PyMemoryView_FromMemory(const_cast<char*>(static_cast<const char*>(bytes)),
+                                                        static_cast<Py_ssize_t>(size), PyBUF_READ));
     return loads(view);
 }
 
@@ -112,11 +120,13 @@ void write_value(ByteWriter& writer, nb::handle value) {
 
 void write_array(ByteWriter& writer, const ArrayArgument& array, Place place, bool contiguous) {
     nb::bytes type;
-    if (array.element().kind == ElementKind::other) type = pickled(nb::module_::import_("numpy").attr("asarray")(array.object()).attr("dtype"));
+    if (array.element().kind == ElementKind::other)
+        type = pickled(nb::module_::import_("numpy").attr("asarray")(array.object()).attr("dtype"));
     const std::size_t dimensions = array.dimensions();
     writer.put('A');
     writer.put(static_cast<std::uint64_t>(sizeof(Place) + 3 + sizeof(std::uint64_t) + 3 + sizeof(std::uint64_t) +
-                                          (type.is_valid() ? type.size() : 0) + dimensions * sizeof(std::uint64_t) * (contiguous ? 1 : 2)));
+                                          (type.is_valid() ? type.size() : 0) +
+                                          dimensions * sizeof(std::uint64_t) * (contiguous ? 1 : 2)));
     writer.put(place);
     writer.put(static_cast<std::uint8_t>(array.element().kind));
     writer.put(array.element().bytes);
@@ -163,11 +173,16 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> ArrayDescription::reach() const noexce
 nb::object read_value(ByteReader& reader, ArrayViews* views) {
     const char letter = reader.get<char>();
     switch (letter) {
-        case 'N': return nb::none();
-        case 'T': return nb::bool_(true);
-        case 'F': return nb::bool_(false);
-        case 'i': return nb::steal(PyLong_FromLongLong(reader.get<std::int64_t>()));
-        case 'f': return nb::steal(PyFloat_FromDouble(reader.get<double>()));
+        case 'N':
+            return nb::none();
+        case 'T':
+            return nb::bool_(true);
+        case 'F':
+            return nb::bool_(false);
+        case 'i':
+            return nb::steal(PyLong_FromLongLong(reader.get<std::int64_t>()));
+        case 'f':
+            return nb::steal(PyFloat_FromDouble(reader.get<double>()));
         case 'u': {
             const auto text = reader.text();
             return nb::steal(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
@@ -183,7 +198,8 @@ nb::object read_value(ByteReader& reader, ArrayViews* views) {
         case 'A':
             if (views != nullptr) return views->view(reader.text());
             break;
-        default: break;
+        default:
+            break;
     }
     throw Error("a task or its result holds a value of an unknown kind: something overwrote it");
 }

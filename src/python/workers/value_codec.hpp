@@ -30,7 +30,8 @@ class ByteWriter {
         put_bytes(&value, sizeof value);
     }
     void put_bytes(const void* bytes, std::size_t count) {
-        if (size_ + count > capacity_) [[unlikely]] grow(count);
+        if (size_ + count > capacity_) [[unlikely]]
+            grow(count);
         std::memcpy(data_ + size_, bytes, count);
         size_ += count;
     }
@@ -98,7 +99,8 @@ class ArrayViews {
     virtual nb::object view(std::string_view description) = 0;
 };
 
-/// Reads one value or array. `views` may be null where there can be no arrays. Throws Error, raises what unpickling raises.
+/// Reads one value or array. `views` may be null where there can be no arrays. Throws Error, raises what unpickling
+/// raises.
 nb::object read_value(ByteReader& reader, ArrayViews* views);
 
 /// What an array's bytes say.

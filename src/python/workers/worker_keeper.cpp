@@ -115,16 +115,19 @@ void WorkerKeeper::keep() {
     stop();
 }
 
-/// From this thread, which lives as long as any worker: workers ask to be killed when the thread that started them ends.
+/// From this thread, which lives as long as any worker: workers ask to be killed when the thread that started them
+/// ends.
 void WorkerKeeper::start(std::uint32_t w) {
     if (given_up_.load()) return;
     board_.worker(w).serving.store(0);
     auto arguments = command_.arguments;
-    for (const int number : {board_.descriptor(), heap_, static_cast<int>(w), wake_, notice_, command_.processors[w], static_cast<int>(getpid())})
+    for (const int number : {board_.descriptor(), heap_, static_cast<int>(w), wake_, notice_, command_.processors[w],
+                             static_cast<int>(getpid())})
         arguments.push_back(std::to_string(number));
     Spawning spawning;
     // A descriptor duplicated onto itself is left open in the new program.
-    for (const int descriptor : {board_.descriptor(), heap_, wake_, notice_}) posix_spawn_file_actions_adddup2(&spawning.actions, descriptor, descriptor);
+    for (const int descriptor : {board_.descriptor(), heap_, wake_, notice_})
+        posix_spawn_file_actions_adddup2(&spawning.actions, descriptor, descriptor);
     posix_spawn_file_actions_addopen(&spawning.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     sigset_t none, defaults;
     sigemptyset(&none);
@@ -133,11 +136,12 @@ void WorkerKeeper::start(std::uint32_t w) {
     posix_spawnattr_setsigmask(&spawning.attributes, &none);
     posix_spawnattr_setsigdefault(&spawning.attributes, &defaults);
     posix_spawnattr_setpgroup(&spawning.attributes, 0);  // Ctrl-C at the terminal is for the parent
-    posix_spawnattr_setflags(&spawning.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setflags(&spawning.attributes,
+                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
     pid_t pid = 0;
     auto environment = command_.environment;
-    const int failure = posix_spawn(&pid, arguments[0].c_str(), &spawning.actions, &spawning.attributes, pointers(arguments).data(),
-                                    pointers(environment).data());
+    const int failure = posix_spawn(&pid, arguments[0].c_str(), &spawning.actions, &spawning.attributes,
+                                    pointers(arguments).data(), pointers(environment).data());
     if (failure != 0) {
         return give_up("cannot start a Python worker with " + arguments[0] + ": " + std::strerror(failure));
     }
@@ -166,7 +170,8 @@ void WorkerKeeper::reap(std::uint32_t w) {
     own.limited.store(0);
     if (workers_[w].failed_starts < (death.signal ? most_killed_starts : most_failed_starts)) return start(w);
     give_up("Python workers end before they serve (the last one " +
-            (death.signal ? "by signal " + std::to_string(*death.signal) : "with exit code " + std::to_string(death.exit_code.value_or(-1))) +
+            (death.signal ? "by signal " + std::to_string(*death.signal)
+                          : "with exit code " + std::to_string(death.exit_code.value_or(-1))) +
             "); what they wrote to stderr says why");
 }
 
@@ -200,7 +205,9 @@ bool WorkerKeeper::enforce_limits() {
     for (std::uint32_t w = 0; w < workers_.size(); ++w) {
         auto& own = board_.worker(w);
         auto running = own.limited.load(std::memory_order_acquire);
-        if (running == 0 || (running & 1) != 0 || now_ns() - own.since.load(std::memory_order_relaxed) < own.limit.load(std::memory_order_relaxed)) continue;
+        if (running == 0 || (running & 1) != 0 ||
+            now_ns() - own.since.load(std::memory_order_relaxed) < own.limit.load(std::memory_order_relaxed))
+            continue;
         // `since` may be that of the next task by now, but then this exchange fails.
         if (own.limited.compare_exchange_strong(running, running | 1)) kill(workers_[w].pid, SIGKILL);
     }

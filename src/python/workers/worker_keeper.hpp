@@ -1,7 +1,8 @@
 // The thread that starts Python workers, watches over them, and puts new ones in the place of those that die.
 //
-// It sleeps on the workers' pidfds and on a descriptor that wakes it; only while tasks have time limits or wait for a slot does it
-// look every few milliseconds. It never touches Python objects, so it never waits for the interpreter's lock.
+// It sleeps on the workers' pidfds and on a descriptor that wakes it; only while tasks have time limits or wait for a
+// slot does it look every few milliseconds. It never touches Python objects, so it never waits for the interpreter's
+// lock.
 #pragma once
 
 #include <sys/types.h>
@@ -37,9 +38,9 @@ struct Death {
 class WorkerKeeper {
   public:
     struct Hooks {
-        std::function<void(const Death&)> died;                      ///< gives its task up
+        std::function<void(const Death&)> died;                        ///< gives its task up
         std::function<Block(std::uint32_t worker, std::size_t)> room;  ///< for a result; keeps the block in mind
-        std::function<bool()> feed;  ///< moves waiting tasks into slots; true when more wait
+        std::function<bool()> feed;                 ///< moves waiting tasks into slots; true when more wait
         std::function<void(std::string)> hopeless;  ///< workers do not start
         std::function<bool()> limits;               ///< are there tasks with a time limit?
     };
@@ -51,7 +52,8 @@ class WorkerKeeper {
 
     /// Starts the workers. Apart from the constructor, so that hooks find whoever keeps this.
     void begin();
-    /// Ends the workers and waits until no hook is called any more, while whoever keeps this can still be found by them.
+    /// Ends the workers and waits until no hook is called any more, while whoever keeps this can still be found by
+    /// them.
     void end();
     /// There is something to do: time limits or tasks without a slot.
     void wake() noexcept;

@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "penstock/detail/machine/clock.hpp"
-#include "penstock/error.hpp"
 #include "penstock/detail/machine/relax.hpp"
+#include "penstock/error.hpp"
 #include "python/words.hpp"
 
 namespace penstock::python {
@@ -33,21 +33,24 @@ std::string name_of_function(nb::handle function) {
 
 }  // namespace
 
-WorkerPool::WorkerPool(std::uint32_t workers, const MachineOptions& options, std::shared_ptr<TaskHeap> heap, WorkerCommand command)
+WorkerPool::WorkerPool(std::uint32_t workers, const MachineOptions& options, std::shared_ptr<TaskHeap> heap,
+                       WorkerCommand command)
     : options_(options), heap_(std::move(heap)), board_(workers) {
-    most_in_slots_ = options_.when_full == WhenFull::defer ? TaskBoard::slots : std::min<std::size_t>(TaskBoard::slots, std::size_t{options_.depth} * workers);
+    most_in_slots_ = options_.when_full == WhenFull::defer
+                         ? TaskBoard::slots
+                         : std::min<std::size_t>(TaskBoard::slots, std::size_t{options_.depth} * workers);
     board_.header().spin = static_cast<std::uint64_t>(options_.spin.count());
     in_slots_.resize(TaskBoard::slots);
     for (std::uint32_t s = TaskBoard::slots; s-- > 0;) free_slots_.push_back(s);
     drained_ = std::make_unique<std::atomic<std::uint64_t>[]>(workers);
     granted_.resize(workers);
     placed_.resize(TaskBoard::functions);
-    keeper_ = std::make_unique<WorkerKeeper>(board_, heap_->descriptor(), std::move(command),
-                                             WorkerKeeper::Hooks{[this](const Death& death) { died(death); },
-                                                                 [this](std::uint32_t worker, std::size_t bytes) { return room(worker, bytes); },
-                                                                 [this] { return advance_waiting(); },
-                                                                 [this](std::string why) { hopeless(std::move(why)); },
-                                                                 [this] { return limited_.load(std::memory_order_acquire) != 0; }});
+    keeper_ = std::make_unique<WorkerKeeper>(
+        board_, heap_->descriptor(), std::move(command),
+        WorkerKeeper::Hooks{[this](const Death& death) { died(death); },
+                            [this](std::uint32_t worker, std::size_t bytes) { return room(worker, bytes); },
+                            [this] { return advance_waiting(); }, [this](std::string why) { hopeless(std::move(why)); },
+                            [this] { return limited_.load(std::memory_order_acquire) != 0; }});
     keeper_->begin();
 }
 
@@ -60,7 +63,8 @@ WorkerPool::~WorkerPool() {
         const nb::gil_scoped_release release;
         while (outstanding() != 0) {
             static_cast<void>(advance());
-            board_.header().completion.sleep([this] { return something_completed() || outstanding() == 0; }, std::chrono::milliseconds{20});
+            board_.header().completion.sleep([this] { return something_completed() || outstanding() == 0; },
+                                             std::chrono::milliseconds{20});
         }
         keeper_->end();
     }
@@ -89,7 +93,8 @@ std::shared_ptr<CarriedFunction> WorkerPool::carried(nb::handle function) {
     made->code_bytes = code.size();
     std::memcpy(made->code.data, code.c_str(), code.size());
     std::vector<nb::object> dropped;
-    if (known_.size() >= most_known_functions || known_bytes_ + code.size() > most_known_bytes) dropped = forget_functions();
+    if (known_.size() >= most_known_functions || known_bytes_ + code.size() > most_known_bytes)
+        dropped = forget_functions();
     // Pickling it may have let another thread do the same.
     if (const auto found = known_.find(function.ptr()); found != known_.end()) return found->second;
     made->callable = nb::borrow(function);
@@ -98,8 +103,9 @@ std::shared_ptr<CarriedFunction> WorkerPool::carried(nb::handle function) {
     return made;
 }
 
-/// Those that no task needs at present: methods and lambdas that are made anew for each call would fill the memory. What comes
-/// next takes their places in the table, so that workers let theirs go, too. The callables are the caller's to drop, last.
+/// Those that no task needs at present: methods and lambdas that are made anew for each call would fill the memory.
+/// What comes next takes their places in the table, so that workers let theirs go, too. The callables are the caller's
+/// to drop, last.
 std::vector<nb::object> WorkerPool::forget_functions() {
     std::vector<nb::object> dropped;
     const std::lock_guard lock(mutex_);
@@ -135,7 +141,8 @@ void WorkerPool::place_array(ByteWriter& writer, PythonTask& task, const ArrayAr
 
 void WorkerPool::pack(ByteWriter& writer, PythonTask& task, const nb::tuple& arguments, nb::handle names) {
     const std::size_t named = names.is_valid() ? nb::len(names) : 0;
-    if (arguments.size() > UINT16_MAX) throw UsageError("call of " + task.function->name + ": more than 65,535 arguments; collect them in a list");
+    if (arguments.size() > UINT16_MAX)
+        throw UsageError("call of " + task.function->name + ": more than 65,535 arguments; collect them in a list");
     writer.put(static_cast<std::uint16_t>(arguments.size() - named));
     writer.put(static_cast<std::uint16_t>(named));
     if (named != 0) write_value(writer, names);
@@ -144,7 +151,8 @@ void WorkerPool::pack(ByteWriter& writer, PythonTask& task, const nb::tuple& arg
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const ArrayArgument* const array = array_argument(arguments[i]);
         if (array == nullptr) continue;
-        if (array->wrong() != nullptr) throw ArgumentError(task.function->name, static_cast<int>(i) + 1, array->wrong());
+        if (array->wrong() != nullptr)
+            throw ArgumentError(task.function->name, static_cast<int>(i) + 1, array->wrong());
         arrays.resize(arguments.size());
         arrays[i] = array;
         writes = writes || array->access() != Access::in;
@@ -154,7 +162,9 @@ void WorkerPool::pack(ByteWriter& writer, PythonTask& task, const nb::tuple& arg
         if (!arrays.empty() && arrays[i] != nullptr) place_array(writer, task, *arrays[i]);
         else write_value(writer, arguments[i]);
     }
-    if (writer.size() > UINT32_MAX) throw UsageError("call of " + task.function->name + ": arguments of 4 GiB or more; put them into arrays of machine.array");
+    if (writer.size() > UINT32_MAX)
+        throw UsageError("call of " + task.function->name +
+                         ": arguments of 4 GiB or more; put them into arrays of machine.array");
 }
 
 std::shared_ptr<Issuer> WorkerPool::issuer_of_this_thread() {
@@ -163,7 +173,8 @@ std::shared_ptr<Issuer> WorkerPool::issuer_of_this_thread() {
     return issuer;
 }
 
-TaskPointer WorkerPool::issue(nb::handle function, const nb::tuple& arguments, nb::handle names, const TaskWishes& wishes) {
+TaskPointer WorkerPool::issue(nb::handle function, const nb::tuple& arguments, nb::handle names,
+                              const TaskWishes& wishes) {
     refuse_child();
     auto task = std::make_shared<PythonTask>();
     task->heap = heap_;
@@ -177,11 +188,14 @@ TaskPointer WorkerPool::issue(nb::handle function, const nb::tuple& arguments, n
     pack(writer, *task, arguments, names);
     task->arguments = arguments;
     const std::size_t result = task->function->largest_result;
-    if (writer.size() > TaskSlot::inline_bytes || result > TaskSlot::inline_bytes) task->room = heap_->allocate(std::max(writer.size(), result));
+    if (writer.size() > TaskSlot::inline_bytes || result > TaskSlot::inline_bytes)
+        task->room = heap_->allocate(std::max(writer.size(), result));
     if (++issued_ % issued_between_polls == 0) poll();
     while (!place(task, writer.data(), writer.size())) {
         if (options_.when_full == WhenFull::refuse)
-            throw QueueFull("call of " + task->function->name + ": " + std::to_string(most_in_slots_) + " tasks are outstanding; wait for some of them, or make the machine with when_full=\"defer\"");
+            throw QueueFull(
+                "call of " + task->function->name + ": " + std::to_string(most_in_slots_) +
+                " tasks are outstanding; wait for some of them, or make the machine with when_full=\"defer\"");
         wait_until([this] { return may_have_room(); }, std::chrono::milliseconds{100});
     }
     return task;
@@ -207,7 +221,8 @@ bool WorkerPool::wait_until(Done&& done, std::chrono::nanoseconds longest) {
                 } while (waited() < std::min<std::chrono::nanoseconds>(options_.spin, longest));
                 if (waited() >= longest) return done();
                 const auto left = longest == forever ? forever : longest - waited();
-                board_.header().completion.sleep(done, std::min<std::chrono::nanoseconds>(left, std::chrono::milliseconds{10}));
+                board_.header().completion.sleep(
+                    done, std::min<std::chrono::nanoseconds>(left, std::chrono::milliseconds{10}));
             }
         }
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -226,7 +241,8 @@ void WorkerPool::wait(const TaskPointer& task) { wait_for(task, forever); }
 
 void WorkerPool::wait_for_any(std::chrono::nanoseconds longest) {
     refuse_child();
-    static_cast<void>(wait_until([this] { return something_completed() || unfinished_.load(std::memory_order_relaxed) != 0; }, longest));
+    static_cast<void>(wait_until(
+        [this] { return something_completed() || unfinished_.load(std::memory_order_relaxed) != 0; }, longest));
     poll();
 }
 
@@ -254,7 +270,8 @@ bool WorkerPool::cancel(const TaskPointer& task) {
             waiting_count_.fetch_sub(1, std::memory_order_relaxed);
         } else {
             auto expected = slot_word::of(task->number, Phase::ready);
-            if (!board_.state(s).compare_exchange_strong(expected, slot_word::of(task->number, Phase::cancelled))) return false;
+            if (!board_.state(s).compare_exchange_strong(expected, slot_word::of(task->number, Phase::cancelled)))
+                return false;
         }
         settle_as(task, Outcome::cancelled);
     }
@@ -326,7 +343,8 @@ void WorkerPool::finish_settled() {
             forgotten.swap(forgotten_);
         }
         if (settled.empty()) break;
-        // All of them before any Python code runs, which may let other threads run: what they wait for has finished by then.
+        // All of them before any Python code runs, which may let other threads run: what they wait for has finished by
+        // then.
         std::vector<nb::object> dropped;
         for (const TaskPointer& task : settled) {
             finish(*task);

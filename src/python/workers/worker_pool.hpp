@@ -1,7 +1,8 @@
 // A machine's Python workers, from the side of the process that issues.
 //
-// Threads with the interpreter's lock issue, wait and finish; the keeper's thread, without it, feeds slots and tells of deaths. What
-// both touch is under the pool's lock, which is held for short and never while Python code may run. A task goes through
+// Threads with the interpreter's lock issue, wait and finish; the keeper's thread, without it, feeds slots and tells of
+// deaths. What both touch is under the pool's lock, which is held for short and never while Python code may run. A task
+// goes through
 //   waiting   for a slot, where all are taken
 //   in a slot claimed by a worker, done
 //   settled   its outcome lies here, its slot is free (any thread, under the pool's lock)
@@ -23,8 +24,8 @@
 #include <utility>
 #include <vector>
 
-#include "process/fork.hpp"
 #include "penstock/options.hpp"
+#include "process/fork.hpp"
 #include "python/calls/python_task.hpp"
 #include "python/calls/task_board.hpp"
 #include "python/workers/value_codec.hpp"
@@ -43,16 +44,19 @@ struct TaskWishes {
 class WorkerPool {
   public:
     /// `workers` of them, started by `command`; the options are the machine's.
-    WorkerPool(std::uint32_t workers, const MachineOptions& options, std::shared_ptr<TaskHeap> heap, WorkerCommand command);
+    WorkerPool(std::uint32_t workers, const MachineOptions& options, std::shared_ptr<TaskHeap> heap,
+               WorkerCommand command);
     /// Ends the workers. Without the interpreter's lock; nothing may be outstanding.
     ~WorkerPool();
     WorkerPool(const WorkerPool&) = delete;
     WorkerPool& operator=(const WorkerPool&) = delete;
 
-    // ---- with the interpreter's lock. In a child of fork all throw MachineGone, but for cancel(): false, and ready(): true ----
+    // ---- with the interpreter's lock. In a child of fork all throw MachineGone, but for cancel(): false, and ready():
+    // true ----
 
-    /// Issues one task. `names`: a tuple of the names of the last arguments, or nothing. Throws what pickling raises, ArgumentError,
-    /// QueueFull, SystemError, Error when no worker can be started. May wait for room where the options say so.
+    /// Issues one task. `names`: a tuple of the names of the last arguments, or nothing. Throws what pickling raises,
+    /// ArgumentError, QueueFull, SystemError, Error when no worker can be started. May wait for room where the options
+    /// say so.
     TaskPointer issue(nb::handle function, const nb::tuple& arguments, nb::handle names, const TaskWishes& wishes);
     /// Waits until it has completed; handles signals meanwhile. Raises KeyboardInterrupt.
     void wait(const TaskPointer& task);
@@ -113,7 +117,9 @@ class WorkerPool {
     bool advance(bool& settled_here);
     void tell();
     bool advance_waiting();
-    bool has_free_slot() const noexcept { return !free_slots_.empty() && TaskBoard::slots - free_slots_.size() < most_in_slots_; }
+    bool has_free_slot() const noexcept {
+        return !free_slots_.empty() && TaskBoard::slots - free_slots_.size() < most_in_slots_;
+    }
     bool has_room(int target, std::uint32_t level) const noexcept;
     enum class Predecessors { under_way, complete, failed };
     Predecessors look_at_predecessors(PythonTask& task);
@@ -144,10 +150,11 @@ class WorkerPool {
         std::vector<std::byte> packed;
     };
     std::deque<Waiting> waiting_[BoardHeader::levels];
-    std::vector<TaskPointer> settled_;    ///< to be finished
-    std::vector<TaskPointer> forgotten_;  ///< to be let go with the interpreter's lock: what is over, failures that were told
+    std::vector<TaskPointer> settled_;  ///< to be finished
+    /// To be let go with the interpreter's lock: what is over, failures that were told
+    std::vector<TaskPointer> forgotten_;
     std::unique_ptr<std::atomic<std::uint64_t>[]> drained_;  ///< for each worker: completions seen
-    std::vector<Block> granted_;        ///< for each worker: room it was given last
+    std::vector<Block> granted_;                             ///< for each worker: room it was given last
     std::vector<std::shared_ptr<CarriedFunction>> placed_;
     std::vector<std::uint32_t> free_places_;  ///< of functions that were forgotten
     std::uint32_t hand_ = 0;

@@ -1,7 +1,6 @@
 // What a Python worker does: claims tasks from the board, calls their functions, tells how they ended.
-#include <nanobind/stl/string.h>
-
 #include <fcntl.h>
+#include <nanobind/stl/string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -15,11 +14,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "process/await_kill.hpp"
 #include "machine/said_by.hpp"
-#include "penstock/error.hpp"
 #include "penstock/detail/machine/relax.hpp"
+#include "penstock/error.hpp"
 #include "penstock/topology.hpp"
+#include "process/await_kill.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/workers/raised_exception.hpp"
 #include "python/workers/value_codec.hpp"
@@ -49,7 +48,8 @@ class HeapOfParent {
     nb::handle buffer(bool writable) {
         nb::object& view = writable ? writable_ : readable_;
         if (!view.is_valid())
-            view = nb::steal(PyMemoryView_FromMemory(reinterpret_cast<char*>(memory_.data()), static_cast<Py_ssize_t>(memory_.size()),
+            view = nb::steal(PyMemoryView_FromMemory(reinterpret_cast<char*>(memory_.data()),
+                                                     static_cast<Py_ssize_t>(memory_.size()),
                                                      writable ? PyBUF_WRITE : PyBUF_READ));
         return view;
     }
@@ -66,7 +66,8 @@ class CachedViews : public ArrayViews {
 
     nb::object view(std::string_view description) override {
         // A body gets a view of its own: it may give its array another shape.
-        if (const auto found = views_.find(description); found != views_.end()) return found->second.array.attr("view")();
+        if (const auto found = views_.find(description); found != views_.end())
+            return found->second.array.attr("view")();
         nb::object array = make(description);
         if (views_.size() >= most_views) views_.clear();
         auto key = std::make_unique<std::string>(description);
@@ -94,7 +95,8 @@ class CachedViews : public ArrayViews {
         nb::list shape, strides;
         for (const auto extent : description.extents) shape.append(extent);
         for (const auto stride : description.strides) strides.append(stride);
-        return numpy.attr("ndarray")(nb::tuple(shape), type, heap_.buffer(description.writable), offset, nb::tuple(strides));
+        return numpy.attr("ndarray")(nb::tuple(shape), type, heap_.buffer(description.writable), offset,
+                                     nb::tuple(strides));
     }
 
     HeapOfParent& heap_;
@@ -178,7 +180,8 @@ class WorkerProcess {
     void call(TaskSlot& slot) {
         const std::uint32_t size = slot.size;
         const std::byte* const packed = slot.block == 0 ? slot.bytes : heap_.at(slot.block, size);
-        if (slot.block == 0 && size > TaskSlot::inline_bytes) throw Error("a task has more arguments than fit: something overwrote it");
+        if (slot.block == 0 && size > TaskSlot::inline_bytes)
+            throw Error("a task has more arguments than fit: something overwrote it");
         ByteReader reader(packed, size);
         const auto positional = reader.get<std::uint16_t>(), named = reader.get<std::uint16_t>();
         nb::object names;
@@ -193,7 +196,8 @@ class WorkerProcess {
         if (named != 0) names = read_value(reader, nullptr);
         for (std::size_t i = 0; i < count; ++i) arguments[i] = read_value(reader, &views_);
         static_assert(sizeof(nb::object) == sizeof(PyObject*));
-        const auto result = nb::steal(PyObject_Vectorcall(function(slot).ptr(), reinterpret_cast<PyObject* const*>(arguments), positional, names.ptr()));
+        const auto result = nb::steal(PyObject_Vectorcall(
+            function(slot).ptr(), reinterpret_cast<PyObject* const*>(arguments), positional, names.ptr()));
         if (!result.is_valid()) throw nb::python_error();
         if (result.is_none()) {
             slot.outcome = Outcome::nothing;
@@ -216,7 +220,8 @@ class WorkerProcess {
     }
 
     void tell(TaskSlot& slot, Outcome outcome, const std::byte* bytes, std::size_t size) {
-        if (size > UINT32_MAX) throw Error("the result of a task has 4 GiB or more; write it into an array of machine.array");
+        if (size > UINT32_MAX)
+            throw Error("the result of a task has 4 GiB or more; write it into an array of machine.array");
         std::byte* place = slot.bytes;
         if (size > TaskSlot::inline_bytes) {
             if (slot.block != 0 && size <= slot.room) {
@@ -277,7 +282,8 @@ class WorkerProcess {
         own().completed.store(++completed_, std::memory_order_seq_cst);
         auto& header = board_.header();
         header.completion.notify();
-        if (header.armed.load(std::memory_order_seq_cst) != 0 && header.armed.exchange(0, std::memory_order_seq_cst) != 0) {
+        if (header.armed.load(std::memory_order_seq_cst) != 0 &&
+            header.armed.exchange(0, std::memory_order_seq_cst) != 0) {
             const std::uint64_t one = 1;
             static_cast<void>(write(notice_, &one, sizeof one));
         }

@@ -25,8 +25,8 @@ Barrier::Barrier(Rank me, std::string_view name) : me_(me) {
 }
 
 int Barrier::hopeless(int round) const {
-    // Only the teller of this round can be missed here: whoever else is gone had told its own ranks before, or they give up
-    // and say so, from one to the next.
+    // Only the teller of this round can be missed here: whoever else is gone had told its own ranks before, or they
+    // give up and say so, from one to the next.
     const int teller = Cells::before(me_.index(), round, me_.size());
     return me_.gone(teller) ? teller : barrier_.heard_of_loss();
 }

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::uint64_t mutex_kind = 0x5854554d;  // "MUTX"
 
-/// How long the first waiter lets the owner come back. Long against handing over (some ways of a line, up to 2 us), short against
-/// sleeping. Each look takes the line away from the owner, so they become rare soon.
+/// How long the first waiter lets the owner come back. Long against handing over (some ways of a line, up to 2 us),
+/// short against sleeping. Each look takes the line away from the owner, so they become rare soon.
 constexpr double patience = 30'000;  // ns
 constexpr int longest_pause = 7;     // 2 to this power breaths between two looks
 
@@ -37,7 +37,8 @@ void Mutex::lock() {
             for (int breath = 0; breath < 1 << std::min(looks, longest_pause); ++breath) relax();
             return Clock::nanoseconds(Clock::ticks() - begin) < patience;
         },
-        [this](auto&& poll) { me_.wait_unless(poll, [this] { return broken_by(); }); }, [this](int next) { me_.ring(next); });
+        [this](auto&& poll) { me_.wait_unless(poll, [this] { return broken_by(); }); },
+        [this](int next) { me_.ring(next); });
     lost_ = false;
     held_ = true;
 }

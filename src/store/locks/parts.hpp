@@ -8,8 +8,8 @@
 
 namespace penstock {
 
-/// The parts in what Rank::exchange gave, in the order of the ranks. Each rank's part is constructed before anybody is granted
-/// it, by being all zeroes.
+/// The parts in what Rank::exchange gave, in the order of the ranks. Each rank's part is constructed before anybody is
+/// granted it, by being all zeroes.
 template <class Part>
 std::vector<Part*> parts_in(const std::vector<RankMemory>& memory) {
     std::vector<Part*> parts;

@@ -14,8 +14,8 @@ int rank_of(std::uint64_t ticket) { return static_cast<int>(ticket % team::most_
 }  // namespace
 
 SharedMutex::SharedMutex(Rank me, std::string_view name)
-    : me_(me), writers_(me, std::string(name) + ".writers"), memory_(me.exchange(name, sizeof(Part), shared_mutex_kind)),
-      parts_(parts_in<Part>(memory_)) {}
+    : me_(me), writers_(me, std::string(name) + ".writers"),
+      memory_(me.exchange(name, sizeof(Part), shared_mutex_kind)), parts_(parts_in<Part>(memory_)) {}
 
 void SharedMutex::refuse_unless(Held expected, const char* action) const {
     if (held_ != expected) throw UsageError(std::string("this rank cannot ") + action);

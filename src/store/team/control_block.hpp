@@ -15,7 +15,8 @@ class ControlBlock {
     ControlBlock() noexcept = default;
     /// A new one, with a fresh seat for each rank. Throws SystemError.
     explicit ControlBlock(int size);
-    /// That of a team which another process made, from a descriptor that it sent. Throws InvalidSharedMemory, SystemError.
+    /// That of a team which another process made, from a descriptor that it sent. Throws InvalidSharedMemory,
+    /// SystemError.
     static ControlBlock adopt(int descriptor, int size);
 
     int size() const noexcept { return size_; }

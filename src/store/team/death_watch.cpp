@@ -99,7 +99,8 @@ void DeathWatch::watch() {
         if (entries.back().revents != 0) return;
         std::vector<Watched> ended;
         std::vector<Watched> left;
-        for (std::size_t i = 0; i < watched_.size(); ++i) (entries[i].revents != 0 ? ended : left).push_back(watched_[i]);
+        for (std::size_t i = 0; i < watched_.size(); ++i)
+            (entries[i].revents != 0 ? ended : left).push_back(watched_[i]);
         watched_ = std::move(left);
         mark_dead(control_, ended);
     }

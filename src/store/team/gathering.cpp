@@ -1,4 +1,3 @@
-#include "process/local_socket.hpp"
 #include "store/team/gathering.hpp"
 
 #include <fcntl.h>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "penstock/detail/machine/clock.hpp"
+#include "process/local_socket.hpp"
 #include "process/quiet_thread.hpp"
 
 namespace penstock::team {
@@ -44,9 +44,10 @@ int checked_size(int size) {
 }  // namespace
 
 Gathering::Gathering(std::string_view name, int size, HostOptions options)
-    : name_(name), size_(checked_size(size)), options_(std::move(options)), placement_(Placement::of(size, options_.pin)),
-      hoard_(size), listening_(stand_at(name)), stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), spare_(a_spare_one()),
-      deadline_(deadline_after(options_.within)), known_(static_cast<std::size_t>(size)), process_(getpid()) {
+    : name_(name), size_(checked_size(size)), options_(std::move(options)),
+      placement_(Placement::of(size, options_.pin)), hoard_(size), listening_(stand_at(name)),
+      stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), spare_(a_spare_one()), deadline_(deadline_after(options_.within)),
+      known_(static_cast<std::size_t>(size)), process_(getpid()) {
     if (options_.within.count() <= 0) throw UsageError("HostOptions::within must be more than 0");
     if (!stop_ || !spare_) throw SystemError("cannot stand host for team '" + name_ + "'", EMFILE);
     thread_ = process::quiet_thread("penstock host", [this] { serve(); });
@@ -61,10 +62,8 @@ bool Gathering::wait_until(Time deadline) {
     if (process_ != getpid())
         throw UsageError("the host of team '" + name_ + "' stayed behind in the parent of a fork; wait for it there");
     std::unique_lock lock(mutex_);
-    if (deadline == Time::max())
-        changed_.wait(lock, [this] { return over_; });
-    else if (!changed_.wait_until(lock, deadline, [this] { return over_; }))
-        return false;
+    if (deadline == Time::max()) changed_.wait(lock, [this] { return over_; });
+    else if (!changed_.wait_until(lock, deadline, [this] { return over_; })) return false;
     if (outcome_) std::rethrow_exception(outcome_);
     return true;
 }
@@ -110,7 +109,8 @@ void Gathering::step() {
     }
     std::vector<Watched> ended;
     for (std::size_t rank = 0; rank < known_.size(); ++rank)
-        if (entries[processes + rank].revents != 0) ended.push_back({static_cast<int>(rank), hoard_.processes[rank].get()});
+        if (entries[processes + rank].revents != 0)
+            ended.push_back({static_cast<int>(rank), hoard_.processes[rank].get()});
     notice_deaths(ended);
     if (entries[1].revents != 0) let_in();
     look_at_the_clock();
@@ -147,10 +147,8 @@ void Gathering::let_in() {
     make_room();
     auto& guest = guests_.emplace_back(std::move(connection), peer, size_, deadline_after(patience));
     const bool admitted = peer.uid == geteuid() || std::ranges::find(options_.users, peer.uid) != options_.users.end();
-    if (!admitted)
-        guest.refuse(Reason::user, deadline_after(patience));
-    else if (last)
-        guest.refuse(Reason::resources, deadline_after(patience));
+    if (!admitted) guest.refuse(Reason::user, deadline_after(patience));
+    else if (last) guest.refuse(Reason::resources, deadline_after(patience));
 }
 
 void Gathering::make_room() {

@@ -83,7 +83,7 @@ class Gathering {
 
     std::mutex mutex_;
     std::condition_variable changed_;
-    bool over_ = false;          ///< guarded
+    bool over_ = false;           ///< guarded
     std::exception_ptr outcome_;  ///< guarded; null: all came to their ends
 
     std::thread thread_;  ///< last: it uses the others

@@ -26,8 +26,10 @@ Part part_of(const Hoard& hoard, int rank, std::size_t number) {
     const auto size = hoard.outboxes.size();
     const bool boxes = number <= chunks(size);
     const auto& from = boxes ? hoard.outboxes : hoard.processes;
-    Part part{boxes ? Subject::outboxes : Subject::processes, (number - 1) % chunks(size) * process::most_descriptors, {}};
-    for (auto i = part.first; i < size && i < part.first + process::most_descriptors; ++i) part.descriptors.push_back(from[i].get());
+    Part part{
+        boxes ? Subject::outboxes : Subject::processes, (number - 1) % chunks(size) * process::most_descriptors, {}};
+    for (auto i = part.first; i < size && i < part.first + process::most_descriptors; ++i)
+        part.descriptors.push_back(from[i].get());
     return part;
 }
 
@@ -78,7 +80,8 @@ bool Guest::hear_confirmation() {
 
 void Guest::say(const Notice& notice) {
     // What does not fit into an empty socket is for nobody.
-    if (process::send_with_descriptors(connection_.get(), std::as_bytes(std::span(&notice, 1)), {}, MSG_DONTWAIT) < 0) forget();
+    if (process::send_with_descriptors(connection_.get(), std::as_bytes(std::span(&notice, 1)), {}, MSG_DONTWAIT) < 0)
+        forget();
 }
 
 void Guest::refuse(JoinRefused::Reason reason, Time until) {
@@ -121,12 +124,13 @@ void Guest::hand_over(const Hoard& hoard) {
     notice.rank = rank_;
     notice.size = hoard.control.size();
     notice.first = static_cast<std::uint32_t>(part.first);
-    if (process::send_with_descriptors(connection_.get(), std::as_bytes(std::span(&notice, 1)), part.descriptors, MSG_DONTWAIT) > 0) {
+    if (process::send_with_descriptors(connection_.get(), std::as_bytes(std::span(&notice, 1)), part.descriptors,
+                                       MSG_DONTWAIT) > 0) {
         under_way_ = true;
         return;
     }
-    // Too many descriptors of this user are under way, or the system is short of memory: both pass. The end of the guest is
-    // noticed elsewhere.
+    // Too many descriptors of this user are under way, or the system is short of memory: both pass. The end of the
+    // guest is noticed elsewhere.
     blocked_ = errno == EAGAIN || errno == ETOOMANYREFS || errno == ENOBUFS || errno == ENOMEM;
 }
 

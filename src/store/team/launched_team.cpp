@@ -1,6 +1,6 @@
-// A team whose ranks are forked by a leader, a copy of the program as it was at launch() (contract 16). The leader forks them as a program
-// without threads would do itself, watches them, and sends how they ended. All are copies of one image, so the address of the program's
-// function is the same in all.
+// A team whose ranks are forked by a leader, a copy of the program as it was at launch() (contract 16). The leader
+// forks them as a program without threads would do itself, watches them, and sends how they ended. All are copies of
+// one image, so the address of the program's function is the same in all.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -61,7 +61,8 @@ void lead(int answer) {
         program.closure = request.closure.data();
         Placement placement;
         placement.policy = request.policy;
-        if (request.pinned) placement.processors.assign(request.processors.begin(), request.processors.begin() + request.size);
+        if (request.pinned)
+            placement.processors.assign(request.processors.begin(), request.processors.begin() + request.size);
         for (const auto& record : run_forked(request.size, program, request.options, placement, answer))
             send_whole(answer, record);
     } catch (const SystemError& error) {
@@ -77,11 +78,13 @@ void lead(int answer) {
 
 }  // namespace
 
-std::vector<EndRecord> run_launched(int size, const Program& program, const SpmdOptions& options, const Placement& placement) {
+std::vector<EndRecord> run_launched(int size, const Program& program, const SpmdOptions& options,
+                                    const Placement& placement) {
     if (!program.sendable)
-        throw UsageError("the function that spmd shall run in processes cannot be sent to the process that launch() started: it "
-                         "must be trivially copyable and have at most " +
-                         std::to_string(largest_sent_closure) + " bytes; let it capture numbers only");
+        throw UsageError(
+            "the function that spmd shall run in processes cannot be sent to the process that launch() started: it "
+            "must be trivially copyable and have at most " +
+            std::to_string(largest_sent_closure) + " bytes; let it capture numbers only");
     Request request;
     request.size = size;
     request.call = program.call;

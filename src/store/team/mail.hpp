@@ -64,7 +64,8 @@ std::optional<Letter> take_first(Letters<Key>& letters, const Key& key) {
 class Mail {
   public:
     virtual ~Mail() = default;
-    virtual RankMemory make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind, Pages pages) = 0;
+    virtual RankMemory make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind,
+                            Pages pages) = 0;
     /// Sends a grant. False when the receiver's box is full just now or its end is gone.
     virtual bool try_send(const Member& member, const RankMemory& memory, int to) = 0;
     /// The oldest grant of this name by this owner that has arrived, if any.
@@ -86,7 +87,8 @@ class Mail {
 /// Grants between threads: a table that all members have. Safe from any thread.
 class ThreadMail final : public Mail {
   public:
-    RankMemory make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind, Pages pages) override;
+    RankMemory make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind,
+                    Pages pages) override;
     bool try_send(const Member& member, const RankMemory& memory, int to) override;
     std::optional<Letter> collect(const Member& member, int owner, const std::string& name) override;
     void take_in(const Member&) override {}
@@ -97,8 +99,8 @@ class ThreadMail final : public Mail {
     Letters<std::tuple<int, int, std::string>> letters_;  ///< by receiver, owner, name
 };
 
-/// Grants between processes: descriptors over one datagram socket for each rank, to which all may send and from which it alone
-/// receives. One object in each process.
+/// Grants between processes: descriptors over one datagram socket for each rank, to which all may send and from which
+/// it alone receives. One object in each process.
 class ProcessMail final : public Mail {
   public:
     /// `inbox`: this rank's receiving end; `outboxes`: a sending end for each rank.
@@ -108,7 +110,8 @@ class ProcessMail final : public Mail {
     /// The two ends of one box: receiving, sending. Throws SystemError.
     static std::pair<OwnedDescriptor, OwnedDescriptor> box();
 
-    RankMemory make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind, Pages pages) override;
+    RankMemory make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind,
+                    Pages pages) override;
     bool try_send(const Member& member, const RankMemory& memory, int to) override;
     std::optional<Letter> collect(const Member& member, int owner, const std::string& name) override;
     void take_in(const Member& member) override;

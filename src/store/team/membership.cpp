@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "machine/said_by.hpp"
-#include "penstock/join.hpp"
 #include "penstock/detail/machine/clock.hpp"
+#include "penstock/join.hpp"
 #include "penstock/topology.hpp"
 #include "store/team/gathering.hpp"
 #include "store/team/seated.hpp"
@@ -32,7 +32,10 @@ void sit_down(const ControlBlock& control, int rank) {
 Seated::Seated(Place place, const JoinOptions& options)
     : control_(std::move(place.control)), connection_(std::move(place.connection)),
       mail_(std::move(place.inbox), std::move(place.outboxes)),
-      member_{.seats = control_.seats(), .mail = &mail_, .index = place.rank, .size = place.size,
+      member_{.seats = control_.seats(),
+              .mail = &mail_,
+              .index = place.rank,
+              .size = place.size,
               .substrate = Substrate::processes,
               .policy = WaitPolicy::for_threads(place.size, Topology::here().usable()),
               .accept_within = options.accept_within},
@@ -47,9 +50,7 @@ Seated::Seated(Place place, const JoinOptions& options)
     sit_down(control_, place.rank);
 }
 
-Seated::~Seated() {
-    fail("its membership was destroyed before it was left", false);
-}
+Seated::~Seated() { fail("its membership was destroyed before it was left", false); }
 
 void Seated::leave() noexcept { go(State::finished); }
 
@@ -68,7 +69,8 @@ void Seated::go(State state) noexcept {
     // A forked child may have the connection too, so closing it here would not tell the host.
     shutdown(connection_.get(), SHUT_RDWR);
     connection_.reset();
-    if (processors_before_ && pinned_ == this_thread()) sched_setaffinity(0, sizeof *processors_before_, &*processors_before_);
+    if (processors_before_ && pinned_ == this_thread())
+        sched_setaffinity(0, sizeof *processors_before_, &*processors_before_);
 }
 
 }  // namespace team
@@ -85,10 +87,8 @@ Membership::~Membership() {
         static_cast<void>(seated_.release());  // its thread stayed behind in the parent, whose place it is
         return;
     }
-    if (std::uncaught_exceptions() > exceptions_)
-        fail("an exception ended the scope of its membership");
-    else
-        leave();
+    if (std::uncaught_exceptions() > exceptions_) fail("an exception ended the scope of its membership");
+    else leave();
 }
 
 Membership::Membership(Membership&& other) noexcept = default;
@@ -101,7 +101,8 @@ Membership& Membership::operator=(Membership&& other) noexcept {
 
 Rank Membership::rank() const {
     if (!seated_ || seated_->left() || seated_->process() != getpid())
-        throw UsageError("this membership of a team was left (or stayed behind in the parent of a fork), so there is no rank");
+        throw UsageError(
+            "this membership of a team was left (or stayed behind in the parent of a fork), so there is no rank");
     return Rank(seated_->member());
 }
 
@@ -147,8 +148,6 @@ int TeamHost::size() const noexcept { return gathering_->size(); }
 int TeamHost::present() const noexcept { return gathering_->present(); }
 bool TeamHost::complete() const noexcept { return gathering_->complete(); }
 void TeamHost::wait() { static_cast<void>(gathering_->wait_until(team::Gathering::Time::max())); }
-bool TeamHost::wait_for(std::chrono::nanoseconds limit) {
-    return gathering_->wait_until(deadline_after(limit));
-}
+bool TeamHost::wait_for(std::chrono::nanoseconds limit) { return gathering_->wait_until(deadline_after(limit)); }
 
 }  // namespace penstock

@@ -1,4 +1,5 @@
 #include <sys/socket.h>
+
 #include <cerrno>
 #include <new>
 #include <span>
@@ -9,7 +10,8 @@
 namespace penstock::team {
 namespace {
 
-/// What travels beside the descriptor. Never trusted: everything in it is checked against the seats and the memory itself.
+/// What travels beside the descriptor. Never trusted: everything in it is checked against the seats and the memory
+/// itself.
 struct Envelope {
     static constexpr std::uint64_t valid = 0x3154454c4e534e50;  // "PNSNLET1"
     std::uint64_t magic = valid;
@@ -29,8 +31,8 @@ struct Arrival {
 /// Nothing when no message is there.
 std::optional<Arrival> receive(int socket) {
     Arrival arrival;
-    const auto length =
-        process::receive_with_descriptors(socket, std::as_writable_bytes(std::span(&arrival.envelope, 1)), MSG_DONTWAIT, arrival.with);
+    const auto length = process::receive_with_descriptors(
+        socket, std::as_writable_bytes(std::span(&arrival.envelope, 1)), MSG_DONTWAIT, arrival.with);
     if (length < 0) {
         if (errno == EAGAIN || errno == EWOULDBLOCK) return std::nullopt;
         throw SystemError("cannot receive a grant of memory", errno);
@@ -63,7 +65,8 @@ std::pair<OwnedDescriptor, OwnedDescriptor> ProcessMail::box() {
     return both;
 }
 
-RankMemory ProcessMail::make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind, Pages pages) {
+RankMemory ProcessMail::make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind,
+                             Pages pages) {
     const auto offset = MemoryNote::offset(bytes);
     if (!offset) throw SystemError("cannot get " + std::to_string(bytes) + " bytes of memory; ask for less", ENOMEM);
     auto shared = SharedMemory::create("penstock-" + std::string(name), *offset + sizeof(MemoryNote), pages);
@@ -81,8 +84,9 @@ bool ProcessMail::try_send(const Member& member, const RankMemory& memory, int t
     envelope.kind = note(memory).kind;
     envelope.owner = member.index;
     envelope.name_length = static_cast<std::uint32_t>(memory.name().copy(envelope.name, longest_name));
-    const auto sent = process::send_with_descriptor(outboxes_[static_cast<std::size_t>(to)].get(), std::as_bytes(std::span(&envelope, 1)),
-                                           shared(memory).descriptor(), MSG_DONTWAIT);
+    const auto sent = process::send_with_descriptor(outboxes_[static_cast<std::size_t>(to)].get(),
+                                                    std::as_bytes(std::span(&envelope, 1)), shared(memory).descriptor(),
+                                                    MSG_DONTWAIT);
     if (sent >= 0) return true;
     // Full, too many descriptors under way, or the receiver has closed its end, which its seat will tell.
     for (const int passing : {EAGAIN, ENOBUFS, ETOOMANYREFS, EPIPE, ECONNREFUSED, ECONNRESET, ENOTCONN})

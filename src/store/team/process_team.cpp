@@ -70,10 +70,12 @@ class Children {
     void add(int rank, pid_t pid) {
         running_.push_back({rank, pid, {}});
         running_.back().watch = OwnedDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-        if (!running_.back().watch) throw SystemError("cannot watch the process of rank " + std::to_string(rank), errno);
+        if (!running_.back().watch)
+            throw SystemError("cannot watch the process of rank " + std::to_string(rank), errno);
     }
 
-    /// Returns when all have ended, or the caller has. Marks the seats of those that died, and wakes whoever waits for them.
+    /// Returns when all have ended, or the caller has. Marks the seats of those that died, and wakes whoever waits for
+    /// them.
     void await(int caller) {
         while (!running_.empty()) {
             std::vector<pollfd> entries;
@@ -134,7 +136,8 @@ struct Boxes {
     }
 };
 
-/// The rest of the child's life. Nothing that is thrown here may reach the caller of spmd, which the child has a copy of.
+/// The rest of the child's life. Nothing that is thrown here may reach the caller of spmd, which the child has a copy
+/// of.
 [[noreturn]] void become(Member& member, const ControlBlock& control, const Placement& placement, Boxes& boxes,
                          const Program& program) noexcept {
     placement.pin(member.index);
@@ -155,15 +158,15 @@ Ending ending_of(const EndRecord& record) {
         ending.error = std::make_exception_ptr(Error(std::string(record.what())));
     } else if (record.state == State::dead) {
         ending.died = true;
-        ending.error = std::make_exception_ptr(
-            RankDied(record.rank, record.pid, record.exit_code < 0 ? std::nullopt : std::optional<int>(record.exit_code),
-                     record.signal == 0 ? std::nullopt : std::optional<int>(record.signal)));
+        ending.error = std::make_exception_ptr(RankDied(
+            record.rank, record.pid, record.exit_code < 0 ? std::nullopt : std::optional<int>(record.exit_code),
+            record.signal == 0 ? std::nullopt : std::optional<int>(record.signal)));
     }
     return ending;
 }
 
-std::vector<EndRecord> run_forked(int size, const Program& program, const SpmdOptions& options, const Placement& placement,
-                                  int caller) {
+std::vector<EndRecord> run_forked(int size, const Program& program, const SpmdOptions& options,
+                                  const Placement& placement, int caller) {
     settle_before_fork();
     const ControlBlock control(size);
     Boxes boxes(size);
@@ -174,7 +177,8 @@ std::vector<EndRecord> run_forked(int size, const Program& program, const SpmdOp
     for (int rank = 0; rank < size; ++rank) {
         const pid_t pid = fork();
         if (pid < 0)
-            throw SystemError("cannot start a process for rank " + std::to_string(rank) + " of " + std::to_string(size), errno);
+            throw SystemError("cannot start a process for rank " + std::to_string(rank) + " of " + std::to_string(size),
+                              errno);
         if (pid != 0) {
             children.add(rank, pid);
             continue;
@@ -182,7 +186,8 @@ std::vector<EndRecord> run_forked(int size, const Program& program, const SpmdOp
         // A rank never outlives whoever started it.
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(1);
         children.forget();
-        Member member{control.seats(), nullptr, rank, size, Substrate::processes, placement.policy, options.accept_within};
+        Member member{control.seats(),      nullptr, rank, size, Substrate::processes, placement.policy,
+                      options.accept_within};
         become(member, control, placement, boxes, program);
     }
     boxes.receiving.clear();
@@ -197,10 +202,12 @@ void run_processes(int size, const Program& program, const SpmdOptions& options)
     StoreWays::here();  // measured with a thread, and once for all ranks
     const bool alone = process::has_one_thread();
     if (!alone && !process::launched())
-        throw UsageError("spmd cannot fork the processes of a team while this process has several threads; call "
-                         "penstock::launch() on main's first line, or spmd before other threads are started");
+        throw UsageError(
+            "spmd cannot fork the processes of a team while this process has several threads; call "
+            "penstock::launch() on main's first line, or spmd before other threads are started");
     const auto placement = Placement::of(size, options.pin);
-    const auto ends = alone ? run_forked(size, program, options, placement, -1) : run_launched(size, program, options, placement);
+    const auto ends =
+        alone ? run_forked(size, program, options, placement, -1) : run_launched(size, program, options, placement);
     std::vector<Ending> endings;
     for (const auto& end : ends) endings.push_back(ending_of(end));
     conclude(endings);

@@ -51,13 +51,10 @@ RankLeft::RankLeft(int rank, bool failed) : RankLost(rank, describe_leaving(rank
 GrantMissing::GrantMissing(int owner, std::string name, std::chrono::nanoseconds waited)
     : Error("rank " + number(owner) + " and the rank that it grants '" + name + "' did not come together for " +
             milliseconds(waited) + "; check that one grants and the other accepts this name, or allow more time"),
-      owner_(owner),
-      name_(std::move(name)),
-      waited_(waited) {}
+      owner_(owner), name_(std::move(name)), waited_(waited) {}
 
 InvalidGrant::InvalidGrant(int owner, std::string name, const std::string& what)
-    : Error("the memory '" + name + "' that rank " + number(owner) + " granted cannot be used: " + what),
-      owner_(owner),
+    : Error("the memory '" + name + "' that rank " + number(owner) + " granted cannot be used: " + what), owner_(owner),
       name_(std::move(name)) {}
 
 namespace team {
@@ -89,12 +86,15 @@ std::string RankMemory::description() const {
 RankMemory Rank::make(std::string_view name, std::size_t bytes, std::uint64_t kind, std::string_view description,
                       Pages pages) const {
     check_name(name);
-    if (bytes == 0) throw UsageError("memory '" + std::string(name) + "' of 0 bytes cannot be shared; ask for at least 1");
+    if (bytes == 0)
+        throw UsageError("memory '" + std::string(name) + "' of 0 bytes cannot be shared; ask for at least 1");
     if (description.size() > team::MemoryNote::longest_description)
-        throw UsageError("the description of memory '" + std::string(name) + "' has " + std::to_string(description.size()) +
-                         " bytes, but there is room for " + std::to_string(team::MemoryNote::longest_description));
+        throw UsageError("the description of memory '" + std::string(name) + "' has " +
+                         std::to_string(description.size()) + " bytes, but there is room for " +
+                         std::to_string(team::MemoryNote::longest_description));
     auto memory = member_->mail->make(*member_, name, bytes, kind, pages);
-    memory.note_->described = static_cast<std::uint32_t>(description.copy(memory.note_->description, description.size()));
+    memory.note_->described =
+        static_cast<std::uint32_t>(description.copy(memory.note_->description, description.size()));
     return memory;
 }
 
@@ -105,7 +105,8 @@ void Rank::grant(RankMemory& memory, int to) const {
         throw UsageError("rank " + number(index()) + " cannot grant '" + memory.name_ + "', which rank " +
                          number(memory.owner_) + " owns");
     if (memory.frozen_)
-        throw UsageError("'" + memory.name_ + "' is frozen, so its grants are final; make new memory to grant to others");
+        throw UsageError("'" + memory.name_ +
+                         "' is frozen, so its grants are final; make new memory to grant to others");
     auto& granted = memory.note_->granted[to / 64];
     const auto bit = std::uint64_t{1} << to % 64;
     if ((granted.load(std::memory_order_relaxed) & bit) != 0)
@@ -172,8 +173,9 @@ std::vector<RankMemory> Rank::exchange(std::string_view name, std::size_t bytes,
         auto& memory = all[static_cast<std::size_t>(owner)];
         memory = accept(owner, name, kind);
         if (memory.size() != bytes)
-            throw InvalidGrant(owner, std::string(name), "it has " + std::to_string(memory.size()) + " bytes where all have " +
-                                                             std::to_string(bytes) + "; let all ranks give the same size");
+            throw InvalidGrant(owner, std::string(name),
+                               "it has " + std::to_string(memory.size()) + " bytes where all have " +
+                                   std::to_string(bytes) + "; let all ranks give the same size");
     }
     return all;
 }

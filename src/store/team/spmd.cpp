@@ -115,7 +115,9 @@ void run_threads(int size, const Program& program, const SpmdOptions& options) {
     if (not_started) try {
             std::rethrow_exception(not_started);
         } catch (const std::system_error& error) {
-            throw SystemError("cannot start a thread for rank " + std::to_string(threads.size()) + " of " + std::to_string(size), error.code().value());
+            throw SystemError(
+                "cannot start a thread for rank " + std::to_string(threads.size()) + " of " + std::to_string(size),
+                error.code().value());
         }
     conclude(endings);
 }
@@ -125,10 +127,8 @@ void run(int size, const Program& program, const SpmdOptions& options) {
         throw UsageError("a team has 1 to " + std::to_string(most_ranks) + " ranks, but " + std::to_string(size) +
                          " were asked for");
     if (options.accept_within.count() <= 0) throw UsageError("SpmdOptions::accept_within must be more than 0");
-    if (options.substrate == Substrate::threads)
-        run_threads(size, program, options);
-    else
-        run_processes(size, program, options);
+    if (options.substrate == Substrate::threads) run_threads(size, program, options);
+    else run_processes(size, program, options);
 }
 
 }  // namespace team

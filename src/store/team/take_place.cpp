@@ -7,10 +7,10 @@
 #include <thread>
 #include <utility>
 
-#include "process/local_socket.hpp"
 #include "machine/said_by.hpp"
-#include "store/team/seated.hpp"
 #include "penstock/detail/machine/clock.hpp"
+#include "process/local_socket.hpp"
+#include "store/team/seated.hpp"
 
 namespace penstock::team {
 namespace {
@@ -39,7 +39,8 @@ std::string describe(Reason reason, const JoinOptions& options, int size) {
         case Reason::version:
             return "the two programs were built with different versions of Penstock; build both with the same";
         case Reason::namespaces:
-            return "the two processes number processes differently, as in different containers; a team needs one pid namespace";
+            return "the two processes number processes differently, as in different containers; a team needs one pid "
+                   "namespace";
         case Reason::resources:
             return "it has no descriptor left; raise its limit (ulimit -n)";
         default:
@@ -51,7 +52,8 @@ std::string describe(Reason reason, const JoinOptions& options, int size) {
 class Newcomer {
   public:
     Newcomer(std::string_view name, const JoinOptions& options)
-        : name_(name), options_(options), owner_(options.owner.value_or(geteuid())), until_(deadline_after(options.within)) {}
+        : name_(name), options_(options), owner_(options.owner.value_or(geteuid())),
+          until_(deadline_after(options.within)) {}
 
     Place come() {
         while (!be_admitted()) {
@@ -72,7 +74,8 @@ class Newcomer {
 
   private:
     void pause() {
-        std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(wait_, until_ - std::chrono::steady_clock::now()));
+        std::this_thread::sleep_for(
+            std::min<std::chrono::nanoseconds>(wait_, until_ - std::chrono::steady_clock::now()));
         wait_ = std::min<std::chrono::nanoseconds>(wait_ * 2, 20ms);
         if (options_.meanwhile) options_.meanwhile();
     }
@@ -83,7 +86,8 @@ class Newcomer {
         connection = connect_to(name_, owner_);
         if (!connection) return false;
         // Before anything is said: who listens here was told by the kernel when it began to listen.
-        if (const auto host = process::peer_of(connection.get()).uid; host != owner_) throw WrongHost(name_, owner_, host);
+        if (const auto host = process::peer_of(connection.get()).uid; host != owner_)
+            throw WrongHost(name_, owner_, host);
         Hello hello;
         hello.process = getpid();
         hello.rank = options_.rank;
@@ -98,7 +102,8 @@ class Newcomer {
         place_.rank = notice->rank;
         place_.size = notice->size;
         place_.processor = notice->processor;
-        until_ = deadline_after(std::chrono::nanoseconds(std::clamp<std::int64_t>(notice->within, 0, INT64_MAX / 2)) + grace);
+        until_ = deadline_after(std::chrono::nanoseconds(std::clamp<std::int64_t>(notice->within, 0, INT64_MAX / 2)) +
+                                grace);
         return true;
     }
 
@@ -144,14 +149,14 @@ class Newcomer {
         std::ranges::move(from, std::back_inserter(into));
     }
 
-    /// What the host says next, with its descriptors in `arrived_`; nothing when it has gone. Throws when it refuses, gives up or
-    /// says nothing until `until`.
+    /// What the host says next, with its descriptors in `arrived_`; nothing when it has gone. Throws when it refuses,
+    /// gives up or says nothing until `until`.
     std::optional<Notice> receive(Time until) {
         await(until);
         Notice notice;
         arrived_ = {};
-        const auto length = process::receive_with_descriptors(place_.connection.get(), std::as_writable_bytes(std::span(&notice, 1)),
-                                                     MSG_DONTWAIT, arrived_);
+        const auto length = process::receive_with_descriptors(
+            place_.connection.get(), std::as_writable_bytes(std::span(&notice, 1)), MSG_DONTWAIT, arrived_);
         if (length <= 0) return std::nullopt;
         if (arrived_.control_cut)
             throw SystemError("this process has too few descriptors left to be a member of team '" + name_ +
@@ -169,7 +174,8 @@ class Newcomer {
             const auto left = until - std::chrono::steady_clock::now();
             if (left.count() <= 0) throw HostMissing(name_, "the process that stands there does not answer");
             pollfd entry{place_.connection.get(), POLLIN, 0};
-            const auto time = std::chrono::ceil<std::chrono::milliseconds>(std::min<std::chrono::nanoseconds>(left, slice));
+            const auto time =
+                std::chrono::ceil<std::chrono::milliseconds>(std::min<std::chrono::nanoseconds>(left, slice));
             if (poll(&entry, 1, static_cast<int>(time.count())) == 1) return;
             if (options_.meanwhile) options_.meanwhile();
         }
@@ -183,7 +189,8 @@ class Newcomer {
     }
 
     [[noreturn]] void throw_nonsense() const {
-        throw HostMissing(name_, "the process that stands there says what no host says; it may have another version of Penstock");
+        throw HostMissing(
+            name_, "the process that stands there says what no host says; it may have another version of Penstock");
     }
 
     std::string name_;

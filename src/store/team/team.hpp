@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "process/processor_budget.hpp"
 #include "penstock/spmd.hpp"
-#include "process/owned_descriptor.hpp"
 #include "penstock/store_way.hpp"
+#include "process/owned_descriptor.hpp"
+#include "process/processor_budget.hpp"
 
 namespace penstock::team {
 
@@ -28,13 +28,14 @@ struct Placement {
 /// How one rank ended, for whoever called spmd.
 struct Ending {
     int rank = -1;
-    int order = 0;                    ///< of failing; 0: it came to its end
-    bool consequence = false;         ///< it failed because another rank was gone
-    std::exception_ptr error;         ///< null: it came to its end
-    bool died = false;                ///< `error` is RankDied
+    int order = 0;             ///< of failing; 0: it came to its end
+    bool consequence = false;  ///< it failed because another rank was gone
+    std::exception_ptr error;  ///< null: it came to its end
+    bool died = false;         ///< `error` is RankDied
 };
 
-/// Throws what the endings amount to: a death before a failure, a cause before its consequences, the first before later ones.
+/// Throws what the endings amount to: a death before a failure, a cause before its consequences, the first before later
+/// ones.
 void conclude(const std::vector<Ending>& endings);
 
 /// Is this exception only the consequence of another rank's end?
@@ -53,18 +54,21 @@ struct EndRecord {
     std::array<char, 1012> text{};
 
     std::string_view what() const noexcept { return {text.data(), length < text.size() ? length : text.size()}; }
-    void write(std::string_view what) noexcept { length = static_cast<std::uint32_t>(what.copy(text.data(), text.size())); }
+    void write(std::string_view what) noexcept {
+        length = static_cast<std::uint32_t>(what.copy(text.data(), text.size()));
+    }
 };
 
 Ending ending_of(const EndRecord& record);
 
-/// Forks the ranks from this process and returns when all have ended. `caller`: a descriptor; when its other end is closed,
-/// nobody waits for the team any more and it is ended; -1 for none. Throws SystemError.
-std::vector<EndRecord> run_forked(int size, const Program& program, const SpmdOptions& options, const Placement& placement,
-                                  int caller);
+/// Forks the ranks from this process and returns when all have ended. `caller`: a descriptor; when its other end is
+/// closed, nobody waits for the team any more and it is ended; -1 for none. Throws SystemError.
+std::vector<EndRecord> run_forked(int size, const Program& program, const SpmdOptions& options,
+                                  const Placement& placement, int caller);
 
 /// As run_forked, by the process that launch() started. Throws UsageError for a program that cannot be sent there.
-std::vector<EndRecord> run_launched(int size, const Program& program, const SpmdOptions& options, const Placement& placement);
+std::vector<EndRecord> run_launched(int size, const Program& program, const SpmdOptions& options,
+                                    const Placement& placement);
 
 /// What StoreWays::here() returns in this process, unless it was asked before.
 void inherit(const StoreWays& ways);

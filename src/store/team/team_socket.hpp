@@ -1,9 +1,9 @@
 // Where the members of a team that nobody forked meet, and what is said there.
 //
-// A member connects and says Hello. The host answers with one Notice: admitted or refused. When all have been admitted, or the
-// time is over, another Notice comes: who is missing, or the first of the parts (descriptors) of which a place in the team
-// consists. The member confirms each part by one byte, and the next comes, so that no more descriptors are under way than one
-// slow member may hold up. Afterwards nothing is said; the member closes its end when it leaves.
+// A member connects and says Hello. The host answers with one Notice: admitted or refused. When all have been admitted,
+// or the time is over, another Notice comes: who is missing, or the first of the parts (descriptors) of which a place
+// in the team consists. The member confirms each part by one byte, and the next comes, so that no more descriptors are
+// under way than one slow member may hold up. Afterwards nothing is said; the member closes its end when it leaves.
 //
 // Nothing that arrives is trusted: users and processes are those that the kernel names, everything else is checked.
 #pragma once
@@ -44,10 +44,10 @@ struct Notice {
     Subject subject = Subject::refused;
     std::int32_t rank = -1;
     std::int32_t size = 0;
-    std::int32_t processor = -1;                ///< that the host offers; -1: none
-    JoinRefused::Reason reason{};               ///< of a refusal
-    std::uint32_t first = 0;                    ///< of a part: the rank whose descriptor comes first
-    std::int64_t within = 0;                    ///< ns until the host gives up
+    std::int32_t processor = -1;                           ///< that the host offers; -1: none
+    JoinRefused::Reason reason{};                          ///< of a refusal
+    std::uint32_t first = 0;                               ///< of a part: the rank whose descriptor comes first
+    std::int64_t within = 0;                               ///< ns until the host gives up
     std::array<std::uint64_t, most_ranks / 64> missing{};  ///< a bit for each rank
 };
 

@@ -3,9 +3,9 @@
 #include <cstdlib>
 
 #include "penstock/error.hpp"
+#include "store/team/team.hpp"
 #include "store/ways/store_way_file.hpp"
 #include "store/ways/store_way_measure.hpp"
-#include "store/team/team.hpp"
 
 namespace penstock {
 
@@ -62,7 +62,8 @@ const StoreWays& StoreWays::here() {
         if (std::string_view(wish) == "measure") return remembered(true);
         const auto way = store_way_of(wish);
         if (!way)
-            throw UsageError("PENSTOCK_STORES is '" + std::string(wish) + "'; it takes plain, demote or stream, measure to do "
+            throw UsageError("PENSTOCK_STORES is '" + std::string(wish) +
+                             "'; it takes plain, demote or stream, measure to do "
                              "that again, or nothing for what measured best");
         return StoreWays(*way);
     }();

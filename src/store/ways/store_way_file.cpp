@@ -24,7 +24,8 @@ constexpr double largest_move = 1.5;   // of the round trip to the reader; behin
 /// $XDG_CACHE_HOME, or ~/.cache; a relative path counts as none.
 std::optional<std::filesystem::path> cache_folder() {
     if (const char* given = secure_getenv("XDG_CACHE_HOME"); given != nullptr && *given == '/') return given;
-    if (const char* home = secure_getenv("HOME"); home != nullptr && *home == '/') return std::filesystem::path(home) / ".cache";
+    if (const char* home = secure_getenv("HOME"); home != nullptr && *home == '/')
+        return std::filesystem::path(home) / ".cache";
     return std::nullopt;
 }
 
@@ -33,7 +34,8 @@ std::string machine_in_one_line(int reader) {
     const auto& topology = Topology::here();
     const auto writer = current_processor();
     const auto distance = topology.find(writer) != nullptr ? topology.distance(writer, reader) : Distance::other;
-    return topology.description() + (topology.has_cldemote() ? ", CLDEMOTE" : "") + ", reader at " + std::string(name(distance));
+    return topology.description() + (topology.has_cldemote() ? ", CLDEMOTE" : "") + ", reader at " +
+           std::string(name(distance));
 }
 
 /// FNV-1a: a name for the file; which machine it is of stands inside.
@@ -59,7 +61,7 @@ class Descriptor {
 
 std::optional<std::string> content_of(const std::filesystem::path& path) {
     const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    struct stat status {};
+    struct stat status{};
     if (file.get() < 0 || fstat(file.get(), &status) != 0) return std::nullopt;
     if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
         return std::nullopt;

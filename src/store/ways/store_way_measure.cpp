@@ -1,4 +1,6 @@
 // How StoreWays::measure() finds out.
+#include "store/ways/store_way_measure.hpp"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -13,7 +15,6 @@
 #include "penstock/store_way.hpp"
 #include "penstock/topology.hpp"
 #include "store/ways/reader_processor.hpp"
-#include "store/ways/store_way_measure.hpp"
 
 namespace penstock {
 namespace {

@@ -1,4 +1,5 @@
-// What is left when whole lines have gone through registers: ragged edges, other elements, and everything without Highway.
+// What is left when whole lines have gone through registers: ragged edges, other elements, and everything without
+// Highway.
 #include "penstock/transpose.hpp"
 
 #include <algorithm>
@@ -17,7 +18,8 @@ struct Part {
 
 /// Line by line in a tile that stays in the first cache, then to its place.
 template <class Copy>
-void copy_part(const Transposition& block, const Part& part, std::size_t element, StoreWay way, Copy&& copy_element) noexcept {
+void copy_part(const Transposition& block, const Part& part, std::size_t element, StoreWay way,
+               Copy&& copy_element) noexcept {
     constexpr std::size_t tile_side = 8;
     alignas(ways::line) std::byte tile[tile_side][ways::line];
     const std::size_t across = std::max<std::size_t>(1, ways::line / element);
@@ -30,8 +32,8 @@ void copy_part(const Transposition& block, const Part& part, std::size_t element
                 for (std::size_t r = 0; r < rows; ++r)
                     copy_element(&tile[r][c * element], from + (c * block.from_pitch + r) * element);
             for (std::size_t r = 0; r < rows; ++r)
-                store_bytes_unordered(block.to + ((row + r) * block.to_pitch + column) * element, tile[r], columns * element,
-                                      way);
+                store_bytes_unordered(block.to + ((row + r) * block.to_pitch + column) * element, tile[r],
+                                      columns * element, way);
         }
     }
 }
@@ -77,7 +79,8 @@ void store_transposed(const Transposition& block, StoreWay way) noexcept {
         const std::size_t across = ways::line / block.element;
         lines.column = columns_to_line(block, way);
         lines.columns = (block.columns - lines.column) / across * across;
-        lines.rows = block.rows / transpose_lines::rows_at_once(block.element) * transpose_lines::rows_at_once(block.element);
+        lines.rows =
+            block.rows / transpose_lines::rows_at_once(block.element) * transpose_lines::rows_at_once(block.element);
         if (lines.columns != 0 && lines.rows != 0) {
             Transposition whole = block;
             whole.to += lines.column * block.element;

@@ -1,10 +1,12 @@
-// This file is compiled once for each instruction set: foreach_target.h includes it again, and the part behind HWY_ONCE, which
-// picks one of them when the program runs, is read in the last pass only. Of Highway only headers are used.
+// This file is compiled once for each instruction set: foreach_target.h includes it again, and the part behind
+// HWY_ONCE, which picks one of them when the program runs, is read in the last pass only. Of Highway only headers are
+// used.
 #include "store/ways/transpose_lines.hpp"
 
 #if defined(PENSTOCK_HAVE_HIGHWAY)
 
-// Stores of 32 bytes where there is AVX2, else what the compiler may use everywhere: 16 bytes on ARM. More gains nothing here.
+// Stores of 32 bytes where there is AVX2, else what the compiler may use everywhere: 16 bytes on ARM. More gains
+// nothing here.
 #ifndef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3 | HWY_AVX3_DL)
 #endif
@@ -39,7 +41,7 @@ using Whole = hn::FixedTag<Lane, blocks * 16 / sizeof(Lane)>;
 
 /// 16 bytes of one row of the source and, in the upper block, of the row that lies `below` bytes behind it.
 template <class Lane>
-HWY_INLINE hn::Vec<Whole<Lane>> load(const std::byte* from, std::size_t below) {
+HWY_INLINE hn::Vec<Whole<Lane> > load(const std::byte* from, std::size_t below) {
     const auto upper = hn::LoadU(Half<Lane>{}, reinterpret_cast<const Lane*>(from));
 #if HWY_MAX_BYTES >= 32 && !HWY_HAVE_SCALABLE
     return hn::Combine(Whole<Lane>{}, hn::LoadU(Half<Lane>{}, reinterpret_cast<const Lane*>(from + below)), upper);
@@ -50,11 +52,9 @@ HWY_INLINE hn::Vec<Whole<Lane>> load(const std::byte* from, std::size_t below) {
 }
 
 template <StoreWay way, class Lane>
-HWY_INLINE void put(hn::Vec<Whole<Lane>> values, std::byte* to) {
-    if constexpr (way == StoreWay::stream)
-        hn::Stream(values, Whole<Lane>{}, reinterpret_cast<Lane*>(to));
-    else
-        hn::StoreU(values, Whole<Lane>{}, reinterpret_cast<Lane*>(to));
+HWY_INLINE void put(hn::Vec<Whole<Lane> > values, std::byte* to) {
+    if constexpr (way == StoreWay::stream) hn::Stream(values, Whole<Lane>{}, reinterpret_cast<Lane*>(to));
+    else hn::StoreU(values, Whole<Lane>{}, reinterpret_cast<Lane*>(to));
 }
 
 // Each of these fills one register's width of as many rows of the target as 16 bytes of the source have elements.
@@ -89,10 +89,12 @@ struct Of4 {
         const Whole<std::uint64_t> pairs;
         const auto a = load<Lane>(from, 4 * pitch), b = load<Lane>(from + pitch, 4 * pitch);
         const auto c = load<Lane>(from + 2 * pitch, 4 * pitch), e = load<Lane>(from + 3 * pitch, 4 * pitch);
-        const auto ab = hn::BitCast(pairs, hn::InterleaveLower(d, a, b)), ce = hn::BitCast(pairs, hn::InterleaveLower(d, c, e));
+        const auto ab = hn::BitCast(pairs, hn::InterleaveLower(d, a, b)),
+                   ce = hn::BitCast(pairs, hn::InterleaveLower(d, c, e));
         put<way, Lane>(hn::BitCast(d, hn::InterleaveLower(pairs, ab, ce)), to);
         put<way, Lane>(hn::BitCast(d, hn::InterleaveUpper(pairs, ab, ce)), to + to_pitch);
-        const auto up = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b)), vp = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
+        const auto up = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b)),
+                   vp = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
         put<way, Lane>(hn::BitCast(d, hn::InterleaveLower(pairs, up, vp)), to + 2 * to_pitch);
         put<way, Lane>(hn::BitCast(d, hn::InterleaveUpper(pairs, up, vp)), to + 3 * to_pitch);
     }
@@ -149,8 +151,8 @@ namespace penstock::transpose_lines {
 
 Store of_element(std::size_t bytes) noexcept {
 #if defined(__x86_64__) && (HWY_TARGETS & HWY_AVX2) != 0 && HWY_STATIC_TARGET != HWY_AVX2
-    static const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-                             __builtin_cpu_supports("bmi2");
+    const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+                      __builtin_cpu_supports("bmi2");
     if (wide) return N_AVX2::of_element(bytes);
 #endif
     return HWY_STATIC_DISPATCH(of_element)(bytes);

@@ -7,8 +7,8 @@
 
 namespace penstock::transpose_lines {
 
-/// Stores a block whose rows are a multiple of rows_at_once() and whose columns fill whole lines. Any way but the plain one
-/// needs a target whose rows begin at lines; nothing is ordered after stores that go round the caches.
+/// Stores a block whose rows are a multiple of rows_at_once() and whose columns fill whole lines. Any way but the plain
+/// one needs a target whose rows begin at lines; nothing is ordered after stores that go round the caches.
 using Store = void (*)(const Transposition& block, StoreWay way) noexcept;
 
 /// The best that this processor can do for elements of so many bytes; null where there is none.

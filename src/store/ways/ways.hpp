@@ -18,7 +18,8 @@ inline std::size_t to_line(const std::byte* address) noexcept {
 /// Pushes a line on to the cache that both sides share; nothing where the processor does not know how.
 inline void demote_line(const std::byte* address) noexcept {
 #if defined(__x86_64__)
-    // By number, for older assemblers. A processor that does not know this instruction takes it for one that does nothing.
+    // By number, for older assemblers. A processor that does not know this instruction takes it for one that does
+    // nothing.
     asm volatile(".byte 0x0f, 0x1c, 0x07" : : "D"(address) : "memory");  // cldemote (%rdi)
 #else
     static_cast<void>(address);

@@ -11,8 +11,9 @@ namespace {
 
 /// Four sizes between two powers of two, so that blocks of about the same length serve one another.
 std::size_t rounded(std::size_t bytes) noexcept {
-    const auto step = BlockCache::keeps && bytes >= BlockCache::least_bytes && bytes <= BlockCache::most_bytes ? std::bit_floor(bytes) / 4
-                                                                                                               : BlockCache::alignment;
+    const auto step = BlockCache::keeps && bytes >= BlockCache::least_bytes && bytes <= BlockCache::most_bytes
+                          ? std::bit_floor(bytes) / 4
+                          : BlockCache::alignment;
     return (bytes + step - 1) / step * step;
 }
 
@@ -75,8 +76,8 @@ std::size_t BlockCache::kept() noexcept {
 
 BlockCache::Kept BlockCache::remove(std::size_t at) noexcept {
     const Kept removed = blocks_[at];
-    std::copy(blocks_.begin() + static_cast<std::ptrdiff_t>(at) + 1, blocks_.begin() + static_cast<std::ptrdiff_t>(count_),
-              blocks_.begin() + static_cast<std::ptrdiff_t>(at));
+    std::copy(blocks_.begin() + static_cast<std::ptrdiff_t>(at) + 1,
+              blocks_.begin() + static_cast<std::ptrdiff_t>(count_), blocks_.begin() + static_cast<std::ptrdiff_t>(at));
     --count_;
     kept_ -= removed.bytes;
     return removed;

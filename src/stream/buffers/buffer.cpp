@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "stream/buffers/block_cache.hpp"
-#include "stream/run/patiently.hpp"
 #include "stream/buffers/pool.hpp"
+#include "stream/run/patiently.hpp"
 #include "stream/run/run_core.hpp"
 #include "stream/run/server.hpp"
 #include "stream/run/station.hpp"
@@ -22,7 +22,8 @@ void take_storage(Block& block, std::size_t bytes) {
     constexpr auto alignment = BlockCache::alignment;
     auto capacity = block.own.memory != nullptr ? (bytes + alignment - 1) / alignment * alignment : bytes;
     if (capacity < bytes) throw std::bad_alloc();
-    std::byte* const data = block.own.memory != nullptr ? block.own.memory->take(capacity) : BlockCache::of_program().take(capacity);
+    std::byte* const data =
+        block.own.memory != nullptr ? block.own.memory->take(capacity) : BlockCache::of_program().take(capacity);
     give_values(block.own);
     block.own.data = data;
     block.own.capacity = capacity;
@@ -36,11 +37,13 @@ void destroy(Block* block) noexcept {
 
 /// A reader less. True for the last.
 bool leave(Storage& storage) noexcept {
-    return storage.readers.load(std::memory_order_acquire) == 1 || storage.readers.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    return storage.readers.load(std::memory_order_acquire) == 1 ||
+           storage.readers.fetch_sub(1, std::memory_order_acq_rel) == 1;
 }
 
 void recycle(Block* block) noexcept {
-    if (block->own.wrapped != nullptr) [[unlikely]] block->own.wrapped.reset();
+    if (block->own.wrapped != nullptr) [[unlikely]]
+        block->own.wrapped.reset();
     if (block->pool != nullptr) block->pool->put(block);
     else destroy(block);
 }
@@ -93,7 +96,8 @@ Block* share(Block* block) {
 }
 
 void own_values(Block* block) {
-    // A block that others share is never in anybody's hands itself (outlet.cpp), so this one reads another's storage, or what it wraps.
+    // A block that others share is never in anybody's hands itself (outlet.cpp), so this one reads another's storage,
+    // or what it wraps.
     Storage* const shared = block->storage == &block->own ? nullptr : block->storage;
     const auto bytes = block->capacity();
     if (shared != nullptr) block->own.memory = shared->memory;
@@ -107,22 +111,26 @@ void own_values(Block* block) {
 }
 
 void throw_gone(const char* what) {
-    throw UsageError(std::string("cannot ") + what + " that this handle does not hold: it was written to a stream or moved away, or none was made");
+    throw UsageError(std::string("cannot ") + what +
+                     " that this handle does not hold: it was written to a stream or moved away, or none was made");
 }
 
 void throw_overrun(bool appending, std::size_t asked, std::size_t there) {
-    throw BufferOverrun(appending ? "appending " + std::to_string(asked) + " bytes to a buffer that has room for " + std::to_string(there) +
-                                        " more; reserve() more"
-                                  : "extracting " + std::to_string(asked) + " bytes from a buffer that has " + std::to_string(there) + " left");
+    throw BufferOverrun(appending ? "appending " + std::to_string(asked) + " bytes to a buffer that has room for " +
+                                        std::to_string(there) + " more; reserve() more"
+                                  : "extracting " + std::to_string(asked) + " bytes from a buffer that has " +
+                                        std::to_string(there) + " left");
 }
 
 // ---- pool ----
 
 Block* Pool::get(std::size_t bytes) {
-    if (local_ == nullptr && returned_.any_relaxed()) local_ = static_cast<Block*>(returned_.take_all());  // there they stay should it not grow
+    // there they stay should it not grow
+    if (local_ == nullptr && returned_.any_relaxed()) local_ = static_cast<Block*>(returned_.take_all());
     Block* block = local_;
     if (block != nullptr) {
-        if (block->own.capacity < bytes) [[unlikely]] take_storage(*block, bytes);
+        if (block->own.capacity < bytes) [[unlikely]]
+            take_storage(*block, bytes);
         local_ = static_cast<Block*>(block->next);
         block->own.readers.store(1, std::memory_order_relaxed);
         block->kind = MailKind::buffer;  // it may have been a skip
@@ -142,7 +150,8 @@ void Pool::put(Block* block) noexcept {
     if (Server* const home = home_.load(std::memory_order_acquire); home != nullptr && home == Server::current) {
         block->next = local_;
         local_ = block;
-        if (most_ != 0 && starvation_.must_tell()) [[unlikely]] station_.run().post(station_, &poke_);
+        if (most_ != 0 && starvation_.must_tell()) [[unlikely]]
+            station_.run().post(station_, &poke_);
         return;
     }
     // As soon as the block lies in the list the pool may be closed and gone, unless it stays for this thread.
@@ -159,7 +168,8 @@ void Pool::put(Block* block) noexcept {
 }
 
 bool Pool::exhausted() noexcept {
-    if (most_ == 0 || local_ != nullptr || made_ < static_cast<std::int64_t>(most_)) [[likely]] return false;
+    if (most_ == 0 || local_ != nullptr || made_ < static_cast<std::int64_t>(most_)) [[likely]]
+        return false;
     const auto room = [this] { return returned_.any(); };
     return !room() && !starvation_.starve(room);
 }
@@ -167,7 +177,8 @@ bool Pool::exhausted() noexcept {
 void Pool::close() noexcept {
     std::int64_t home = 0;
     const auto end = [&](Mail* first) {
-        for (Mail* block = first; block != nullptr; ++home) destroy(static_cast<Block*>(std::exchange(block, block->next)));
+        for (Mail* block = first; block != nullptr; ++home)
+            destroy(static_cast<Block*>(std::exchange(block, block->next)));
     };
     end(std::exchange(local_, nullptr));
     end(returned_.close());

@@ -1,16 +1,17 @@
-// While a filter fires, the buffer that waits behind the one that it reads is fetched into the cache: its header, and its first lines.
+// While a filter fires, the buffer that waits behind the one that it reads is fetched into the cache: its header, and
+// its first lines.
 //
-// The rule is that of the task layer (task/calls/prefetcher.hpp): windows of firings run with and without, medians are compared, the better way
-// holds for a while, then the question is asked again. What lies further on in a buffer the processor's own prefetcher brings once the
-// first lines have been read. `./bench matrix-add` prints what it gains.
+// The rule is that of the task layer (task/calls/prefetcher.hpp): windows of firings run with and without, medians are
+// compared, the better way holds for a while, then the question is asked again. What lies further on in a buffer the
+// processor's own prefetcher brings once the first lines have been read. `./bench matrix-add` prints what it gains.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "penstock/buffer.hpp"
-#include "penstock/options.hpp"
 #include "penstock/detail/machine/relax.hpp"
+#include "penstock/options.hpp"
 #include "task/calls/two_ways.hpp"
 
 namespace penstock::streaming {
@@ -42,7 +43,7 @@ class BufferAhead {
     bool timing_ = false;
     Prefetch mode_;
     TwoWays ways_;
-    bool counts_ = false;  ///< the firing under way took a buffer behind which another waited
+    bool counts_ = false;        ///< the firing under way took a buffer behind which another waited
     std::uint32_t held_ = 0;     ///< firings for which the decision still holds
     std::uint32_t firings_ = 0;  ///< in this window
     std::uint64_t began_ = 0;    ///< tick

@@ -1,10 +1,13 @@
-// The blocks of one output of one copy of a filter: made as they are needed, used again; new ones near the thread that fills them, or from the cache of blocks.
+// The blocks of one output of one copy of a filter: made as they are needed, used again; new ones near the thread that
+// fills them, or from the cache of blocks.
 //
-// Whoever runs the filter takes from a list of its own; readers on other threads put blocks into a second list, which is taken over as
-// a whole when the first is empty. The pool ends with its output, and goes when the last block that is still abroad has come back.
+// Whoever runs the filter takes from a list of its own; readers on other threads put blocks into a second list, which
+// is taken over as a whole when the first is empty. The pool ends with its output, and goes when the last block that is
+// still abroad has come back.
 //
-// Happens-before. A reader's last use of a block comes before it gives the block back; the owner acquires it with the list
-// (return_list.hpp). The list that only one thread touches is published with `home_` (release, acquire) when the station moves.
+// Happens-before. A reader's last use of a block comes before it gives the block back; the owner acquires it with the
+// list (return_list.hpp). The list that only one thread touches is published with `home_` (release, acquire) when the
+// station moves.
 #pragma once
 
 #include <atomic>
@@ -27,9 +30,12 @@ class Station;
 
 class Pool {
   public:
-    /// `most`: blocks that exist at once before exhausted(); 0: no limit. `memory`: of their values; null: the cache of blocks, or malloc.
+    /// `most`: blocks that exist at once before exhausted(); 0: no limit. `memory`: of their values; null: the cache of
+    /// blocks, or malloc.
     Pool(Station& station, std::size_t most, std::shared_ptr<BlockMemory> memory) noexcept
-        : station_(station), most_(most), memory_(std::move(memory)) { poke_.kind = MailKind::poke; }
+        : station_(station), most_(most), memory_(std::move(memory)) {
+        poke_.kind = MailKind::poke;
+    }
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
 
@@ -49,14 +55,16 @@ class Pool {
     Starvation<>& starvation() noexcept { return starvation_; }
     /// No more blocks will be asked for. The pool deletes itself, now or later.
     void close() noexcept;
-    /// The server whose thread alone runs the station, or null: another, or the station has ended. Called by whoever runs the station.
+    /// The server whose thread alone runs the station, or null: another, or the station has ended. Called by whoever
+    /// runs the station.
     void set_home(Server* home) noexcept { home_.store(home, std::memory_order_release); }
 
   private:
     ~Pool() = default;
 
     Block* local_ = nullptr;  ///< whoever runs the station
-    std::atomic<Server*> home_{nullptr};  ///< only its own thread ever finds itself here, so it sees its own last change
+    /// Only its own thread ever finds itself here, so it sees its own last change
+    std::atomic<Server*> home_{nullptr};
     Station& station_;
     std::size_t most_;
     std::shared_ptr<BlockMemory> memory_;

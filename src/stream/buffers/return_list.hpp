@@ -1,13 +1,13 @@
 // How the blocks of a pool come back to it from any thread, and how the pool learns that it may go.
 //
-// While the pool is open, blocks are pushed to a list that its owner takes as a whole. Closing leaves a mark in the list: what comes
-// later is counted instead, and the last block ends the pool. How many are abroad is known only when the list has been closed and
-// counted. The count therefore begins with a large guard, and close() takes the guard away in the same step in which it adds the blocks
-// abroad: before that step no number of returns reaches zero.
+// While the pool is open, blocks are pushed to a list that its owner takes as a whole. Closing leaves a mark in the
+// list: what comes later is counted instead, and the last block ends the pool. How many are abroad is known only when
+// the list has been closed and counted. The count therefore begins with a large guard, and close() takes the guard away
+// in the same step in which it adds the blocks abroad: before that step no number of returns reaches zero.
 //
-// Happens-before. Everybody's last touch of the pool comes before its decrement (acq_rel). Read-modify-writes of one word form one
-// release sequence, so who takes the count to zero has acquired all of them. For the list see push_list.hpp.
-// tests/model/return_list_model_test.cpp checks this code, and finds what happens without the guard.
+// Happens-before. Everybody's last touch of the pool comes before its decrement (acq_rel). Read-modify-writes of one
+// word form one release sequence, so who takes the count to zero has acquired all of them. For the list see
+// push_list.hpp. tests/model/return_list_model_test.cpp checks this code, and finds what happens without the guard.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ class ReturnList {
   public:
     // ---- any thread; whoever gives an item back, and whoever has said stay() ----
 
-    /// False when the list is closed: the item stays the caller's, who says leave() for it. Else the pool may be gone from here on, unless
-    /// the caller has said stay().
+    /// False when the list is closed: the item stays the caller's, who says leave() for it. Else the pool may be gone
+    /// from here on, unless the caller has said stay().
     bool give_back(Item* item) noexcept {
         return list_.push(item, [this, item](Item* newest) {
             if (newest == closed()) return false;
@@ -56,7 +56,8 @@ class ReturnList {
     Item* closed() const noexcept { return reinterpret_cast<Item*>(const_cast<ReturnList*>(this)); }
 
     PushList<Item*, Policy> list_{nullptr};
-    typename Policy::template Atomic<std::int64_t> left_{guard};  ///< the guard and those who stay; once closed, the items abroad too
+    /// The guard and those who stay; once closed, the items abroad too
+    typename Policy::template Atomic<std::int64_t> left_{guard};
 };
 
 }  // namespace penstock::streaming

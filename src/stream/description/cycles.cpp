@@ -7,12 +7,15 @@ namespace {
 
 using Successors = std::vector<std::vector<std::size_t>>;
 
-std::size_t position(const Model& model, std::uint64_t filter) { return static_cast<std::size_t>(model.filter(filter) - model.filters.data()); }
+std::size_t position(const Model& model, std::uint64_t filter) {
+    return static_cast<std::size_t>(model.filter(filter) - model.filters.data());
+}
 
 Successors successors_of(const Model& model, bool with_feedback) {
     Successors successors(model.filters.size());
     for (const auto& stream : model.streams)
-        if (with_feedback || !stream.options.feedback) successors[position(model, stream.from)].push_back(position(model, stream.to));
+        if (with_feedback || !stream.options.feedback)
+            successors[position(model, stream.from)].push_back(position(model, stream.to));
     return successors;
 }
 
@@ -24,7 +27,8 @@ class Walk {
         std::size_t at;
         std::size_t next = 0;  ///< of its successors
     };
-    /// `enter(filter)` first, `meet(filter, successor)`, true to enter that too, and `leave(filter)` when all behind it have been left.
+    /// `enter(filter)` first, `meet(filter, successor)`, true to enter that too, and `leave(filter)` when all behind it
+    /// have been left.
     template <class Enter, class Meet, class Leave>
     void from(std::size_t first, Enter&& enter, Meet&& meet, Leave&& leave) {
         path_.push_back({first});
@@ -67,7 +71,8 @@ std::vector<std::size_t> cycles_of(const Model& model) {
             lowest[before] = std::min(lowest[before], lowest[at]);
         }
         if (lowest[at] != entered[at]) return;
-        const bool alone = stack.back() == at && std::find(successors[at].begin(), successors[at].end(), at) == successors[at].end();
+        const bool alone =
+            stack.back() == at && std::find(successors[at].begin(), successors[at].end(), at) == successors[at].end();
         if (!alone) ++number;
         for (std::size_t member = count; member != at;) {
             member = stack.back();
@@ -108,7 +113,8 @@ void find_undeclared_cycles(const Model& model, const std::function<void(std::st
             [&](std::size_t, std::size_t successor) {
                 if (marks[successor] != Mark::open) return marks[successor] == Mark::fresh;
                 std::string text;
-                auto step = std::find_if(walk.path().begin(), walk.path().end(), [&](const Walk::Step& each) { return each.at == successor; });
+                auto step = std::find_if(walk.path().begin(), walk.path().end(),
+                                         [&](const Walk::Step& each) { return each.at == successor; });
                 for (; step != walk.path().end(); ++step) text += name(step->at) + " -> ";
                 say("the cycle " + text + name(successor) + " is not declared: one of its streams must be `feedback`");
                 return false;

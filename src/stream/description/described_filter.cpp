@@ -7,14 +7,16 @@
 namespace penstock {
 
 DescribedInput::DescribedInput(const PortDescription& description)
-    : InputPort(description.name, description.element, {.required = description.required, .at_least = description.at_least}) {}
+    : InputPort(description.name, description.element,
+                {.required = description.required, .at_least = description.at_least}) {}
 
 std::optional<Buffer<std::byte>> DescribedInput::read_if_any() {
     auto* const block = take_if_any();
     return block == nullptr ? std::nullopt : std::optional<Buffer<std::byte>>(Buffer<std::byte>(block));
 }
 
-DescribedOutput::DescribedOutput(const PortDescription& description) : OutputPort(description.name, description.element) {}
+DescribedOutput::DescribedOutput(const PortDescription& description)
+    : OutputPort(description.name, description.element) {}
 
 Buffer<std::byte> DescribedOutput::make(std::span<const std::size_t> extents) {
     auto* const block = OutputPort::make(bytes_of(extents, element().size), 0);
@@ -27,7 +29,8 @@ std::size_t bytes_of(std::span<const std::size_t> extents, std::size_t element_b
         throw UsageError("a buffer has one to three dimensions, not " + std::to_string(extents.size()));
     std::size_t bytes = element_bytes;
     for (const auto extent : extents)
-        if (__builtin_mul_overflow(bytes, extent, &bytes) || bytes > std::numeric_limits<std::size_t>::max() / 2) throw std::bad_array_new_length();
+        if (__builtin_mul_overflow(bytes, extent, &bytes) || bytes > std::numeric_limits<std::size_t>::max() / 2)
+            throw std::bad_array_new_length();
     return bytes;
 }
 
@@ -44,7 +47,9 @@ DescribedFilter::DescribedFilter(const FilterDescription& description) : type_(d
         for (const auto& port : description.outputs) outputs_.push_back(std::make_unique<DescribedOutput>(port));
         for (const auto& setting : description.settings)
             std::visit(
-                [&]<class T>(const T& value) { owned_settings_.push_back(std::make_shared<Setting<T>>(setting.name, value, setting.limits)); },
+                [&]<class T>(const T& value) {
+                    owned_settings_.push_back(std::make_shared<Setting<T>>(setting.name, value, setting.limits));
+                },
                 setting.value);
         tasks_ = std::make_unique<Spread>();
     }

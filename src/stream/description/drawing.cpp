@@ -61,22 +61,28 @@ std::string place_of(const FilterDescription& filter) {
 /// What a filter did and where its time went.
 void add_figures(std::vector<std::string>& lines, const FilterStatistics& figures) {
     auto speed = short_number(figures.rate, "/s");
-    if (figures.service_us > 0) speed += ", " + trace::duration(figures.service_us / 1e6) + " each, load " + percent(figures.load);
+    if (figures.service_us > 0)
+        speed += ", " + trace::duration(figures.service_us / 1e6) + " each, load " + percent(figures.load);
     lines.push_back(speed);
     std::vector<std::string> waits;
-    for (const auto& [share, what] :
-         {std::pair{figures.waits_for_input, "input"}, {figures.waits_for_output, "output"}, {figures.waits_for_target, "a target"}})
+    for (const auto& [share, what] : {std::pair{figures.waits_for_input, "input"},
+                                      {figures.waits_for_output, "output"},
+                                      {figures.waits_for_target, "a target"}})
         if (share >= share_worth_showing) waits.push_back(std::string(what) + ' ' + percent(share));
     if (!waits.empty()) lines.push_back("waits for " + join(waits));
     std::vector<std::string> counts;
-    for (const auto& [count, what] : {std::pair{figures.waiting, "wait here"}, {figures.held_back, "held back"}, {figures.failures, "failed"},
+    for (const auto& [count, what] : {std::pair{figures.waiting, "wait here"},
+                                      {figures.held_back, "held back"},
+                                      {figures.failures, "failed"},
                                       {figures.dropped, "dropped"}})
         if (count != 0) counts.push_back(std::to_string(count) + ' ' + what);
     if (!counts.empty()) lines.push_back(join(counts));
 }
 
-void draw_filter(std::ostream& out, const std::string& indent, const FilterDescription& filter, const RunStatistics* all) {
-    const auto* const figures = find(all == nullptr ? nullptr : &all->filters, [&](const auto& each) { return each.name == filter.name; });
+void draw_filter(std::ostream& out, const std::string& indent, const FilterDescription& filter,
+                 const RunStatistics* all) {
+    const auto* const figures =
+        find(all == nullptr ? nullptr : &all->filters, [&](const auto& each) { return each.name == filter.name; });
     std::vector<std::string> lines{title_of(filter, figures)};
     if (auto place = place_of(filter); !place.empty()) lines.push_back(std::move(place));
     if (filter.of_program) lines.push_back("the program");
@@ -97,15 +103,18 @@ struct Group {
     void add(const FilterDescription& filter) {
         Group* group = this;
         std::size_t begin = 0;
-        for (auto end = filter.name.find('/'); end != filter.name.npos; begin = end + 1, end = filter.name.find('/', begin))
+        for (auto end = filter.name.find('/'); end != filter.name.npos;
+             begin = end + 1, end = filter.name.find('/', begin))
             group = &group->groups[filter.name.substr(begin, end - begin)];
         group->filters.push_back(&filter);
     }
-    void draw(std::ostream& out, const std::string& path, const std::string& indent, const RunStatistics* figures) const {
+    void draw(std::ostream& out, const std::string& path, const std::string& indent,
+              const RunStatistics* figures) const {
         for (const auto* const filter : filters) draw_filter(out, indent, *filter, figures);
         for (const auto& [name, group] : groups) {
             out << indent << "subgraph " << dot_text("cluster " + path + name) << " {\n"
-                << indent << "  label=" << dot_text(name) << "; style=\"rounded,dashed\"; color=gray50; fontcolor=gray30; fontname=\"sans-serif\";\n";
+                << indent << "  label=" << dot_text(name)
+                << "; style=\"rounded,dashed\"; color=gray50; fontcolor=gray30; fontname=\"sans-serif\";\n";
             group.draw(out, path + name + "/", indent + "  ", figures);
             out << indent << "}\n";
         }
@@ -118,20 +127,22 @@ void draw_stream(std::ostream& out, const StreamDescription& stream, const RunSt
     if (!options.name.empty()) said.push_back("\"" + options.name + "\"");
     if (options.policy != Policy::demand_driven) said.emplace_back(text_of(options.policy));
     if (options.capacity != 0) said.push_back("room for " + std::to_string(options.capacity));
-    if (options.capacity_bytes != 0) said.push_back("for " + short_number(static_cast<double>(options.capacity_bytes), "B"));
+    if (options.capacity_bytes != 0)
+        said.push_back("for " + short_number(static_cast<double>(options.capacity_bytes), "B"));
     if (options.when_full != WhenStreamFull::wait) said.push_back(std::string("full: ") + text_of(options.when_full));
     if (options.ordered) said.emplace_back("ordered");
     if (options.feedback) said.emplace_back("feedback");
     std::vector<std::string> lines{port_of(stream.from) + " - " + port_of(stream.to)};
     if (!said.empty()) lines.push_back(join(said));
-    const auto* const figures =
-        find(all == nullptr ? nullptr : &all->streams, [&](const auto& each) { return each.from == stream.from && each.to == stream.to; });
+    const auto* const figures = find(all == nullptr ? nullptr : &all->streams, [&](const auto& each) {
+        return each.from == stream.from && each.to == stream.to;
+    });
     if (figures != nullptr) {
         lines.push_back(short_number(figures->rate, "/s") + ", " + short_number(figures->bytes_rate, "B/s"));
         if (figures->dropped != 0) lines.push_back(std::to_string(figures->dropped) + " dropped");
     }
-    out << "  " << dot_text(filter_of(stream.from)) << " -> " << dot_text(filter_of(stream.to)) << " [label=" << label_of(lines)
-        << (options.feedback ? ", style=dashed" : "") << "];\n";
+    out << "  " << dot_text(filter_of(stream.from)) << " -> " << dot_text(filter_of(stream.to))
+        << " [label=" << label_of(lines) << (options.feedback ? ", style=dashed" : "") << "];\n";
 }
 
 }  // namespace
@@ -139,7 +150,8 @@ void draw_stream(std::ostream& out, const StreamDescription& stream, const RunSt
 std::string drawing_of(const GraphDescription& graph, const RunStatistics* figures) {
     std::ostringstream text;
     text.imbue(std::locale::classic());
-    text << "digraph penstock {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"sans-serif\", fontsize=12];\n"
+    text << "digraph penstock {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, "
+            "fontname=\"sans-serif\", fontsize=12];\n"
             "  edge [fontname=\"sans-serif\", fontsize=10];\n";
     Group all;
     for (const auto& filter : graph.filters) all.add(filter);

@@ -46,9 +46,11 @@ void Edit::remove_group(const std::string& group, Removal removal) {
     for (const auto& name : names) remove(name, removal);
 }
 
-streaming::AnyFilter* Edit::replace_filter(void* old, Removal removal, std::shared_ptr<const streaming::FilterKind> kind) {
+streaming::AnyFilter* Edit::replace_filter(void* old, Removal removal,
+                                           std::shared_ptr<const streaming::FilterKind> kind) {
     auto& filters = model().filters;
-    const auto found = std::find_if(filters.begin(), filters.end(), [old](const FilterModel& filter) { return filter.first->object() == old; });
+    const auto found = std::find_if(filters.begin(), filters.end(),
+                                    [old](const FilterModel& filter) { return filter.first->object() == old; });
     FilterModel filter;
     filter.first = kind->make();
     filter.kind = std::move(kind);
@@ -63,8 +65,10 @@ streaming::AnyFilter* Edit::replace_filter(void* old, Removal removal, std::shar
     filter.options = found->options;
     const auto partner = [&](const auto& ports, const auto& old_ports, std::size_t position) {
         const auto& name = old_ports[position]->name();
-        const auto same = std::find_if(ports.begin(), ports.end(), [&](const auto* port) { return port->name() == name; });
-        if (same == ports.end()) model().problems.push_back("what replaces filter '" + filter.name + "' has no port called '" + name + "'");
+        const auto same =
+            std::find_if(ports.begin(), ports.end(), [&](const auto* port) { return port->name() == name; });
+        if (same == ports.end())
+            model().problems.push_back("what replaces filter '" + filter.name + "' has no port called '" + name + "'");
         return same == ports.end() ? std::size_t{0} : static_cast<std::size_t>(same - ports.begin());
     };
     const auto id = found->id;
@@ -72,25 +76,31 @@ streaming::AnyFilter* Edit::replace_filter(void* old, Removal removal, std::shar
     const auto before = model().problems.size();
     for (auto stream : model().streams) {
         if (stream.from != id && stream.to != id) continue;
-        if (stream.from == id) stream.output = partner(made->outputs, found->first->outputs, stream.output), stream.from = filter.id;
-        if (stream.to == id) stream.input = partner(made->inputs, found->first->inputs, stream.input), stream.to = filter.id;
+        if (stream.from == id)
+            stream.output = partner(made->outputs, found->first->outputs, stream.output), stream.from = filter.id;
+        if (stream.to == id)
+            stream.input = partner(made->inputs, found->first->inputs, stream.input), stream.to = filter.id;
         stream.id = model().next_id++;
         streams.push_back(std::move(stream));
     }
     model().removals.push_back({id, removal, filter.id});
     take_out(model(), id);
     model().add(std::move(filter));
-    if (model().problems.size() == before) model().streams.insert(model().streams.end(), streams.begin(), streams.end());
+    if (model().problems.size() == before)
+        model().streams.insert(model().streams.end(), streams.begin(), streams.end());
     return made;
 }
 
-streaming::AnyFilter& Edit::replace_kind(const std::string& old, Removal removal, std::shared_ptr<const streaming::FilterKind> kind,
+streaming::AnyFilter& Edit::replace_kind(const std::string& old, Removal removal,
+                                         std::shared_ptr<const streaming::FilterKind> kind,
                                          std::function<void(streaming::AnyFilter&, streaming::AnyFilter&)> take_over) {
     const auto* const found = model().named(prefix() + old);
     const auto predecessor = found == nullptr ? nullptr : found->first;
-    auto* const made = replace_filter(predecessor == nullptr ? nullptr : predecessor->object(), removal, std::move(kind));
+    auto* const made =
+        replace_filter(predecessor == nullptr ? nullptr : predecessor->object(), removal, std::move(kind));
     // The edit and what runs after it keep both.
-    if (predecessor != nullptr && take_over) take_over_by([take_over = std::move(take_over), made, predecessor] { take_over(*made, *predecessor); });
+    if (predecessor != nullptr && take_over)
+        take_over_by([take_over = std::move(take_over), made, predecessor] { take_over(*made, *predecessor); });
     return *made;
 }
 
@@ -100,9 +110,11 @@ void Edit::take_over_by(std::function<void()> work) {
 
 void Edit::disconnect_ports(streaming::OutputPort& from, streaming::InputPort& to) {
     const auto joins = [&](const StreamModel& stream) {
-        return model().filter(stream.from)->first->outputs[stream.output] == &from && model().filter(stream.to)->first->inputs[stream.input] == &to;
+        return model().filter(stream.from)->first->outputs[stream.output] == &from &&
+               model().filter(stream.to)->first->inputs[stream.input] == &to;
     };
-    if (std::erase_if(model().streams, joins) == 0) model().problems.push_back("no stream leads from '" + from.name() + "' to '" + to.name() + "'");
+    if (std::erase_if(model().streams, joins) == 0)
+        model().problems.push_back("no stream leads from '" + from.name() + "' to '" + to.name() + "'");
 }
 
 void Edit::disconnect(const std::string& from, const std::string& to) {
@@ -114,9 +126,12 @@ void Edit::change(const std::string& from, const std::string& to, StreamOptions 
     const auto [output, input] = ports_named(from, to);
     if (output == nullptr || input == nullptr) return;
     for (auto& stream : model().streams) {
-        if (model().filter(stream.from)->first->outputs[stream.output] != output || model().filter(stream.to)->first->inputs[stream.input] != input) continue;
+        if (model().filter(stream.from)->first->outputs[stream.output] != output ||
+            model().filter(stream.to)->first->inputs[stream.input] != input)
+            continue;
         if (options.feedback != stream.options.feedback || options.ordered != stream.options.ordered)
-            model().problems.push_back("the stream from '" + from + "' to '" + to + "' cannot begin or cease to be ordered, or feedback, while it runs");
+            model().problems.push_back("the stream from '" + from + "' to '" + to +
+                                       "' cannot begin or cease to be ordered, or feedback, while it runs");
         stream.options = std::move(options);
         return;
     }

@@ -17,12 +17,14 @@ using streaming::StreamModel;
 GraphBuilder::GraphBuilder(std::unique_ptr<Model> model) : model_(std::move(model)) {}
 GraphBuilder::~GraphBuilder() = default;
 
-GraphBuilder::Prefix::Prefix(GraphBuilder& builder, const std::string& name) : builder_(builder), length_(builder.prefix_.size()) {
+GraphBuilder::Prefix::Prefix(GraphBuilder& builder, const std::string& name)
+    : builder_(builder), length_(builder.prefix_.size()) {
     builder_.prefix_ += name + "/";
 }
 GraphBuilder::Prefix::~Prefix() { builder_.prefix_.resize(length_); }
 
-AnyFilter* GraphBuilder::add_filter(std::string name, FilterOptions options, std::shared_ptr<const streaming::FilterKind> kind) {
+AnyFilter* GraphBuilder::add_filter(std::string name, FilterOptions options,
+                                    std::shared_ptr<const streaming::FilterKind> kind) {
     FilterModel filter;
     filter.id = model_->next_id++;
     filter.name = prefix_ + name;
@@ -37,14 +39,15 @@ void GraphBuilder::connect_ports(streaming::OutputPort& from, streaming::InputPo
     const auto* const sink = model_->owning(to.owner);
     if (source == nullptr || sink == nullptr) {
         const std::string& port = source == nullptr ? from.name() : to.name();
-        model_->problems.push_back("the port '" + port + "' that is to be connected belongs to no filter of this graph");
+        model_->problems.push_back("the port '" + port +
+                                   "' that is to be connected belongs to no filter of this graph");
         return;
     }
     const auto position = [](const auto& ports, const auto& port) {
         return static_cast<std::size_t>(std::find(ports.begin(), ports.end(), &port) - ports.begin());
     };
-    model_->streams.push_back({model_->next_id++, source->id, position(source->first->outputs, from), sink->id, position(sink->first->inputs, to),
-                               std::move(options)});
+    model_->streams.push_back({model_->next_id++, source->id, position(source->first->outputs, from), sink->id,
+                               position(sink->first->inputs, to), std::move(options)});
 }
 
 GraphBuilder::Ports GraphBuilder::ports_named(const std::string& from, const std::string& to) {
@@ -52,11 +55,13 @@ GraphBuilder::Ports GraphBuilder::ports_named(const std::string& from, const std
         const auto dot = name.rfind('.');
         const auto* const filter = dot == name.npos ? nullptr : model_->named(prefix_ + name.substr(0, dot));
         if (filter == nullptr) {
-            model_->problems.push_back("there is no filter for the port '" + prefix_ + name + "' (ports are named \"filter.port\")");
+            model_->problems.push_back("there is no filter for the port '" + prefix_ + name +
+                                       "' (ports are named \"filter.port\")");
         } else {
             for (auto* const port : ports_of(*filter->first))
                 if (port->name() == name.substr(dot + 1)) return port;
-            model_->problems.push_back("filter '" + filter->name + "' has no " + kind + " called '" + name.substr(dot + 1) + "'");
+            model_->problems.push_back("filter '" + filter->name + "' has no " + kind + " called '" +
+                                       name.substr(dot + 1) + "'");
         }
         return static_cast<typename std::remove_cvref_t<decltype(ports_of(*filter->first))>::value_type>(nullptr);
     };
@@ -75,7 +80,8 @@ void GraphBuilder::keep(std::shared_ptr<void> group) { model_->groups.push_back(
 void GraphBuilder::set(const std::string& filter, const std::string& setting, SettingValue value) {
     auto* const found = model_->named(prefix_ + filter);
     if (found == nullptr) {
-        model_->problems.push_back("there is no filter '" + prefix_ + filter + "' whose setting '" + setting + "' could be changed");
+        model_->problems.push_back("there is no filter '" + prefix_ + filter + "' whose setting '" + setting +
+                                   "' could be changed");
         return;
     }
     for (auto* const each : found->first->settings)
@@ -101,7 +107,8 @@ namespace {
 /// Integers are taken for numbers.
 SettingValue of_same_type(const SettingValue& like, const SettingValue& value) {
     const auto* const integer = std::get_if<std::int64_t>(&value);
-    return integer != nullptr && std::holds_alternative<double>(like) ? SettingValue(static_cast<double>(*integer)) : value;
+    return integer != nullptr && std::holds_alternative<double>(like) ? SettingValue(static_cast<double>(*integer))
+                                                                      : value;
 }
 
 }  // namespace
@@ -129,7 +136,8 @@ GraphDescription streaming::description_of(const Model& model, bool settings) {
     }
     for (const auto& stream : model.streams)
         all.streams.push_back({port_name(model, stream.from, *model.filter(stream.from)->first->outputs[stream.output]),
-                               port_name(model, stream.to, *model.filter(stream.to)->first->inputs[stream.input]), stream.options});
+                               port_name(model, stream.to, *model.filter(stream.to)->first->inputs[stream.input]),
+                               stream.options});
     return all;
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "penstock/graph.hpp"
 #include "machine/file_size.hpp"
+#include "penstock/graph.hpp"
 #include "penstock/stream_statistics.hpp"
 #include "stream/description/words.hpp"
 #include "trace/text.hpp"
@@ -23,45 +23,56 @@ const char* text_of(bool value) { return value ? "true" : "false"; }
 std::string ports_of(const std::vector<PortDescription>& ports) {
     std::string text;
     for (const auto& port : ports)
-        text += (text.empty() ? "" : ",") + std::string("{\"name\":") + json_text(port.name) + ",\"type\":" + json_text(port.element.name) + "}";
+        text += (text.empty() ? "" : ",") + std::string("{\"name\":") + json_text(port.name) +
+                ",\"type\":" + json_text(port.element.name) + "}";
     return "[" + text + "]";
 }
 
 std::string figures_of(const FilterStatistics& figures) {
     std::string text = "{\"copies\":" + std::to_string(figures.copies);
-    for (const auto& [name, count] : {std::pair{"firings", figures.firings}, {"failures", figures.failures}, {"dropped", figures.dropped},
-                                      {"waiting", figures.waiting}, {"held_back", figures.held_back}})
+    for (const auto& [name, count] : {std::pair{"firings", figures.firings},
+                                      {"failures", figures.failures},
+                                      {"dropped", figures.dropped},
+                                      {"waiting", figures.waiting},
+                                      {"held_back", figures.held_back}})
         text += ",\"" + std::string(name) + "\":" + std::to_string(count);
-    for (const auto& [name, value] : {std::pair{"rate", figures.rate}, {"service_us", figures.service_us}, {"load", figures.load},
-                                      {"waits_for_input", figures.waits_for_input}, {"waits_for_output", figures.waits_for_output},
+    for (const auto& [name, value] : {std::pair{"rate", figures.rate},
+                                      {"service_us", figures.service_us},
+                                      {"load", figures.load},
+                                      {"waits_for_input", figures.waits_for_input},
+                                      {"waits_for_output", figures.waits_for_output},
                                       {"waits_for_target", figures.waits_for_target}})
         text += ",\"" + std::string(name) + "\":" + exact(value);
     return text + "}";
 }
 
 std::string figures_of(const StreamStatistics& figures) {
-    return "{\"buffers\":" + std::to_string(figures.buffers) + ",\"dropped\":" + std::to_string(figures.dropped) + ",\"rate\":" +
-           exact(figures.rate) + ",\"bytes_rate\":" + exact(figures.bytes_rate) + ",\"capacity\":" + exact(figures.capacity) + "}";
+    return "{\"buffers\":" + std::to_string(figures.buffers) + ",\"dropped\":" + std::to_string(figures.dropped) +
+           ",\"rate\":" + exact(figures.rate) + ",\"bytes_rate\":" + exact(figures.bytes_rate) +
+           ",\"capacity\":" + exact(figures.capacity) + "}";
 }
 
 std::string text_of(const FilterDescription& filter, const FilterStatistics* figures) {
     std::string targets;
     for (const int target : filter.options.targets) targets += (targets.empty() ? "" : ",") + std::to_string(target);
-    std::string text = "{\"name\":" + json_text(filter.name) + ",\"type\":" + json_text(filter.type) + ",\"copies\":" +
-                       std::to_string(filter.options.copies) + ",\"targets\":[" + targets + "],\"near\":" + json_text(filter.options.near) +
-                       ",\"of_program\":" + text_of(filter.of_program) + ",\"inputs\":" + ports_of(filter.inputs) + ",\"outputs\":" +
-                       ports_of(filter.outputs);
+    std::string text = "{\"name\":" + json_text(filter.name) + ",\"type\":" + json_text(filter.type) +
+                       ",\"copies\":" + std::to_string(filter.options.copies) + ",\"targets\":[" + targets +
+                       "],\"near\":" + json_text(filter.options.near) +
+                       ",\"of_program\":" + text_of(filter.of_program) + ",\"inputs\":" + ports_of(filter.inputs) +
+                       ",\"outputs\":" + ports_of(filter.outputs);
     if (figures != nullptr) text += ",\"statistics\":" + figures_of(*figures);
     return text + "}";
 }
 
 std::string text_of(const StreamDescription& stream, const StreamStatistics* figures) {
     const auto& options = stream.options;
-    std::string text = "{\"from\":" + json_text(stream.from) + ",\"to\":" + json_text(stream.to) + ",\"name\":" + json_text(options.name) +
-                       ",\"policy\":" + json_text(text_of(options.policy)) + ",\"capacity\":" + std::to_string(options.capacity) +
-                       ",\"capacity_bytes\":" + std::to_string(options.capacity_bytes) + ",\"when_full\":" + json_text(text_of(options.when_full)) +
-                       ",\"ordered\":" + text_of(options.ordered) + ",\"feedback\":" + text_of(options.feedback) + ",\"fuse\":" +
-                       text_of(options.fuse);
+    std::string text = "{\"from\":" + json_text(stream.from) + ",\"to\":" + json_text(stream.to) +
+                       ",\"name\":" + json_text(options.name) + ",\"policy\":" + json_text(text_of(options.policy)) +
+                       ",\"capacity\":" + std::to_string(options.capacity) +
+                       ",\"capacity_bytes\":" + std::to_string(options.capacity_bytes) +
+                       ",\"when_full\":" + json_text(text_of(options.when_full)) +
+                       ",\"ordered\":" + text_of(options.ordered) + ",\"feedback\":" + text_of(options.feedback) +
+                       ",\"fuse\":" + text_of(options.fuse);
     if (figures != nullptr) text += ",\"statistics\":" + figures_of(*figures);
     return text + "}";
 }
@@ -75,11 +86,12 @@ std::string json_of(const GraphDescription& graph, const RunStatistics* figures)
     if (figures != nullptr) {
         for (const auto& each : figures->filters) of_filter[each.name] = &each;
         for (const auto& each : figures->streams) of_stream[{each.from, each.to}] = &each;
-        text += "\"seconds\":" + exact(figures->seconds) + ",\"bottleneck\":" + json_text(figures->bottleneck) + ",\"lost\":" +
-                std::to_string(figures->lost) + ",";
+        text += "\"seconds\":" + exact(figures->seconds) + ",\"bottleneck\":" + json_text(figures->bottleneck) +
+                ",\"lost\":" + std::to_string(figures->lost) + ",";
     }
     text += "\"filters\":[";
-    for (const auto& filter : graph.filters) text += (&filter == graph.filters.data() ? "" : ",") + text_of(filter, of_filter[filter.name]);
+    for (const auto& filter : graph.filters)
+        text += (&filter == graph.filters.data() ? "" : ",") + text_of(filter, of_filter[filter.name]);
     text += "],\"streams\":[";
     for (const auto& stream : graph.streams)
         text += (&stream == graph.streams.data() ? "" : ",") + text_of(stream, of_stream[{stream.from, stream.to}]);

@@ -52,7 +52,8 @@ std::vector<std::string> isolation_problems(const RunCore& core, const Model& mo
         if (!removal.take_over || before == nullptr) continue;
         const auto* const old = before->filter(removal.filter);
         const auto* const successor = model.filter(removal.successor);
-        if (old == nullptr || successor == nullptr || successor->options.isolation == Isolation::none || (old->first->has_state() && successor->first->has_state()))
+        if (old == nullptr || successor == nullptr || successor->options.isolation == Isolation::none ||
+            (old->first->has_state() && successor->first->has_state()))
             continue;
         problems.push_back("filter '" + old->name +
                            "' cannot be taken over between worker processes: both it and its successor need a state()");

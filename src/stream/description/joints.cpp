@@ -6,7 +6,8 @@
 namespace penstock::streaming {
 
 Joints::Joints(const Model& model)
-    : model_(model), into_(sorted_by(&StreamModel::to)), out_of_(sorted_by(&StreamModel::from)), in_order_(model.streams.size()) {
+    : model_(model), into_(sorted_by(&StreamModel::to)), out_of_(sorted_by(&StreamModel::from)),
+      in_order_(model.streams.size()) {
     ranks_.resize(model.streams.size());
     std::vector<std::size_t> so_far;  // into each input of a filter
     for (const auto& filter : model.filters) {
@@ -24,7 +25,8 @@ std::size_t Joints::position(std::uint64_t filter) const noexcept {
 
 template <class Filter>
 Joints::Side Joints::sorted_by(Filter filter) const {
-    Side side{std::vector<const StreamModel*>(model_.streams.size()), std::vector<std::size_t>(model_.filters.size() + 2)};
+    Side side{std::vector<const StreamModel*>(model_.streams.size()),
+              std::vector<std::size_t>(model_.filters.size() + 2)};
     std::vector<std::size_t> positions;
     positions.reserve(model_.streams.size());
     for (const auto& stream : model_.streams) ++side.begins[positions.emplace_back(position(stream.*filter)) + 1];
@@ -87,7 +89,9 @@ int Joints::place(const FilterModel& filter, int copy) const noexcept {
 
 bool Joints::order_matters(std::uint64_t filter, std::size_t output) const noexcept {
     const auto streams = out_of(filter);
-    return std::any_of(streams.begin(), streams.end(), [&](const StreamModel* stream) { return stream->output == output && in_order_[number(*stream)]; });
+    return std::any_of(streams.begin(), streams.end(), [&](const StreamModel* stream) {
+        return stream->output == output && in_order_[number(*stream)];
+    });
 }
 
 }  // namespace penstock::streaming

@@ -16,12 +16,14 @@ class Joints {
     explicit Joints(const Model& model);
 
     const Model& model() const noexcept { return model_; }
-    /// The streams that lead into a filter and out of it, in the order of the model. None for a filter that is not in it.
+    /// The streams that lead into a filter and out of it, in the order of the model. None for a filter that is not in
+    /// it.
     std::span<const StreamModel* const> into(std::uint64_t filter) const noexcept { return of(into_, filter); }
     std::span<const StreamModel* const> out_of(std::uint64_t filter) const noexcept { return of(out_of_, filter); }
     /// The number of a stream among those into the same input, from 0.
     std::size_t rank(const StreamModel& stream) const noexcept { return ranks_[number(stream)]; }
-    /// The target of a copy, or -1 for any; as Model::place(), but not by way of all filters between it and the one that has targets.
+    /// The target of a copy, or -1 for any; as Model::place(), but not by way of all filters between it and the one
+    /// that has targets.
     int place(const FilterModel& filter, int copy) const noexcept;
     /// The copies of a filter write here, and their order is restored further down.
     bool order_matters(std::uint64_t filter, std::size_t output) const noexcept;
@@ -36,14 +38,17 @@ class Joints {
     Side sorted_by(Filter filter) const;
     std::span<const StreamModel* const> of(const Side& side, std::uint64_t filter) const noexcept;
     std::size_t position(std::uint64_t filter) const noexcept;
-    std::size_t number(const StreamModel& stream) const noexcept { return static_cast<std::size_t>(&stream - model_.streams.data()); }
+    std::size_t number(const StreamModel& stream) const noexcept {
+        return static_cast<std::size_t>(&stream - model_.streams.data());
+    }
     void find_order();
     void find_anchors();
 
     const Model& model_;
     Side into_, out_of_;
-    std::vector<std::size_t> ranks_;    ///< of the model's streams
-    std::vector<std::size_t> anchors_;  ///< of each filter: the one that it is near in the end; itself, where it is near none
+    std::vector<std::size_t> ranks_;  ///< of the model's streams
+    /// Of each filter: the one that it is near in the end; itself, where it is near none
+    std::vector<std::size_t> anchors_;
     std::vector<bool> in_order_;  ///< of the model's streams: the order of what copies write there matters
 };
 

@@ -34,7 +34,8 @@ std::set<std::uint64_t> near_for_ever(const Model& model) {
         std::vector<std::uint64_t> way;
         std::set<std::uint64_t> seen;
         const auto* next = &filter;
-        while (next != nullptr && !next->options.near.empty() && !ending.contains(next->id) && !endless.contains(next->id) && seen.insert(next->id).second) {
+        while (next != nullptr && !next->options.near.empty() && !ending.contains(next->id) &&
+               !endless.contains(next->id) && seen.insert(next->id).second) {
             way.push_back(next->id);
             next = model.named(next->options.near);
         }
@@ -51,14 +52,18 @@ void check_filters(const Model& model, int targets, const Say& say) {
         const auto& options = filter.options;
         if (filter.name.empty()) say("a filter has no name");
         if (!names.insert(filter.name).second) say("the name " + quoted(filter.name) + " is used twice");
-        if (options.copies < 0) say("filter " + quoted(filter.name) + " cannot have " + std::to_string(options.copies) + " copies");
+        if (options.copies < 0)
+            say("filter " + quoted(filter.name) + " cannot have " + std::to_string(options.copies) + " copies");
         if (options.copies != 1 && !filter.kind->may_be_copied)
-            say("filter " + quoted(filter.name) + " does not say that it may be copied (static constexpr bool may_be_copied = true), so it has one copy");
+            say("filter " + quoted(filter.name) +
+                " does not say that it may be copied (static constexpr bool may_be_copied = true), so it has one copy");
         if (!options.near.empty() && !options.targets.empty())
-            say("filter " + quoted(filter.name) + " has targets of its own and is to be near " + quoted(options.near) + ": say one of the two");
+            say("filter " + quoted(filter.name) + " has targets of its own and is to be near " + quoted(options.near) +
+                ": say one of the two");
         if (!options.near.empty() && model.named(options.near) == nullptr)
             say("filter " + quoted(filter.name) + " is to be near " + quoted(options.near) + ", which does not exist");
-        if (circles.contains(filter.id)) say("filter " + quoted(filter.name) + " is to be near a filter that is to be near it");
+        if (circles.contains(filter.id))
+            say("filter " + quoted(filter.name) + " is to be near a filter that is to be near it");
         for (const int target : options.targets)
             if (target < 0 || (targets >= 0 && target >= targets))
                 say("filter " + quoted(filter.name) + " is placed on target " + std::to_string(target) +
@@ -110,28 +115,36 @@ void check_streams(const Model& model, const Say& say) {
         const auto* const to = model.filter(stream.to);
         const auto& output = *from->first->outputs[stream.output];
         const auto& input = *to->first->inputs[stream.input];
-        const auto text = [&] { return quoted(from->name + "." + output.name()) + " to " + quoted(to->name + "." + input.name()); };
+        const auto text = [&] {
+            return quoted(from->name + "." + output.name()) + " to " + quoted(to->name + "." + input.name());
+        };
         if (output.element() != input.element())
             say("the stream from " + text() + " joins values of type " + std::string(output.element().name) + " (" +
-                std::to_string(output.element().size) + " bytes) to values of type " + std::string(input.element().name) + " (" +
-                std::to_string(input.element().size) + " bytes)");
+                std::to_string(output.element().size) + " bytes) to values of type " +
+                std::string(input.element().name) + " (" + std::to_string(input.element().size) + " bytes)");
         if (twice && !pairs.insert(pair_of(stream)).second) say("the stream from " + text() + " exists twice");
         const auto& options = stream.options;
         if (options.ordered && options.policy != Policy::broadcast && to->options.copies != 1)
-            say("the stream from " + text() + " is ordered, but its sink has several copies, of which none would see all");
+            say("the stream from " + text() +
+                " is ordered, but its sink has several copies, of which none would see all");
         if (options.ordered && options.when_full != WhenStreamFull::wait)
-            say("the stream from " + text() + " is ordered and may drop buffers: an order with gaps cannot be waited for");
+            say("the stream from " + text() +
+                " is ordered and may drop buffers: an order with gaps cannot be waited for");
         const auto several = [&] {
             if (!joints) joints.emplace(model);
             const auto all = joints->into(stream.to);
-            return std::count_if(all.begin(), all.end(), [&](const StreamModel* other) { return other->input == stream.input; }) > 1;
+            return std::count_if(all.begin(), all.end(),
+                                 [&](const StreamModel* other) { return other->input == stream.input; }) > 1;
         };
         if (options.ordered && several())
-            say("the stream from " + text() + " is ordered, but others lead to the same input, whose numbers mean something else");
+            say("the stream from " + text() +
+                " is ordered, but others lead to the same input, whose numbers mean something else");
         if (options.name.empty()) continue;  // a stream of its own
         const auto [first, fresh] = groups.emplace(Model::group_of(stream), &stream);
-        if (!fresh && (first->second->options.policy != options.policy || first->second->options.when_full != options.when_full))
-            say("the streams called " + quoted(options.name) + " differ in their policy, or in what happens when they are full");
+        if (!fresh &&
+            (first->second->options.policy != options.policy || first->second->options.when_full != options.when_full))
+            say("the streams called " + quoted(options.name) +
+                " differ in their policy, or in what happens when they are full");
     }
 }
 
@@ -149,7 +162,8 @@ void check_order(const Model& model, const Say& say) {
         if (!seen.insert(filter).second || model.filter(filter)->options.copies == 1) continue;
         for (const auto* const stream : joints.into(filter)) {
             if (stream->options.when_full != WhenStreamFull::wait)
-                say("the stream into " + quoted(model.filter(filter)->name) + " may drop buffers, but their order is restored further down");
+                say("the stream into " + quoted(model.filter(filter)->name) +
+                    " may drop buffers, but their order is restored further down");
             writers.push_back(stream->from);
         }
     }
@@ -160,18 +174,24 @@ void check_order(const Model& model, const Say& say) {
 const FilterModel* Model::filter(std::uint64_t id) const noexcept {
     // A graph that was never edited has its filters' numbers one after the other.
     if (filters.empty()) return nullptr;
-    if (const auto guess = id - filters.front().id; guess < filters.size() && filters[guess].id == id) return &filters[guess];
-    const auto at = std::lower_bound(filters.begin(), filters.end(), id, [](const FilterModel& each, std::uint64_t wanted) { return each.id < wanted; });
+    if (const auto guess = id - filters.front().id; guess < filters.size() && filters[guess].id == id)
+        return &filters[guess];
+    const auto at = std::lower_bound(filters.begin(), filters.end(), id,
+                                     [](const FilterModel& each, std::uint64_t wanted) { return each.id < wanted; });
     return at == filters.end() || at->id != id ? nullptr : &*at;
 }
-FilterModel* Model::filter(std::uint64_t id) noexcept { return const_cast<FilterModel*>(std::as_const(*this).filter(id)); }
+FilterModel* Model::filter(std::uint64_t id) noexcept {
+    return const_cast<FilterModel*>(std::as_const(*this).filter(id));
+}
 const FilterModel* Model::named(const std::string& name) const noexcept {
     return filter(by_name_.find(std::hash<std::string>{}(name), [&](std::uint64_t id) {
         const auto* const found = filter(id);
         return found != nullptr && found->name == name;
     }));
 }
-FilterModel* Model::named(const std::string& name) noexcept { return const_cast<FilterModel*>(std::as_const(*this).named(name)); }
+FilterModel* Model::named(const std::string& name) noexcept {
+    return const_cast<FilterModel*>(std::as_const(*this).named(name));
+}
 const FilterModel* Model::owning(const AnyFilter* owner) const noexcept {
     return filter(by_object_.find(hash_of(owner), [&](std::uint64_t id) {
         const auto* const found = filter(id);
@@ -232,6 +252,8 @@ std::vector<std::string> problems_of(const Model& model, int targets) {
     return problems;
 }
 
-std::string port_name(const Model& model, std::uint64_t filter, const Part& port) { return model.filter(filter)->name + "." + port.name(); }
+std::string port_name(const Model& model, std::uint64_t filter, const Part& port) {
+    return model.filter(filter)->name + "." + port.name();
+}
 
 }  // namespace penstock::streaming

@@ -1,4 +1,5 @@
-// A graph as it is described: filters and streams by number, so that an edit can be tried on a copy and compared with what runs.
+// A graph as it is described: filters and streams by number, so that an edit can be tried on a copy and compared with
+// what runs.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,8 @@ struct FilterModel {
     std::shared_ptr<const FilterKind> kind;
     std::shared_ptr<AnyFilter> first;  ///< the first copy, to whose ports the user has references
     FilterOptions options;
-    int copies_now = 0;  ///< where their number is automatic: what the pressure made of it; 0: as many as it begins with
+    /// Where their number is automatic: what the pressure made of it; 0: as many as it begins with
+    int copies_now = 0;
     /// A setting's new value, for all copies.
     std::vector<std::pair<std::string, SettingValue>> changes;
 };
@@ -38,12 +40,13 @@ struct StreamModel {
 struct RemovalModel {
     std::uint64_t filter = 0;
     Removal removal = Removal::finish;
-    std::uint64_t successor = 0;         ///< 0: none
-    std::function<void()> take_over{};   ///< the successor's
+    std::uint64_t successor = 0;        ///< 0: none
+    std::function<void()> take_over{};  ///< the successor's
 };
 
-/// Ids of filters by a hash: of their names, or of where they are. Those of filters that have been taken out are not found in the model.
-/// Flat, because every edit begins with a copy of the model: that of a node-based map would cost an allocation a filter.
+/// Ids of filters by a hash: of their names, or of where they are. Those of filters that have been taken out are not
+/// found in the model. Flat, because every edit begins with a copy of the model: that of a node-based map would cost an
+/// allocation a filter.
 class FilterIndex {
   public:
     FilterIndex() = default;
@@ -57,7 +60,8 @@ class FilterIndex {
         std::uint64_t lowest = 0;
         if (!slots_.empty())
             for (auto at = hash & (slots_.size() - 1); slots_[at].filter != 0; at = (at + 1) & (slots_.size() - 1))
-                if (slots_[at].hash == hash && (lowest == 0 || slots_[at].filter < lowest) && is(slots_[at].filter)) lowest = slots_[at].filter;
+                if (slots_[at].hash == hash && (lowest == 0 || slots_[at].filter < lowest) && is(slots_[at].filter))
+                    lowest = slots_[at].filter;
         return lowest;
     }
 
@@ -78,8 +82,10 @@ struct Model {
     std::vector<std::string> problems;  ///< found while it was described
     std::vector<std::shared_ptr<void>> groups;
     std::uint64_t next_id = 1;
-    bool to_be_checked_only = false;  ///< one filter may stand for many; owning() finds none. Said before the first add()
-    std::shared_ptr<bool> running = std::make_shared<bool>(false);  ///< shared with the run, which may outlive the graph
+    /// One filter may stand for many; owning() finds none. Said before the first add()
+    bool to_be_checked_only = false;
+    /// Shared with the run, which may outlive the graph
+    std::shared_ptr<bool> running = std::make_shared<bool>(false);
 
     /// Its id must be the highest so far.
     FilterModel& add(FilterModel filter);

@@ -36,7 +36,9 @@ static_assert(Door::longest_name <= process::LocalAddress::longest_name);
 
 /// Nothing when another run has the name.
 OwnedDescriptor listen_as(const std::string& name) {
-    const auto fail = [&] { throw SystemError("cannot make the socket at which the run '" + name + "' can be found", errno); };
+    const auto fail = [&] {
+        throw SystemError("cannot make the socket at which the run '" + name + "' can be found", errno);
+    };
     OwnedDescriptor made(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!made) fail();
     const process::LocalAddress address(Door::space, name, geteuid());
@@ -58,8 +60,9 @@ std::string name_of_program() {
 
 void check(const std::string& name, const char* where) {
     if (!process::LocalAddress::takes(name, Door::longest_name))
-        throw UsageError(std::string(where) + ": '" + name.substr(0, 80) + "' cannot be the name of a run: it has 1 to " +
-                         std::to_string(Door::longest_name) + " bytes, no blanks and no control characters");
+        throw UsageError(std::string(where) + ": '" + name.substr(0, 80) +
+                         "' cannot be the name of a run: it has 1 to " + std::to_string(Door::longest_name) +
+                         " bytes, no blanks and no control characters");
 }
 
 std::string error(const std::string& what) { return "{\"error\":" + json_text(what) + "}"; }
@@ -97,10 +100,14 @@ SettingValue value_of(const std::string& text) {
     if (what == "b:" && (rest == "true" || rest == "false")) return rest == "true";
     const auto* const end = rest.data() + rest.size();
     if (std::int64_t integer = 0; what == "i:")
-        if (const auto read = std::from_chars(rest.data(), end, integer); read.ec == std::errc{} && read.ptr == end) return integer;
+        if (const auto read = std::from_chars(rest.data(), end, integer); read.ec == std::errc{} && read.ptr == end)
+            return integer;
     if (double number = 0; what == "d:")
-        if (const auto read = std::from_chars(rest.data(), end, number); read.ec == std::errc{} && read.ptr == end) return number;
-    throw UsageError("'" + text + "' is no value of an event: say b:true, b:false, i: and an integer, d: and a number, or s: and a text");
+        if (const auto read = std::from_chars(rest.data(), end, number); read.ec == std::errc{} && read.ptr == end)
+            return number;
+    throw UsageError(
+        "'" + text +
+        "' is no value of an event: say b:true, b:false, i: and an integer, d: and a number, or s: and a text");
 }
 
 }  // namespace
@@ -109,7 +116,9 @@ std::unique_ptr<Door> Door::open(RunState& run, const RunOptions& options) {
     if (!options.name.empty()) {
         check(options.name, "RunOptions::name");
         auto listening = listen_as(options.name);
-        if (!listening) throw UsageError("another run has the name '" + options.name + "' already: give this one another (RunOptions::name)");
+        if (!listening)
+            throw UsageError("another run has the name '" + options.name +
+                             "' already: give this one another (RunOptions::name)");
         return std::unique_ptr<Door>(new Door(run, options.name, std::move(listening)));
     }
     const char* const wanted = std::getenv("PENSTOCK_NAME");
@@ -119,12 +128,14 @@ std::unique_ptr<Door> Door::open(RunState& run, const RunOptions& options) {
     for (int number = 1;; ++number) {
         auto numbered = number == 1 ? name : name + "." + std::to_string(number);
         check(numbered, "PENSTOCK_NAME");
-        if (auto listening = listen_as(numbered)) return std::unique_ptr<Door>(new Door(run, std::move(numbered), std::move(listening)));
+        if (auto listening = listen_as(numbered))
+            return std::unique_ptr<Door>(new Door(run, std::move(numbered), std::move(listening)));
     }
 }
 
 Door::Door(RunState& run, std::string name, OwnedDescriptor listening)
-    : run_(run), name_(std::move(name)), listening_(std::move(listening)), stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), process_(getpid()) {
+    : run_(run), name_(std::move(name)), listening_(std::move(listening)),
+      stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), process_(getpid()) {
     if (!stop_) throw SystemError("cannot make what ends the visits to the run '" + name_ + "'", errno);
 }
 
@@ -140,7 +151,8 @@ void Door::close() noexcept {
     } else if (thread_.joinable()) {
         eventfd_write(stop_.get(), 1);
         thread_.join();
-        if (listening_) shutdown(listening_.get(), SHUT_RDWR);  // a forked child may have it too, so that closing it would tell nobody
+        // a forked child may have it too, so that closing it would tell nobody
+        if (listening_) shutdown(listening_.get(), SHUT_RDWR);
     }
     listening_.reset();
 }
@@ -157,7 +169,8 @@ void Door::attend_all() noexcept {
 }
 
 void Door::step() {
-    std::vector<pollfd> entries{{stop_.get(), POLLIN, 0}, {std::exchange(no_descriptors_, false) ? -1 : listening_.get(), POLLIN, 0}};
+    std::vector<pollfd> entries{{stop_.get(), POLLIN, 0},
+                                {std::exchange(no_descriptors_, false) ? -1 : listening_.get(), POLLIN, 0}};
     for (const auto& visitor : visitors_)
         entries.push_back({visitor.connection.get(), static_cast<short>(visitor.answer.empty() ? POLLIN : POLLOUT), 0});
     const bool alone = visitors_.empty() && entries[1].fd >= 0;
@@ -201,7 +214,8 @@ bool Door::listen_to(Visitor& visitor) {
 
 bool Door::speak_to(Visitor& visitor) {
     while (visitor.said < visitor.answer.size()) {
-        const auto sent = ::send(visitor.connection.get(), visitor.answer.data() + visitor.said, visitor.answer.size() - visitor.said, MSG_NOSIGNAL);
+        const auto sent = ::send(visitor.connection.get(), visitor.answer.data() + visitor.said,
+                                 visitor.answer.size() - visitor.said, MSG_NOSIGNAL);
         if (sent < 0) return errno == EAGAIN || errno == EINTR;
         visitor.said += static_cast<std::size_t>(sent);
     }
@@ -216,7 +230,8 @@ std::string Door::answer_to(std::string_view line) {
         if (words.size() == 1 && words[0] == "graph") return graph();
         if (words.size() == 1 && words[0] == "report") return "{\"report\":" + json_text(run_.core.report()) + "}";
         if (words.size() == 4 && words[0] == "send") return send(words[1], words[2], words[3]);
-        return error("this run does not know what '" + words[0] + "' with " + std::to_string(words.size() - 1) + " words behind it is to be");
+        return error("this run does not know what '" + words[0] + "' with " + std::to_string(words.size() - 1) +
+                     " words behind it is to be");
     } catch (const std::exception& failure) {
         return error(said_by(failure));
     }

@@ -1,12 +1,13 @@
 // The door of a run: a name under which other processes of the same user can look at it and send events to it.
 //
-// A visitor connects to a Unix socket, says one line, gets one line of JSON, and the connection is closed. The line consists of words with
-// tabs between them, written as in URLs (%09 is a tab):
+// A visitor connects to a Unix socket, says one line, gets one line of JSON, and the connection is closed. The line
+// consists of words with tabs between them, written as in URLs (%09 is a tab):
 //     graph                          the graph and its figures (json_of), with "name" and "process"
 //     report                         "report": what each filter does and what it waits for, in words
 //     send  EVENT  VALUE  TO         "reached": how many filters got it. VALUE: b:true, i:12, d:0.5 or s:text;
 //                                    TO as for Run::send
-// What cannot be done is answered with "error". One thread serves all visitors; it sleeps in poll() and touches nothing of the run meanwhile.
+// What cannot be done is answered with "error". One thread serves all visitors; it sleeps in poll() and touches nothing
+// of the run meanwhile.
 #pragma once
 
 #include <chrono>
@@ -29,8 +30,9 @@ class Door {
     static constexpr const char* space = "penstock-run";
     static constexpr std::size_t longest_name = 64;
 
-    /// A door with the name that the options or the environment give; null when neither does. Throws UsageError for a name that cannot be or
-    /// that the options give and another run has, SystemError. A name of the environment that is taken gets a number behind it.
+    /// A door with the name that the options or the environment give; null when neither does. Throws UsageError for a
+    /// name that cannot be or that the options give and another run has, SystemError. A name of the environment that is
+    /// taken gets a number behind it.
     static std::unique_ptr<Door> open(RunState& run, const RunOptions& options);
     ~Door();
     Door(const Door&) = delete;

@@ -10,7 +10,9 @@ namespace penstock::streaming {
 
 int Change::copies(const FilterModel& filter) const { return core_.copies(filter); }
 
-bool Change::several(const Model& model, std::uint64_t filter) const { return model.filter(filter)->options.copies != 1; }
+bool Change::several(const Model& model, std::uint64_t filter) const {
+    return model.filter(filter)->options.copies != 1;
+}
 
 namespace {
 
@@ -24,31 +26,41 @@ std::set<std::uint64_t> ids_of(const Model& model) {
 
 std::vector<std::string> Change::problems() {
     std::vector<std::string> problems;
-    const auto in_cycle = [old_cycles = cycles_of(old_), cycles = cycles_of(wished_), this](const Model& model, std::uint64_t filter) {
-        return (&model == &old_ ? old_cycles : cycles)[static_cast<std::size_t>(model.filter(filter) - model.filters.data())] != 0;
+    const auto in_cycle = [old_cycles = cycles_of(old_), cycles = cycles_of(wished_), this](const Model& model,
+                                                                                            std::uint64_t filter) {
+        return (&model == &old_ ? old_cycles
+                                : cycles)[static_cast<std::size_t>(model.filter(filter) - model.filters.data())] != 0;
     };
     const auto before = ids_of(old_), after = ids_of(wished_);
     for (const auto& stream : wished_.streams) {
         const bool fresh = !before.contains(stream.id);
-        if (fresh && in_cycle(wished_, stream.to)) problems.push_back("a stream into a cycle cannot be added while the graph runs");
+        if (fresh && in_cycle(wished_, stream.to))
+            problems.push_back("a stream into a cycle cannot be added while the graph runs");
         const auto crew = wiring_.crews.find(stream.to);
-        if (fresh && !wished_.ended_may_read && crew != wiring_.crews.end() && std::any_of(crew->second.begin(), crew->second.end(), [](Station* each) { return each->ended(); }))
+        if (fresh && !wished_.ended_may_read && crew != wiring_.crews.end() &&
+            std::any_of(crew->second.begin(), crew->second.end(), [](Station* each) { return each->ended(); }))
             problems.push_back("filter '" + wished_.filter(stream.to)->name + "' has ended already and reads no more");
     }
     check_order(problems);
     for (const auto& stream : old_.streams) {
         const bool gone = !after.contains(stream.id);
-        if (gone && in_cycle(old_, stream.to)) problems.push_back("a stream into a cycle cannot be taken away while the graph runs");
+        if (gone && in_cycle(old_, stream.to))
+            problems.push_back("a stream into a cycle cannot be taken away while the graph runs");
     }
     for (const auto& filter : old_.filters) {
         const auto* const now = wished_.filter(filter.id);
         if (now == nullptr) continue;
         bool ordered = false;
-        for (std::size_t i = 0; i < filter.first->outputs.size(); ++i) ordered = ordered || old_joints_.order_matters(filter.id, i) || joints_.order_matters(filter.id, i);
+        for (std::size_t i = 0; i < filter.first->outputs.size(); ++i)
+            ordered = ordered || old_joints_.order_matters(filter.id, i) || joints_.order_matters(filter.id, i);
         if (ordered && several(old_, filter.id) != several(wished_, filter.id))
-            problems.push_back("filter '" + filter.name + "' cannot change between one copy and several while their order is restored further down");
-        if (filter.kind->external && now->options.copies != 1) problems.push_back("'" + filter.name + "' is the program's own end and has one copy");
-        if (copies(*now) != copies(filter) && in_cycle(old_, filter.id)) problems.push_back("filter '" + filter.name + "' in a cycle cannot change its copies");
+            problems.push_back(
+                "filter '" + filter.name +
+                "' cannot change between one copy and several while their order is restored further down");
+        if (filter.kind->external && now->options.copies != 1)
+            problems.push_back("'" + filter.name + "' is the program's own end and has one copy");
+        if (copies(*now) != copies(filter) && in_cycle(old_, filter.id))
+            problems.push_back("filter '" + filter.name + "' in a cycle cannot change its copies");
     }
     return problems;
 }
@@ -73,13 +85,14 @@ std::set<std::uint64_t> numbered_streams(const Joints& joints) {
 
 }  // namespace
 
-/// A new filter numbers from 0, and a new sink expects 0: neither may meet one that has been counting. Filters between them of which
-/// there are several copies pass the numbers on, so that those may be replaced.
+/// A new filter numbers from 0, and a new sink expects 0: neither may meet one that has been counting. Filters between
+/// them of which there are several copies pass the numbers on, so that those may be replaced.
 void Change::check_order(std::vector<std::string>& problems) const {
     enum class Is { old, between, fresh };
     const auto kind_of = [&](std::uint64_t filter) {
         if (old_.filter(filter) != nullptr) return Is::old;
-        const bool replaces = std::any_of(wished_.removals.begin(), wished_.removals.end(), [&](const auto& each) { return each.successor == filter; });
+        const bool replaces = std::any_of(wished_.removals.begin(), wished_.removals.end(),
+                                          [&](const auto& each) { return each.successor == filter; });
         return replaces && several(wished_, filter) ? Is::between : Is::fresh;
     };
     const auto numbered = numbered_streams(joints_);
@@ -91,10 +104,12 @@ void Change::check_order(std::vector<std::string>& problems) const {
         const bool was_ordered = std::any_of(readers.begin(), readers.end(), [&](const StreamModel* each) {
             return each->input == stream.input && each->options.ordered;
         });
-        const bool fits = (from == Is::fresh && to == Is::fresh) || (from == Is::between && to != Is::fresh) || (from == Is::old && to == Is::between);
+        const bool fits = (from == Is::fresh && to == Is::fresh) || (from == Is::between && to != Is::fresh) ||
+                          (from == Is::old && to == Is::between);
         if (numbered.contains(stream.id) ? fits : !was_ordered) continue;
-        problems.push_back("the stream from '" + wished_.filter(stream.from)->name + "' to '" + wished_.filter(stream.to)->name +
-                           "' is part of an order that is restored, whose beginning and end cannot change while the graph runs");
+        problems.push_back(
+            "the stream from '" + wished_.filter(stream.from)->name + "' to '" + wished_.filter(stream.to)->name +
+            "' is part of an order that is restored, whose beginning and end cannot change while the graph runs");
     }
 }
 
@@ -126,7 +141,8 @@ void Change::make_stations() {
     std::vector<std::unique_ptr<Station>> made;
     for (const auto& filter : wished_.filters) {
         const auto crew = wiring_.crews.find(filter.id);
-        for (int copy = crew == wiring_.crews.end() ? 0 : static_cast<int>(crew->second.size()); copy < copies(filter); ++copy) {
+        for (int copy = crew == wiring_.crews.end() ? 0 : static_cast<int>(crew->second.size()); copy < copies(filter);
+             ++copy) {
             auto station = wiring_.make_station(joints_, filter, copy);
             station->box.begin_at_rest();
             station->held = true;
@@ -195,13 +211,15 @@ void Change::find_touched() {
             if (link->to->station == station) touch(link->from->station);
     }
     const auto options_differ = [](const StreamOptions& a, const StreamOptions& b) {
-        return a.policy != b.policy || a.capacity != b.capacity || a.capacity_bytes != b.capacity_bytes || a.when_full != b.when_full ||
-               a.fuse != b.fuse || a.name != b.name || a.key.target_type() != b.key.target_type() || bool(a.key);
+        return a.policy != b.policy || a.capacity != b.capacity || a.capacity_bytes != b.capacity_bytes ||
+               a.when_full != b.when_full || a.fuse != b.fuse || a.name != b.name ||
+               a.key.target_type() != b.key.target_type() || bool(a.key);
     };
     std::map<std::uint64_t, const StreamModel*> before;
     for (const auto& stream : old_.streams) before.emplace_hint(before.end(), stream.id, &stream);
     for (const auto& stream : wished_.streams)
-        if (const auto same = before.find(stream.id); same != before.end() && options_differ(same->second->options, stream.options))
+        if (const auto same = before.find(stream.id);
+            same != before.end() && options_differ(same->second->options, stream.options))
             for (Station* const station : wiring_.crews.at(stream.from)) touch(station);
 }
 
@@ -210,7 +228,7 @@ void Change::find_touched() {
 void Change::hold() {
     for (Station* const station : sources_)
         core_.do_at(*station, [this](Station& each) {
-            each.held = true;  // so it closes nothing any more, unless the run is stopped
+            each.held = true;           // so it closes nothing any more, unless the run is stopped
             if (each.external) return;  // it sends within the program's calls, and nobody knows when the next one comes
             for (const auto& outlet : each.outlets)
                 if (!outlet->closed) senders_.insert(outlet.get());
@@ -235,11 +253,13 @@ void Change::join() {
         for (const auto* const stream : joints_.out_of(station.filter_id()))
             for (int to = 0; to < static_cast<int>(wiring_.crews.at(stream->to).size()); ++to)
                 wiring_.set_capacity(wished_, *stream, *wiring_.links.at({stream->id, station.copy(), to}));
-        for (std::size_t i = 0; i < station.outlets.size(); ++i) station.outlets[i]->order_matters = joints_.order_matters(filter.id, i);
+        for (std::size_t i = 0; i < station.outlets.size(); ++i)
+            station.outlets[i]->order_matters = joints_.order_matters(filter.id, i);
         wiring_.set_branches(joints_, station.filter_id(), station);
         for (auto& outlet : station.outlets) {
             if (!has_reader(outlet.get())) outlet->discard_pending();
-            if (!outlet->closed) continue;  // else it has ended meanwhile, or closed this output: the new sinks must know
+            // else it has ended meanwhile, or closed this output: the new sinks must know
+            if (!outlet->closed) continue;
             for (auto& branch : outlet->branches)
                 for (Link* const link : branch.links) outlet->close_link(*link);
         }
@@ -266,7 +286,8 @@ void Change::wait_for_mail_of(Link& link) {
 
 void Change::empty_old_links() {
     for (const auto& [name, link] : old_links_)
-        if (sources_.contains(link->from->station)) wait_for_mail_of(*link);  // else its source retires, and closes it then
+        // else its source retires, and closes it then
+        if (sources_.contains(link->from->station)) wait_for_mail_of(*link);
 }
 
 /// At its sink, which stays: what has come by the link waits on as if it had come by none.
@@ -293,11 +314,13 @@ void Change::move() {
         for (const auto& [name, link] : links) {
             if (!moved(link->from->station) && !moved(link->to->station)) continue;
             Link* const each = link;
-            const bool local = allowed && each->from->station->home() != nullptr && each->from->station->home() == each->to->station->home();
+            const bool local = allowed && each->from->station->home() != nullptr &&
+                               each->from->station->home() == each->to->station->home();
             core_.do_at(*each->to->station, [each, local](Station&) { each->local = local; });
         }
     };
-    for (const auto& [station, target] : relocations_) core_.do_at(*station, [target = target](Station& each) { each.proxy->move_to(target); });
+    for (const auto& [station, target] : relocations_)
+        core_.do_at(*station, [target = target](Station& each) { each.proxy->move_to(target); });
     if (moves_.empty()) return;
     for (const auto& [station, home] : moves_)
         for (const auto& [name, link] : wiring_.links)
@@ -309,7 +332,8 @@ void Change::move() {
             each.next_home = home;
             each.moving = true;
         });
-        core_.help_until([station = station, home = home] { return station->home() == home && !station->awaited(); }, "an edit", false);
+        core_.help_until([station = station, home = home] { return station->home() == home && !station->awaited(); },
+                         "an edit", false);
     }
     set_local(true);
     for (Station* const source : sources_)

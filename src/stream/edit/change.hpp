@@ -1,4 +1,5 @@
-// An edit as it is made: from the graph that runs to the one that is wished, filter by filter, while all that it does not touch goes on.
+// An edit as it is made: from the graph that runs to the one that is wished, filter by filter, while all that it does
+// not touch goes on.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,16 @@ namespace penstock::streaming {
 ///   join      sinks learn of their new links, then sources write to the new links and not to the old ones
 ///   empty     what is on its way by old links arrives
 ///   move      stations go to their new targets, and settings change
-///   retire    stations that are taken out work off, hand over or discard what waits at them, and end. What is handed over goes back to its
-///             writer, if that still sends; else to a successor or another copy that still reads; else it is worked off after all
-///   go on     new stations take over state and begin, and those that were held go on, each as soon as those before it have ended
+///   retire    stations that are taken out work off, hand over or discard what waits at them, and end. What is handed
+///             over goes back to its writer, if that still sends; else to a successor or another copy that still reads;
+///             else it is worked off after all
+///   go on     new stations take over state and begin, and those that were held go on, each as soon as those before it
+///             have ended
 class Change {
   public:
-    Change(RunState& state, Model wished) : state_(state), core_(state.core), wiring_(state.wiring), old_(state.model), wished_(std::move(wished)), old_joints_(old_), joints_(wished_) {}
+    Change(RunState& state, Model wished)
+        : state_(state), core_(state.core), wiring_(state.wiring), old_(state.model), wished_(std::move(wished)),
+          old_joints_(old_), joints_(wished_) {}
 
     /// What it still has in its hands is dropped: it could not be carried out.
     ~Change();
@@ -90,15 +95,15 @@ class Change {
     std::vector<std::pair<Station*, Removal>> retiring_;
     std::vector<std::pair<LinkName, Link*>> new_links_;
     std::vector<std::pair<LinkName, Link*>> old_links_;
-    std::set<Station*> sources_;  ///< that stay, and whose streams change
+    std::set<Station*> sources_;       ///< that stay, and whose streams change
     std::set<const Outlet*> senders_;  ///< of sources that are held: those that send what they are given
     std::vector<std::pair<Station*, Server*>> moves_;
     std::vector<std::pair<Station*, int>> relocations_;  ///< to other worker processes
     std::vector<Returned> returned_;
-    std::vector<Orphans> orphans_;  ///< of the one that retires just now
+    std::vector<Orphans> orphans_;                ///< of the one that retires just now
     std::map<std::uint64_t, std::size_t> dealt_;  ///< orphans of each input of a filter, so far
-    std::exception_ptr failure_;  ///< what a successor's take_over() threw
-    std::set<Link*> arrived_;  ///< what was on its way by these links has come
+    std::exception_ptr failure_;                  ///< what a successor's take_over() threw
+    std::set<Link*> arrived_;                     ///< what was on its way by these links has come
 };
 
 }  // namespace penstock::streaming

@@ -1,4 +1,5 @@
-// The second half of an edit: filters that are taken out end, what waited at them goes where it belongs, and the others go on.
+// The second half of an edit: filters that are taken out end, what waited at them goes where it belongs, and the others
+// go on.
 #include <algorithm>
 #include <new>
 
@@ -30,9 +31,11 @@ void Change::retire_one(Station& station, Removal removal) {
     core_.do_at(station, [&](Station& old) {
         for (auto& inlet : old.inlets)
             for (const auto& [name, link] : old_links_)
-                if (link->to == inlet.get() && sources_.contains(link->from->station) && !link->closed) old.close_input(*inlet);
+                if (link->to == inlet.get() && sources_.contains(link->from->station) && !link->closed)
+                    old.close_input(*inlet);
         // Where an order is restored, a buffer that was handed back could wait behind younger ones for ever.
-        const bool ordered = std::any_of(old.outlets.begin(), old.outlets.end(), [](const auto& outlet) { return outlet->order_matters; });
+        const bool ordered = std::any_of(old.outlets.begin(), old.outlets.end(),
+                                         [](const auto& outlet) { return outlet->order_matters; });
         if (removal == Removal::hand_over && !ordered && !shares_buffers(old)) take_waiting(old);
         if (removal == Removal::discard) old.discard_waiting();
         old.end_source();
@@ -96,7 +99,8 @@ void Change::take_waiting(Station& station) {
     }
 }
 
-/// Who sends a buffer again: whoever wrote it, or else somebody who writes to the same input. Null where all of them have ended.
+/// Who sends a buffer again: whoever wrote it, or else somebody who writes to the same input. Null where all of them
+/// have ended.
 Outlet* Change::writer_of(const Inlet& inlet, const Waiting& waiting) const {
     if (waiting.link != nullptr && senders_.contains(waiting.link->from)) return waiting.link->from;
     for (const auto& [name, link] : old_links_)
@@ -104,8 +108,8 @@ Outlet* Change::writer_of(const Inlet& inlet, const Waiting& waiting) const {
     return nullptr;
 }
 
-/// Copies of its successor, which have not begun, or its own filter's other copies, which may end at any time. None where keys say who reads
-/// what and there are several.
+/// Copies of its successor, which have not begun, or its own filter's other copies, which may end at any time. None
+/// where keys say who reads what and there are several.
 std::vector<Station*> Change::heirs_of(const Station& retired) const {
     auto filter = retired.filter_id();
     for (const auto& removal : wished_.removals)
@@ -119,12 +123,15 @@ std::vector<Station*> Change::heirs_of(const Station& retired) const {
     return by_key && crew->second.size() != 1 ? std::vector<Station*>{} : crew->second;
 }
 
-/// Each gets an equal part of them, or none when it reads no more. Buffers of several inputs stay together: the n-th of each goes to the same
-/// heir. Before that an heir gets what it lacks itself: of an input at which it has fewer than at another.
+/// Each gets an equal part of them, or none when it reads no more. Buffers of several inputs stay together: the n-th of
+/// each goes to the same heir. Before that an heir gets what it lacks itself: of an input at which it has fewer than at
+/// another.
 void Change::give_to_heirs(const Station& retired) {
     const auto heirs = heirs_of(retired);
     if (heirs.empty()) return;
-    const auto is_heir = [&](const Station* station) { return std::find(heirs.begin(), heirs.end(), station) != heirs.end(); };
+    const auto is_heir = [&](const Station* station) {
+        return std::find(heirs.begin(), heirs.end(), station) != heirs.end();
+    };
     for (const auto& [name, link] : wiring_.links)
         if (is_heir(link->to->station) && link->from->station->ended()) wait_for_arrivals(*link);
     using Lists = std::vector<std::vector<Waiting*>>;  // of each input
@@ -139,14 +146,16 @@ void Change::give_to_heirs(const Station& retired) {
         });
         const auto most = *std::max_element(there.begin(), there.end());
         for (std::size_t i = 0; i < there.size(); ++i)
-            for (auto lacks = most - there[i]; lacks != 0 && at[i] != orphans_[i].waiting.size(); --lacks) part[i].push_back(&orphans_[i].waiting[at[i]++]);
+            for (auto lacks = most - there[i]; lacks != 0 && at[i] != orphans_[i].waiting.size(); --lacks)
+                part[i].push_back(&orphans_[i].waiting[at[i]++]);
     }
     auto& dealt = dealt_[retired.filter_id()];
     std::size_t most = 0;
     for (std::size_t i = 0; i < orphans_.size(); ++i) {
         auto& waiting = orphans_[i].waiting;
         const auto left = waiting.size() - at[i];
-        for (std::size_t n = 0; n < left; ++n) parts[heirs[(dealt + n) % heirs.size()]][i].push_back(&waiting[at[i] + n]);
+        for (std::size_t n = 0; n < left; ++n)
+            parts[heirs[(dealt + n) % heirs.size()]][i].push_back(&waiting[at[i] + n]);
         most = std::max(most, left);
     }
     dealt += most;
@@ -160,7 +169,8 @@ void Change::give_to_heirs(const Station& retired) {
         }
         give_to(*heir, rest);
     }
-    for (auto& [inlet, waiting] : orphans_) std::erase_if(waiting, [](const Waiting& each) { return each.block == nullptr; });
+    for (auto& [inlet, waiting] : orphans_)
+        std::erase_if(waiting, [](const Waiting& each) { return each.block == nullptr; });
 }
 
 /// What it takes has no block any more in the list of the orphans.
@@ -179,7 +189,8 @@ void Change::give_back_to(Station& source) {
         for (const auto& [writer, block] : returned_)
             if (writer == outlet.get()) blocks.push_back(block);
         if (blocks.empty()) continue;
-        std::stable_sort(blocks.begin(), blocks.end(), [](const Block* a, const Block* b) { return a->written < b->written; });
+        std::stable_sort(blocks.begin(), blocks.end(),
+                         [](const Block* a, const Block* b) { return a->written < b->written; });
         core_.do_at(source, [&](Station&) {
             outlet->take_back(blocks);
             std::erase_if(returned_, [&](const Returned& returned) { return returned.writer == outlet.get(); });
@@ -187,8 +198,9 @@ void Change::give_back_to(Station& source) {
     }
 }
 
-// Who writes to a filter of one copy goes on when that has written its last, so that nothing is overtaken; not later, because what retires may
-// have to get rid of its last buffers by way of those that were held. Several copies overtake one another anyway.
+// Who writes to a filter of one copy goes on when that has written its last, so that nothing is overtaken; not later,
+// because what retires may have to get rid of its last buffers by way of those that were held. Several copies overtake
+// one another anyway.
 void Change::go_on() {
     std::set<Station*> held = sources_;
     std::set<Station*> waiting(fresh_.begin(), fresh_.end());
@@ -198,34 +210,45 @@ void Change::go_on() {
             return entry.second->from->station == source && waiting.contains(entry.second->to->station);
         });
         return sinks_begun && std::all_of(old_links_.begin(), old_links_.end(), [&](const auto& entry) {
-            const Station* const sink = entry.second->to->station;
-            return entry.second->from->station != source || !retires(sink) || sink->several_copies || ended(sink);
-        });
+                   const Station* const sink = entry.second->to->station;
+                   return entry.second->from->station != source || !retires(sink) || sink->several_copies ||
+                          ended(sink);
+               });
     };
     const auto ready_to_begin = [&](const Station* station) {
         const auto removal = removal_before(*station);
         return removal == nullptr || std::all_of(retiring_.begin(), retiring_.end(), [&](const auto& each) {
-            return each.first->filter_id() != removal->filter || ended(each.first);
-        });
+                   return each.first->filter_id() != removal->filter || ended(each.first);
+               });
     };
     for (;;) {
         for (auto each = waiting.begin(); each != waiting.end();) {
-            if (!ready_to_begin(*each)) { ++each; continue; }
+            if (!ready_to_begin(*each)) {
+                ++each;
+                continue;
+            }
             begin(**each);
             each = waiting.erase(each);
         }
         for (auto each = held.begin(); each != held.end();) {
-            if (!ready_to_write(*each)) { ++each; continue; }
+            if (!ready_to_write(*each)) {
+                ++each;
+                continue;
+            }
             release(**each);
             each = held.erase(each);
         }
-        if (held.empty() && waiting.empty() && std::all_of(retiring_.begin(), retiring_.end(), [&](const auto& each) { return ended(each.first); })) break;
+        if (held.empty() && waiting.empty() &&
+            std::all_of(retiring_.begin(), retiring_.end(), [&](const auto& each) { return ended(each.first); }))
+            break;
         core_.help_until(
             [&] {
                 state_.make_way();
-                return std::any_of(held.begin(), held.end(), ready_to_write) || std::any_of(waiting.begin(), waiting.end(), ready_to_begin) ||
+                return std::any_of(held.begin(), held.end(), ready_to_write) ||
+                       std::any_of(waiting.begin(), waiting.end(), ready_to_begin) ||
                        (held.empty() && waiting.empty() &&
-                        std::all_of(retiring_.begin(), retiring_.end(), [&](const auto& each) { return ended(each.first); }));
+                        std::all_of(retiring_.begin(), retiring_.end(),
+                                    [&](const auto& each) { return ended(each.first); }));
             },
             "an edit", false);
     }
@@ -282,7 +305,8 @@ void Change::forget() {
     }
     {
         const std::lock_guard lock(core_.structure);
-        for (const Link* const link : links) state_.past.streams.try_emplace(link->stream);  // so that nothing throws while they are erased
+        // so that nothing throws while they are erased
+        for (const Link* const link : links) state_.past.streams.try_emplace(link->stream);
         std::erase_if(core_.links, [&](const auto& link) {
             if (!links.contains(link.get())) return false;
             state_.past.streams[link->stream].add(*link);
@@ -311,7 +335,8 @@ bool Change::can_be_reclaimed(Station& station) {
         outlet->pool->starvation().give_up();
         if (outlet->pool->starvation().told_already()) return false;
     }
-    if (station.external || station.moved || station.awaited() || station.posted.load() != station.handled.load()) return false;
+    if (station.external || station.moved || station.awaited() || station.posted.load() != station.handled.load())
+        return false;
     if (station.home() == nullptr) return station.box.at_rest();
     bool idle = false;
     core_.do_at(station, [&idle](Station& each) { idle = !each.queued; }, true);
@@ -319,8 +344,11 @@ bool Change::can_be_reclaimed(Station& station) {
 }
 
 bool Change::retires(const Station* station) const {
-    return std::any_of(retiring_.begin(), retiring_.end(), [station](const auto& each) { return each.first == station; });
+    return std::any_of(retiring_.begin(), retiring_.end(),
+                       [station](const auto& each) { return each.first == station; });
 }
-bool Change::is_fresh(const Station* station) const { return std::find(fresh_.begin(), fresh_.end(), station) != fresh_.end(); }
+bool Change::is_fresh(const Station* station) const {
+    return std::find(fresh_.begin(), fresh_.end(), station) != fresh_.end();
+}
 
 }  // namespace penstock::streaming

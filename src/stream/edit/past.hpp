@@ -1,4 +1,5 @@
-// What copies that were retired and links that were taken away have counted: the figures of their filters and streams go on with it.
+// What copies that were retired and links that were taken away have counted: the figures of their filters and streams
+// go on with it.
 #pragma once
 
 #include <cstdint>

@@ -5,10 +5,10 @@
 #include <new>
 #include <utility>
 
-#include "stream/isolated/isolated_run.hpp"
 #include "stream/buffers/pool.hpp"
-#include "stream/run/run_core.hpp"
+#include "stream/isolated/isolated_run.hpp"
 #include "stream/isolated/setting_code.hpp"
+#include "stream/run/run_core.hpp"
 #include "stream/run/tally.hpp"
 
 namespace penstock::streaming {
@@ -32,14 +32,8 @@ std::byte* put(std::byte* to, const std::vector<T>& all) noexcept {
 
 FilterProxy::FilterProxy(IsolatedRun& run, Station& station, const FilterKind& kind, int target,
                          std::chrono::nanoseconds time_limit)
-    : run_(run),
-      station_(station),
-      target_(target),
-      time_limit_(time_limit),
-      sent_(station.inlets.size()),
-      most_passed_(station.inlets.size(), 1),
-      takes_(station.inlets.size()),
-      makes_(station.outlets.size()) {
+    : run_(run), station_(station), target_(target), time_limit_(time_limit), sent_(station.inlets.size()),
+      most_passed_(station.inlets.size(), 1), takes_(station.inlets.size()), makes_(station.outlets.size()) {
     carried::Encoder arguments(run.heap().base(), run.heap().size());
     const auto make = kind.write_down(arguments);
     record_ = new (run.heap().allocate(sizeof(FiringRecord))) FiringRecord;
@@ -281,8 +275,7 @@ void FilterProxy::move_to(int target) {
     }
     run_.note_lost(kept.lost);
     tally(station_.lost, kept.lost.size());
-    if (made_.exchange(false, std::memory_order_relaxed))
-        run_.forget(this->target(), record_->key, std::move(blocks));
+    if (made_.exchange(false, std::memory_order_relaxed)) run_.forget(this->target(), record_->key, std::move(blocks));
     else
         for (Block* const block : blocks) give_back(block);
     record_->key = next_key();  // what the old worker is told to forget is not what comes back to it one day

@@ -14,8 +14,8 @@
 #include <cstdint>
 
 #include "penstock/buffer.hpp"
-#include "penstock/filter.hpp"
 #include "penstock/detail/machine/waiter.hpp"
+#include "penstock/filter.hpp"
 
 namespace penstock::streaming {
 

@@ -6,11 +6,11 @@
 
 #include "penstock/error.hpp"
 #include "process/quiet_thread.hpp"
-#include "stream/isolated/filter_proxy.hpp"
-#include "stream/run/helping.hpp"
 #include "stream/buffers/pool.hpp"
-#include "stream/run/run_core.hpp"
+#include "stream/isolated/filter_proxy.hpp"
 #include "stream/isolated/worker_filter.hpp"
+#include "stream/run/helping.hpp"
+#include "stream/run/run_core.hpp"
 
 namespace penstock::streaming {
 namespace {
@@ -46,10 +46,7 @@ std::exception_ptr cause_of(const Handle& handle) {
 }  // namespace
 
 IsolatedRun::IsolatedRun(RunCore& core, Machine& machine)
-    : core_(core),
-      machine_(machine),
-      heap_(machine.heap()),
-      memory_(std::make_shared<HeapMemory>(heap_)),
+    : core_(core), machine_(machine), heap_(machine.heap()), memory_(std::make_shared<HeapMemory>(heap_)),
       board_(new(heap_->allocate(sizeof(RunBoard))) RunBoard) {}
 
 IsolatedRun::~IsolatedRun() {
@@ -95,7 +92,8 @@ void IsolatedRun::wake() noexcept { ring(board_->bells[own_bell]); }
 
 /// The run's own thread. When the last helper has gone it takes over, by its clock if nothing rings.
 void IsolatedRun::attend() noexcept {
-    constexpr std::chrono::nanoseconds when_idle = std::chrono::milliseconds(20), while_others_help = std::chrono::milliseconds(1);
+    constexpr std::chrono::nanoseconds when_idle = std::chrono::milliseconds(20),
+                                       while_others_help = std::chrono::milliseconds(1);
     Waiter waiter(core_.wait_policy(), board_->bells[own_bell]);
     const auto mine = [this] { return helping_.load(std::memory_order_relaxed) == 0; };
     while (!closing_.load(std::memory_order_acquire)) {
@@ -132,10 +130,8 @@ void IsolatedRun::issue(FilterProxy& proxy, std::uint64_t number) {
                 : machine_.with({.target = proxy.target(), .time_limit = limit}).call<&do_job>(proxy.record());
         const std::lock_guard lock(lock_);
         const auto job = std::find_if(jobs_.begin(), jobs_.end(), mine);
-        if (job == jobs_.end() || job->number != number)
-            endings_.push_back({handle});  // it has been reported already
-        else
-            job->handle = handle, job->issued = true;
+        if (job == jobs_.end() || job->number != number) endings_.push_back({handle});  // it has been reported already
+        else job->handle = handle, job->issued = true;
     } catch (...) {
         const std::lock_guard lock(lock_);
         std::erase_if(jobs_, mine);
@@ -149,9 +145,7 @@ void IsolatedRun::poll() {
     if (!busy()) return;
     const auto now =
         std::chrono::steady_clock::now().time_since_epoch().count();  // others may have enough to tell for ever
-    if (now - looked_for_deaths_.load(std::memory_order_relaxed) >
-        look_for_deaths_every.count())
-        look_for_deaths();
+    if (now - looked_for_deaths_.load(std::memory_order_relaxed) > look_for_deaths_every.count()) look_for_deaths();
 }
 
 void IsolatedRun::look_at_reports() {

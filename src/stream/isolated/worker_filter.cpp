@@ -44,10 +44,8 @@ struct JobParts {
     explicit JobParts(const Job& job)
         : passed(reinterpret_cast<const Passed*>(&job + 1)),
           granted(reinterpret_cast<const Granted*>(passed + job.passed)),
-          ended(reinterpret_cast<const std::byte*>(granted + job.granted)),
-          read(ended + job.inlets),
-          settings(read + job.outlets, job.settings_bytes),
-          event(settings.data() + settings.size(), job.event_bytes) {}
+          ended(reinterpret_cast<const std::byte*>(granted + job.granted)), read(ended + job.inlets),
+          settings(read + job.outlets, job.settings_bytes), event(settings.data() + settings.size(), job.event_bytes) {}
 };
 
 }  // namespace

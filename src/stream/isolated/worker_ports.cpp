@@ -1,4 +1,5 @@
-// What the ports of a filter do in a worker process: they use what the job brought, and note what is to be done for it in the program.
+// What the ports of a filter do in a worker process: they use what the job brought, and note what is to be done for it
+// in the program.
 #include <algorithm>
 #include <chrono>
 #include <new>
@@ -25,12 +26,9 @@ FiringRecord::Answer WorkerFilter::ask(FiringRecord::Question question) {
     record_.asked.store(number, std::memory_order_release);
     record_.board->announce();
     for (int looks = 0; record_.answered.load(std::memory_order_acquire) != number; ++looks) {
-        if (looks < looks_before_yield)
-            relax();
-        else if (looks < looks_before_sleep)
-            std::this_thread::yield();
-        else
-            std::this_thread::sleep_for(std::chrono::microseconds(50));
+        if (looks < looks_before_yield) relax();
+        else if (looks < looks_before_sleep) std::this_thread::yield();
+        else std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
     return record_.answer;
 }

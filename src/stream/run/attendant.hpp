@@ -1,5 +1,5 @@
-// A thread for what is to be done beside the filters of a run: edits that filters asked for, and timers. Made when it is first needed; no
-// buffer passes by it.
+// A thread for what is to be done beside the filters of a run: edits that filters asked for, and timers. Made when it
+// is first needed; no buffer passes by it.
 #pragma once
 
 #include <chrono>

@@ -14,8 +14,9 @@ constexpr std::uint32_t longest_patience = 4096;
 
 }  // namespace
 
-/// When the sink has run dry between two times that its producer had no room, both wait for one another in turn: room for more buffers makes
-/// the turns longer. When it has not for many times, the sink sets the pace: a long queue only takes the place of other data in the cache.
+/// When the sink has run dry between two times that its producer had no room, both wait for one another in turn: room
+/// for more buffers makes the turns longer. When it has not for many times, the sink sets the pace: a long queue only
+/// takes the place of other data in the cache.
 void Link::had_no_room() noexcept {
     const auto now = capacity.load(std::memory_order_relaxed);
     const auto bytes = sent_bytes - seen_taken_bytes;

@@ -1,8 +1,8 @@
 // The way from one copy of a filter to one copy of another: how many buffers are under way on it, counted at both ends.
 //
-// The buffers themselves travel as mail (mail.hpp), or in the lane of the target that runs the sink. A link is credits only: the
-// producer counts what it sent, the consumer what it took; the producer looks at the consumer's line when its credits seem
-// to be used up, and starves (starvation.hpp) when they are.
+// The buffers themselves travel as mail (mail.hpp), or in the lane of the target that runs the sink. A link is credits
+// only: the producer counts what it sent, the consumer what it took; the producer looks at the consumer's line when its
+// credits seem to be used up, and starves (starvation.hpp) when they are.
 #pragma once
 
 #include <atomic>
@@ -21,22 +21,23 @@ class Station;
 
 struct alignas(128) Link {
     // Written while both ends are held, read by both.
-    Station* sink = nullptr;           ///< that of `to`, whose line the producer need not touch
+    Station* sink = nullptr;  ///< that of `to`, whose line the producer need not touch
     Outlet* from = nullptr;
     Inlet* to = nullptr;
-    bool local = false;                ///< one target's thread runs both ends
-    std::uint64_t stream = 0;          ///< its number in the model
+    bool local = false;                      ///< one target's thread runs both ends
+    std::uint64_t stream = 0;                ///< its number in the model
     std::atomic<std::uint64_t> capacity{0};  ///< buffers. The producer's, where it is automatic
-    std::uint64_t most_capacity = 0;   ///< where it is automatic, else 0
+    std::uint64_t most_capacity = 0;         ///< where it is automatic, else 0
     std::uint64_t least_capacity = 0;
     std::uint64_t many_bytes = 0;      ///< a queue that holds more is long
     std::uint64_t capacity_bytes = 0;  ///< beyond the first free_of_bytes buffers; 0: no limit
     std::uint64_t free_of_bytes = 1;
-    std::atomic<std::uint64_t> queue_limit{0};  ///< of the sink's whole queue, for links that drop the oldest. Changed at the source,
+    /// Of the sink's whole queue, for links that drop the oldest. Changed at the source,
+    std::atomic<std::uint64_t> queue_limit{0};
     std::atomic<WhenStreamFull> when_full{WhenStreamFull::wait};  ///< and this too, while the sink fires
     bool feedback = false;
     bool enters_loop = false;  ///< from outside the cycle
-    Loop* loop = nullptr;   ///< the cycle that the sink is in, or null
+    Loop* loop = nullptr;      ///< the cycle that the sink is in, or null
     Mail closing{};
 
     // The producer's.
@@ -46,28 +47,30 @@ struct alignas(128) Link {
     std::uint64_t seen_taken_bytes = 0;
     std::atomic<std::uint64_t> dropped{0};  ///< the newest, for lack of room
     bool closed = false;
-    std::uint32_t until_claim = 0;  ///< buffers that are posted before the sink is asked again whether it can fire at once
+    /// Buffers that are posted before the sink is asked again whether it can fire at once
+    std::uint32_t until_claim = 0;
     std::atomic<std::uint64_t> announced{0};  ///< `sent`, for other threads
-    std::uint64_t seen_dry = 0;       ///< how often the sink had run dry when there was no room last
-    std::uint32_t turns = 0;          ///< times in a row that it had since the time before
-    std::uint32_t full_in_a_row = 0;  ///< times that it had not
-    std::uint32_t patience = 64;      ///< so many make the queue shorter
-    bool shrunk = false;              ///< the last change made it shorter
+    std::uint64_t seen_dry = 0;               ///< how often the sink had run dry when there was no room last
+    std::uint32_t turns = 0;                  ///< times in a row that it had since the time before
+    std::uint32_t full_in_a_row = 0;          ///< times that it had not
+    std::uint32_t patience = 64;              ///< so many make the queue shorter
+    bool shrunk = false;                      ///< the last change made it shorter
 
     // The consumer's.
     alignas(128) std::atomic<std::uint64_t> taken{0};  ///< buffers, read or dropped
     std::atomic<std::uint64_t> taken_bytes{0};
-    std::atomic<std::uint64_t> accepted{0};  ///< mail that has arrived, closing included
+    std::atomic<std::uint64_t> accepted{0};       ///< mail that has arrived, closing included
     std::atomic<std::uint64_t> bytes_through{0};  ///< of buffers that have arrived
     std::atomic<std::uint64_t> buffers_through{0};
-    std::atomic<std::uint64_t> displaced{0};             ///< the oldest, for lack of room
+    std::atomic<std::uint64_t> displaced{0};  ///< the oldest, for lack of room
 
     alignas(128) Starvation<> starvation;  ///< producer waits for room
     Mail poke{};                           ///< consumer to producer
 
     /// Producer: is there room for a buffer of so many bytes?
     bool has_room(std::uint64_t bytes) noexcept {
-        if (fits(bytes)) [[likely]] return true;
+        if (fits(bytes)) [[likely]]
+            return true;
         refresh();
         return fits(bytes);
     }
@@ -101,7 +104,8 @@ struct alignas(128) Link {
     bool fits(std::uint64_t bytes) const noexcept {
         const auto under_way = sent - seen_taken;
         if (under_way >= capacity.load(std::memory_order_relaxed)) return false;
-        return capacity_bytes == 0 || under_way < free_of_bytes || sent_bytes - seen_taken_bytes + bytes <= capacity_bytes;
+        return capacity_bytes == 0 || under_way < free_of_bytes ||
+               sent_bytes - seen_taken_bytes + bytes <= capacity_bytes;
     }
 };
 

@@ -1,4 +1,5 @@
-// Where a buffer goes: the policies of a stream with several sinks, what happens when there is no room, and the sending itself.
+// Where a buffer goes: the policies of a stream with several sinks, what happens when there is no room, and the sending
+// itself.
 #include <algorithm>
 #include <utility>
 
@@ -36,11 +37,13 @@ Outlet::~Outlet() {
 void Outlet::write(Block* block) {
     if (closed || closing) {
         give_back(block);
-        throw UsageError("filter '" + station->name() + "' writes to its output '" + port->name() + "' after it has closed it");
+        throw UsageError("filter '" + station->name() + "' writes to its output '" + port->name() +
+                         "' after it has closed it");
     }
     if (order_matters && ++written_in_firing > 1) [[unlikely]] {
         give_back(block);
-        throw UsageError("filter '" + station->name() + "' writes two buffers to '" + port->name() + "' in one firing, but runs in several copies "
+        throw UsageError("filter '" + station->name() + "' writes two buffers to '" + port->name() +
+                         "' in one firing, but runs in several copies "
                          "whose order is restored further down: write one buffer in a firing, or run one copy");
     }
     station->label(*this, *block);
@@ -113,15 +116,20 @@ bool Outlet::send(Block* block) {
 void Outlet::carry_out(Branch& branch, const Choice& choice, Block* block, bool shared) {
     branch.turn = choice.next_turn;
     switch (choice.fate) {
-        case Choice::Fate::wait: return;
+        case Choice::Fate::wait:
+            return;
         case Choice::Fate::drop:
             ++choice.link->dropped;
             if (!shared) give_back(block);
             return;
-        case Choice::Fate::send: send_by(*choice.link, shared ? share(block) : block); return;
+        case Choice::Fate::send:
+            send_by(*choice.link, shared ? share(block) : block);
+            return;
         case Choice::Fate::broadcast:
             for (Link* link : branch.links) {
-                if (link->when_full.load(std::memory_order_relaxed) == WhenStreamFull::drop_newest && !link->has_room(block->bytes)) ++link->dropped;
+                if (link->when_full.load(std::memory_order_relaxed) == WhenStreamFull::drop_newest &&
+                    !link->has_room(block->bytes))
+                    ++link->dropped;
                 else send_by(*link, share(block));
             }
             if (!shared) give_back(block);
@@ -130,7 +138,8 @@ void Outlet::carry_out(Branch& branch, const Choice& choice, Block* block, bool 
 }
 
 Outlet::Choice Outlet::choose(Branch& branch, const Block& block) {
-    if (branch.links.size() == 1) [[likely]] return by_link(*branch.links[0], block);
+    if (branch.links.size() == 1) [[likely]]
+        return by_link(*branch.links[0], block);
     if (branch.links.empty()) return {Choice::Fate::broadcast};  // nobody reads: dropped by giving it to nobody
     return by_policy(branch, block);
 }
@@ -154,8 +163,8 @@ Outlet::Choice Outlet::by_policy(Branch& branch, const Block& block) {
         case Policy::chosen: {
             const auto key = branch.key ? branch.key(block.tags, {block.data, block.bytes}) : block.tags.user[0];
             if (branch.policy == Policy::chosen && key >= sinks)
-                throw UsageError("the function of stream '" + station->name() + "." + port->name() + "' chose sink " + std::to_string(key) + " of " +
-                                 std::to_string(sinks));
+                throw UsageError("the function of stream '" + station->name() + "." + port->name() + "' chose sink " +
+                                 std::to_string(key) + " of " + std::to_string(sinks));
             return by_link(*branch.links[branch.policy == Policy::chosen ? key : scramble(key) % sinks], block);
         }
         case Policy::broadcast: {
@@ -163,13 +172,14 @@ Outlet::Choice Outlet::by_policy(Branch& branch, const Block& block) {
                 if (by_link(*link, block).fate == Choice::Fate::wait) return {};
             return {Choice::Fate::broadcast};
         }
-        case Policy::demand_driven: break;
+        case Policy::demand_driven:
+            break;
     }
     return to_most_idle(branch, block);
 }
 
-/// The sink with the fewest buffers before it; of equals the one whose turn it is, so that all caches stay warm alike. One that has ended
-/// is always free, and is left to its rest while there are others.
+/// The sink with the fewest buffers before it; of equals the one whose turn it is, so that all caches stay warm alike.
+/// One that has ended is always free, and is left to its rest while there are others.
 Outlet::Choice Outlet::to_most_idle(Branch& branch, const Block& block) {
     const auto sinks = static_cast<std::uint32_t>(branch.links.size());
     if (branch.turn >= sinks) branch.turn = 0;
@@ -202,16 +212,21 @@ Outlet::Choice Outlet::to_most_idle(Branch& branch, const Block& block) {
 }
 
 Outlet::Choice Outlet::by_link(Link& link, const Block& block, Choice::Fate fate) {
-    if (link.has_room(block.bytes)) [[likely]] return {fate, &link};
+    if (link.has_room(block.bytes)) [[likely]]
+        return {fate, &link};
     switch (link.when_full.load(std::memory_order_relaxed)) {
-        case WhenStreamFull::wait: return link.starve(block.bytes) ? Choice{fate, &link} : Choice{};
-        case WhenStreamFull::drop_oldest: return {fate, &link};  // the sink sees that there are too many
-        case WhenStreamFull::drop_newest: return {Choice::Fate::drop, &link};
-        case WhenStreamFull::fail: break;
+        case WhenStreamFull::wait:
+            return link.starve(block.bytes) ? Choice{fate, &link} : Choice{};
+        case WhenStreamFull::drop_oldest:
+            return {fate, &link};  // the sink sees that there are too many
+        case WhenStreamFull::drop_newest:
+            return {Choice::Fate::drop, &link};
+        case WhenStreamFull::fail:
+            break;
     }
-    throw StreamFull("stream '" + station->name() + "." + port->name() + "' is full: " +
-                     std::to_string(link.capacity.load(std::memory_order_relaxed)) + " buffers wait at '" + link.to->station->name() + "." +
-                     link.to->port->name() + "'");
+    throw StreamFull("stream '" + station->name() + "." + port->name() +
+                     "' is full: " + std::to_string(link.capacity.load(std::memory_order_relaxed)) +
+                     " buffers wait at '" + link.to->station->name() + "." + link.to->port->name() + "'");
 }
 
 void Outlet::send_by(Link& link, Block* block) {

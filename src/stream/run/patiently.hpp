@@ -1,5 +1,5 @@
-// Requests of a run for memory that nobody could be told of: what is on its way then cannot be given back to anybody. So they are made again a
-// moment later.
+// Requests of a run for memory that nobody could be told of: what is on its way then cannot be given back to anybody.
+// So they are made again a moment later.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,8 @@ namespace penstock::streaming {
 
 inline constexpr int for_ever = std::numeric_limits<int>::max();  // weeks
 
-/// What `ask()` gives. Throws the last std::bad_alloc, SystemError (of a mapping) or QueueFull (of a machine that refuses) after `most_tries`, a
-/// millisecond each.
+/// What `ask()` gives. Throws the last std::bad_alloc, SystemError (of a mapping) or QueueFull (of a machine that
+/// refuses) after `most_tries`, a millisecond each.
 template <class Ask>
 auto patiently(Ask&& ask, int most_tries = 50) {
     for (int tries = 1; tries < most_tries; ++tries) {

@@ -7,8 +7,8 @@
 #include "penstock/filter.hpp"
 #include "penstock/spread.hpp"
 #include "penstock/stream_error.hpp"
-#include "stream/run/station.hpp"
 #include "stream/isolated/worker_filter.hpp"
+#include "stream/run/station.hpp"
 
 namespace penstock {
 
@@ -20,10 +20,18 @@ void AnyFilter::adopt(Parts& parts) {
     for (Part* const part : parts.all) {
         part->owner = this;
         switch (part->kind()) {
-            case Part::Kind::input: inputs.push_back(static_cast<InputPort*>(part)); break;
-            case Part::Kind::output: outputs.push_back(static_cast<OutputPort*>(part)); break;
-            case Part::Kind::setting: settings.push_back(static_cast<AnySetting*>(part)); break;
-            case Part::Kind::spread: spreads.push_back(static_cast<Spread*>(part)); break;
+            case Part::Kind::input:
+                inputs.push_back(static_cast<InputPort*>(part));
+                break;
+            case Part::Kind::output:
+                outputs.push_back(static_cast<OutputPort*>(part));
+                break;
+            case Part::Kind::setting:
+                settings.push_back(static_cast<AnySetting*>(part));
+                break;
+            case Part::Kind::spread:
+                spreads.push_back(static_cast<Spread*>(part));
+                break;
         }
     }
 }
@@ -32,7 +40,8 @@ namespace {
 
 template <class Side>
 Side& required(Side* side, const Part& port) {
-    if (side == nullptr) [[unlikely]] throw UsageError("port '" + port.name() + "' is used outside a running graph");
+    if (side == nullptr) [[unlikely]]
+        throw UsageError("port '" + port.name() + "' is used outside a running graph");
     return *side;
 }
 
@@ -41,14 +50,15 @@ Side& required(Side* side, const Part& port) {
 Block* InputPort::take() {
     Block* const block = take_if_any();
     if (block == nullptr) [[unlikely]]
-        throw UsageError((inlet->station == nullptr ? "a filter" : "filter '" + inlet->station->name() + "'") + " reads its input '" + name() +
-                         "', where no buffer waits: ask waiting() first");
+        throw UsageError((inlet->station == nullptr ? "a filter" : "filter '" + inlet->station->name() + "'") +
+                         " reads its input '" + name() + "', where no buffer waits: ask waiting() first");
     return block;
 }
 
 Block* InputPort::take_if_any() {
     Inlet& in = required(inlet, *this);
-    if (in.station == nullptr) [[unlikely]] return WorkerFilter::take(in);
+    if (in.station == nullptr) [[unlikely]]
+        return WorkerFilter::take(in);
     return in.station->take(in);
 }
 
@@ -74,12 +84,17 @@ void OutputPort::write(Block* block) {
         give_back(block);
         (void)required(outlet, *this);
     }
-    if (outlet->station == nullptr) [[unlikely]] return WorkerFilter::write(*outlet, block);
+    if (outlet->station == nullptr) [[unlikely]]
+        return WorkerFilter::write(*outlet, block);
     outlet->write(block);
 }
 
-std::size_t waiting_at(const Inlet* inlet) noexcept { return inlet == nullptr ? 0 : inlet->queue.size() + (inlet->hand != nullptr); }
-bool ended(const Inlet* inlet) noexcept { return inlet == nullptr || (inlet->open_links == 0 && inlet->queue.empty() && inlet->hand == nullptr); }
+std::size_t waiting_at(const Inlet* inlet) noexcept {
+    return inlet == nullptr ? 0 : inlet->queue.size() + (inlet->hand != nullptr);
+}
+bool ended(const Inlet* inlet) noexcept {
+    return inlet == nullptr || (inlet->open_links == 0 && inlet->queue.empty() && inlet->hand == nullptr);
+}
 void close(Outlet* outlet) {
     if (outlet != nullptr && outlet->station == nullptr) return WorkerFilter::close(*outlet);
     if (outlet != nullptr) outlet->close_when_empty();
@@ -93,11 +108,14 @@ bool has_reader(const Outlet* outlet) noexcept {
 
 void AnySetting::require_within(double value) const {
     if (value >= limits_.least && value <= limits_.most) return;
-    throw UsageError("setting '" + name() + "' cannot be " + std::to_string(value) + ": it goes from " + std::to_string(limits_.least) + " to " +
-                     std::to_string(limits_.most) + (limits_.unit.empty() ? "" : " " + limits_.unit));
+    throw UsageError("setting '" + name() + "' cannot be " + std::to_string(value) + ": it goes from " +
+                     std::to_string(limits_.least) + " to " + std::to_string(limits_.most) +
+                     (limits_.unit.empty() ? "" : " " + limits_.unit));
 }
 
-void AnySetting::throw_wrong_type(const char* wanted) const { throw UsageError("setting '" + name() + "' takes " + wanted); }
+void AnySetting::throw_wrong_type(const char* wanted) const {
+    throw UsageError("setting '" + name() + "' takes " + wanted);
+}
 
 }  // namespace streaming
 
@@ -114,7 +132,8 @@ std::string text_of(const Loss& loss) {
     std::string text;
     for (std::size_t i = 0; i < std::min(loss.buffers.size(), most_named); ++i) {
         const auto& buffer = loss.buffers[i];
-        text += (i == 0 ? "; with it went the buffers " : ", ") + std::to_string(buffer.sequence) + " of '" + buffer.filter + "." + buffer.port + "'";
+        text += (i == 0 ? "; with it went the buffers " : ", ") + std::to_string(buffer.sequence) + " of '" +
+                buffer.filter + "." + buffer.port + "'";
     }
     if (loss.buffers.size() > most_named) text += " and " + std::to_string(loss.buffers.size() - most_named) + " more";
     if (!loss.others.empty()) text += "; these filters lived in the same process, and begin afresh: " + loss.others;
@@ -123,12 +142,16 @@ std::string text_of(const Loss& loss) {
 
 }  // namespace
 
-GraphError::GraphError(std::vector<std::string> problems) : UsageError(text_of(problems)), problems_(std::move(problems)) {}
+GraphError::GraphError(std::vector<std::string> problems)
+    : UsageError(text_of(problems)), problems_(std::move(problems)) {}
 
-FilterFailed::FilterFailed(std::string filter, int copy, std::uint64_t firing, std::exception_ptr cause, std::uint64_t others, Loss loss)
-    : Error("filter '" + filter + "' (copy " + std::to_string(copy) + ") " + (loss.process ? "lost its process" : "threw") + " in its firing " +
-            std::to_string(firing) + ": " + said_by(cause) + text_of(loss) +
+FilterFailed::FilterFailed(std::string filter, int copy, std::uint64_t firing, std::exception_ptr cause,
+                           std::uint64_t others, Loss loss)
+    : Error("filter '" + filter + "' (copy " + std::to_string(copy) + ") " +
+            (loss.process ? "lost its process" : "threw") + " in its firing " + std::to_string(firing) + ": " +
+            said_by(cause) + text_of(loss) +
             (others != 0 ? "; " + std::to_string(others) + " more firings failed" : "")),
-      filter_(std::move(filter)), copy_(copy), firing_(firing), cause_(std::move(cause)), others_(others), loss_(std::move(loss)) {}
+      filter_(std::move(filter)), copy_(copy), firing_(firing), cause_(std::move(cause)), others_(others),
+      loss_(std::move(loss)) {}
 
 }  // namespace penstock

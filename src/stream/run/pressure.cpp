@@ -37,7 +37,8 @@ std::uint64_t queue_of(const Station& station, const Wiring& wiring, const Model
         if (stream.to != station.filter_id()) continue;
         for (int from = 0; from < static_cast<int>(wiring.crews.at(stream.from).size()); ++from) {
             const Link& link = *wiring.links.at({stream.id, from, station.copy()});
-            const auto arrived = link.accepted.load(std::memory_order_acquire);  // before `announced`, which is never behind it
+            // before `announced`, which is never behind it
+            const auto arrived = link.accepted.load(std::memory_order_acquire);
             waiting += link.announced.load(std::memory_order_relaxed) - arrived;
         }
     }
@@ -56,15 +57,17 @@ bool works(const Station& station) {
 
 }  // namespace
 
-/// Where it matters to nobody how many copies there are: not where keys, turns or all copies decide who gets a buffer, nor where a firing
-/// needs buffers of several streams that belong together.
+/// Where it matters to nobody how many copies there are: not where keys, turns or all copies decide who gets a buffer,
+/// nor where a firing needs buffers of several streams that belong together.
 bool Pressure::governs(const Joints& joints, const std::vector<std::size_t>& cycles, const FilterModel& filter) const {
     if (filter.options.copies != FilterOptions::automatic || run_.core.machine().targets() == 0) return false;
-    if (run_.core.isolated() != nullptr) return false;  // one for each worker: a copy that went would take its process's object with it
+    // one for each worker: a copy that went would take its process's object with it
+    if (run_.core.isolated() != nullptr) return false;
     if (joints.place(filter, 0) >= 0) return false;
     if (cycles[static_cast<std::size_t>(&filter - joints.model().filters.data())] != 0) return false;
     const auto into = joints.into(filter.id);
-    return into.size() == 1 && (into[0]->options.policy == Policy::demand_driven || into[0]->options.policy == Policy::random);
+    return into.size() == 1 &&
+           (into[0]->options.policy == Policy::demand_driven || into[0]->options.policy == Policy::random);
 }
 
 void Pressure::begin() {
@@ -88,7 +91,8 @@ void Pressure::look() {
     const auto began = steady_clock::now();
     const auto spent = time_of_thread();
     auto next = began + between_counts;
-    if (const std::unique_lock editing(run_.editing, std::try_to_lock); editing.owns_lock()) {  // else the program changes the graph now
+    // else the program changes the graph now
+    if (const std::unique_lock editing(run_.editing, std::try_to_lock); editing.owns_lock()) {
         std::vector<std::pair<std::uint64_t, int>> changes;
         for (auto& [id, watched] : watched_) {
             const auto* const filter = run_.model.filter(id);
@@ -129,7 +133,8 @@ bool Pressure::look_at(const FilterModel& filter, Seen& seen) const {
         blocked = blocked || waits;
         if (works(*station) || (queue != 0 && !waits)) ++busy;
     }
-    const auto firing = std::count_if(run_.core.stations.begin(), run_.core.stations.end(), [](const auto& each) { return works(*each); });
+    const auto firing = std::count_if(run_.core.stations.begin(), run_.core.stations.end(),
+                                      [](const auto& each) { return works(*each); });
     const auto taken = static_cast<int>(firing) + static_cast<int>(run_.core.ready_stations());
     if (seen.copies != copies) seen = {};
     seen.copies = copies;
@@ -171,7 +176,7 @@ void Pressure::change(std::uint64_t filter, int copies) {
         wished.filter(filter)->copies_now = copies;
         run_.change_to(wished);
     } catch (const RunEnded&) {  // it ends meanwhile
-    } catch (...) {  // no more than a copy that could not be made is lost by this
+    } catch (...) {              // no more than a copy that could not be made is lost by this
         watched_.at(filter).settled = true;
     }
 }

@@ -1,18 +1,19 @@
 // How many copies a filter has whose number is automatic: as many as the pressure at it asks for.
 //
-// A thread of its own looks at the queues and at what everybody does every few milliseconds, and judges several looks together. A filter is
-// pressed while buffers wait for each of its copies, or those who write to it wait for room, and no copy waits for room itself: then it
-// gets copies, if threads have nothing to do. While copies have nothing to do it loses some. The copies are made and retired by an edit
-// (change.hpp). A filter that got back what it had lost keeps it for longer the next time, so that the number does not swing.
+// A thread of its own looks at the queues and at what everybody does every few milliseconds, and judges several looks
+// together. A filter is pressed while buffers wait for each of its copies, or those who write to it wait for room, and
+// no copy waits for room itself: then it gets copies, if threads have nothing to do. While copies have nothing to do it
+// loses some. The copies are made and retired by an edit (change.hpp). A filter that got back what it had lost keeps it
+// for longer the next time, so that the number does not swing.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <vector>
 
-#include "stream/run/attendant.hpp"
 #include "stream/description/joints.hpp"
 #include "stream/description/model.hpp"
+#include "stream/run/attendant.hpp"
 
 namespace penstock::streaming {
 

@@ -18,9 +18,12 @@ void take_in(Station& station) {
 
 template <class Side>
 Station& station_of(Side* side, const Part& port) {
-    if (side == nullptr) throw RunEnded("the port '" + port.name() + "' of the program's own belongs to no graph that runs");
+    if (side == nullptr)
+        throw RunEnded("the port '" + port.name() + "' of the program's own belongs to no graph that runs");
     side->station->run().require_here();
-    if (Server::current != nullptr) throw UsageError("the program's own end '" + side->station->name() + "' of a stream cannot be used inside a filter");
+    if (Server::current != nullptr)
+        throw UsageError("the program's own end '" + side->station->name() +
+                         "' of a stream cannot be used inside a filter");
     return *side->station;
 }
 
@@ -28,7 +31,8 @@ Station& station_of(Side* side, const Part& port) {
 void send_all(Station& station, Outlet& outlet) {
     take_in(station);
     while (!station.ended() && (station.held || !outlet.flush())) {
-        station.run().help_until([&] { return station.box.has_mail() || station.run().stopping(); }, "room in a stream", false, true);
+        station.run().help_until([&] { return station.box.has_mail() || station.run().stopping(); }, "room in a stream",
+                                 false, true);
         take_in(station);
     }
 }
@@ -73,7 +77,8 @@ void program_write(OutputPort& port, Block* block) {
     Station& station = station_of(port.outlet, port);
     const std::lock_guard lock(station.program);
     take_in(station);
-    if (station.ended()) throw RunEnded("the stream of '" + station.name() + "' has ended: nothing can be written any more");
+    if (station.ended())
+        throw RunEnded("the stream of '" + station.name() + "' has ended: nothing can be written any more");
     port.outlet->write(held.release());
     send_all(station, *port.outlet);
 }
@@ -92,7 +97,8 @@ Block* program_read(InputPort& port, bool wait) {
         if (inlet.open_links == 0) station.end_reader();
         if (station.over() || station.ended() || !wait) return nullptr;
         RunCore& run = station.run();
-        run.help_until([&] { return station.box.has_mail() || run.stopping(); }, "a buffer", !run.program_writes(), true);
+        run.help_until([&] { return station.box.has_mail() || run.stopping(); }, "a buffer", !run.program_writes(),
+                       true);
         if (run.stopping() && !station.box.has_mail()) return nullptr;
     }
 }

@@ -1,4 +1,5 @@
-// The program's own ends of streams: stations that never fire. Whichever thread of the program acts as one holds its lock.
+// The program's own ends of streams: stations that never fire. Whichever thread of the program acts as one holds its
+// lock.
 #pragma once
 
 #include "stream/run/station.hpp"

@@ -28,11 +28,13 @@ class RingQueue {
     const T& front() const noexcept { return slots_[first_ & mask_]; }
     T& operator[](std::size_t i) noexcept { return slots_[(first_ + i) & mask_]; }
     void push(T item) {
-        if (last_ - first_ == capacity_) [[unlikely]] grow();
+        if (last_ - first_ == capacity_) [[unlikely]]
+            grow();
         slots_[last_++ & mask_] = std::move(item);
     }
     void push_front(T item) {
-        if (last_ - first_ == capacity_) [[unlikely]] grow();
+        if (last_ - first_ == capacity_) [[unlikely]]
+            grow();
         slots_[--first_ & mask_] = std::move(item);
     }
     /// From here on `count` items find room without memory being asked for.

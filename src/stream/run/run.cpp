@@ -11,9 +11,9 @@
 #include "machine/said_by.hpp"
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/machine.hpp"
+#include "stream/description/isolation_problems.hpp"
 #include "stream/edit/change.hpp"
 #include "stream/isolated/isolated_run.hpp"
-#include "stream/description/isolation_problems.hpp"
 #include "stream/run/patiently.hpp"
 #include "stream/run/program_end.hpp"
 #include "stream/run/run_state.hpp"
@@ -25,7 +25,8 @@ using streaming::RunState;
 
 namespace {
 
-/// In a forked child there is nobody who runs filters, and what other threads had locked stays so: nothing of the run is touched.
+/// In a forked child there is nobody who runs filters, and what other threads had locked stays so: nothing of the run
+/// is touched.
 RunState& here(const std::unique_ptr<RunState>& state) {
     if (state == nullptr) throw UsageError("this Run holds nothing any more: it was moved to another one");
     state->core.require_here();
@@ -43,7 +44,8 @@ Run Graph::start(Machine& machine, const RunOptions& options) {
     auto& described = model();
     (void)machine.initiator();  // not one that stayed behind in the parent of a fork
     if (*described.running) throw UsageError("this graph runs already; a second run needs a second graph");
-    if (auto problems = problems_of(described, machine.targets()); !problems.empty()) throw GraphError(std::move(problems));
+    if (auto problems = problems_of(described, machine.targets()); !problems.empty())
+        throw GraphError(std::move(problems));
     for (auto& filter : described.filters)
         for (auto& [name, value] : std::exchange(filter.changes, {}))
             for (auto* const setting : filter.first->settings)
@@ -58,7 +60,8 @@ Run Graph::start(Machine& machine, const RunOptions& options) {
         state->wiring.build(state->model);
         if (auto* const isolated = state->core.isolated()) isolated->begin();
         state->end_of_machine->enter(*state);
-    } catch (...) {  // a copy could not be made, or the name is taken: nothing has begun, so there is nothing to be ended
+        // a copy could not be made, or the name is taken: nothing has begun, so there is nothing to be ended
+    } catch (...) {
         state->finished = true;
         throw;
     }
@@ -85,7 +88,8 @@ Run::~Run() { leave_behind(state_); }
 void Run::finish() {
     auto& state = here(state_);
     auto& core = state.core;
-    if (streaming::Server::current != nullptr) throw UsageError("a filter cannot wait for the end of a graph: Run::finish() is the program's");
+    if (streaming::Server::current != nullptr)
+        throw UsageError("a filter cannot wait for the end of a graph: Run::finish() is the program's");
     if (!state.finished) {
         std::vector<streaming::Station*> writers;  // the program's own ends stay as long as the run
         {
@@ -115,7 +119,8 @@ void Run::close() { here(state_).core.close(); }
 void Run::stop() {
     auto& state = here(state_);
     if (state.finished) return;
-    if (streaming::Server::current != nullptr) return state.core.stop();  // the filter that says it is in a firing itself
+    // the filter that says it is in a firing itself
+    if (streaming::Server::current != nullptr) return state.core.stop();
     state.stop();
 }
 
@@ -127,7 +132,8 @@ void Run::listen(std::function<bool(const Event&)> take) {
     state.listener = std::move(take);
 }
 
-void Run::send_after(std::chrono::nanoseconds delay, const Event& event, const std::string& to, std::chrono::nanoseconds period) {
+void Run::send_after(std::chrono::nanoseconds delay, const Event& event, const std::string& to,
+                     std::chrono::nanoseconds period) {
     here(state_).send_again(deadline_after(delay), event, to, period);
 }
 
@@ -172,7 +178,8 @@ RunState::~RunState() {
         } catch (const std::exception& error) {
             std::fprintf(stderr, "penstock: a run was destroyed before finish(): %s\n", said_by(error));
         } catch (...) {
-            std::fputs("penstock: a run was destroyed before finish(): an edit threw what is not a std::exception\n", stderr);
+            std::fputs("penstock: a run was destroyed before finish(): an edit threw what is not a std::exception\n",
+                       stderr);
         }
     }
     *model.running = false;
@@ -200,7 +207,8 @@ void RunState::stop_for_end() noexcept {
     } catch (const std::exception& error) {
         std::fprintf(stderr, "penstock: a run that its machine's end stops: %s\n", said_by(error));
     }
-    while (core.awaited()) std::this_thread::yield();  // who waited for the run in other threads may still look at the machine
+    // who waited for the run in other threads may still look at the machine
+    while (core.awaited()) std::this_thread::yield();
 }
 
 void RunState::attend_program_ends() {
@@ -279,29 +287,32 @@ int RunState::send(const Event& event, const std::string& to, const std::shared_
 int RunState::send_to_some(const Event& event, const std::string& to) {
     if (core.all_ended()) throw RunEnded("the graph has ended: no event can be sent any more");
     const int reached = send(event, to);
-    if (reached == 0 && core.all_ended()) throw RunEnded("the graph has ended meanwhile: no event can be sent any more");
+    if (reached == 0 && core.all_ended())
+        throw RunEnded("the graph has ended meanwhile: no event can be sent any more");
     if (reached == 0)
-        throw UsageError("event '" + event.name + "' reaches nobody: " + (to.empty() ? "no filter" : "no filter '" + to + "'") + " has on_event()");
+        throw UsageError("event '" + event.name + "' reaches nobody: " +
+                         (to.empty() ? "no filter" : "no filter '" + to + "'") + " has on_event()");
     return reached;
 }
 
-void RunState::send_again(std::chrono::steady_clock::time_point when, Event event, std::string to, std::chrono::nanoseconds period,
-                          std::weak_ptr<const void> before) {
-    attendant.at(when, [this, when, event = std::move(event), to = std::move(to), period, before = std::move(before)]() mutable {
-        if (core.all_ended()) return;
-        try {
-            if (before.expired()) {
-                const std::shared_ptr<const void> beat = std::make_shared<char>();
-                before = beat;
-                send(event, to, beat);
+void RunState::send_again(std::chrono::steady_clock::time_point when, Event event, std::string to,
+                          std::chrono::nanoseconds period, std::weak_ptr<const void> before) {
+    attendant.at(
+        when, [this, when, event = std::move(event), to = std::move(to), period, before = std::move(before)]() mutable {
+            if (core.all_ended()) return;
+            try {
+                if (before.expired()) {
+                    const std::shared_ptr<const void> beat = std::make_shared<char>();
+                    before = beat;
+                    send(event, to, beat);
+                }
+                if (period.count() <= 0) return;
+                const auto missed = std::max((std::chrono::steady_clock::now() - when) / period, std::int64_t{0});
+                send_again(deadline_after(period, when + missed * period), event, to, period, before);
+            } catch (...) {
+                core.failed_later(std::current_exception());
             }
-            if (period.count() <= 0) return;
-            const auto missed = std::max((std::chrono::steady_clock::now() - when) / period, std::int64_t{0});
-            send_again(deadline_after(period, when + missed * period), event, to, period, before);
-        } catch (...) {
-            core.failed_later(std::current_exception());
-        }
-    });
+        });
 }
 
 void RunState::edit_later(std::function<void(Edit&)> describe) {

@@ -6,8 +6,8 @@
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/stream_error.hpp"
 #include "penstock/topology.hpp"
-#include "stream/isolated/isolated_run.hpp"
 #include "stream/description/model.hpp"
+#include "stream/isolated/isolated_run.hpp"
 #include "stream/run/patiently.hpp"
 #include "stream/run/program_end.hpp"
 
@@ -18,7 +18,8 @@ RunCore::RunCore(Machine& machine) : machine_(machine), poster_(machine) {
         isolated_ = std::make_unique<IsolatedRun>(*this, machine);
         return;
     }
-    for (int target = 0; target < machine.targets(); ++target) servers_.push_back(std::make_unique<Server>(*this, target));
+    for (int target = 0; target < machine.targets(); ++target)
+        servers_.push_back(std::make_unique<Server>(*this, target));
 }
 
 RunCore::~RunCore() {
@@ -27,7 +28,8 @@ RunCore::~RunCore() {
 }
 
 int RunCore::copies(const FilterModel& filter) const noexcept {
-    return Model::copies(filter, machine_.targets() - (isolated_ == nullptr ? 0 : 1));  // a thread that helps runs no filter that lives in a worker
+    // a thread that helps runs no filter that lives in a worker
+    return Model::copies(filter, machine_.targets() - (isolated_ == nullptr ? 0 : 1));
 }
 
 /// Workers ring the bell of a thread that helps a run of theirs, and need the processors that it could spin on.
@@ -38,7 +40,9 @@ WaitPolicy RunCore::wait_policy() const noexcept {
     return policy;
 }
 
-std::shared_ptr<BlockMemory> RunCore::block_memory() const noexcept { return isolated_ == nullptr ? nullptr : isolated_->memory(); }
+std::shared_ptr<BlockMemory> RunCore::block_memory() const noexcept {
+    return isolated_ == nullptr ? nullptr : isolated_->memory();
+}
 
 void RunCore::add_station(std::unique_ptr<Station> station) {
     const std::lock_guard lock(structure);
@@ -88,7 +92,9 @@ void RunCore::deliver_posted(void* to, void* mail, int target) noexcept {
     }
 }
 
-void RunCore::deliver(Station* station, Mail* mail) { deliver_posted(station, mail, station->run().machine_.current_target()); }
+void RunCore::deliver(Station* station, Mail* mail) {
+    deliver_posted(station, mail, station->run().machine_.current_target());
+}
 
 void RunCore::deliver_at(int target, Station& station, Mail* mail) {
     Server* const home = station.home();
@@ -165,7 +171,8 @@ void RunCore::do_at(Station& station, std::function<void(Station&)> work, bool l
 bool RunCore::keep_open() noexcept {
     auto open = open_.load(std::memory_order_relaxed);
     while (open != 0)
-        if (open_.compare_exchange_weak(open, open + 1, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;
+        if (open_.compare_exchange_weak(open, open + 1, std::memory_order_acq_rel, std::memory_order_relaxed))
+            return true;
     return false;
 }
 void RunCore::let_end() noexcept {
@@ -184,7 +191,8 @@ void RunCore::put_ready(Station& station) {
         ready_count_.store(ready_.size(), std::memory_order_relaxed);
         if (serving_ < static_cast<int>(isolated_ == nullptr ? machine_.targets() : 0)) ++serving_, more_servers = true;
         ring_waiting();
-        if (waiting_ == nullptr && isolated_ != nullptr) [[unlikely]] isolated_->wake();
+        if (waiting_ == nullptr && isolated_ != nullptr) [[unlikely]]
+            isolated_->wake();
     }
     if (!more_servers) return;
     try {
@@ -280,7 +288,8 @@ void RunCore::throw_failure() {
         if (later_failure_ != nullptr) std::rethrow_exception(std::exchange(later_failure_, nullptr));
         return;
     }
-    throw FilterFailed(failed_filter_, failed_copy_, failed_firing_, std::exchange(failure_, nullptr), failures_ - 1, std::move(loss_));
+    throw FilterFailed(failed_filter_, failed_copy_, failed_firing_, std::exchange(failure_, nullptr), failures_ - 1,
+                       std::move(loss_));
 }
 
 void RunCore::failed_later(std::exception_ptr cause) {

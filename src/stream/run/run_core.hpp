@@ -1,5 +1,5 @@
-// A graph while it runs: its stations, the servers of the targets, the queue of stations that are ready and have no place, and how the
-// run ends.
+// A graph while it runs: its stations, the servers of the targets, the queue of stations that are ready and have no
+// place, and how the run ends.
 #pragma once
 
 #include <atomic>
@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "process/fork.hpp"
+#include "penstock/detail/machine/waiter.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/stream_error.hpp"
-#include "penstock/detail/machine/waiter.hpp"
+#include "process/fork.hpp"
 #include "stream/run/link.hpp"
 #include "stream/run/patiently.hpp"
 #include "stream/run/ring_queue.hpp"
@@ -47,8 +47,8 @@ class RunCore {
     std::shared_ptr<BlockMemory> block_memory() const noexcept;
 
     // ---- mail ----
-    /// Hands `mail` to the station, wherever it is run. Any thread. For what is counted already, or on its way: where there is no memory for the
-    /// task that brings it to a placed station, that is asked for again until there is.
+    /// Hands `mail` to the station, wherever it is run. Any thread. For what is counted already, or on its way: where
+    /// there is no memory for the task that brings it to a placed station, that is asked for again until there is.
     void post(Station& to, Mail* mail) { post(to, mail, for_ever); }
     /// The same for what can be taken back: outside of firings it throws where it cannot be sent.
     void try_to_post(Station& to, Mail* mail);
@@ -71,7 +71,8 @@ class RunCore {
     int threads();
     /// Some thread waits for something about this run.
     bool awaited();
-    /// More of this server's stations wait than one task may run. False: another could not be had, and this one must go on.
+    /// More of this server's stations wait than one task may run. False: another could not be had, and this one must go
+    /// on.
     bool resume(Server& server) noexcept;
     bool something_ready() const noexcept { return ready_count_.load(std::memory_order_relaxed) != 0; }
     /// Wakes whoever waits for something about this run.
@@ -86,8 +87,8 @@ class RunCore {
     void leave_loop(Loop& loop, std::int64_t tokens);
 
     // ---- waiting ----
-    /// Runs stations until `over()`, which is asked often. `what`: for the report. Throws StreamStalled when nothing can go on any more.
-    /// `looks`: calls look_while_waiting, which may throw.
+    /// Runs stations until `over()`, which is asked often. `what`: for the report. Throws StreamStalled when nothing
+    /// can go on any more. `looks`: calls look_while_waiting, which may throw.
     void help_until(const std::function<bool()>& over, const char* what, bool report_stall, bool looks = false);
     std::function<void()> look_while_waiting;
     bool all_ended() const noexcept { return open_.load(std::memory_order_acquire) == 0; }
@@ -159,21 +160,23 @@ class RunCore {
     Poster poster_;
     std::unique_ptr<IsolatedRun> isolated_;
     std::vector<std::unique_ptr<Server>> servers_;  ///< of targets that are threads
-    std::atomic<std::int64_t> open_{0};  ///< stations that have not ended
+    std::atomic<std::int64_t> open_{0};             ///< stations that have not ended
     std::atomic<bool> stopping_{false}, closing_{false};
 
     alignas(128) SpinLock lock_;
     RingQueue<Station*> ready_;
     std::atomic<std::size_t> ready_count_{0};
-    int serving_ = 0;  ///< tasks of serve() that have been issued and have not ended
+    int serving_ = 0;               ///< tasks of serve() that have been issued and have not ended
     std::uint64_t made_ready_ = 0;  ///< stations so far
-    /// Who waits for the run and helps. Lies where he waits, so that waiting needs no memory: what he waits for may lie there too.
+    /// Who waits for the run and helps. Lies where he waits, so that waiting needs no memory: what he waits for may lie
+    /// there too.
     struct WaitingThread {
         Doorbell* bell;
         WaitingThread* next;
     };
     WaitingThread* waiting_ = nullptr;
-    std::atomic<std::uint64_t> helpers_{0};  ///< Turns of threads that run stations while they wait: the run must not end under them
+    /// Turns of threads that run stations while they wait: the run must not end under them
+    std::atomic<std::uint64_t> helpers_{0};
 
     alignas(128) std::mutex failure_lock_;
     std::exception_ptr failure_;

@@ -8,10 +8,10 @@
 #include <mutex>
 
 #include "penstock/run.hpp"
-#include "stream/door/door.hpp"
 #include "stream/description/model.hpp"
-#include "stream/run/attendant.hpp"
+#include "stream/door/door.hpp"
 #include "stream/edit/past.hpp"
+#include "stream/run/attendant.hpp"
 #include "stream/run/pressure.hpp"
 #include "stream/run/run_core.hpp"
 #include "stream/run/wiring.hpp"
@@ -20,7 +20,8 @@
 namespace penstock::streaming {
 
 struct RunState final : MachineEnd::Stoppable {
-    RunState(Machine& machine, const Model& described) : model(described), core(machine), wiring(core), end_of_machine(MachineEnd::of(machine)) {}
+    RunState(Machine& machine, const Model& described)
+        : model(described), core(machine), wiring(core), end_of_machine(MachineEnd::of(machine)) {}
     ~RunState();
 
     Model model;  ///< as it runs now
@@ -31,23 +32,27 @@ struct RunState final : MachineEnd::Stoppable {
     std::mutex settling;
     const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
     std::chrono::steady_clock::time_point ended{};  ///< once it has
-    std::chrono::steady_clock::time_point end_or_now() const { return finished ? ended : std::chrono::steady_clock::now(); }
+    std::chrono::steady_clock::time_point end_or_now() const {
+        return finished ? ended : std::chrono::steady_clock::now();
+    }
     /// Number of filters that got it.
     int send(const Event& event, const std::string& to, const std::shared_ptr<const void>& beat = {});
     /// The same. Throws UsageError when nobody gets it, RunEnded.
     int send_to_some(const Event& event, const std::string& to);
-    /// An event of a timer is left out while the one before waits, and where the time of the next has come already: they do not pile up.
-    void send_again(std::chrono::steady_clock::time_point when, Event event, std::string to, std::chrono::nanoseconds period,
-                    std::weak_ptr<const void> before = {});
+    /// An event of a timer is left out while the one before waits, and where the time of the next has come already:
+    /// they do not pile up.
+    void send_again(std::chrono::steady_clock::time_point when, Event event, std::string to,
+                    std::chrono::nanoseconds period, std::weak_ptr<const void> before = {});
     std::function<bool(const Event&)> listener{};  ///< under the structure's lock
-    std::mutex editing;     ///< one edit at a time
-    Attendant attendant{};  ///< what is to be done beside the filters
-    Past past{};            ///< under the core's `structure`
+    std::mutex editing;                            ///< one edit at a time
+    Attendant attendant{};                         ///< what is to be done beside the filters
+    Past past{};                                   ///< under the core's `structure`
     Pressure pressure{*this};
 
     /// Takes in what has come to the program's own ends; ends those that have nothing to come.
     void attend_program_ends();
-    /// Takes what has come to the program's own reading ends out of the streams' room, because the program waits for an edit and does not read.
+    /// Takes what has come to the program's own reading ends out of the streams' room, because the program waits for an
+    /// edit and does not read.
     void make_way();
     /// Checks the edit, then makes it. Not inside a filter.
     void edit(const std::function<void(Edit&)>& describe);

@@ -1,4 +1,5 @@
-// How threads wait for a run: they run its stations meanwhile, notice when nothing can go on, and can say who waits for what.
+// How threads wait for a run: they run its stations meanwhile, notice when nothing can go on, and can say who waits for
+// what.
 #include <algorithm>
 #include <chrono>
 #include <sstream>
@@ -6,28 +7,37 @@
 
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/stream_error.hpp"
-#include "stream/run/helping.hpp"
 #include "stream/isolated/isolated_run.hpp"
+#include "stream/run/helping.hpp"
 #include "stream/run/run_core.hpp"
 
 namespace penstock::streaming {
 namespace {
 
-// What is waited for may come about without anybody saying so (mail arrives at another filter): looked for soon at first, then seldom.
+// What is waited for may come about without anybody saying so (mail arrives at another filter): looked for soon at
+// first, then seldom.
 constexpr std::chrono::nanoseconds first_look = std::chrono::microseconds(200);
 constexpr std::chrono::nanoseconds look_interval = std::chrono::milliseconds(20);
 constexpr auto between_looks = std::chrono::milliseconds(50);
 
 const char* text_of(Doing doing) noexcept {
     switch (doing) {
-        case Doing::nothing: return "has not begun";
-        case Doing::firing: return "fires";
-        case Doing::waits_for_input: return "waits for input";
-        case Doing::waits_for_output: return "waits for room in its output";
-        case Doing::waits_for_pool: return "waits for a buffer of its own to come back";
-        case Doing::waits_for_tasks: return "waits for the tasks of its firing";
-        case Doing::held: return "is held by an edit";
-        case Doing::ended: return "has ended";
+        case Doing::nothing:
+            return "has not begun";
+        case Doing::firing:
+            return "fires";
+        case Doing::waits_for_input:
+            return "waits for input";
+        case Doing::waits_for_output:
+            return "waits for room in its output";
+        case Doing::waits_for_pool:
+            return "waits for a buffer of its own to come back";
+        case Doing::waits_for_tasks:
+            return "waits for the tasks of its firing";
+        case Doing::held:
+            return "is held by an edit";
+        case Doing::ended:
+            return "has ended";
     }
     return "";
 }
@@ -90,9 +100,11 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
         }
         const bool something = waiter.wait_for(
             [&] {
-                return over() || something_ready() || (stopping() && !told_to_stop) || (isolated != nullptr && isolated->has_news());
+                return over() || something_ready() || (stopping() && !told_to_stop) ||
+                       (isolated != nullptr && isolated->has_news());
             },
-            isolated != nullptr && isolated->busy() ? std::min(interval, IsolatedRun::look_for_deaths_every) : interval, {what, 0});
+            isolated != nullptr && isolated->busy() ? std::min(interval, IsolatedRun::look_for_deaths_every) : interval,
+            {what, 0});
         if (!something && report_stall && interval == look_interval) look_for_stall(look);
         interval = std::min(2 * interval, look_interval);
     }
@@ -124,19 +136,21 @@ void RunCore::look_for_stall(Look& look) {
     if (at_work.load(std::memory_order_acquire) != 0 || !settled()) look.quiet = 0;
     else ++look.quiet;
     if (look.quiet < 3 && !too_long) return;
-    throw StreamStalled(std::string(too_long ? "nothing has moved for as long as the machine's watchdog allows:\n" : "the graph cannot go on:\n") +
+    throw StreamStalled(std::string(too_long ? "nothing has moved for as long as the machine's watchdog allows:\n"
+                                             : "the graph cannot go on:\n") +
                         report());
 }
 
-// Mail may move behind the back of a scan: from a station that has not been looked at to one that has. So the scan counts only when no
-// thread was at work for the run during all of it: then it sees the state of one moment.
+// Mail may move behind the back of a scan: from a station that has not been looked at to one that has. So the scan
+// counts only when no thread was at work for the run during all of it: then it sees the state of one moment.
 //
-// Whoever moves anything of the run has a turn, which is counted when it begins and goes on until what was moved lies where the scan finds
-// it: a helper, a target's server, or a task that serves the queue of ready stations, which is counted when a station is put there. (The program's
-// own threads do not move mail of stations; what they send is counted as posted, or as told, before it is sent.) If the scan reads anything
-// that was written in a turn, it reads a release by an acquire, or a value that says by itself that something is on its way. In the first case
-// the beginning of that turn happens before the second look at the turns, which finds it counted. If it reads nothing of the kind, it is as if
-// that turn had not begun.
+// Whoever moves anything of the run has a turn, which is counted when it begins and goes on until what was moved lies
+// where the scan finds it: a helper, a target's server, or a task that serves the queue of ready stations, which is
+// counted when a station is put there. (The program's own threads do not move mail of stations; what they send is
+// counted as posted, or as told, before it is sent.) If the scan reads anything that was written in a turn, it reads a
+// release by an acquire, or a value that says by itself that something is on its way. In the first case the beginning
+// of that turn happens before the second look at the turns, which finds it counted. If it reads nothing of the kind, it
+// is as if that turn had not begun.
 bool RunCore::settled() {
     const std::lock_guard structure_lock(structure);
     const auto turns = turns_while_idle();
@@ -163,13 +177,15 @@ std::optional<std::uint64_t> RunCore::turns_while_idle() {
 
 bool RunCore::nothing_on_its_way() const {
     for (const auto& link : links) {
-        if (link->accepted.load(std::memory_order_acquire) != link->announced.load(std::memory_order_acquire)) return false;
+        if (link->accepted.load(std::memory_order_acquire) != link->announced.load(std::memory_order_acquire))
+            return false;
         if (link->starvation.told_already()) return false;
     }
     for (const auto& station : stations) {
         const auto doing = station->doing.load(std::memory_order_acquire);
         if (doing == Doing::firing || doing == Doing::waits_for_tasks || doing == Doing::held) return false;
-        if (station->handled.load(std::memory_order_acquire) != station->posted.load(std::memory_order_acquire)) return false;
+        if (station->handled.load(std::memory_order_acquire) != station->posted.load(std::memory_order_acquire))
+            return false;
         if (!station->external && station->home() == nullptr && !station->box.at_rest()) return false;
         if (station->awaited()) return false;
         for (const auto& outlet : station->outlets)
@@ -205,7 +221,8 @@ void RunCore::close() {
     const LetEnd behind{*this};
     closing_.store(true, std::memory_order_release);
     for (const auto& station : stations)
-        if (!station->external && !station->unborn && !station->retired.load(std::memory_order_relaxed) && !station->close_sent.load()) {
+        if (!station->external && !station->unborn && !station->retired.load(std::memory_order_relaxed) &&
+            !station->close_sent.load()) {
             post_counted(*station, station->close_mail);
             station->close_sent.store(true);
         }
@@ -213,8 +230,9 @@ void RunCore::close() {
 
 bool RunCore::program_writes() {
     const std::lock_guard lock(structure);
-    return std::any_of(stations.begin(), stations.end(),
-                       [](const auto& station) { return station->external && !station->outlets.empty() && !station->ended(); });
+    return std::any_of(stations.begin(), stations.end(), [](const auto& station) {
+        return station->external && !station->outlets.empty() && !station->ended();
+    });
 }
 
 std::string RunCore::report() {
@@ -226,7 +244,8 @@ std::string RunCore::report() {
         if (station->external && doing != Doing::ended) {
             std::size_t unread = 0;
             for (const auto& inlet : station->inlets) unread += inlet->waiting.load(std::memory_order_relaxed);
-            text << "  '" << station->name() << "' is the program's own end" << (unread != 0 ? ", which has not read what waits there" : "") << '\n';
+            text << "  '" << station->name() << "' is the program's own end"
+                 << (unread != 0 ? ", which has not read what waits there" : "") << '\n';
             continue;
         }
         text << "  '" << station->name() << "'";
@@ -235,7 +254,8 @@ std::string RunCore::report() {
         const char* separator = ": ";
         if (doing == Doing::waits_for_input)
             for (const auto& inlet : station->inlets) {
-                text << separator << inlet->waiting.load(std::memory_order_relaxed) << " wait at '" << inlet->port->name() << "'";
+                text << separator << inlet->waiting.load(std::memory_order_relaxed) << " wait at '"
+                     << inlet->port->name() << "'";
                 separator = ", ";
             }
         if (doing == Doing::waits_for_output)
@@ -244,7 +264,8 @@ std::string RunCore::report() {
                 if (held_back == 0) continue;
                 text << separator << held_back << " held back at '" << outlet->port->name() << "', read by";
                 for (const auto& branch : outlet->branches)
-                    for (const Link* link : branch.links) text << " '" << link->to->station->name() << '.' << link->to->port->name() << "'";
+                    for (const Link* link : branch.links)
+                        text << " '" << link->to->station->name() << '.' << link->to->port->name() << "'";
                 separator = ", ";
             }
         text << '\n';

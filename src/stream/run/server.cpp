@@ -10,7 +10,8 @@
 namespace penstock::streaming {
 namespace {
 
-constexpr double task_ns = 30'000;     // then the target looks at its lanes and deques again: mail for its other stations waits there
+// then the target looks at its lanes and deques again: mail for its other stations waits there
+constexpr double task_ns = 30'000;
 constexpr unsigned picks_of_own = 16;  // then one from the run's queue, so that none waits for ever
 
 std::uint64_t end_of_task() noexcept {
@@ -51,7 +52,8 @@ void Server::keep(Station& station) {
 /// Takes the turn of a sink without a place, if that waits for a buffer and for nothing else.
 bool Server::claim(Link& link) noexcept {
     constexpr std::uint32_t long_ago = 64;  // the sink was long: not asked again before so many buffers
-    if (link.until_claim != 0) [[unlikely]] return --link.until_claim, false;
+    if (link.until_claim != 0) [[unlikely]]
+        return --link.until_claim, false;
     Station& sink = *link.sink;
     if (!sink.box.claim()) return false;
     if (!sink.timed() && sink.expect_buffer()) return true;
@@ -75,7 +77,8 @@ Station* Server::pick(Sources sources) {
         Station* const station = local_.pop();
         if (station->home() == this) return station;  // else it has moved since
     }
-    if (unlisted_ != nullptr) [[unlikely]] return std::exchange(unlisted_, unlisted_->next_unlisted);
+    if (unlisted_ != nullptr) [[unlikely]]
+        return std::exchange(unlisted_, unlisted_->next_unlisted);
     if (next_ != nullptr) return std::exchange(next_, nullptr);
     return sources == Sources::all && !others_first ? run_.take_ready() : nullptr;
 }
@@ -98,7 +101,8 @@ void Server::run_one(Station& station) {
             more = !moved && station.work(station.burst());
         } while (!more && !moved && !station.rest());
         if (moved) run_.move_on(station, true);
-        else if (more && station.is_source() && run_.something_ready()) run_.put_ready(station);  // or its buffers left the cache before they are read
+        // or its buffers left the cache before they are read
+        else if (more && station.is_source() && run_.something_ready()) run_.put_ready(station);
         else if (more) keep(station);
     }
     running_ = false;

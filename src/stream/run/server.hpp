@@ -1,8 +1,8 @@
 // What one thread has to run of one run: a target's thread, or a thread that helps while it waits for the run.
 //
-// A target's server keeps the placed stations that have something to do; only its thread touches it. Stations without a place are in
-// the run's own queue (run_core.hpp), and whoever makes one ready in the course of a firing keeps it for itself, while its buffer is in
-// the cache, unless there is more to do than that.
+// A target's server keeps the placed stations that have something to do; only its thread touches it. Stations without a
+// place are in the run's own queue (run_core.hpp), and whoever makes one ready in the course of a firing keeps it for
+// itself, while its buffer is in the cache, unless there is more to do than that.
 #pragma once
 
 #include <atomic>
@@ -43,9 +43,10 @@ class Server {
     /// A station without a place has something to do: this thread's, for now.
     void keep(Station& station);
     bool running() const noexcept { return running_; }
-    /// The station will fire with this buffer when the firing under way has ended, before anything else: a fused stream. Not inside that
-    /// firing: calls nested so deep outrun the processor's memory of return addresses (`./bench hop`: 50 ns a hop, not 15). False when
-    /// something forbids it. A sink without a place must be short, or others could run it meanwhile.
+    /// The station will fire with this buffer when the firing under way has ended, before anything else: a fused
+    /// stream. Not inside that firing: calls nested so deep outrun the processor's memory of return addresses (`./bench
+    /// hop`: 50 ns a hop, not 15). False when something forbids it. A sink without a place must be short, or others
+    /// could run it meanwhile.
     bool hand_over(Link& link, Block* block) noexcept {
         if (handed_ != nullptr || !(link.local ? link.sink->expect_buffer() : claim(link))) return false;
         handed_by_ = &link;
@@ -65,8 +66,12 @@ class Server {
     void hand_back();
 
     /// A task of this server is at work, or on its way, so the run must not end. Called by the server's own thread.
-    void begin() noexcept { active_.store(active_.load(std::memory_order_relaxed) + Turns::begin, std::memory_order_relaxed); }
-    void end() noexcept { active_.store(active_.load(std::memory_order_relaxed) - Turns::end, std::memory_order_release); }
+    void begin() noexcept {
+        active_.store(active_.load(std::memory_order_relaxed) + Turns::begin, std::memory_order_relaxed);
+    }
+    void end() noexcept {
+        active_.store(active_.load(std::memory_order_relaxed) - Turns::end, std::memory_order_release);
+    }
     /// One task that goes on where the last one stopped is enough. False when there is one already.
     bool begin_resumption() noexcept { return !resuming_ && (begin(), resuming_ = true); }
     void end_resumption() noexcept { resuming_ = false, end(); }

@@ -14,10 +14,13 @@ Machine& Spread::begin_task() {
     return station_->run().machine();
 }
 
-std::size_t Spread::workers() const { return station_ == nullptr ? 1 : static_cast<std::size_t>(station_->run().machine().targets()) + 1; }
+std::size_t Spread::workers() const {
+    return station_ == nullptr ? 1 : static_cast<std::size_t>(station_->run().machine().targets()) + 1;
+}
 
 void Spread::hold(std::shared_ptr<void> object) {
-    if (at_once_ != nullptr && station_ == nullptr) return at_once_->push_back(std::move(object));  // in a worker process
+    // in a worker process
+    if (at_once_ != nullptr && station_ == nullptr) return at_once_->push_back(std::move(object));
     if (station_ == nullptr) throw UsageError("tasks of a firing are issued inside the firing, in a running graph");
     if (!std::exchange(station_->spreading, true)) station_->tasks_left.store(1, std::memory_order_relaxed);
     station_->kept.push_back(std::move(object));

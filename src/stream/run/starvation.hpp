@@ -1,11 +1,13 @@
 // How somebody who waits for room is told that there is some, at the cost of a store and a load for those who make it.
 //
-// Three states: none, starving (the waiter has looked, found nothing and will not look again by itself), told (a mail is on its way to
-// it). The waiter says that it starves and looks once more; who makes room publishes that first and looks for a starving waiter then.
+// Three states: none, starving (the waiter has looked, found nothing and will not look again by itself), told (a mail
+// is on its way to it). The waiter says that it starves and looks once more; who makes room publishes that first and
+// looks for a starving waiter then.
 //
-// Happens-before. Both sides store and then load, all four sequentially consistent: so either the waiter's second look finds the room,
-// or the other side finds it starving. Who finds the state at `told` may rely on the mail under way: the waiter goes back to
-// `none` when that mail arrives and looks for room after that. tests/model/starvation_model_test.cpp checks this code.
+// Happens-before. Both sides store and then load, all four sequentially consistent: so either the waiter's second look
+// finds the room, or the other side finds it starving. Who finds the state at `told` may rely on the mail under way:
+// the waiter goes back to `none` when that mail arrives and looks for room after that.
+// tests/model/starvation_model_test.cpp checks this code.
 #pragma once
 
 #include <atomic>
@@ -29,7 +31,8 @@ class Starvation {
     void arrived() noexcept { state_.store(none, std::memory_order_seq_cst); }
     /// Who has made room, by a sequentially consistent store or read-modify-write. True: the caller must send the mail.
     bool must_tell() noexcept {
-        if (state_.load(std::memory_order_seq_cst) != starving) [[likely]] return false;
+        if (state_.load(std::memory_order_seq_cst) != starving) [[likely]]
+            return false;
         std::uint32_t state = starving;
         return state_.compare_exchange_strong(state, told, std::memory_order_seq_cst, std::memory_order_relaxed);
     }

@@ -19,11 +19,11 @@ constexpr std::uint32_t firings_a_sample = 64;
 
 }  // namespace
 
-Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter, const FilterKind& kind,
-                 const FilterOptions& options)
-    : filter_(std::move(filter)), ahead_(run.machine().options().prefetch), run_(run), external(kind.external), on_failure(options.on_failure),
-      born(Clock::ticks()), on_any_input_(kind.on_any_input), bounded_pools_(options.pool != 0), name_(std::move(name)), copy_(copy),
-      filter_id_(filter_id) {
+Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter,
+                 const FilterKind& kind, const FilterOptions& options)
+    : filter_(std::move(filter)), ahead_(run.machine().options().prefetch), run_(run), external(kind.external),
+      on_failure(options.on_failure), born(Clock::ticks()), on_any_input_(kind.on_any_input),
+      bounded_pools_(options.pool != 0), name_(std::move(name)), copy_(copy), filter_id_(filter_id) {
     visit.kind = MailKind::visit;
     nudge.kind = MailKind::nudge;
     stop_mail.kind = MailKind::errand;
@@ -38,7 +38,8 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
     }
     for (Spread* const spread : filter_->spreads) {
         spread->station_ = this;
-        // Worker processes do not have the filter, so its tasks run inside its call. Said each time: the run before may have been another machine's.
+        // Worker processes do not have the filter, so its tasks run inside its call. Said each time: the run before may
+        // have been another machine's.
         spread->keep_at_once(run.isolated() != nullptr ? &kept : nullptr);
     }
     tasks_done.kind = MailKind::tasks;
@@ -90,12 +91,23 @@ void Station::set_home(Server* home) noexcept {
 bool Station::work(int most) {
     for (int turn = 0; turn < most; ++turn) {
         switch (next()) {
-            case Next::nothing: return false;
-            case Next::start: start(); break;
-            case Next::event: handle_event(); break;
-            case Next::fire: fire(); break;
-            case Next::finish: end_of_inputs(); break;
-            case Next::close: end(); return false;
+            case Next::nothing:
+                return false;
+            case Next::start:
+                start();
+                break;
+            case Next::event:
+                handle_event();
+                break;
+            case Next::fire:
+                fire();
+                break;
+            case Next::finish:
+                end_of_inputs();
+                break;
+            case Next::close:
+                end();
+                return false;
         }
         if (Server::current != nullptr) Server::current->run_handed_over();
     }
@@ -108,21 +120,29 @@ Station::Next Station::next() {
         return Next::nothing;
     };
     if (ended_) return waits(Doing::ended);
-    if (spreading) [[unlikely]] return waits(Doing::waits_for_tasks);
-    if (stopping) [[unlikely]] return Next::close;
+    if (spreading) [[unlikely]]
+        return waits(Doing::waits_for_tasks);
+    if (stopping) [[unlikely]]
+        return Next::close;
     if (held) return waits(Doing::held);  // nor does it send what it holds back
-    if (!started_) [[unlikely]] return Next::start;
+    if (!started_) [[unlikely]]
+        return Next::start;
     for (auto& outlet : outlets)
         if ((!outlet->pending.empty() || outlet->closing) && !flush(*outlet)) return waits(Doing::waits_for_output);
-    if (loop_tokens_ != 0) [[unlikely]] leave_loop();
-    if (!events_.empty()) [[unlikely]] return Next::event;
+    if (loop_tokens_ != 0) [[unlikely]]
+        leave_loop();
+    if (!events_.empty()) [[unlikely]]
+        return Next::event;
     if (finished_) return Next::close;
-    if (over_) [[unlikely]] return Next::finish;
+    if (over_) [[unlikely]]
+        return Next::finish;
     if (bounded_pools_) [[unlikely]]
         for (auto& outlet : outlets)
             if (outlet->pool->exhausted()) return waits(Doing::waits_for_pool);
     if (source_) {
-        if (!outlets.empty() && std::all_of(outlets.begin(), outlets.end(), [](auto& outlet) { return outlet->closed; })) return Next::finish;
+        if (!outlets.empty() &&
+            std::all_of(outlets.begin(), outlets.end(), [](auto& outlet) { return outlet->closed; }))
+            return Next::finish;
         return Next::fire;
     }
     if (inputs_ready()) return Next::fire;
@@ -149,7 +169,8 @@ bool Station::inputs_ready() const noexcept {
         const auto there = inlet.queue.size();
         return there != 0 && (there >= inlet.port->options().at_least || inlet.open_links == 0);
     };
-    if (inlets.size() == 1) [[likely]] return enough(*inlets[0]);
+    if (inlets.size() == 1) [[likely]]
+        return enough(*inlets[0]);
     bool any = false;
     bool all = true;
     bool required = false;
@@ -186,27 +207,37 @@ bool Station::gives_way() noexcept {
 
 [[gnu::always_inline]] inline void Station::fire() {
     turn_to(Doing::firing);
-    if (proxy != nullptr) [[unlikely]] return proxy->send(Job::fire);
+    if (proxy != nullptr) [[unlikely]]
+        return proxy->send(Job::fire);
     const std::uint64_t begin = --until_sample_ == 0 ? Clock::ticks() : 0;
     taken_in_firing_ = 0;
     const bool timing = ahead_.timing();
-    if (timing) [[unlikely]] ahead_.begin();
+    if (timing) [[unlikely]]
+        ahead_.begin();
     bool failed = false;
     try {
         over_ = !filter_->fire();
         if (taken_in_firing_ == 0 && !source_ && !over_) [[unlikely]]
-            throw UsageError("filter '" + name_ + "' fired because buffers wait at its inputs, and read none of them: it would fire for ever");
+            throw UsageError(
+                "filter '" + name_ +
+                "' fired because buffers wait at its inputs, and read none of them: it would fire for ever");
     } catch (...) {
         failed = true;
         fail(std::current_exception());
     }
-    if (timing) [[unlikely]] ahead_.end();
-    if (begin != 0) [[unlikely]] sample_end(begin);
+    if (timing) [[unlikely]]
+        ahead_.end();
+    if (begin != 0) [[unlikely]]
+        sample_end(begin);
     tally(firings);
-    if (failed && taken_in_firing_ == 0) [[unlikely]] drop_one_of_each();
-    if (several_copies && !(spreading && filter_->completes_later)) [[unlikely]] pass_on_order();
-    if (loop != nullptr) [[unlikely]] loop_tokens_ += taken_in_firing_;
-    if (spreading) [[unlikely]] leave_task();
+    if (failed && taken_in_firing_ == 0) [[unlikely]]
+        drop_one_of_each();
+    if (several_copies && !(spreading && filter_->completes_later)) [[unlikely]]
+        pass_on_order();
+    if (loop != nullptr) [[unlikely]]
+        loop_tokens_ += taken_in_firing_;
+    if (spreading) [[unlikely]]
+        leave_task();
     else if (loop_tokens_ != 0) [[unlikely]] leave_loop();
 }
 
@@ -238,12 +269,14 @@ void Station::add_up_time() {
     const auto now = Clock::ticks();
     if (since_ != 0) tally(ticks_in_[static_cast<std::size_t>(doing.load(std::memory_order_relaxed))], now - since_);
     since_ = now;
-    if (run_.machine().timeline_recorded()) [[unlikely]] until_sample_ = 1;
+    if (run_.machine().timeline_recorded()) [[unlikely]]
+        until_sample_ = 1;
 }
 
 void Station::note_ready() { tally(ticks_ready, Clock::ticks() - std::exchange(ready_at, 0)); }
 
-/// What was read stays in the cycle until what was written has gone: else a cycle would end while its last buffer is held back.
+/// What was read stays in the cycle until what was written has gone: else a cycle would end while its last buffer is
+/// held back.
 void Station::leave_loop() {
     for (const auto& outlet : outlets)
         if (!outlet->pending.empty()) return;
@@ -281,7 +314,8 @@ void Station::sample_end(std::uint64_t begin) {
     tally(sampled);
 }
 
-/// A timeline that is switched on sees firings of a microsecond or more at once, those of shorter filters from their next sample on.
+/// A timeline that is switched on sees firings of a microsecond or more at once, those of shorter filters from their
+/// next sample on.
 void Station::record_firing(std::uint64_t begin, std::uint64_t end) {
     Machine& machine = run_.machine();
     if (timeline_id_ == 0) timeline_id_ = machine.timeline_id(name_);
@@ -321,7 +355,8 @@ void Station::end_of_inputs() {
     finished_ = true;
     if (proxy != nullptr) return proxy->send(Job::finish);
     taken_in_firing_ = 0;
-    for (auto& outlet : outlets) outlet->written_in_firing = 1;  // what came after the last buffer would have no place in the order
+    // what came after the last buffer would have no place in the order
+    for (auto& outlet : outlets) outlet->written_in_firing = 1;
     try {
         filter_->finish();
     } catch (...) {
@@ -339,7 +374,7 @@ void Station::never_begin() {
 }
 
 void Station::end_reader() {
-    if (ended_ || std::exchange(over_, true)) return;  // a stop may have come with the last of its links
+    if (ended_ || std::exchange(over_, true)) return;      // a stop may have come with the last of its links
     doing.store(Doing::ended, std::memory_order_release);  // who sees this sees the filter's last state
     run_.station_ended(*this);
 }
@@ -352,9 +387,11 @@ void Station::end() {
     for (auto& outlet : outlets) {
         outlet->discard_pending();
         outlet->close();
-        outlet->pool->set_home(nullptr);  // an edit may take the station apart while readers on this thread still have blocks of it
+        // an edit may take the station apart while readers on this thread still have blocks of it
+        outlet->pool->set_home(nullptr);
     }
-    if (loop_tokens_ != 0) [[unlikely]] leave_loop();
+    if (loop_tokens_ != 0) [[unlikely]]
+        leave_loop();
     doing.store(Doing::ended, std::memory_order_release);  // who sees this sees the filter's last state
     run_.station_ended(*this);
 }

@@ -1,8 +1,9 @@
 // One copy of a filter in a run: what waits at its inputs, where its outputs lead, and when it may fire.
 //
-// A station is run by one thread at a time, and all that is in it belongs to whoever runs it. A placed station is run by its target's thread
-// alone: mail from other threads comes through that target's lanes, mail from the thread itself as a plain call. Any other station
-// has a mail box, and whoever finds the box at rest has it queued (mail.hpp). What is for other threads to see is atomic.
+// A station is run by one thread at a time, and all that is in it belongs to whoever runs it. A placed station is run
+// by its target's thread alone: mail from other threads comes through that target's lanes, mail from the thread itself
+// as a plain call. Any other station has a mail box, and whoever finds the box at rest has it queued (mail.hpp). What
+// is for other threads to see is atomic.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +23,8 @@
 #include "penstock/filter.hpp"
 #include "penstock/stream_options.hpp"
 #include "stream/buffers/buffer_ahead.hpp"
-#include "stream/run/link.hpp"
 #include "stream/buffers/pool.hpp"
+#include "stream/run/link.hpp"
 #include "stream/run/ring_queue.hpp"
 #include "stream/run/tally.hpp"
 
@@ -40,11 +41,11 @@ struct Waiting {
     Link* link = nullptr;
 };
 
-/// What each firing touches comes first, here and in what follows: a chain of filters that do little costs what its lines do that
-/// have left the first-level cache when its turn comes again (`./bench hop`).
+/// What each firing touches comes first, here and in what follows: a chain of filters that do little costs what its
+/// lines do that have left the first-level cache when its turn comes again (`./bench hop`).
 struct alignas(64) Inlet {
     Station* station = nullptr;
-    Block* hand = nullptr;            ///< handed over by the firing before this one
+    Block* hand = nullptr;  ///< handed over by the firing before this one
     std::atomic<std::uint64_t> read{0};
     std::atomic<std::uint64_t> read_bytes{0};
     RingQueue<Waiting> queue;
@@ -54,8 +55,8 @@ struct alignas(64) Inlet {
     bool connected = false;
     std::uint64_t next_in_order = 0;  ///< where order is restored
     bool ordered = false;
-    std::vector<Waiting> early;       ///< where order is restored: arrived before their turn
-    std::vector<Mail*> strays;        ///< overtook an older mail of their link on the way here
+    std::vector<Waiting> early;             ///< where order is restored: arrived before their turn
+    std::vector<Mail*> strays;              ///< overtook an older mail of their link on the way here
     std::atomic<std::uint64_t> waiting{0};  ///< queue.size(), for other threads
 };
 
@@ -70,7 +71,8 @@ struct Branch {
 
 struct alignas(64) Outlet {
     Station* station = nullptr;
-    Link* fused = nullptr;      ///< the only sink, which the same thread runs, and which may fire inside the writer's firing
+    /// The only sink, which the same thread runs, and which may fire inside the writer's firing
+    Link* fused = nullptr;
     std::uint64_t next_order = 0;
     std::atomic<std::uint64_t> written{0};
     std::atomic<std::uint64_t> written_bytes{0};
@@ -78,7 +80,7 @@ struct alignas(64) Outlet {
     bool closing = false;        ///< takes no more; the end follows when what is held back has gone
     bool order_matters = false;  ///< several copies write here, and their order is restored further down
     std::uint32_t written_in_firing = 0;
-    RingQueue<Block*> pending;   ///< written, and no sink has room
+    RingQueue<Block*> pending;  ///< written, and no sink has room
     Pool* pool = nullptr;
     OutputPort* port = nullptr;
     std::vector<Branch> branches;
@@ -91,7 +93,8 @@ struct alignas(64) Outlet {
     void write(Block* block);
     /// True when nothing is held back any more.
     bool flush();
-    /// Buffers that were sent and come back: they are the first to be sent again. Dropped where nobody reads any more, or the run was stopped.
+    /// Buffers that were sent and come back: they are the first to be sent again. Dropped where nobody reads any more,
+    /// or the run was stopped.
     void take_back(const std::vector<Block*>& blocks);
     /// What is held back is dropped, and counted.
     void discard_pending();
@@ -134,7 +137,16 @@ struct EventMail : Mail {
 };
 
 /// What a station can do now.
-enum class Doing : std::uint8_t { nothing, firing, waits_for_input, waits_for_output, waits_for_pool, waits_for_tasks, held, ended };
+enum class Doing : std::uint8_t {
+    nothing,
+    firing,
+    waits_for_input,
+    waits_for_output,
+    waits_for_pool,
+    waits_for_tasks,
+    held,
+    ended
+};
 
 class alignas(64) Station {
     // What each firing touches, in as few lines as it fits in.
@@ -143,7 +155,8 @@ class alignas(64) Station {
   public:
     std::vector<std::unique_ptr<Inlet>> inlets;
     std::vector<std::unique_ptr<Outlet>> outlets;
-    std::unique_ptr<FilterProxy> proxy;  ///< of a filter that lives in a worker process (filter_proxy.hpp); null: the filter itself is called
+    /// Of a filter that lives in a worker process (filter_proxy.hpp); null: the filter itself is called
+    std::unique_ptr<FilterProxy> proxy;
     Loop* loop = nullptr;
     std::atomic<std::uint64_t> firings{0};
 
@@ -161,7 +174,8 @@ class alignas(64) Station {
     std::atomic<bool> several_copies{false};  ///< written between its firings
     bool held = false;                        ///< neither fires nor sends
     bool stopping = false;
-    bool spreading = false;  ///< a firing goes on as tasks (spread.cpp): from the first of them until tasks_done has arrived
+    /// A firing goes on as tasks (spread.cpp): from the first of them until tasks_done has arrived
+    bool spreading = false;
 
   private:
     alignas(64) std::deque<EventMail*> events_;
@@ -170,8 +184,8 @@ class alignas(64) Station {
     BufferAhead ahead_;
 
   public:
-    Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter, const FilterKind& kind,
-            const FilterOptions& options);
+    Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter,
+            const FilterKind& kind, const FilterOptions& options);
     ~Station();
     Station(const Station&) = delete;
     Station& operator=(const Station&) = delete;
@@ -217,7 +231,8 @@ class alignas(64) Station {
     void end();
     /// Counts as ended: the run could not be begun as a whole.
     void never_begin();
-    /// The program's own reading end: nothing more will come. What waits can still be read. Once; behind the first call, or end(), nothing.
+    /// The program's own reading end: nothing more will come. What waits can still be read. Once; behind the first
+    /// call, or end(), nothing.
     void end_reader();
     bool over() const noexcept { return over_; }
     bool is_source() const noexcept { return source_; }
@@ -226,46 +241,52 @@ class alignas(64) Station {
     void free_room();
     /// Number of buffers at the port of this name; 0 where there is none.
     std::size_t waiting_at(const std::string& port) const noexcept;
-    /// Gets a buffer that waited at the port of this name of a filter whose place it takes. False when it reads no more there.
+    /// Gets a buffer that waited at the port of this name of a filter whose place it takes. False when it reads no more
+    /// there.
     bool inherit(const std::string& port, Block* block);
     /// Gets a buffer back that waited here.
     void take_back(Inlet& inlet, Waiting waiting);
     /// One link less leads here.
     void close_input(Inlet& inlet);
     /// Ticks that were spent so, over all times that were measured.
-    std::uint64_t ticks_spent(Doing what) const noexcept { return ticks_in_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed); }
+    std::uint64_t ticks_spent(Doing what) const noexcept {
+        return ticks_in_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed);
+    }
     bool timed() const noexcept { return timed_; }
     void note_ready();
-    std::uint64_t ready_at = 0;                   ///< tick at which it was made ready; whoever has its turn
-    std::atomic<std::uint64_t> ticks_ready{0};    ///< between being ready and being run
+    std::uint64_t ready_at = 0;                 ///< tick at which it was made ready; whoever has its turn
+    std::atomic<std::uint64_t> ticks_ready{0};  ///< between being ready and being run
     /// A source gives no more: it ends when what it has written has gone.
     void end_source() noexcept { over_ = over_ || source_; }
     /// Has nothing of what was sent to it still to be handled? For reports.
     bool ended() const noexcept { return doing.load(std::memory_order_acquire) == Doing::ended; }
     /// Any thread: is one of the two on its way?
-    bool awaited() const noexcept { return visited.load(std::memory_order_acquire) || nudged.load(std::memory_order_acquire); }
+    bool awaited() const noexcept {
+        return visited.load(std::memory_order_acquire) || nudged.load(std::memory_order_acquire);
+    }
     /// Firings in a row: about two microseconds of them.
     int burst() const noexcept { return fuses ? std::min(burst_, 2) : burst_; }
     bool fuses = false;  ///< others fire behind each of its firings
-    /// Others would fire behind it if they had not fallen behind: they come first, until nothing waits between them and it can hand over again.
+    /// Others would fire behind it if they had not fallen behind: they come first, until nothing waits between them and
+    /// it can hand over again.
     bool gives_way() noexcept;
 
     alignas(64) MailBox<> box;
-    // A box that is not at rest has one turn, which is somewhere: in a queue of ready stations, with a thread that runs the station, or, when
-    // the station has got a home meanwhile, on its way there as a visit.
+    // A box that is not at rest has one turn, which is somewhere: in a queue of ready stations, with a thread that runs
+    // the station, or, when the station has got a home meanwhile, on its way there as a visit.
     alignas(64) Mail visit{};
     std::atomic<bool> visited{false};  ///< it is on its way
     Mail nudge{};                      ///< for the first time, and at a new home
     std::atomic<bool> nudged{false};
-    Errand stop_mail;             ///< "end without firing again"
+    Errand stop_mail;  ///< "end without firing again"
     std::atomic<bool> stop_sent{false};
-    Errand close_mail;            ///< "end, if you are a source"
+    Errand close_mail;  ///< "end, if you are a source"
     std::atomic<bool> close_sent{false};
-    bool queued = false;          ///< home's thread: in its list
+    bool queued = false;               ///< home's thread: in its list
     std::atomic<bool> retired{false};  ///< taken out by an edit: gets no more events
-    bool unborn = false;          ///< an edit still wires it (under the run's `structure`)
-    bool moving = false;          ///< goes to next_home as soon as whoever runs it lets go of it
-    bool moved = false;           ///< old homes may still have it in their lists
+    bool unborn = false;               ///< an edit still wires it (under the run's `structure`)
+    bool moving = false;               ///< goes to next_home as soon as whoever runs it lets go of it
+    bool moved = false;                ///< old homes may still have it in their lists
     Server* next_home = nullptr;
     Station* next_unlisted = nullptr;  ///< home's thread: behind it among those for which its list had no room
     OnFailure on_failure = OnFailure::stop;
@@ -273,28 +294,30 @@ class alignas(64) Station {
     // ---- for any thread ----
     const std::uint64_t born;  ///< tick
     std::atomic<std::uint64_t> failures{0};
-    std::atomic<std::uint64_t> dropped{0};       ///< buffers that nobody read
-    std::atomic<std::uint64_t> service_ticks{0}; ///< of sampled firings
+    std::atomic<std::uint64_t> dropped{0};        ///< buffers that nobody read
+    std::atomic<std::uint64_t> service_ticks{0};  ///< of sampled firings
     std::atomic<std::uint64_t> sampled{0};
-    std::atomic<std::uint64_t> ran_dry{0};       ///< times that it could do nothing for want of input
-    std::atomic<std::uint64_t> handled{0};       ///< mail
+    std::atomic<std::uint64_t> ran_dry{0};  ///< times that it could do nothing for want of input
+    std::atomic<std::uint64_t> handled{0};  ///< mail
     /// Behind all that was done because of it.
-    void count_handled() noexcept { handled.store(handled.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
-    std::atomic<std::uint64_t> posted{0};        ///< errands and events that were sent to it
-    std::recursive_mutex program;                ///< the program's own end: which of its threads acts as the station
+    void count_handled() noexcept {
+        handled.store(handled.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    }
+    std::atomic<std::uint64_t> posted{0};  ///< errands and events that were sent to it
+    std::recursive_mutex program;          ///< the program's own end: which of its threads acts as the station
 
     // ---- a firing that goes on as tasks (spread.cpp) ----
     std::atomic<std::uint32_t> tasks_left{0};  ///< the firing itself counts as one until it returns
     Mail tasks_done{};                         ///< sent once for each such firing, by whoever was the last
     std::vector<std::shared_ptr<void>> kept;   ///< until then
     std::mutex task_failure_lock;
-    std::exception_ptr task_failure;           ///< of the first task that threw
+    std::exception_ptr task_failure;  ///< of the first task that threw
     void leave_task();
     void note_task_failure(std::exception_ptr cause);
 
     // ---- a filter that lives in a worker process ----
-    std::atomic<std::uint64_t> lost{0};          ///< buffers that went with a worker
-    std::atomic<std::uint64_t> made_again{0};    ///< times that the filter's object did
+    std::atomic<std::uint64_t> lost{0};        ///< buffers that went with a worker
+    std::atomic<std::uint64_t> made_again{0};  ///< times that the filter's object did
 
     // ---- for the ports, during a firing ----
     Block* take(Inlet& inlet) {
@@ -335,7 +358,8 @@ class alignas(64) Station {
     void start();
     /// What it does from now on.
     void turn_to(Doing what) {
-        if (timed_) [[unlikely]] add_up_time();
+        if (timed_) [[unlikely]]
+            add_up_time();
         doing.store(what, std::memory_order_release);  // who sees that it has ended sees the filter's last state
     }
     void add_up_time();
@@ -370,15 +394,15 @@ class alignas(64) Station {
     std::array<std::atomic<std::uint64_t>, 8> ticks_in_{};
     std::uint32_t timeline_id_ = 0;  ///< of the filter's name, once a firing was recorded
     int burst_ = 1;
-    int gave_way_ = 0;  ///< in a row
+    int gave_way_ = 0;                ///< in a row
     std::vector<Errand*> postponed_;  ///< came while a worker was at a firing
     std::string name_;
     int copy_;
     std::uint64_t filter_id_;
 };
 
-/// A cycle of filters: the buffers in it, the links into it that are still open, and its filters that have not begun. At zero its
-/// feedback ends, if there ever was anything in it: a cycle that nobody starts is reported (StreamStalled).
+/// A cycle of filters: the buffers in it, the links into it that are still open, and its filters that have not begun.
+/// At zero its feedback ends, if there ever was anything in it: a cycle that nobody starts is reported (StreamStalled).
 struct Loop {
     std::atomic<std::int64_t> tokens{0};
     std::atomic<bool> used{false};  ///< it is entered from outside, or a buffer was in it

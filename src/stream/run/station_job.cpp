@@ -22,8 +22,7 @@ void Station::complete_job() {
             outcome.failure = std::make_exception_ptr(UsageError(
                 "filter '" + name_ +
                 "' fired because buffers wait at its inputs, and read none of them: it would fire for ever"));
-        else
-            proxy->pass_more();
+        else proxy->pass_more();
     }
     const bool failed_unread = fired && outcome.failure != nullptr && taken_in_firing_ == 0;
     if (failed_unread && outcome.died)

@@ -1,4 +1,5 @@
-// What comes to a station and waits at its inputs: taking mail in, queues and their order, credits, and what a firing reads.
+// What comes to a station and waits at its inputs: taking mail in, queues and their order, credits, and what a firing
+// reads.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -16,8 +17,12 @@ bool Station::accept(Mail* mail) {
     switch (mail->kind) {
         case MailKind::buffer:
         case MailKind::skip:
-        case MailKind::close: accept_in_turn(*static_cast<Link*>(mail->from), mail); break;
-        case MailKind::poke: accept_poke(mail); break;
+        case MailKind::close:
+            accept_in_turn(*static_cast<Link*>(mail->from), mail);
+            break;
+        case MailKind::poke:
+            accept_poke(mail);
+            break;
         case MailKind::event:
             try {
                 events_.push_back(static_cast<EventMail*>(mail));
@@ -118,13 +123,16 @@ void Station::arrive(Link& link, Mail* mail) {
     tally(link.buffers_through);
     tally(link.bytes_through, waiting.block->bytes);
     if (ended_) return drop(inlet, waiting);
-    if (inlet.ordered) [[unlikely]] return put_in_order(inlet, waiting);
-    if (mail->kind == MailKind::skip) [[unlikely]] return pass_skip(inlet, waiting);
+    if (inlet.ordered) [[unlikely]]
+        return put_in_order(inlet, waiting);
+    if (mail->kind == MailKind::skip) [[unlikely]]
+        return pass_skip(inlet, waiting);
     enqueue(inlet, waiting);
 }
 
 void Station::close_input(Inlet& inlet) {
-    if (--inlet.open_links == 0 && inlet.ordered) [[unlikely]] stop_ordering(inlet);
+    if (--inlet.open_links == 0 && inlet.ordered) [[unlikely]]
+        stop_ordering(inlet);
 }
 
 void Station::enqueue(Inlet& inlet, Waiting waiting) {
@@ -135,7 +143,9 @@ void Station::enqueue(Inlet& inlet, Waiting waiting) {
         return fail(std::current_exception());
     }
     inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
-    if (waiting.link != nullptr && waiting.link->when_full.load(std::memory_order_relaxed) == WhenStreamFull::drop_oldest && inlet.queue.size() > waiting.link->queue_limit.load(std::memory_order_relaxed)) [[unlikely]] {
+    if (waiting.link != nullptr &&
+        waiting.link->when_full.load(std::memory_order_relaxed) == WhenStreamFull::drop_oldest &&
+        inlet.queue.size() > waiting.link->queue_limit.load(std::memory_order_relaxed)) [[unlikely]] {
         ++waiting.link->displaced;
         drop(inlet, inlet.queue.pop());
         inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
@@ -145,7 +155,8 @@ void Station::enqueue(Inlet& inlet, Waiting waiting) {
 /// Buffers enter the queue by their numbers in the order; those that are early wait beside it.
 void Station::put_in_order(Inlet& inlet, Waiting waiting) {
     if (waiting.block->order != inlet.next_in_order) {
-        // What is early takes no room: the buffer that is missed may stand behind others of the same producer's, or of one further up.
+        // What is early takes no room: the buffer that is missed may stand behind others of the same producer's, or of
+        // one further up.
         credit(inlet, waiting.link, waiting.block->bytes);
         waiting.link = nullptr;
     }
@@ -169,7 +180,8 @@ void Station::put_in_order(Inlet& inlet, Waiting waiting) {
 
 /// No more will come: the turns that are missing never will (a copy ended by itself, or lost what it held).
 void Station::stop_ordering(Inlet& inlet) {
-    std::sort(inlet.early.begin(), inlet.early.end(), [](const Waiting& a, const Waiting& b) { return a.block->order < b.block->order; });
+    std::sort(inlet.early.begin(), inlet.early.end(),
+              [](const Waiting& a, const Waiting& b) { return a.block->order < b.block->order; });
     for (const Waiting& each : std::exchange(inlet.early, {})) {
         inlet.next_in_order = each.block->order + 1;
         if (each.block->kind == MailKind::skip) release(inlet, each);
@@ -230,13 +242,15 @@ void Station::free_room() {
 }
 
 std::size_t Station::waiting_at(const std::string& port) const noexcept {
-    const auto inlet = std::find_if(inlets.begin(), inlets.end(), [&](const auto& each) { return each->port->name() == port; });
+    const auto inlet =
+        std::find_if(inlets.begin(), inlets.end(), [&](const auto& each) { return each->port->name() == port; });
     return inlet == inlets.end() ? 0 : (*inlet)->queue.size();
 }
 
 bool Station::inherit(const std::string& port, Block* block) {
     if (ended_ || finished_ || over_ || stopping) return false;
-    const auto inlet = std::find_if(inlets.begin(), inlets.end(), [&](const auto& each) { return each->port->name() == port; });
+    const auto inlet =
+        std::find_if(inlets.begin(), inlets.end(), [&](const auto& each) { return each->port->name() == port; });
     if (inlet == inlets.end()) return false;
     if (block->kind == MailKind::skip) give_back(block);
     else take_back(**inlet, {block, nullptr});

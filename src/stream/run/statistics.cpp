@@ -1,5 +1,3 @@
-#include "penstock/stream_statistics.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <iomanip>
@@ -7,6 +5,7 @@
 #include <sstream>
 
 #include "penstock/detail/machine/clock.hpp"
+#include "penstock/stream_statistics.hpp"
 #include "stream/run/run_state.hpp"
 
 namespace penstock {
@@ -17,7 +16,9 @@ RunStatistics streaming::RunState::statistics() {
     const std::lock_guard lock(core.structure);
     RunStatistics all;
     all.seconds = std::chrono::duration<double>(end_or_now() - began).count();
-    const double ticks_since_end = std::chrono::duration<double>(std::chrono::steady_clock::now() - end_or_now()).count() * 1e9 / Clock::nanoseconds(1);
+    const double ticks_since_end =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - end_or_now()).count() * 1e9 /
+        Clock::nanoseconds(1);
     std::map<std::uint64_t, std::size_t> places;
     auto counts = past.filters;
     for (const auto& station : core.stations) {
@@ -28,7 +29,8 @@ RunStatistics streaming::RunState::statistics() {
         ++filter.copies;
         counts[station->filter_id()].add(*station);
         for (const auto& inlet : station->inlets) filter.waiting += inlet->waiting.load(std::memory_order_relaxed);
-        for (const auto& outlet : station->outlets) filter.held_back += outlet->held_back.load(std::memory_order_relaxed);
+        for (const auto& outlet : station->outlets)
+            filter.held_back += outlet->held_back.load(std::memory_order_relaxed);
     }
     double highest = 0;
     for (const auto& [id, place] : places) {
@@ -40,13 +42,15 @@ RunStatistics streaming::RunState::statistics() {
         filter.lost = count.lost;
         filter.made_again = count.made_again;
         filter.rate = static_cast<double>(filter.firings) / std::max(all.seconds, 1e-9);
-        if (count.sampled != 0) filter.service_us = Clock::nanoseconds(count.service_ticks) / static_cast<double>(count.sampled) / 1e3;
+        if (count.sampled != 0)
+            filter.service_us = Clock::nanoseconds(count.service_ticks) / static_cast<double>(count.sampled) / 1e3;
         // Of the time that its copies have lived, which came and went.
         const double lived = std::max(static_cast<double>(count.lived_ticks) - ticks_since_end * filter.copies, 1.0);
         const auto share = [lived](std::uint64_t ticks) { return static_cast<double>(ticks) / lived; };
         filter.load = static_cast<double>(filter.firings) * filter.service_us * 1e3 / (lived * Clock::nanoseconds(1));
         // Being ready is part of either wait: of input, as far as that goes, and else of output.
-        const double ready = share(count.ready_ticks), input = share(count.input_ticks), output = share(count.output_ticks);
+        const double ready = share(count.ready_ticks), input = share(count.input_ticks),
+                     output = share(count.output_ticks);
         filter.waits_for_target = ready;
         filter.waits_for_input = std::max(0.0, input - ready);
         filter.waits_for_output = std::max(0.0, output - std::max(0.0, ready - input));
@@ -68,7 +72,8 @@ RunStatistics streaming::RunState::statistics() {
         const auto& count = streams[stream.id];
         each.buffers = count.buffers;
         each.dropped = count.dropped;
-        each.capacity = static_cast<double>(count.capacity) / static_cast<double>(std::max<std::uint64_t>(count.sinks, 1));
+        each.capacity =
+            static_cast<double>(count.capacity) / static_cast<double>(std::max<std::uint64_t>(count.sinks, 1));
         each.rate = static_cast<double>(each.buffers) / std::max(all.seconds, 1e-9);
         each.bytes_rate = static_cast<double>(count.bytes) / std::max(all.seconds, 1e-9);
         all.streams.push_back(std::move(each));
@@ -82,16 +87,21 @@ std::string RunStatistics::text() const {
     std::size_t width = 6;
     for (const auto& filter : filters) width = std::max(width, filter.name.size());
     std::ostringstream text;
-    text << std::fixed << std::setprecision(2) << std::left << std::setw(static_cast<int>(width)) << "filter" << std::right
-         << "  copies     firings    a second  service us    load  in wait  out wait  target wait  queue  failed  dropped\n";
+    text << std::fixed << std::setprecision(2) << std::left << std::setw(static_cast<int>(width)) << "filter"
+         << std::right
+         << "  copies     firings    a second  service us    load  in wait  out wait  target wait  queue  failed  "
+            "dropped\n";
     for (const auto& filter : filters)
-        text << std::left << std::setw(static_cast<int>(width)) << filter.name << std::right << std::setw(8) << filter.copies << std::setw(12)
-             << filter.firings << std::setw(12) << filter.rate << std::setw(12) << filter.service_us << std::setw(8) << filter.load << std::setw(9)
-             << filter.waits_for_input << std::setw(10) << filter.waits_for_output << std::setw(13) << filter.waits_for_target << std::setw(7)
-             << filter.waiting + filter.held_back << std::setw(8) << filter.failures << std::setw(9) << filter.dropped << '\n';
+        text << std::left << std::setw(static_cast<int>(width)) << filter.name << std::right << std::setw(8)
+             << filter.copies << std::setw(12) << filter.firings << std::setw(12) << filter.rate << std::setw(12)
+             << filter.service_us << std::setw(8) << filter.load << std::setw(9) << filter.waits_for_input
+             << std::setw(10) << filter.waits_for_output << std::setw(13) << filter.waits_for_target << std::setw(7)
+             << filter.waiting + filter.held_back << std::setw(8) << filter.failures << std::setw(9) << filter.dropped
+             << '\n';
     for (const auto& filter : filters)
         if (filter.lost != 0 || filter.made_again != 0)
-            text << filter.name << ": " << filter.lost << " buffers lost with worker processes, made again " << filter.made_again << " times\n";
+            text << filter.name << ": " << filter.lost << " buffers lost with worker processes, made again "
+                 << filter.made_again << " times\n";
     if (!bottleneck.empty()) text << "bottleneck: " << bottleneck << '\n';
     return text.str();
 }

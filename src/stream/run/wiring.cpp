@@ -22,18 +22,22 @@ int copies_in(const RunCore& run, const FilterModel& filter) { return run.copies
 std::unique_ptr<Station> Wiring::make_station(const Joints& joints, const FilterModel& filter, int copy) const {
     auto held = copy == 0 ? filter.first : std::shared_ptr<AnyFilter>(filter.kind->make());
     if (copy != 0)
-        for (std::size_t i = 0; i < held->settings.size(); ++i) held->settings[i]->set(filter.first->settings[i]->value());
-    auto station = std::make_unique<Station>(run_, filter.id, filter.name, copy, std::move(held), *filter.kind, filter.options);
+        for (std::size_t i = 0; i < held->settings.size(); ++i)
+            held->settings[i]->set(filter.first->settings[i]->value());
+    auto station =
+        std::make_unique<Station>(run_, filter.id, filter.name, copy, std::move(held), *filter.kind, filter.options);
     station->several_copies = filter.options.copies != 1;
     const int target = joints.place(filter, copy);
     if (auto* const isolated = run_.isolated()) {
         if (!station->external && filter.options.isolation != Isolation::none)
-            station->proxy = std::make_unique<FilterProxy>(*isolated, *station, *filter.kind, target >= 0 ? target : isolated->next_target(),
+            station->proxy = std::make_unique<FilterProxy>(*isolated, *station, *filter.kind,
+                                                           target >= 0 ? target : isolated->next_target(),
                                                            filter.options.time_limit);
     } else if (target >= 0 && !station->external) {
         station->set_home(run_.server_of(target));
     }
-    for (std::size_t i = 0; i < station->outlets.size(); ++i) station->outlets[i]->order_matters = joints.order_matters(filter.id, i);
+    for (std::size_t i = 0; i < station->outlets.size(); ++i)
+        station->outlets[i]->order_matters = joints.order_matters(filter.id, i);
     for (const auto* const stream : joints.into(filter.id)) {
         Inlet& inlet = *station->inlets[stream->input];
         inlet.connected = true;
@@ -42,7 +46,8 @@ std::unique_ptr<Station> Wiring::make_station(const Joints& joints, const Filter
     return station;
 }
 
-std::unique_ptr<Link> Wiring::make_link(const Model& model, const StreamModel& stream, int source_copy, int sink_copy) const {
+std::unique_ptr<Link> Wiring::make_link(const Model& model, const StreamModel& stream, int source_copy,
+                                        int sink_copy) const {
     auto link = std::make_unique<Link>();
     Station& source = *crews.at(stream.from)[static_cast<std::size_t>(source_copy)];
     Station& sink = *crews.at(stream.to)[static_cast<std::size_t>(sink_copy)];
@@ -62,7 +67,8 @@ void Wiring::set_capacity(const Model& model, const StreamModel& stream, Link& l
     const auto sources = static_cast<std::size_t>(copies_in(run_, *model.filter(stream.from)));
     const auto& options = stream.options;
     // A sink that fires with several buffers must be able to get them by one link: the others may have nothing.
-    const auto least = std::max<std::size_t>(model.filter(stream.to)->first->inputs[stream.input]->options().at_least, 1);
+    const auto least =
+        std::max<std::size_t>(model.filter(stream.to)->first->inputs[stream.input]->options().at_least, 1);
     const auto capacity = std::max(options.capacity != 0 ? options.capacity : automatic_capacity, least);
     link.capacity.store(std::max(capacity / sources, least), std::memory_order_relaxed);
     link.capacity_bytes = options.capacity_bytes != 0 ? std::max<std::size_t>(options.capacity_bytes / sources, 1) : 0;
@@ -87,11 +93,16 @@ Link* Wiring::only_sink_to_fuse(const Joints& joints, const Outlet& outlet) cons
     Link* const link = outlet.branches[0].links[0];
     const Station& sink = *link->to->station;
     const Station& source = *outlet.station;
-    const bool anywhere = source.home() == nullptr && sink.home() == nullptr && !source.external && !sink.external && run_.isolated() == nullptr;
-    if (!(link->local || anywhere) || link->loop != nullptr || link->to->ordered || sink.inlets.size() != 1 || link->to->port->options().at_least != 1) return nullptr;
+    const bool anywhere = source.home() == nullptr && sink.home() == nullptr && !source.external && !sink.external &&
+                          run_.isolated() == nullptr;
+    if (!(link->local || anywhere) || link->loop != nullptr || link->to->ordered || sink.inlets.size() != 1 ||
+        link->to->port->options().at_least != 1)
+        return nullptr;
     if (outlet.station->has_bounded_pools() || sink.has_bounded_pools()) return nullptr;
     const auto streams = joints.out_of(source.filter_id());
-    const auto allows = [&](const StreamModel* stream) { return stream->output != outlet.index || stream->options.fuse; };
+    const auto allows = [&](const StreamModel* stream) {
+        return stream->output != outlet.index || stream->options.fuse;
+    };
     return std::all_of(streams.begin(), streams.end(), allows) ? link : nullptr;
 }
 
@@ -112,8 +123,8 @@ void Wiring::set_branches(const Joints& joints, std::uint64_t filter, Station& s
         outlet->branches.clear();
         for (auto& [name, branch] : branches) {
             branch.random += scrambled_start * static_cast<std::uint64_t>(station.copy() + 1);
-            // Writers to the same sinks begin with different ones: many that write little would all write to the first. Not where they take
-            // turns by rule: there two of them may bring the same sink what belongs together.
+            // Writers to the same sinks begin with different ones: many that write little would all write to the first.
+            // Not where they take turns by rule: there two of them may bring the same sink what belongs together.
             if (branch.policy != Policy::demand_driven || branch.links.empty()) branch.turn = 0;
             else branch.turn %= static_cast<std::uint32_t>(branch.links.size());
             outlet->branches.push_back(std::move(branch));
@@ -131,7 +142,8 @@ void Wiring::build(const Model& model) {
             crews[filter.id].push_back(&keep(std::move(station)));
         }
     for (const auto& stream : model.streams) {
-        const auto sources = static_cast<int>(crews[stream.from].size()), sinks = static_cast<int>(crews[stream.to].size());
+        const auto sources = static_cast<int>(crews[stream.from].size()),
+                   sinks = static_cast<int>(crews[stream.to].size());
         for (int from = 0; from < sources; ++from)
             for (int to = 0; to < sinks; ++to) {
                 auto link = make_link(model, stream, from, to);
@@ -167,12 +179,14 @@ void Wiring::build_loops(const Model& model) {
     for (const auto& [filter, crew] : crews)
         for (Station* const station : crew) {
             station->loop = loop_of(filter);
-            if (station->loop != nullptr) station->loop->tokens.fetch_add(1, std::memory_order_relaxed);  // until it has begun
+            // until it has begun
+            if (station->loop != nullptr) station->loop->tokens.fetch_add(1, std::memory_order_relaxed);
         }
     for (const auto& stream : model.streams) {
         Loop* const loop = loop_of(stream.to);
         if (loop == nullptr) continue;
-        for (auto at = links.lower_bound({stream.id, 0, 0}); at != links.end() && std::get<0>(at->first) == stream.id; ++at) {
+        for (auto at = links.lower_bound({stream.id, 0, 0}); at != links.end() && std::get<0>(at->first) == stream.id;
+             ++at) {
             Link* const link = at->second;
             link->loop = loop;
             link->enters_loop = loop_of(stream.from) != loop;
@@ -204,13 +218,16 @@ void Wiring::begin() {
     for (const auto& [filter, crew] : crews)
         for (Station* const station : crew)
             if (station->external || station->home() != nullptr) station->box.begin_at_rest();
-    // The last first: then each waits for its input when the one before it writes, and a chain fuses from its first buffer on.
+    // The last first: then each waits for its input when the one before it writes, and a chain fuses from its first
+    // buffer on.
     std::exception_ptr why;
     for (auto crew = crews.rbegin(); crew != crews.rend(); ++crew)
         for (Station* const station : crew->second) try {
                 if (why != nullptr) station->never_begin();
                 else begin(*station);
-            } catch (...) {  // a placed one, for lack of memory: none of the rest begins, and those that have are stopped with the run
+                // a placed one, for lack of memory: none of the rest begins, and those that have are stopped with the
+                // run
+            } catch (...) {
                 why = std::current_exception();
                 station->never_begin();
             }

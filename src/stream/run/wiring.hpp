@@ -33,7 +33,8 @@ class Wiring {
     Station& keep(std::unique_ptr<Station> station);
 
     std::unique_ptr<Station> make_station(const Joints& joints, const FilterModel& filter, int copy) const;
-    std::unique_ptr<Link> make_link(const Model& model, const StreamModel& stream, int source_copy, int sink_copy) const;
+    std::unique_ptr<Link> make_link(const Model& model, const StreamModel& stream, int source_copy,
+                                    int sink_copy) const;
     void set_capacity(const Model& model, const StreamModel& stream, Link& link) const;
     /// The outlets' lists of sinks, as the model says, out of the links that there are. For stations that do not fire.
     void set_branches(const Joints& joints, std::uint64_t filter, Station& station) const;

@@ -1,12 +1,13 @@
-// task layer: the mailbox of an initiator. Whoever completes a task that asked for it posts the task's index here, so that the initiator
-// looks at one word for any number of outstanding tasks, and learns which of them have completed.
+// task layer: the mailbox of an initiator. Whoever completes a task that asked for it posts the task's index here, so
+// that the initiator looks at one word for any number of outstanding tasks, and learns which of them have completed.
 //
 // A list of indices, linked through words of the caller (push_list.hpp).
 //
 // Happens-before.
 //   post   the task's results and its completion -> the push -> the owner, who takes all -> what it does with the task.
-//   sleep  the owner stores armed_, then looks at the list; a poster pushes, then looks at armed_. All four are seq_cst, so at least
-//          one of them sees the other: either the owner finds the post and stays awake, or the poster finds the mark and signals.
+//   sleep  the owner stores armed_, then looks at the list; a poster pushes, then looks at armed_. All four are
+//          seq_cst, so at least one of them sees the other: either the owner finds the post and stays awake, or the
+//          poster finds the mark and signals.
 #pragma once
 
 #include <atomic>

@@ -11,11 +11,11 @@
 
 #include "machine/said_by.hpp"
 #include "penstock/detail/machine/clock.hpp"
+#include "penstock/detail/task/use_count.hpp"
 #include "penstock/error.hpp"
 #include "penstock/topology.hpp"
-#include "penstock/detail/task/use_count.hpp"
-#include "task/waiting/notices.hpp"
 #include "task/calls/runner.hpp"
+#include "task/waiting/notices.hpp"
 #include "task/waiting/verdict.hpp"
 
 namespace penstock {
@@ -27,8 +27,9 @@ std::atomic<std::uint64_t> next_id{1};
 thread_local constinit std::uint64_t own_machine = 0;
 thread_local constinit Initiator* own_initiator = nullptr;
 
-/// The calling thread's other initiators, one for each machine that it has used. Gives them back when the thread ends; the main thread's, which
-/// static objects may use until the very end, stay. Ended by a key of the system and not by the language, whose registration cannot fail.
+/// The calling thread's other initiators, one for each machine that it has used. Gives them back when the thread ends;
+/// the main thread's, which static objects may use until the very end, stay. Ended by a key of the system and not by
+/// the language, whose registration cannot fail.
 struct ThreadInitiators {
     struct One {
         std::weak_ptr<Core> core;
@@ -66,7 +67,9 @@ struct ThreadInitiators {
     static pthread_key_t key() {
         static const pthread_key_t made = [] {
             pthread_key_t fresh{};
-            if (const int error = pthread_key_create(&fresh, [](void* list) { delete static_cast<ThreadInitiators*>(list); }); error != 0)
+            if (const int error =
+                    pthread_key_create(&fresh, [](void* list) { delete static_cast<ThreadInitiators*>(list); });
+                error != 0)
                 throw SystemError("cannot note what a thread has to give back when it ends", error);
             return fresh;
         }();
@@ -76,8 +79,7 @@ struct ThreadInitiators {
 
 }  // namespace
 
-Core::Core(const MachineOptions& options)
-    : options_(options), id_(next_id.fetch_add(1)), started_(Clock::ticks()) {
+Core::Core(const MachineOptions& options) : options_(options), id_(next_id.fetch_add(1)), started_(Clock::ticks()) {
     const Topology& topology = Topology::here();
     if (options_.targets == MachineOptions::one_per_processor) options_.targets = std::max(0, topology.usable() - 1);
     const bool isolated = options_.isolation == Isolation::process;
@@ -86,16 +88,18 @@ Core::Core(const MachineOptions& options)
         throw UsageError("a machine can have 0 to " + std::to_string(MachineOptions::max_targets) + " targets, not " +
                          std::to_string(options_.targets));
     if (options_.depth < 1 || options_.depth > MachineOptions::max_depth)
-        throw UsageError("a lane can hold 1 to " + std::to_string(MachineOptions::max_depth) + " tasks, not " + std::to_string(options_.depth));
+        throw UsageError("a lane can hold 1 to " + std::to_string(MachineOptions::max_depth) + " tasks, not " +
+                         std::to_string(options_.depth));
     if (options_.nesting_limit < 1) throw UsageError("MachineOptions::nesting_limit must be at least 1");
     if (options_.jobs_in_flight < 1 || options_.jobs_in_flight > MachineOptions::max_jobs_in_flight)
-        throw UsageError("a target can have 1 to " + std::to_string(MachineOptions::max_jobs_in_flight) + " jobs in flight, not " +
-                         std::to_string(options_.jobs_in_flight));
+        throw UsageError("a target can have 1 to " + std::to_string(MachineOptions::max_jobs_in_flight) +
+                         " jobs in flight, not " + std::to_string(options_.jobs_in_flight));
     if (options_.watchdog.count() < 0) throw UsageError("MachineOptions::watchdog must not be negative");
     standing_.notification = options_.notification;
     if (options_.spin.count() < 0) throw UsageError("MachineOptions::spin must not be negative");
     policy_ = WaitPolicy::for_threads(options_.targets + 1, topology.usable());
-    const bool crowded = options_.targets + 1 > topology.usable();  // others wait for this processor: no longer than the policy says
+    // others wait for this processor: no longer than the policy says
+    const bool crowded = options_.targets + 1 > topology.usable();
     policy_.spin = crowded ? std::min(policy_.spin, options_.spin) : options_.spin;
     policy_.across_processes = isolated;
     const auto l2 = topology.processors().front().l2.bytes;
@@ -111,7 +115,8 @@ std::vector<int> Core::choose_processors() {
     std::vector<int> chosen(wanted, -1);
     const Topology& topology = Topology::here();
     if (!options_.pin || wanted == 0 || options_.targets + 1 > topology.usable()) return chosen;
-    auto budget = options_.budget.empty() ? ProcessorBudget::from_environment() : ProcessorBudget::join(options_.budget);
+    auto budget =
+        options_.budget.empty() ? ProcessorBudget::from_environment() : ProcessorBudget::join(options_.budget);
     const int here = current_processor();
     claim_ = budget.claim(options_.targets + 1, here);
     // One of the claimed processors is the initiator's: the one that it runs on, if that was to be had.
@@ -172,13 +177,14 @@ void Core::shut_down() noexcept {
     forward_all();
     // A thread that ran the last task inside a barrier may not have left Penstock's code yet.
     each_initiator([&](Initiator& initiator) {
-        while (initiator.target_ == Initiator::any_target && initiator.waiting_.load(std::memory_order_acquire)) std::this_thread::yield();
+        while (initiator.target_ == Initiator::any_target && initiator.waiting_.load(std::memory_order_acquire))
+            std::this_thread::yield();
     });
     try {
         const auto failures = take_all_failures();
         if (!failures.empty())
-            std::fprintf(stderr, "penstock: %zu task(s) failed and nobody asked; the first was %s: %s\n", count_of(failures),
-                         failures.front().task.c_str(), said_by(failures.front().cause).c_str());
+            std::fprintf(stderr, "penstock: %zu task(s) failed and nobody asked; the first was %s: %s\n",
+                         count_of(failures), failures.front().task.c_str(), said_by(failures.front().cause).c_str());
     } catch (...) {
         // Out of memory while collecting messages: the machine still has to stop.
     }
@@ -220,8 +226,8 @@ std::uint64_t Core::executed() const noexcept {
     return executed;
 }
 
-// Executions are read before calls. Both only grow and no task is executed before it was called, so when the sums agree there was a moment
-// at which everything called had been executed.
+// Executions are read before calls. Both only grow and no task is executed before it was called, so when the sums agree
+// there was a moment at which everything called had been executed.
 isolated::Progress Core::progress() const noexcept {
     isolated::Progress progress{executed(), 0, false};
     each_initiator([&](const Initiator& initiator) {
@@ -308,7 +314,8 @@ void Core::abandon(Initiator& initiator) noexcept {
 
 void Core::finish(Initiator& caller) {
     if (caller.in_task())
-        throw WouldDeadlock("finish() inside a task would wait for the task itself; use barrier(), which covers the task's children");
+        throw WouldDeadlock(
+            "finish() inside a task would wait for the task itself; use barrier(), which covers the task's children");
     std::vector<Failure> failures;
     std::exception_ptr callback;
     try {
@@ -384,7 +391,8 @@ void Core::wake_a_target() noexcept {
 
 void Core::tell_of_returned(Ring& ring, std::uint32_t count) noexcept {
     if (board_.idle_targets.load(std::memory_order_relaxed) != 0)
-        for (auto left = std::min(count, static_cast<std::uint32_t>(target_count())); left != 0; --left) wake_a_target(ring);
+        for (auto left = std::min(count, static_cast<std::uint32_t>(target_count())); left != 0; --left)
+            wake_a_target(ring);
     penstock::ring(ring.owner_bell());
 }
 
@@ -409,7 +417,8 @@ std::string Core::waiting_report() {
             report += who;
         }
         report += std::string(" waits for ") + reason.what;
-        if (reason.what == waits_for_target && reason.subject != 0) report += " (target " + std::to_string(reason.subject - 1) + ")";
+        if (reason.what == waits_for_target && reason.subject != 0)
+            report += " (target " + std::to_string(reason.subject - 1) + ")";
         report += waiter.parked() ? ", asleep\n" : "\n";
     };
     for (int t = 0; t < target_count(); ++t) line("target " + std::to_string(t), target(t).initiator());
@@ -448,8 +457,8 @@ std::string Core::timeline_name(std::uint32_t id) {
 
 void Core::throw_stalled(WaitReason reason) {
     const auto seconds = std::chrono::duration<double>(options_.watchdog).count();
-    throw Stalled("no task has ended for " + std::to_string(seconds) + " s while this thread waited for " + reason.what +
-                  "; find what they wait for, or raise MachineOptions::watchdog\n" + waiting_report());
+    throw Stalled("no task has ended for " + std::to_string(seconds) + " s while this thread waited for " +
+                  reason.what + "; find what they wait for, or raise MachineOptions::watchdog\n" + waiting_report());
 }
 
 }  // namespace penstock

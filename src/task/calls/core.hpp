@@ -8,17 +8,17 @@
 #include <mutex>
 #include <vector>
 
-#include "process/fork.hpp"
-#include "penstock/heap.hpp"
 #include "penstock/detail/task/initiator.hpp"
+#include "penstock/heap.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/options.hpp"
+#include "process/fork.hpp"
 #include "process/processor_budget.hpp"
-#include "task/waiting/circles.hpp"
 #include "task/calls/machine_end.hpp"
 #include "task/calls/target.hpp"
-#include "task/waiting/watched.hpp"
 #include "task/isolated/worker_host.hpp"
+#include "task/waiting/circles.hpp"
+#include "task/waiting/watched.hpp"
 
 namespace penstock {
 
@@ -69,7 +69,8 @@ class Core : public std::enable_shared_from_this<Core> {
     void wake_a_target() noexcept;
     /// `count` tasks that somebody had claimed wait in `ring` again.
     void tell_of_returned(Ring& ring, std::uint32_t count) noexcept;
-    /// What threads have claimed that do not come to it for a while waits in its rings again. For those who have nothing to do.
+    /// What threads have claimed that do not come to it for a while waits in its rings again. For those who have
+    /// nothing to do.
     void give_back_what_is_held_up(const Initiator& taker) noexcept;
     /// The waits inside tasks.
     Circles& circles() noexcept { return circles_; }
@@ -92,7 +93,9 @@ class Core : public std::enable_shared_from_this<Core> {
 
     const MachineOptions& options() const noexcept { return options_; }
     /// What every call of this machine asks for beyond being run, or null.
-    const CallOptions* standing_options() const noexcept { return options_.notification == Notification::polled ? nullptr : &standing_; }
+    const CallOptions* standing_options() const noexcept {
+        return options_.notification == Notification::polled ? nullptr : &standing_;
+    }
     /// Tasks run so far.
     std::uint64_t executed() const noexcept;
     /// What a thread that waits for `reason` without any progress throws.
@@ -107,7 +110,8 @@ class Core : public std::enable_shared_from_this<Core> {
     Target& target(int index) noexcept { return *targets_[static_cast<std::size_t>(index)]; }
     /// Workers among whom waiting tasks are shared: the targets and a helping initiator.
     Watched& watched() noexcept { return watched_; }
-    /// Held during a replay, whose workers wait for one another: two at once could each hold a target that the other needs.
+    /// Held during a replay, whose workers wait for one another: two at once could each hold a target that the other
+    /// needs.
     std::mutex& replays() noexcept { return replays_; }
     std::uint32_t workers() const noexcept { return static_cast<std::uint32_t>(targets_.size()) + 1; }
     /// Who counts completed tasks of a ring: these, its owner and, together, all other threads.

@@ -2,8 +2,8 @@
 
 #include <atomic>
 
-#include "penstock/error.hpp"
 #include "penstock/detail/task/procedure.hpp"
+#include "penstock/error.hpp"
 
 namespace penstock {
 
@@ -11,15 +11,18 @@ std::uint32_t register_entry(const Entry& entry) {
     static std::atomic<std::uint32_t> count{0};
     const auto number = count.fetch_add(1, std::memory_order_relaxed) + 1;
     if (number >= entries.size())
-        throw UsageError("this program calls more than 65,535 different procedures; call some of them through one function "
-                         "that takes the choice as an argument");
+        throw UsageError(
+            "this program calls more than 65,535 different procedures; call some of them through one function "
+            "that takes the choice as an argument");
     entries[number] = &entry;
     return number;
 }
 
 namespace procedure {
 
-void refuse(std::string_view task, int argument, const char* what) { throw ArgumentError(std::string(task), argument, what); }
+void refuse(std::string_view task, int argument, const char* what) {
+    throw ArgumentError(std::string(task), argument, what);
+}
 
 }  // namespace procedure
 }  // namespace penstock

@@ -19,11 +19,14 @@ std::exception_ptr cause_of(ForgottenNumbers::Found found) {
     const std::string which = found.sure ? "" : "; this is one of them, or lies between them";
     if (found.how == How::cancelled)
         return std::make_exception_ptr(
-            TaskCancelled("the task was cancelled, or not run because of what it comes after; more tasks were cancelled than are kept "
-                          "one by one, or there was no memory to keep them" + which));
+            TaskCancelled("the task was cancelled, or not run because of what it comes after; more tasks were "
+                          "cancelled than are kept "
+                          "one by one, or there was no memory to keep them" +
+                          which));
     return std::make_exception_ptr(
-        Error("its exception is no longer kept: more tasks failed than are kept one by one, or there was no memory to keep them" + which +
-              ". " + advice));
+        Error("its exception is no longer kept: more tasks failed than are kept one by one, or there was no memory to "
+              "keep them" +
+              which + ". " + advice));
 }
 
 }  // namespace
@@ -56,7 +59,8 @@ std::optional<Failure> Failures::look(std::uint64_t number) const {
         if (found == list->end()) continue;
         Failure failure = found->second;
         if (failure.cause == nullptr)
-            failure.cause = std::make_exception_ptr(TaskCancelled("task " + failure.task + " was cancelled before it started"));
+            failure.cause =
+                std::make_exception_ptr(TaskCancelled("task " + failure.task + " was cancelled before it started"));
         return failure;
     }
     const auto found = forgotten_.look(number);

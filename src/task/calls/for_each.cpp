@@ -1,9 +1,11 @@
-// Loops in pieces. The caller and helpers, tasks of which there is at most one for each target, claim pieces from one counter until none is
-// left: so uneven pieces balance, a busy target takes part when it gets round to it, and nobody waits for a helper that has not begun.
+// Loops in pieces. The caller and helpers, tasks of which there is at most one for each target, claim pieces from one
+// counter until none is left: so uneven pieces balance, a busy target takes part when it gets round to it, and nobody
+// waits for a helper that has not begun.
 //
-// Happens-before. A claim hands over nothing but indices (relaxed). What a piece wrote is published by finished_.fetch_add(release) and
-// acquired by the caller's load that sees all of them. The body lies on the caller's stack: it is used only between a claim and the
-// finished_ that belongs to it, and the caller leaves only when all claimed items are finished.
+// Happens-before. A claim hands over nothing but indices (relaxed). What a piece wrote is published by
+// finished_.fetch_add(release) and acquired by the caller's load that sees all of them. The body lies on the caller's
+// stack: it is used only between a claim and the finished_ that belongs to it, and the caller leaves only when all
+// claimed items are finished.
 #include "penstock/for_each.hpp"
 
 #include <algorithm>
@@ -38,9 +40,9 @@ class Loop {
     /// What one worker knows: how long an item takes, and a claim.
     struct Worker {
         int target = Initiator::any_target;
-        double item_ticks = 0;   ///< 0: nothing measured yet
+        double item_ticks = 0;  ///< 0: nothing measured yet
         double claim_ticks = 0;
-        std::size_t last = 0;    ///< items of the last piece
+        std::size_t last = 0;  ///< items of the last piece
     };
 
     /// Claims and runs one piece. False when none is left.
@@ -75,7 +77,8 @@ class Loop {
     }
 
     void wait() const noexcept {
-        for (auto done = finished_.load(std::memory_order_acquire); done != n_; done = finished_.load(std::memory_order_acquire))
+        for (auto done = finished_.load(std::memory_order_acquire); done != n_;
+             done = finished_.load(std::memory_order_acquire))
             finished_.wait(done, std::memory_order_acquire);
     }
     void throw_failure() {
@@ -89,10 +92,14 @@ class Loop {
     std::atomic<std::uint64_t> helper_began{0};
 
   private:
-    static void learn(double& known, double measured) noexcept { known = known == 0 ? measured : known + (measured - known) / 4; }
+    static void learn(double& known, double measured) noexcept {
+        known = known == 0 ? measured : known + (measured - known) / 4;
+    }
 
     // Without n_ * piece, which may not fit.
-    std::size_t piece_begin(std::size_t piece) const noexcept { return piece * (n_ / pieces_) + std::min(piece, n_ % pieces_); }
+    std::size_t piece_begin(std::size_t piece) const noexcept {
+        return piece * (n_ / pieces_) + std::min(piece, n_ % pieces_);
+    }
 
     Piece claim_equal() noexcept {
         const auto piece = next_.fetch_add(1, std::memory_order_relaxed);
@@ -109,8 +116,9 @@ class Loop {
             if (worker.item_ticks > 0) {
                 const auto wanted = claims_worth * worker.claim_ticks / worker.item_ticks;
                 size = wanted < 1 ? 1 : wanted > static_cast<double>(left) ? left : static_cast<std::size_t>(wanted);
-                size = std::max(size, left / (8 * workers_));           // large while much is left,
-                size = std::min(size, 4 * worker.last);                 // but what is known comes from a few items at first
+                size = std::max(size, left / (8 * workers_));  // large while much is left,
+                // but what is known comes from a few items at first
+                size = std::min(size, 4 * worker.last);
                 size = std::min(size, left / (pieces_left * workers_));  // and the last ones are spread over all
             }
             size = std::clamp<std::size_t>(size, 1, most_);
@@ -129,10 +137,10 @@ class Loop {
     }
 
     const std::size_t n_;
-    const std::size_t most_;     ///< items that the local store holds
+    const std::size_t most_;  ///< items that the local store holds
     const std::size_t workers_;
     const Body body_;
-    std::size_t pieces_ = 0;     ///< equal ones; 0: sized on the way
+    std::size_t pieces_ = 0;                             ///< equal ones; 0: sized on the way
     alignas(128) std::atomic<std::size_t> next_{0};      ///< the first item, or piece, that nobody has claimed
     alignas(128) std::atomic<std::size_t> finished_{0};  ///< items
     std::atomic<bool> failed_{false};
@@ -147,20 +155,25 @@ class Loop {
 void run(Machine& machine, std::size_t n, std::size_t item_bytes, Grain grain, const Body& body) {
     if (n == 0) return;
     if (machine.options().isolation == Isolation::process)
-        throw CannotCarryOver("for_each", 0, "its body lies in the program's own memory; cut the range into calls, or use thread targets");
+        throw CannotCarryOver(
+            "for_each", 0,
+            "its body lies in the program's own memory; cut the range into calls, or use thread targets");
     auto& mine = machine.initiator();
     const auto targets = static_cast<std::size_t>(machine.targets());
     const auto most = item_bytes == 0 ? n : mine.local_store_bytes() / item_bytes;
     const auto loop = std::make_shared<Loop>(n, grain, most, targets + 1, body);
     Loop::Worker me{.target = mine.target()};
     const auto hand_off = static_cast<double>(machine.hand_off_ticks().load(std::memory_order_relaxed));
-    // Automatic pieces are run alone at first: others are asked when what is left is worth a hand-off, as far as the first items tell.
+    // Automatic pieces are run alone at first: others are asked when what is left is worth a hand-off, as far as the
+    // first items tell.
     const auto worth_sharing = [&](std::uint64_t begin) {
         if (loop->equal_pieces()) return true;
-        return static_cast<double>(Clock::ticks() - begin) >= hand_off && me.item_ticks * static_cast<double>(loop->left()) >= 2 * hand_off;
+        return static_cast<double>(Clock::ticks() - begin) >= hand_off &&
+               me.item_ticks * static_cast<double>(loop->left()) >= 2 * hand_off;
     };
     const auto begin = Clock::ticks();
-    while (targets != 0 && !worth_sharing(begin) && loop->step(me)) {}
+    while (targets != 0 && !worth_sharing(begin) && loop->step(me)) {
+    }
     std::uint64_t issued = 0;
     if (targets != 0 && loop->left() != 0) {
         issued = Clock::ticks();
@@ -171,17 +184,20 @@ void run(Machine& machine, std::size_t n, std::size_t item_bytes, Grain grain, c
                 std::uint64_t none = 0;
                 loop->helper_began.compare_exchange_strong(none, Clock::ticks(), std::memory_order_relaxed);
                 Loop::Worker worker{.target = machine.initiator().target()};
-                while (loop->step(worker)) {}
+                while (loop->step(worker)) {
+                }
             }));
         };
         try {
             for (std::size_t h = 0; h < helpers; ++h) ask();
         } catch (const Error&) {
-            // No room for more helpers: this thread does what they do not. It must not leave while those that were asked use the body.
+            // No room for more helpers: this thread does what they do not. It must not leave while those that were
+            // asked use the body.
         } catch (const std::bad_alloc&) {
         }
     }
-    while (loop->step(me)) {}
+    while (loop->step(me)) {
+    }
     loop->wait();
     if (const auto began = loop->helper_began.load(std::memory_order_relaxed); issued != 0 && began > issued) {
         // The shortest of late, forgotten slowly: a helper that began late was most likely not waiting for work.

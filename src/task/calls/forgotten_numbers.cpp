@@ -52,7 +52,8 @@ ForgottenNumbers::Found ForgottenNumbers::look(std::uint64_t number) const noexc
         if (how != How::none) return {how, true};
     }
     for (const How how : {How::untold, How::told, How::cancelled})
-        if (const Span& span = span_of(how); number >= span.first && number <= span.last) return {how, span.first == span.last};
+        if (const Span& span = span_of(how); number >= span.first && number <= span.last)
+            return {how, span.first == span.last};
     return {};
 }
 
@@ -74,15 +75,17 @@ std::size_t ForgottenNumbers::take(std::uint64_t after, std::uint64_t until) noe
             untold_ -= static_cast<std::size_t>(std::popcount(gone));
             block.bits &= ~gone;
         }
-        if (block.bits != 0) newest_ = std::max(newest_, first + static_cast<std::uint64_t>(63 - std::countl_zero(block.bits)) / 2);
+        if (block.bits != 0)
+            newest_ = std::max(newest_, first + static_cast<std::uint64_t>(63 - std::countl_zero(block.bits)) / 2);
     }
     return taken;
 }
 
-/// Leaves out blocks that have become empty, doubles the table where that is not enough, and gives its older half to the spans where it is
-/// as large as it may be. False without memory, and nothing has changed.
+/// Leaves out blocks that have become empty, doubles the table where that is not enough, and gives its older half to
+/// the spans where it is as large as it may be. False without memory, and nothing has changed.
 bool ForgottenNumbers::make_room() noexcept {
-    const auto live = static_cast<std::size_t>(std::count_if(slots_.begin(), slots_.end(), [](const Block& block) { return block.bits != 0; }));
+    const auto live = static_cast<std::size_t>(
+        std::count_if(slots_.begin(), slots_.end(), [](const Block& block) { return block.bits != 0; }));
     const auto wanted = std::max(least_slots, live * 2 < slots_.size() ? slots_.size() : slots_.size() * 2);
     std::vector<Block> old;
     try {

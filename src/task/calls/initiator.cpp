@@ -8,8 +8,8 @@
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/error.hpp"
 #include "task/calls/core.hpp"
-#include "task/waiting/notices.hpp"
 #include "task/calls/runner.hpp"
+#include "task/waiting/notices.hpp"
 
 namespace penstock {
 namespace {
@@ -22,18 +22,13 @@ constexpr std::uint32_t largest_ring = 1u << 18;
 }  // namespace
 
 Initiator::Initiator(Core& core, int target, Waiter* waiter)
-    : board_(core.board()),
-      core_(core),
-      target_(target),
-      host_(core.host()),
-      own_waiter_(waiter != nullptr   ? nullptr
+    : board_(core.board()), core_(core), target_(target), host_(core.host()),
+      own_waiter_(waiter != nullptr  ? nullptr
                   : host_ == nullptr ? std::make_unique<Waiter>(core.wait_policy())
                                      : std::make_unique<Waiter>(core.wait_policy(), host_->make_bell())),
       waiter_(waiter == nullptr ? *own_waiter_ : *waiter),
       runner_(std::make_unique<Runner>(*this, target, core.local_store_bytes(), core.options())),
-      started_(Clock::ticks()),
-      local_store_bytes_(core.local_store_bytes()),
-      machine_id_(core.id()) {
+      started_(Clock::ticks()), local_store_bytes_(core.local_store_bytes()), machine_id_(core.id()) {
     target_count_ = std::max(0, core.options().targets);
     asked_ = core.standing_options();
     direct_ = core.options().distribution == Distribution::balanced && asked_ == nullptr && host_ == nullptr;
@@ -67,7 +62,8 @@ Initiator::Spot Initiator::reserve(int target) {
     if (target_count_ == 0) return {};
     if (asked_ != nullptr && asked_->priority == Priority::high) return reserve_in_deque(target, true);
     if (target != any_target) return target == target_ ? reserve_in_deque(target) : reserve_in_lane(target);
-    if (core_.options().distribution == Distribution::balanced || target_ != any_target) return reserve_in_deque(any_target);
+    if (core_.options().distribution == Distribution::balanced || target_ != any_target)
+        return reserve_in_deque(any_target);
     if (core_.options().distribution == Distribution::round_robin) {
         next_ = next_ + 1 >= target_count_ ? 0 : next_ + 1;
         return reserve_in_lane(next_);
@@ -75,7 +71,8 @@ Initiator::Spot Initiator::reserve(int target) {
     int least = 0;
     for (int t = 1; t < target_count_; ++t) {
         const auto& lanes = lanes_;
-        if (lanes[static_cast<std::size_t>(t)].producer.outstanding() < lanes[static_cast<std::size_t>(least)].producer.outstanding())
+        if (lanes[static_cast<std::size_t>(t)].producer.outstanding() <
+            lanes[static_cast<std::size_t>(least)].producer.outstanding())
             least = t;
     }
     return reserve_in_lane(least);
@@ -85,8 +82,8 @@ namespace {
 
 constexpr std::uint32_t lines_ahead = 4;
 
-/// In a stream the line of a record that is to come is fetched from the target, which read it a round ago, several at once
-/// (docs/performance/2-vcpu-epyc.md, tasks to named targets, has what it gains).
+/// In a stream the line of a record that is to come is fetched from the target, which read it a round ago, several at
+/// once (docs/performance/2-vcpu-epyc.md, tasks to named targets, has what it gains).
 void fetch_ahead(const Ring& ring, const Producer<TaskPayload>& producer, const TaskRecord* record) noexcept {
     if (producer.known_empty() || producer.outstanding() + lines_ahead >= ring.capacity()) return;
     const auto ahead = (static_cast<std::uint32_t>(record - ring.slots()) + lines_ahead) & (ring.capacity() - 1);
@@ -99,7 +96,8 @@ Initiator::Spot Initiator::reserve_in_lane(int target) {
     LaneEnd& lane = lanes_[static_cast<std::size_t>(target)];
     if (lane.ring == nullptr) make_lane(target);
     const auto when_full = in_task() ? WhenFull::defer : core_.options().when_full;
-    // Looking for credit moves a line that the target writes with each task, so a lane that was full is left alone for a while.
+    // Looking for credit moves a line that the target writes with each task, so a lane that was full is left alone for
+    // a while.
     if (lane.calls_past != 0) {
         --lane.calls_past;
         return reserve_in_deque(target);
@@ -114,14 +112,16 @@ Initiator::Spot Initiator::reserve_in_lane(int target) {
     if (when_full == WhenFull::defer) lane.calls_past = core_.options().depth;
     if (when_full == WhenFull::refuse) {
         counters_.refused.add();
-        throw QueueFull("the lane to target " + std::to_string(target) + " holds " + std::to_string(core_.options().depth) +
+        throw QueueFull("the lane to target " + std::to_string(target) + " holds " +
+                        std::to_string(core_.options().depth) +
                         " tasks; wait for some, raise MachineOptions::depth, or choose WhenFull::defer");
     }
     if (when_full == WhenFull::defer) return reserve_in_deque(target);
     counters_.stalls.add();
     sample_spoilt_ = true;
     counters_.stall_ticks.begin(Clock::ticks());
-    wait_for_room([&] { return (record = lane.producer.reserve()) != nullptr; }, {"room in a lane", static_cast<std::uint64_t>(target) + 1});
+    wait_for_room([&] { return (record = lane.producer.reserve()) != nullptr; },
+                  {"room in a lane", static_cast<std::uint64_t>(target) + 1});
     counters_.stall_ticks.end(Clock::ticks());
     if (lane.producer.known_empty()) ++lanes_idle_;
     return {record, &lane, lane.ring};
@@ -130,7 +130,8 @@ Initiator::Spot Initiator::reserve_in_lane(int target) {
 Ring* Initiator::ring_with_room(Scope& scope, int only_target, bool urgent) noexcept {
     for (Ring* ring : only_target == any_target ? scope.rings : scope.named) {
         if (ring->isolated()) ring->forward_through(ring->pending().appended());
-        if (ring->only_target() == only_target && ring->urgent == urgent && ring->pending().reserve() != nullptr) return ring;
+        if (ring->only_target() == only_target && ring->urgent == urgent && ring->pending().reserve() != nullptr)
+            return ring;
     }
     return nullptr;
 }
@@ -146,15 +147,17 @@ bool Initiator::may_grow(const Scope& scope, int only_target, bool urgent) const
 
 Initiator::Spot Initiator::reserve_in_deque(int only_target, bool urgent) {
     Scope& mine = scope();
-    // The part that took the last such task most likely takes this one; asking the others first would touch lines of full ones.
+    // The part that took the last such task most likely takes this one; asking the others first would touch lines of
+    // full ones.
     Ring*& overflow = only_target == any_target ? mine.current : lanes_[static_cast<std::size_t>(only_target)].overflow;
     if (overflow != nullptr && !urgent && &mine == &base_)
         if (TaskRecord* const record = overflow->pending().reserve()) return {record, nullptr, overflow};
     Ring* ring = ring_with_room(mine, only_target, urgent);
-    // A task never waits for room (contract 3): it runs its child at once. What only another target may run cannot run here, so that
-    // part of the deque grows without limit.
+    // A task never waits for room (contract 3): it runs its child at once. What only another target may run cannot run
+    // here, so that part of the deque grows without limit.
     const bool unlimited = in_task() && only_target != any_target;
-    if (ring == nullptr && (unlimited || may_grow(mine, only_target, urgent))) ring = add_ring(mine, only_target, urgent);
+    if (ring == nullptr && (unlimited || may_grow(mine, only_target, urgent)))
+        ring = add_ring(mine, only_target, urgent);
     if (ring == nullptr) {
         if (in_task() && only_target == any_target) return {};
         if (unlimited || core_.options().when_full == WhenFull::refuse) {
@@ -165,7 +168,8 @@ Initiator::Spot Initiator::reserve_in_deque(int only_target, bool urgent) {
         counters_.stalls.add();
         sample_spoilt_ = true;
         counters_.stall_ticks.begin(Clock::ticks());
-        wait_for_room([&] { return (ring = ring_with_room(mine, only_target, urgent)) != nullptr; }, {"room in the deque", 0});
+        wait_for_room([&] { return (ring = ring_with_room(mine, only_target, urgent)) != nullptr; },
+                      {"room in the deque", 0});
         counters_.stall_ticks.end(Clock::ticks());
     }
     if (!urgent && (only_target == any_target || &mine == &base_)) overflow = ring;
@@ -197,7 +201,9 @@ Ring* Initiator::inviting(int target, Look look, std::uint32_t from, std::uint32
         for (; bits != 0; bits &= bits - 1) {
             const auto place = w * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
             Ring* const ring = rings_[place].load(std::memory_order_acquire);
-            if (ring == nullptr || (ring->only_target() >= 0 && ring->only_target() != target) || ring->only_target() < least_target) continue;
+            if (ring == nullptr || (ring->only_target() >= 0 && ring->only_target() != target) ||
+                ring->only_target() < least_target)
+                continue;
             if (!ring->pending().inviting()) continue;
             if (found != nullptr) *found = place;
             return ring;
@@ -249,7 +255,8 @@ void Initiator::leave_behind() noexcept {
 }
 
 void Initiator::require_here() const {
-    if (left_behind_) throw MachineGone("this machine stayed behind in the parent of a fork; make a new one in the child");
+    if (left_behind_)
+        throw MachineGone("this machine stayed behind in the parent of a fork; make a new one in the child");
 }
 
 Scope& Initiator::scope() {
@@ -266,7 +273,8 @@ Scope& Initiator::scope() {
         whole->before.assign(static_cast<std::size_t>(target_count_), 0);
         free_scopes_.push_back(std::move(whole));
     }
-    // Where each of the lists that a scope may come to has room for all, nothing need be asked for at the end of a task.
+    // Where each of the lists that a scope may come to has room for all, nothing need be asked for at the end of a
+    // task.
     const auto scopes = free_scopes_.size() + scopes_in_use_.size();
     scopes_in_use_.reserve(scopes);
     free_scopes_.reserve(scopes);
@@ -312,7 +320,8 @@ void Initiator::recycle(Scope& scope) noexcept {
     scope.current = nullptr;
     scope.immediate_until = Ring::no_limit;
     std::fill(scope.last.begin(), scope.last.end(), 0);
-    const auto mine = std::find_if(scopes_in_use_.begin(), scopes_in_use_.end(), [&](const auto& s) { return s.get() == &scope; });
+    const auto mine =
+        std::find_if(scopes_in_use_.begin(), scopes_in_use_.end(), [&](const auto& s) { return s.get() == &scope; });
     free_scopes_.push_back(std::move(*mine));
     scopes_in_use_.erase(mine);
 }
@@ -321,13 +330,15 @@ Ring* Initiator::add_ring(Scope& scope, int only_target, bool urgent) {
     auto& list = only_target == any_target ? scope.rings : scope.named;
     std::uint32_t capacity = &scope == &base_ ? first_ring_of_thread : first_ring_of_task;
     for (const Ring* ring : list)
-        if (ring->only_target() == only_target && ring->urgent == urgent) capacity = std::min(std::max(capacity, ring->capacity() * growth), largest_ring);
+        if (ring->only_target() == only_target && ring->urgent == urgent)
+            capacity = std::min(std::max(capacity, ring->capacity() * growth), largest_ring);
     if (const auto limit = core_.options().pending_limit; limit != 0 && limit < capacity)
         capacity = std::bit_ceil(static_cast<std::uint32_t>(limit));
     const auto open = [this](Ring& ring) {
         if (ring.urgent) board_.urgent.fetch_add(1, std::memory_order_relaxed);
         auto& word = open_[ring.place / 64];
-        word.store(word.load(std::memory_order_relaxed) | std::uint64_t{1} << ring.place % 64, std::memory_order_release);
+        word.store(word.load(std::memory_order_relaxed) | std::uint64_t{1} << ring.place % 64,
+                   std::memory_order_release);
     };
     const auto used = std::find_if(free_rings_.begin(), free_rings_.end(), [&](const Ring* ring) {
         return ring->only_target() == only_target && ring->urgent == urgent && ring->capacity() >= capacity;
@@ -344,13 +355,17 @@ Ring* Initiator::add_ring(Scope& scope, int only_target, bool urgent) {
     if (place == max_rings) return nullptr;
     list.reserve(list.size() + 1);
     free_rings_.reserve(place + 1);
-    Ring& ring = Ring::acquire(Ring::Kind::pending, capacity, core_.claimants(), *this, waiter_.bell(), only_target, host_);
+    Ring& ring =
+        Ring::acquire(Ring::Kind::pending, capacity, core_.claimants(), *this, waiter_.bell(), only_target, host_);
     ring.place = place;
     ring.urgent = urgent;
-    if (urgent) urgent_[place / 64].store(urgent_[place / 64].load(std::memory_order_relaxed) | std::uint64_t{1} << place % 64, std::memory_order_release);
+    if (urgent)
+        urgent_[place / 64].store(urgent_[place / 64].load(std::memory_order_relaxed) | std::uint64_t{1} << place % 64,
+                                  std::memory_order_release);
     rings_[place].store(&ring, std::memory_order_release);
     open(ring);
-    if (place / 64 + 1 > ring_words_.load(std::memory_order_relaxed)) ring_words_.store(place / 64 + 1, std::memory_order_release);
+    if (place / 64 + 1 > ring_words_.load(std::memory_order_relaxed))
+        ring_words_.store(place / 64 + 1, std::memory_order_release);
     list.push_back(&ring);
     return &ring;
 }
@@ -358,7 +373,8 @@ Ring* Initiator::add_ring(Scope& scope, int only_target, bool urgent) {
 void Initiator::close_ring(Ring& ring) noexcept {
     if (ring.urgent) board_.urgent.fetch_sub(1, std::memory_order_relaxed);
     auto& word = open_[ring.place / 64];
-    word.store(word.load(std::memory_order_relaxed) & ~(std::uint64_t{1} << ring.place % 64), std::memory_order_release);
+    word.store(word.load(std::memory_order_relaxed) & ~(std::uint64_t{1} << ring.place % 64),
+               std::memory_order_release);
 }
 
 /// All is done and told: nobody need look for tasks of high priority until there are some again.

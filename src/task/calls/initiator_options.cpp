@@ -1,11 +1,11 @@
 // What calls with options ask for: where an affine call goes, notices, call-backs, the notification descriptor.
 #include <string>
 
-#include "penstock/error.hpp"
 #include "penstock/detail/task/initiator.hpp"
+#include "penstock/error.hpp"
 #include "task/calls/core.hpp"
-#include "task/waiting/notices.hpp"
 #include "task/calls/runner.hpp"
+#include "task/waiting/notices.hpp"
 
 namespace penstock {
 namespace {
@@ -21,11 +21,12 @@ std::size_t place_of(const void* block) noexcept {
 
 int Initiator::route(const CallOptions& options, const void* home) {
     if (options.time_limit.count() != 0 && host_ == nullptr)
-        throw UsageError("CallOptions::time_limit needs process targets (MachineOptions::isolation): a thread cannot be ended");
+        throw UsageError(
+            "CallOptions::time_limit needs process targets (MachineOptions::isolation): a thread cannot be ended");
     if (options.target != CallOptions::any_target) {
         if (options.target < 0 || options.target >= target_count_)
-            throw UsageError("this machine has no target " + std::to_string(options.target) + "; its targets are numbered 0 to " +
-                             std::to_string(target_count_ - 1));
+            throw UsageError("this machine has no target " + std::to_string(options.target) +
+                             "; its targets are numbered 0 to " + std::to_string(target_count_ - 1));
         return options.target;
     }
     if (!options.affine || home == nullptr || target_count_ == 0) return any_target;
@@ -39,11 +40,14 @@ int Initiator::route(const CallOptions& options, const void* home) {
     };
     AffineBlock& place = affine_[place_of(home)];
     if (place.block == home && (place.target == target_ || room(place.target))) return place.target;
-    // A block that nobody has had yet, or whose target has too much to do: the least loaded takes it, in turn among equals.
+    // A block that nobody has had yet, or whose target has too much to do: the least loaded takes it, in turn among
+    // equals.
     int best = (next_ + 1) % target_count_;
     for (int looked = 1; looked < target_count_; ++looked) {
         const int candidate = (next_ + 1 + looked) % target_count_;
-        const auto load = [this](int target) { return lanes_[static_cast<std::size_t>(target)].producer.outstanding(); };
+        const auto load = [this](int target) {
+            return lanes_[static_cast<std::size_t>(target)].producer.outstanding();
+        };
         if (load(candidate) < load(best)) best = candidate;
     }
     next_ = best;
@@ -55,11 +59,14 @@ std::uint32_t Initiator::add_notice(std::uint32_t entry) {
     const bool asks = asked_->then || asked_->deadline.count() > 0 || asked_->notification != Notification::polled;
     const bool inside = in_task();
     if (inside && asked_ != core_.standing_options() && (asked_->then || asked_->notification != Notification::polled))
-        throw UsageError("a call inside a task cannot have a call-back or a notification, because its target does not poll; wait for its "
-                         "handle instead, or issue it outside");
+        throw UsageError(
+            "a call inside a task cannot have a call-back or a notification, because its target does not poll; wait "
+            "for its "
+            "handle instead, or issue it outside");
     if (asked_->then && shared_)
-        throw UsageError("this thread shares its initiator with others (a machine gives " + std::to_string(Core::most_threads - 1) +
-                         " threads one of their own), so a call-back could run on any of them; issue this call on another thread");
+        throw UsageError(
+            "this thread shares its initiator with others (a machine gives " + std::to_string(Core::most_threads - 1) +
+            " threads one of their own), so a call-back could run on any of them; issue this call on another thread");
     if (!asks || (inside && asked_ == core_.standing_options())) {
         unnoticed_ = true;
         return 0;
@@ -68,9 +75,13 @@ std::uint32_t Initiator::add_notice(std::uint32_t entry) {
     return notices_->add(*asked_, entry, asked_->notification == Notification::interrupt);
 }
 
-void Initiator::note_issued(std::uint32_t notice, const Handle& handle) noexcept { (*notices_)[notice].handle = handle; }
+void Initiator::note_issued(std::uint32_t notice, const Handle& handle) noexcept {
+    (*notices_)[notice].handle = handle;
+}
 
-bool Initiator::callbacks_due() const noexcept { return notices_ != nullptr && notices_->mail() && !polling_ && !in_task(); }
+bool Initiator::callbacks_due() const noexcept {
+    return notices_ != nullptr && notices_->mail() && !polling_ && !in_task();
+}
 
 /// A barrier outside tasks and call-backs also covers what was asked to happen after the tasks.
 bool Initiator::notices_left(const Scope& scope) const noexcept {
@@ -89,8 +100,8 @@ bool Initiator::forget_callbacks() noexcept {
 
 /// Does everything outstanding post into the mailbox, so that nothing else need be looked at?
 bool Initiator::waits_for_mail() const noexcept {
-    return core_.standing_options() != nullptr && notices_ != nullptr && !unnoticed_ && !polling_ && notices_->outstanding() != 0 &&
-           !in_task();
+    return core_.standing_options() != nullptr && notices_ != nullptr && !unnoticed_ && !polling_ &&
+           notices_->outstanding() != 0 && !in_task();
 }
 
 /// Runs the call-backs that are due now, not those that become due meanwhile. What they throw is kept.
@@ -131,7 +142,8 @@ int Initiator::notification_descriptor() {
     require_here();
     std::unique_lock<std::recursive_mutex> sharing;
     if (shared_) sharing = std::unique_lock{sharing_};
-    if (in_task()) throw UsageError("a task has no notification descriptor, because its target does not poll; ask outside tasks");
+    if (in_task())
+        throw UsageError("a task has no notification descriptor, because its target does not poll; ask outside tasks");
     if (notices_ == nullptr) notices_ = std::make_unique<Notices>();
     return notices_->descriptor();
 }

@@ -9,11 +9,11 @@
 #include <thread>
 #include <vector>
 
-#include "process/fork.hpp"
 #include "machine/said_by.hpp"
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/error.hpp"
 #include "penstock/topology.hpp"
+#include "process/fork.hpp"
 #include "task/calls/core.hpp"
 #include "task/calls/runner.hpp"
 
@@ -27,13 +27,13 @@ void before_fork() {
     if (in_use.load()) settle_before_fork();
 }
 
-// In a forked child there are no targets: every handle goes stale and every call is refused, instead of waiting for ever. Registered
-// when the program is loaded: at first use, another thread might fork meanwhile.
+// In a forked child there are no targets: every handle goes stale and every call is refused, instead of waiting for
+// ever. Registered when the program is loaded: at first use, another thread might fork meanwhile.
 [[maybe_unused]] const int watches_for_forks =
     pthread_atfork(&before_fork, nullptr, &Initiator::leave_behind_in_parent);
 
-/// Keeps the memory of a machine that ended behind one of its own tasks: the thread that issued that task may still be on its way out
-/// of the call. Goes when this many more have ended in the same way.
+/// Keeps the memory of a machine that ended behind one of its own tasks: the thread that issued that task may still be
+/// on its way out of the call. Goes when this many more have ended in the same way.
 constexpr std::size_t most_kept = 16;
 constinit ProcessMutex of_kept;
 constinit std::array<Core*, most_kept> kept{};
@@ -72,7 +72,10 @@ Machine::~Machine() {
             }).detach();
         } catch (const std::exception& error) {
             // It cannot end while its task runs, and nothing else could end it behind that.
-            std::fprintf(stderr, "penstock: a machine that one of its own tasks destroyed stays, because no thread can be had: %s\n", said_by(error));
+            std::fprintf(
+                stderr,
+                "penstock: a machine that one of its own tasks destroyed stays, because no thread can be had: %s\n",
+                said_by(error));
         }
         return;
     }
@@ -160,19 +163,16 @@ trace::Snapshot Machine::snapshot() const {
             track.role = trace::Role::target;
             track.name = "target " + std::to_string(initiator.track_);
             auto* const host = core_->host();
-            snapshot.add(track, host != nullptr ? host->seat(initiator.target_).counters : initiator.runner_->counters());
+            snapshot.add(track,
+                         host != nullptr ? host->seat(initiator.target_).counters : initiator.runner_->counters());
         }
     });
     return snapshot;
 }
 
-void Machine::start_timeline(std::size_t events) {
-    here(core_).start_timeline(events);
-}
+void Machine::start_timeline(std::size_t events) { here(core_).start_timeline(events); }
 
-void Machine::stop_timeline() {
-    here(core_).stop_timeline();
-}
+void Machine::stop_timeline() { here(core_).stop_timeline(); }
 
 std::string Machine::timeline_json() const {
     std::vector<trace::TimelineTrack> tracks;
@@ -189,7 +189,9 @@ std::string Machine::timeline_json() const {
                                 [this](std::uint32_t id) { return core_->timeline_name(id); });
 }
 
-bool Machine::timeline_recorded() const noexcept { return core_->board().timeline.load(std::memory_order_relaxed) != 0; }
+bool Machine::timeline_recorded() const noexcept {
+    return core_->board().timeline.load(std::memory_order_relaxed) != 0;
+}
 std::uint32_t Machine::timeline_id(const std::string& name) { return here(core_).timeline_id(name); }
 
 void Machine::record(trace::Event event) {

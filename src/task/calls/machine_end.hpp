@@ -1,7 +1,7 @@
 // task layer, internal: what must be stopped before a machine can end.
 //
-// A run of the stream layer gives its machine tasks for as long as it has something to do, which may be for ever. ~Machine waits until all
-// tasks have ended; so it first stops whatever has said here that it must be stopped.
+// A run of the stream layer gives its machine tasks for as long as it has something to do, which may be for ever.
+// ~Machine waits until all tasks have ended; so it first stops whatever has said here that it must be stopped.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,8 @@ class MachineEnd {
     /// Gives a machine tasks until it is stopped.
     class Stoppable {
       public:
-        /// Returns when it gives the machine nothing more to do. Called once at most, by the thread that ends the machine.
+        /// Returns when it gives the machine nothing more to do. Called once at most, by the thread that ends the
+        /// machine.
         virtual void stop_for_end() noexcept = 0;
 
       protected:
@@ -40,7 +41,8 @@ class MachineEnd {
         std::erase(entered_, &runs);
         changed_.wait(lock, [&] { return stopping_ != &runs; });
     }
-    /// Stops all of them, also those that enter meanwhile. Not under the lock: what is stopped may have others begin and end.
+    /// Stops all of them, also those that enter meanwhile. Not under the lock: what is stopped may have others begin
+    /// and end.
     void stop_all() noexcept {
         std::unique_lock lock(lock_);
         while (!entered_.empty()) {

@@ -1,9 +1,9 @@
-// task layer, internal: what one target tells another without asking what becomes of it: one line, no handle, no scope, no completion that
-// anybody waits for. The streams' mail between targets travels so (`./bench hop`: a task instead cost a microsecond there and back, most of
-// it scopes and completions).
+// task layer, internal: what one target tells another without asking what becomes of it: one line, no handle, no scope,
+// no completion that anybody waits for. The streams' mail between targets travels so (`./bench hop`: a task instead
+// cost a microsecond there and back, most of it scopes and completions).
 //
-// A posting travels in a channel of its own for each pair of targets (channel.hpp, completion through the line: the sender looks at it
-// only when so many are under way as the channel has room for).
+// A posting travels in a channel of its own for each pair of targets (channel.hpp, completion through the line: the
+// sender looks at it only when so many are under way as the channel has room for).
 #pragma once
 
 #include <array>
@@ -56,8 +56,8 @@ class PostingLane {
 class Poster {
   public:
     explicit Poster(Machine& machine) noexcept;
-    /// Posts from target `from`, whose thread calls, to target `to`. False when that cannot be now: the caller issues a task instead, which
-    /// may arrive sooner than what was posted before.
+    /// Posts from target `from`, whose thread calls, to target `to`. False when that cannot be now: the caller issues a
+    /// task instead, which may arrive sooner than what was posted before.
     bool post(int from, int to, const Posting& posting) noexcept;
 
   private:

@@ -46,7 +46,8 @@ bool worth_a_look(const ArgumentBlock* blocks, std::size_t count) noexcept {
 }  // namespace
 
 std::size_t Prefetcher::consider(const Entry& entry, const TaskPayload& payload, std::byte* extension) noexcept {
-    const PackedArguments arguments{const_cast<std::byte*>(payload.line), extension, (payload.flags & TaskPayload::boxed) != 0};
+    const PackedArguments arguments{const_cast<std::byte*>(payload.line), extension,
+                                    (payload.flags & TaskPayload::boxed) != 0};
     std::array<ArgumentBlock, Entry::max_blocks> blocks;
     if (mode_ == Prefetch::measured) {
         if (payload.entry != last_entry_) {

@@ -1,10 +1,10 @@
 // task layer: which tasks' arguments are worth fetching ahead, decided by measuring both ways on the tasks themselves.
 //
-// Whether a prefetch pays depends on shape, size, where the data lie and what the task does with them; tables of shapes were
-// tried on paper and always have a case in which they lose. So for each procedure (and rough shape) windows of tasks run with and
-// without prefetch in turn; medians are compared; the better way holds for a while, then the question is asked again. What it costs:
-// two reads of the clock a window and the worse way in a few windows of each hundred. `./bench paper prefetch` shows gains and the
-// worst case.
+// Whether a prefetch pays depends on shape, size, where the data lie and what the task does with them; tables of shapes
+// were tried on paper and always have a case in which they lose. So for each procedure (and rough shape) windows of
+// tasks run with and without prefetch in turn; medians are compared; the better way holds for a while, then the
+// question is asked again. What it costs: two reads of the clock a window and the worse way in a few windows of each
+// hundred. `./bench paper prefetch` shows gains and the worst case.
 #pragma once
 
 #include <array>
@@ -19,19 +19,19 @@ namespace penstock {
 
 class Prefetcher {
   public:
-    static constexpr std::uint32_t window = 16;          ///< tasks timed together
-    static constexpr std::uint32_t hold = 160;           ///< windows that a decision lasts
+    static constexpr std::uint32_t window = 16;           ///< tasks timed together
+    static constexpr std::uint32_t hold = 160;            ///< windows that a decision lasts
     static constexpr std::size_t most_bytes = 64 * 1024;  ///< fetched ahead for one task
-    static constexpr std::size_t least_bytes = 512;      ///< smaller arguments are not worth a look
-    static constexpr std::size_t least_rows = 4;         ///< nor are those in fewer pieces
-    static constexpr std::size_t longest_row = 4096;     ///< nor are those in longer pieces
+    static constexpr std::size_t least_bytes = 512;       ///< smaller arguments are not worth a look
+    static constexpr std::size_t least_rows = 4;          ///< nor are those in fewer pieces
+    static constexpr std::size_t longest_row = 4096;      ///< nor are those in longer pieces
 
     explicit Prefetcher(Prefetch mode) noexcept : mode_(mode) {}
 
     /// Could tasks of this procedure have arguments that are worth a look?
     bool may_pay(const Entry& entry) const noexcept {
-        // What lies in one piece the processor's own prefetcher brings as fast; asking for it again cost up to a fifth (16 and 64 KiB in
-        // one piece, `./bench paper prefetch`).
+        // What lies in one piece the processor's own prefetcher brings as fast; asking for it again cost up to a fifth
+        // (16 and 64 KiB in one piece, `./bench paper prefetch`).
         return mode_ == Prefetch::measured ? entry.has_rows : mode_ == Prefetch::always && entry.has_blocks;
     }
     /// Called before the current task runs, with the task that will run next. Returns the bytes asked for.

@@ -10,7 +10,8 @@ void ReadyQueue::push(std::span<DependentNode* const> nodes) {
     const Locked locked(lock_);
     auto count = count_.load(std::memory_order_relaxed);
     for (DependentNode* const node : nodes) {
-        if (count == mask_ + 1) [[unlikely]] grow(count);
+        if (count == mask_ + 1) [[unlikely]]
+            grow(count);
         at(first_ + count++) = node;
     }
     count_.store(count, std::memory_order_relaxed);

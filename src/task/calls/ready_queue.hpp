@@ -1,11 +1,11 @@
-// task layer: the dependent tasks that became ready at one worker and that it has not run yet. Its worker takes the newest, whose data
-// are warm; others take the oldest.
+// task layer: the dependent tasks that became ready at one worker and that it has not run yet. Its worker takes the
+// newest, whose data are warm; others take the oldest.
 //
-// A lock of one word, held for a few instructions: most tasks never come here (who completes a task runs one of its successors
-// itself), and who only helps must be able to pass over tasks that are not its own, which a queue without a lock cannot offer. What
-// a push and a take cost is the transfer of a line, so the lock, the counts and the first few places share one; and a worker with nothing
-// to do takes several at once into its own queue. A profile of `./bench dependences` showed about 4 % of a stencil task's time in this
-// queue, its lock included.
+// A lock of one word, held for a few instructions: most tasks never come here (who completes a task runs one of its
+// successors itself), and who only helps must be able to pass over tasks that are not its own, which a queue without a
+// lock cannot offer. What a push and a take cost is the transfer of a line, so the lock, the counts and the first few
+// places share one; and a worker with nothing to do takes several at once into its own queue. A profile of `./bench
+// dependences` showed about 4 % of a stencil task's time in this queue, its lock included.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "penstock/detail/task/dependent.hpp"
 #include "penstock/detail/machine/relax.hpp"
+#include "penstock/detail/task/dependent.hpp"
 
 namespace penstock {
 
@@ -44,7 +44,8 @@ class ReadyQueue {
     /// The task pushed last, of this scope unless it is null; null when there is none.
     DependentNode* take_newest(const Scope* only) noexcept { return take(only, true); }
     DependentNode* take_oldest(const Scope* only) noexcept { return take(only, false); }
-    /// The oldest, as many as fit into `room` but no more than half (so that others get some too), and one at least. How many.
+    /// The oldest, as many as fit into `room` but no more than half (so that others get some too), and one at least.
+    /// How many.
     std::size_t take_oldest(std::span<DependentNode*> room) noexcept;
     /// Is there one of this scope?
     bool holds(const Scope& scope) noexcept;

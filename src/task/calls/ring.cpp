@@ -7,16 +7,16 @@
 #include <new>
 #include <utility>
 
-#include "process/fork.hpp"
 #include "penstock/detail/task/carrier.hpp"
-#include "penstock/error.hpp"
 #include "penstock/detail/task/initiator.hpp"
+#include "penstock/error.hpp"
+#include "process/fork.hpp"
 
 namespace penstock {
 namespace {
 
-/// All rings of the process, by number, in chunks that never move; and the free ones by kind and capacity. Links stand beside the rings, so that
-/// giving one back needs no memory.
+/// All rings of the process, by number, in chunks that never move; and the free ones by kind and capacity. Links stand
+/// beside the rings, so that giving one back needs no memory.
 struct Directory {
     static constexpr std::uint32_t chunk = 1024;
     struct Entry {
@@ -28,9 +28,13 @@ struct Directory {
     std::uint32_t count = 1;  // 0 is no ring
     std::array<std::uint32_t, 2 * 33> free{};
 
-    Entry& entry(std::uint32_t index) noexcept { return chunks[index / chunk].load(std::memory_order_acquire)[index % chunk]; }
+    Entry& entry(std::uint32_t index) noexcept {
+        return chunks[index / chunk].load(std::memory_order_acquire)[index % chunk];
+    }
     /// Rings whose records worker processes see are apart from the others.
-    std::uint32_t& first_free(std::uint32_t capacity, bool shared) noexcept { return free[2 * std::bit_width(capacity) + (shared ? 1 : 0)]; }
+    std::uint32_t& first_free(std::uint32_t capacity, bool shared) noexcept {
+        return free[2 * std::bit_width(capacity) + (shared ? 1 : 0)];
+    }
 };
 
 constinit Directory directory;  // nothing of it is ever destroyed: it outlives every thread
@@ -55,7 +59,8 @@ Ring& Ring::acquire(Kind kind, std::uint32_t capacity, std::uint32_t claimants, 
     if (first_free == 0) {
         const auto index = all.count;
         auto& chunk = all.chunks.at(index / Directory::chunk);
-        if (chunk.load(std::memory_order_relaxed) == nullptr) chunk.store(new Directory::Entry[Directory::chunk], std::memory_order_release);
+        if (chunk.load(std::memory_order_relaxed) == nullptr)
+            chunk.store(new Directory::Entry[Directory::chunk], std::memory_order_release);
         ring = new Ring(index, capacity, shared);
         all.entry(index).ring.store(ring, std::memory_order_release);
         first_free = index;
@@ -74,7 +79,8 @@ Ring& Ring::acquire(Kind kind, std::uint32_t capacity, std::uint32_t claimants, 
         }
         if (ring->done_ == nullptr) ring->done_ = std::make_unique<Done<>[]>(capacity);
         if (ring->returned_ == nullptr)
-            ring->returned_ = std::make_unique<PendingRing<TaskPayload>::ReturnedType[]>(PendingRing<TaskPayload>::words_for(capacity));
+            ring->returned_ = std::make_unique<PendingRing<TaskPayload>::ReturnedType[]>(
+                PendingRing<TaskPayload>::words_for(capacity));
     }
     if (kind == Kind::dependent) {
         ring->nodes_ = std::make_unique<DependentNode[]>(capacity);
@@ -100,7 +106,8 @@ void Ring::reset(Kind kind, std::uint32_t claimants, Initiator& owner, Doorbell&
         bell_->issued.store(0, std::memory_order_relaxed);
     }
     if (kind == Kind::pending || kind == Kind::dependent) {
-        for (std::uint32_t i = 0; i < PendingRing<TaskPayload>::words_for(capacity_); ++i) returned_[i].store(0, std::memory_order_relaxed);
+        for (std::uint32_t i = 0; i < PendingRing<TaskPayload>::words_for(capacity_); ++i)
+            returned_[i].store(0, std::memory_order_relaxed);
         for (std::uint32_t i = 0; i < capacity_; ++i) done_[i].number.store(0, std::memory_order_relaxed);
         for (std::uint32_t i = 0; i < claimants_; ++i) completed_[i].count.store(0, std::memory_order_relaxed);
         pending_.emplace(slots_, done_.get(), capacity_, completed_.get(), claimants, returned_.get());
@@ -153,8 +160,10 @@ void Ring::note_failures() noexcept {
 }
 
 void Ring::throw_gone() {
-    throw MachineGone("this handle's machine no longer exists here (it was destroyed after it had finished all its tasks, or it stayed "
-                      "behind in the parent of a fork); wait while it lives");
+    throw MachineGone(
+        "this handle's machine no longer exists here (it was destroyed after it had finished all its tasks, or it "
+        "stayed "
+        "behind in the parent of a fork); wait while it lives");
 }
 
 void Ring::fail(Failure failure) noexcept {
@@ -170,7 +179,8 @@ std::optional<Failure> Ring::failure_of(std::uint64_t number, std::uint32_t gene
     // The generation changes before the failures go: where it is the same, they are those of the task's machine.
     if (generation_.load(std::memory_order_relaxed) != generation) throw_gone();
     auto failure = failures_.tell(number, most_failures(), dropped);
-    if (!failure && given_up_ != nullptr) return Failure{number, task_name(number), TaskFailed::unknown_target, given_up_, false};
+    if (!failure && given_up_ != nullptr)
+        return Failure{number, task_name(number), TaskFailed::unknown_target, given_up_, false};
     note_failures();
     return failure;
 }
@@ -184,7 +194,8 @@ std::vector<Failure> Ring::take_failures(std::uint64_t after, std::uint64_t unti
     const std::lock_guard lock(mutex_);
     auto taken = failures_.take(after, until);
     // Once, or a barrier would never come to an end of the failures.
-    if (given_up_ != nullptr && !std::exchange(given_up_told_, true)) taken.push_back({after + 1, "unfinished", TaskFailed::unknown_target, given_up_, false});
+    if (given_up_ != nullptr && !std::exchange(given_up_told_, true))
+        taken.push_back({after + 1, "unfinished", TaskFailed::unknown_target, given_up_, false});
     note_failures();
     return taken;
 }

@@ -11,8 +11,8 @@
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/error.hpp"
 #include "task/calls/core.hpp"
-#include "task/dependent/replay.hpp"
 #include "task/chain/step_failed.hpp"
+#include "task/dependent/replay.hpp"
 #include "task/waiting/notices.hpp"
 #include "task/waiting/verdict.hpp"
 
@@ -35,10 +35,8 @@ std::string name_of(const Entry& entry) noexcept {
 class Runner::Inside {
   public:
     explicit Inside(Runner& runner, Ring* ring = nullptr, std::uint64_t number = 0) noexcept
-        : task{ring, number, nullptr, runner.innermost_},
-          runner_(runner),
-          scope_(std::exchange(runner.self_.scope_, nullptr)),
-          stream_(runner.self_.stream_),
+        : task{ring, number, nullptr, runner.innermost_}, runner_(runner),
+          scope_(std::exchange(runner.self_.scope_, nullptr)), stream_(runner.self_.stream_),
           asked_(std::exchange(runner.self_.asked_, runner.self_.core_.standing_options())) {
         if (stream_ != nullptr) runner.self_.stream_ = nullptr;  // always null where several threads share an initiator
         ++runner.depth_;
@@ -65,7 +63,7 @@ class Runner::Inside {
 };
 
 [[gnu::always_inline]] inline std::uint32_t Runner::run_one(Ring& ring, TaskPayload& payload, Extension* extension,
-                                                   std::uint64_t number) noexcept {
+                                                            std::uint64_t number) noexcept {
     const Entry& entry = entry_of(payload.entry);
     const std::uint32_t notice = payload.flags >> TaskPayload::notice_shift;
     const PackedArguments arguments{payload.line, extension->bytes, (payload.flags & TaskPayload::boxed) != 0};
@@ -80,7 +78,8 @@ class Runner::Inside {
     } catch (...) {
         keep_failure(ring, entry, number);
     }
-    if (begin != 0) [[unlikely]] end_sample(begin, payload, extension->bytes, ring);
+    if (begin != 0) [[unlikely]]
+        end_sample(begin, payload, extension->bytes, ring);
     if (self_.scope_ != nullptr) [[unlikely]] {
         self_.leave_scope();
         self_.scope_ = nullptr;
@@ -91,7 +90,8 @@ class Runner::Inside {
 std::uint32_t Runner::run(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept {
     const Inside inside(*this, &ring, number);
     const auto notice = run_one(ring, payload, extension, number);
-    if (ring.cancels()) [[unlikely]] ring.take_cancellation(number);  // asked for too late
+    if (ring.cancels()) [[unlikely]]
+        ring.take_cancellation(number);  // asked for too late
     counters_.tasks.add_release();
     return notice;
 }
@@ -115,12 +115,15 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim) noex
         Inside inside(*this, &ring, number);
         for (std::uint64_t fetched = number;;) {
             if (looks_ahead_ && open != nullptr) end = look_ahead(ring, *open, number, fetched, end);
-            const auto notice = run_one(ring, pending.record(number).payload, &ring.extensions()[pending.slot(number)], number);
+            const auto notice =
+                run_one(ring, pending.record(number).payload, &ring.extensions()[pending.slot(number)], number);
             pending.complete(number);
-            if (notice != 0) [[unlikely]] notify(ring, notice);
+            if (notice != 0) [[unlikely]]
+                notify(ring, notice);
             penstock::ring(ring.owner_bell());
             if (++number == end) break;
-            if (self_.board_.urgent.load(std::memory_order_relaxed) != 0 && must_give_way(ring)) [[unlikely]] break;
+            if (self_.board_.urgent.load(std::memory_order_relaxed) != 0 && must_give_way(ring)) [[unlikely]]
+                break;
             open->announce(number);
             if (!open->unchanged()) [[unlikely]] {
                 end = open->settle(std::this_thread::yield);
@@ -129,10 +132,12 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim) noex
             inside.task.number = number;
         }
     }
-    if (number != end) [[unlikely]] give_back(open->withdraw(std::this_thread::yield));
+    if (number != end) [[unlikely]]
+        give_back(open->withdraw(std::this_thread::yield));
     claim.count = static_cast<std::uint32_t>(number - claim.first);
     if (open != nullptr) close_claim();
-    if (ring.cancels()) [[unlikely]] ring.forget_cancellations(claim.first - 1, number - 1);  // asked for too late
+    if (ring.cancels()) [[unlikely]]
+        ring.forget_cancellations(claim.first - 1, number - 1);  // asked for too late
     counters_.tasks.add_release(claim.count);
     pending.complete_claim(claim, claimant_in(ring));
     penstock::ring(ring.owner_bell());
@@ -153,9 +158,10 @@ OpenClaim<Ring>* Runner::open_claim(Ring& ring, PendingRing<TaskPayload>::Claim&
     return &open_[level].claim;
 }
 
-/// Fetches the arguments of those that come next. Nobody may take (and run, and end) a task whose record is looked at, so each is announced
-/// as if it began. Returns the end of the claim.
-std::uint64_t Runner::look_ahead(Ring& ring, OpenClaim<Ring>& open, std::uint64_t number, std::uint64_t& fetched, std::uint64_t end) noexcept {
+/// Fetches the arguments of those that come next. Nobody may take (and run, and end) a task whose record is looked at,
+/// so each is announced as if it began. Returns the end of the claim.
+std::uint64_t Runner::look_ahead(Ring& ring, OpenClaim<Ring>& open, std::uint64_t number, std::uint64_t& fetched,
+                                 std::uint64_t end) noexcept {
     for (fetched = std::max(fetched, number); fetched + 1 < end && fetched < number + ahead(); ++fetched) {
         open.announce(fetched + 1);
         if (!open.unchanged()) [[unlikely]] {
@@ -181,12 +187,12 @@ void Runner::give_back(const OpenClaim<Ring>::Rest& rest) noexcept {
 }
 
 void Runner::give_back_all() noexcept {
-    for (std::uint32_t level = open_claims_.load(std::memory_order_relaxed); level-- > 0;) give_back(open_[level].claim.withdraw(std::this_thread::yield));
+    for (std::uint32_t level = open_claims_.load(std::memory_order_relaxed); level-- > 0;)
+        give_back(open_[level].claim.withdraw(std::this_thread::yield));
 }
 
 void Runner::give_back_if_held_up(const Initiator& taker) noexcept {
-    static const bool can_take = waiting::process_wide_barrier();
-    if (!can_take) return;
+    if (!waiting::process_wide_barrier()) return;
     const auto levels = open_claims_.load(std::memory_order_acquire);
     for (std::uint32_t level = 0; level < levels; ++level) {
         auto& [claim, seen, since] = open_[level];
@@ -208,7 +214,8 @@ bool Runner::must_give_way(const Ring& ring) const noexcept {
     if (ring.urgent || depth_ != 1) return false;
     if (target_ < 0) return self_.inviting(target_, Initiator::Look::urgent) != nullptr;
     bool waits = false;
-    self_.core_.each_initiator([&](const Initiator& other) { waits = waits || other.inviting(target_, Initiator::Look::urgent) != nullptr; });
+    self_.core_.each_initiator(
+        [&](const Initiator& other) { waits = waits || other.inviting(target_, Initiator::Look::urgent) != nullptr; });
     return waits;
 }
 
@@ -250,15 +257,18 @@ DependentNode* Runner::run_and_release(DependentNode& node, Running& running) no
         pass_over(ring, node, entry_of(record.payload.entry),
                   {record.payload.line, extension->bytes, (record.payload.flags & TaskPayload::boxed) != 0}, number);
     else run_one(ring, record.payload, extension, number);
-    if (ring.cancels()) [[unlikely]] ring.take_cancellation(number);  // asked for too late
+    if (ring.cancels()) [[unlikely]]
+        ring.take_cancellation(number);  // asked for too late
     const auto verdict = Verdict::on(ring, number);
     const auto successors = node.close();
     pending.complete(number);  // from here on the owner may use the slot again
     DependentNode* next = nullptr;
     DependentNode::each_successor(successors, [&](DependentNode& successor) {
-        if (verdict) [[unlikely]] Verdict::give(successor, *verdict);
+        if (verdict) [[unlikely]]
+            Verdict::give(successor, *verdict);
         if (!successor.arrive()) return;
-        if (next != nullptr || (successor.target() >= 0 && successor.target() != target_)) return self_.hand_on(successor);
+        if (next != nullptr || (successor.target() >= 0 && successor.target() != target_))
+            return self_.hand_on(successor);
         next = &successor;
         const Ring& its = *successor.ring();
         prefetch_read(&its.slots()[&successor - its.nodes()]);
@@ -320,7 +330,8 @@ bool Runner::can_run_ready(const Scope* only) noexcept {
     return can;
 }
 
-[[gnu::always_inline]] inline void Runner::run_step(Replay& replay, const ReplayStep& step, Extension& extension) noexcept {
+[[gnu::always_inline]] inline void Runner::run_step(Replay& replay, const ReplayStep& step,
+                                                    Extension& extension) noexcept {
     // Relaxed: who waited for a task of another worker has acquired what that one stored before it signalled.
     if (replay.failing.load(std::memory_order_relaxed) && replay.comes_after_lost(step.task)) [[unlikely]] {
         replay.lost[step.task].store(replay.number, std::memory_order_relaxed);
@@ -360,20 +371,24 @@ void Runner::replay(Replay& replay, std::uint32_t worker) noexcept {
         }
         const auto begin = replay.measuring ? Clock::ticks() : 0;
         run_step(replay, step, mine.extensions[i]);
-        if (replay.measuring) [[unlikely]] mine.ticks[i] = Clock::ticks() - begin;
+        if (replay.measuring) [[unlikely]]
+            mine.ticks[i] = Clock::ticks() - begin;
         for (std::uint32_t s = 0; s < step.signals; ++s, ++word) [[unlikely]]
-            replay.workers[word->worker].counters[worker].reached.store(replay.word_of(step.position), std::memory_order_release);
+            replay.workers[word->worker].counters[worker].reached.store(replay.word_of(step.position),
+                                                                        std::memory_order_release);
     }
 }
 
 void Runner::look_at_watched(std::size_t most) noexcept {
     auto& watched = self_.core_.watched();
     if (!watched.any()) return;
-    watched.look([this](const Handle& handle, DependentNode& node) {
-        if (Ring* const ring = handle.ring())
-            if (const auto verdict = Verdict::on(*ring, handle.ticket().number)) Verdict::give(node, *verdict);
-        if (node.arrive()) self_.hand_on(node);
-    }, most);
+    watched.look(
+        [this](const Handle& handle, DependentNode& node) {
+            if (Ring* const ring = handle.ring())
+                if (const auto verdict = Verdict::on(*ring, handle.ticket().number)) Verdict::give(node, *verdict);
+            if (node.arrive()) self_.hand_on(node);
+        },
+        most);
 }
 
 [[gnu::noinline, gnu::cold]] void Runner::pass_over(Ring& ring, DependentNode& node, const Entry& entry,
@@ -388,8 +403,8 @@ void Runner::look_at_watched(std::size_t most) noexcept {
     return Clock::ticks();
 }
 
-[[gnu::noinline, gnu::cold]] void Runner::end_sample(std::uint64_t begin, const TaskPayload& payload, std::byte* extension,
-                                                     const Ring& ring) noexcept {
+[[gnu::noinline, gnu::cold]] void Runner::end_sample(std::uint64_t begin, const TaskPayload& payload,
+                                                     std::byte* extension, const Ring& ring) noexcept {
     const auto end = Clock::ticks();
     counters_.sampled_tasks.add();
     counters_.sampled_compute_ticks.add(end - begin);
@@ -420,8 +435,12 @@ void Runner::look_at_watched(std::size_t most) noexcept {
         if (const auto now = Clock::ticks(); now > deadline) {
             counters_.late.add();
             if (self_.timeline_.enabled())
-                self_.timeline_.record({.begin = deadline, .end = now, .id = notices[notice].entry, .kind = trace::EventKind::late,
-                                        .issuer = ring.owner().track_, .target = self_.track_});
+                self_.timeline_.record({.begin = deadline,
+                                        .end = now,
+                                        .id = notices[notice].entry,
+                                        .kind = trace::EventKind::late,
+                                        .issuer = ring.owner().track_,
+                                        .target = self_.track_});
         }
     }
     notices.completed(notice);

@@ -1,9 +1,10 @@
-// task layer: what a thread needs to run tasks: a local store, a prefetcher, counters. Each target has one and each initiator, for
-// the tasks that it runs while it helps.
+// task layer: what a thread needs to run tasks: a local store, a prefetcher, counters. Each target has one and each
+// initiator, for the tasks that it runs while it helps.
 //
-// One task goes through TPC's stages: FETCH (its arguments are prefetched while the task before it is active, and what must be
-// staged is copied into the local store), READY, ACTIVE, WRITE-BACK (staged results are copied out), COMPLETE (the completion is
-// published). FETCH and WRITE-BACK are in the entry's trampoline (landing.hpp); COMPLETE is the caller's.
+// One task goes through TPC's stages: FETCH (its arguments are prefetched while the task before it is active, and what
+// must be staged is copied into the local store), READY, ACTIVE, WRITE-BACK (staged results are copied out), COMPLETE
+// (the completion is published). FETCH and WRITE-BACK are in the entry's trampoline (landing.hpp); COMPLETE is the
+// caller's.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +16,9 @@
 #include "penstock/detail/task/entry.hpp"
 #include "penstock/detail/task/initiator.hpp"
 #include "penstock/detail/task/local_store.hpp"
-#include "penstock/options.hpp"
 #include "penstock/detail/task/ring.hpp"
 #include "penstock/detail/trace/counters.hpp"
+#include "penstock/options.hpp"
 #include "task/calls/open_claim.hpp"
 #include "task/calls/posting.hpp"
 #include "task/calls/prefetcher.hpp"
@@ -35,14 +36,16 @@ class Runner {
         : self_(self), target_(target), jobs_in_flight_(options.jobs_in_flight), store_(store_bytes),
           prefetcher_(options.jobs_in_flight == 1 ? Prefetch::never : options.prefetch) {}
 
-    /// Runs one task. Whatever it throws is kept in `ring`. The caller completes the record afterwards, and then calls notify() with the
-    /// notice that this returns, unless that is 0.
+    /// Runs one task. Whatever it throws is kept in `ring`. The caller completes the record afterwards, and then calls
+    /// notify() with the notice that this returns, unless that is 0.
     std::uint32_t run(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
-    /// Runs claimed tasks and completes each, but for those that others take meanwhile, or that a task of high priority goes before.
+    /// Runs claimed tasks and completes each, but for those that others take meanwhile, or that a task of high priority
+    /// goes before.
     void run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim) noexcept;
     /// This thread is about to wait: what it has claimed and not begun, others may have.
     void give_back_all() noexcept;
-    /// The same by another thread, `taker`'s, where this one has been in the same task for a while. Costs a process-wide barrier.
+    /// The same by another thread, `taker`'s, where this one has been in the same task for a while. Costs a
+    /// process-wide barrier.
     void give_back_if_held_up(const Initiator& taker) noexcept;
 
     /// Runs what another target has posted.
@@ -51,14 +54,15 @@ class Runner {
     /// Tells the initiator of a completed task what it asked to be told.
     void notify(Ring& ring, std::uint32_t notice) noexcept;
 
-    /// Entry number of the task that runs here now (the outermost, where tasks wait inside tasks), 0 for none. Any thread.
+    /// Entry number of the task that runs here now (the outermost, where tasks wait inside tasks), 0 for none. Any
+    /// thread.
     std::uint32_t running() const noexcept { return running_.load(std::memory_order_relaxed); }
 
     // ---- dependent tasks ----
 
-    /// Runs a task that waits for nothing any more and, while completing it makes others ready, one of these after the other, whose data
-    /// are warm; the rest is handed on. Returns how many it ran.
-    /// `most`: then this thread looks at its lanes and deques again.
+    /// Runs a task that waits for nothing any more and, while completing it makes others ready, one of these after the
+    /// other, whose data are warm; the rest is handed on. Returns how many it ran. `most`: then this thread looks at
+    /// its lanes and deques again.
     std::uint64_t run_dependent(DependentNode& first, std::uint64_t most = 64) noexcept;
     /// Runs one that is ready anywhere in the machine, of this scope unless it is null. Returns how many it ran.
     std::uint64_t run_ready(const Scope* only) noexcept;
@@ -70,8 +74,8 @@ class Runner {
     /// Those that became ready here, for anybody, and those for this target alone. Any thread.
     ReadyQueue& ready() noexcept { return ready_; }
     ReadyQueue& named() noexcept { return named_; }
-    /// A ready task that may run here and is `wanted(node)`, or null. It is nobody's else from here on. Throws what `wanted` throws; nothing
-    /// is lost then.
+    /// A ready task that may run here and is `wanted(node)`, or null. It is nobody's else from here on. Throws what
+    /// `wanted` throws; nothing is lost then.
     template <class Wanted>
     DependentNode* take_ready(Wanted&& wanted) {
         DependentNode* found = take_wanted(named_, wanted);
@@ -84,7 +88,7 @@ class Runner {
 
     /// A task that runs on this thread, innermost first. Others read it while this thread waits (circles.hpp).
     struct Running {
-        Ring* ring;           ///< null: nobody can wait for it
+        Ring* ring;  ///< null: nobody can wait for it
         std::uint64_t number;
         DependentNode* node;  ///< of a dependent task
         const Running* outer;
@@ -97,10 +101,11 @@ class Runner {
         if (bytes == 0) return;
         counters_.prefetched_bytes.add(bytes);
         counters_.prefetched_tasks.add();
-        fits_ = static_cast<std::uint32_t>(std::min<std::size_t>(store_.capacity() / bytes, MachineOptions::max_jobs_in_flight));
+        fits_ = static_cast<std::uint32_t>(
+            std::min<std::size_t>(store_.capacity() / bytes, MachineOptions::max_jobs_in_flight));
     }
-    /// How many tasks beyond the current one may have their data on the way: what was asked for, but no more than the local store would
-    /// hold of the size seen last, and one at least.
+    /// How many tasks beyond the current one may have their data on the way: what was asked for, but no more than the
+    /// local store would hold of the size seen last, and one at least.
     std::uint32_t ahead() const noexcept { return std::max(1u, std::min(jobs_in_flight_ - 1, fits_)); }
     void interrupted() noexcept { prefetcher_.interrupted(); }
 
@@ -126,7 +131,8 @@ class Runner {
     };
     OpenClaim<Ring>* open_claim(Ring& ring, PendingRing<TaskPayload>::Claim& claim) noexcept;
     void close_claim() noexcept;
-    std::uint64_t look_ahead(Ring& ring, OpenClaim<Ring>& open, std::uint64_t number, std::uint64_t& fetched, std::uint64_t end) noexcept;
+    std::uint64_t look_ahead(Ring& ring, OpenClaim<Ring>& open, std::uint64_t number, std::uint64_t& fetched,
+                             std::uint64_t end) noexcept;
     void give_back(const OpenClaim<Ring>::Rest& rest) noexcept;
     bool must_give_way(const Ring& ring) const noexcept;
     /// Where this runner counts what it completes (pending.hpp).
@@ -154,7 +160,8 @@ class Runner {
     void run_step(Replay& replay, const ReplayStep& step, Extension& extension) noexcept;
     DependentNode* run_and_release(DependentNode& node, Running& running) noexcept;
     DependentNode* take_several(ReadyQueue& queue) noexcept;
-    void pass_over(Ring& ring, DependentNode& node, const Entry& entry, const PackedArguments& arguments, std::uint64_t number) noexcept;
+    void pass_over(Ring& ring, DependentNode& node, const Entry& entry, const PackedArguments& arguments,
+                   std::uint64_t number) noexcept;
     std::uint64_t start_sample() noexcept;
     void end_sample(std::uint64_t begin, const TaskPayload& payload, std::byte* extension, const Ring& ring) noexcept;
     void keep_failure(Ring& ring, const Entry& entry, std::uint64_t number) noexcept;

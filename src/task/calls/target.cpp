@@ -8,9 +8,9 @@
 #include <system_error>
 
 #include "penstock/detail/machine/clock.hpp"
+#include "penstock/detail/machine/relax.hpp"
 #include "penstock/error.hpp"
 #include "penstock/machine.hpp"
-#include "penstock/detail/machine/relax.hpp"
 #include "penstock/topology.hpp"
 #include "task/calls/core.hpp"
 #include "task/waiting/notices.hpp"
@@ -18,14 +18,12 @@
 namespace penstock {
 
 Target::Target(Core& core, int index, int processor, std::uint32_t most_lanes)
-    : core_(core),
-      index_(index),
-      processor_(processor),
-      lanes_(std::make_unique<LaneInbox[]>(most_lanes)),
-      waiter_(core.host() == nullptr ? Waiter(core.wait_policy()) : Waiter(core.wait_policy(), core.host()->seat(index).bell)),
-      initiator_(new Initiator(core, index, &waiter_)),
-      runner_(initiator_->runner_.get()) {
-    if (core.host() != nullptr) idle_.store(true, std::memory_order_relaxed);  // its tasks, in a worker process, wait for none
+    : core_(core), index_(index), processor_(processor), lanes_(std::make_unique<LaneInbox[]>(most_lanes)),
+      waiter_(core.host() == nullptr ? Waiter(core.wait_policy())
+                                     : Waiter(core.wait_policy(), core.host()->seat(index).bell)),
+      initiator_(new Initiator(core, index, &waiter_)), runner_(initiator_->runner_.get()) {
+    // its tasks, in a worker process, wait for none
+    if (core.host() != nullptr) idle_.store(true, std::memory_order_relaxed);
 }
 
 Target::~Target() { stop(); }
@@ -57,8 +55,8 @@ void Target::serve() {
     if (processor_ >= 0 && !pin_this_thread(processor_)) processor_ = -1;
     if (processor_ < 0) unpin_this_thread();  // not where the maker of the machine happened to be pinned
     initiator_->bind_to_this_thread();
-    // The first looks after a task do not even pause: on an idle machine they are what a lone task's latency consists of. Where the
-    // last task came from a lane, the next one is expected there too.
+    // The first looks after a task do not even pause: on an idle machine they are what a lone task's latency consists
+    // of. Where the last task came from a lane, the next one is expected there too.
     int lane_looks = 1;
     int lane_rounds = 0;
     for (std::uint32_t misses = 0;;) {
@@ -91,16 +89,20 @@ bool Target::serve_lanes() noexcept {
         for (int turn = 0; turn < lane_share; ++turn) {
             TaskRecord* const record = consumer.front();
             if (record == nullptr) break;
-            while (core_.board().urgent.load(std::memory_order_relaxed) != 0 && claim_urgent()) [[unlikely]] {}
+            while (core_.board().urgent.load(std::memory_order_relaxed) != 0 && claim_urgent()) [[unlikely]] {
+            }
             begin_work();
-            for (fetched = std::max(fetched, consumer.next()); fetched < consumer.next() + runner_->ahead(); ++fetched) {
+            for (fetched = std::max(fetched, consumer.next()); fetched < consumer.next() + runner_->ahead();
+                 ++fetched) {
                 const auto* const behind = consumer.behind(static_cast<std::uint32_t>(fetched + 1 - consumer.next()));
                 if (behind == nullptr) break;
                 runner_->prefetch(behind->payload, &lane->extensions()[behind - lane->slots()]);
             }
-            const auto notice = runner_->run(*lane, record->payload, &lane->extensions()[consumer.position()], consumer.next());
+            const auto notice =
+                runner_->run(*lane, record->payload, &lane->extensions()[consumer.position()], consumer.next());
             consumer.complete();
-            if (notice != 0) [[unlikely]] runner_->notify(*lane, notice);
+            if (notice != 0) [[unlikely]]
+                runner_->notify(*lane, notice);
             ring(lane->owner_bell());
             served = true;
         }
@@ -143,7 +145,8 @@ PostingLane* Target::make_posting_lane(int receiver) noexcept {
         const std::lock_guard lock(core_.mutex());
         outgoing_.resize(static_cast<std::size_t>(core_.target_count()));
         auto& lane = outgoing_[static_cast<std::size_t>(receiver)];
-        if (to.postings_ == nullptr) to.postings_ = std::make_unique<Consumer<Posting>[]>(static_cast<std::size_t>(core_.target_count()));
+        if (to.postings_ == nullptr)
+            to.postings_ = std::make_unique<Consumer<Posting>[]>(static_cast<std::size_t>(core_.target_count()));
         lane = std::make_unique<PostingLane>(to.waiter_.bell());
         core_.mix();
         const auto count = to.posting_count_.load(std::memory_order_relaxed);
@@ -158,7 +161,8 @@ PostingLane* Target::make_posting_lane(int receiver) noexcept {
 bool Target::post(int to, const Posting& posting) noexcept {
     const auto receiver = static_cast<std::size_t>(to);
     PostingLane* lane = receiver < outgoing_.size() ? outgoing_[receiver].get() : nullptr;
-    if (lane == nullptr) [[unlikely]] lane = make_posting_lane(to);
+    if (lane == nullptr) [[unlikely]]
+        lane = make_posting_lane(to);
     return lane != nullptr && lane->post(posting);
 }
 
@@ -167,7 +171,8 @@ Poster::Poster(Machine& machine) noexcept : core_(Core::of(machine)) {}
 bool Poster::post(int from, int to, const Posting& posting) noexcept { return core_.target(from).post(to, posting); }
 
 bool Target::claim_from_deques() noexcept {
-    if (core_.board().urgent.load(std::memory_order_relaxed) == 0) [[likely]] return claim_from_any(Look::everything);
+    if (core_.board().urgent.load(std::memory_order_relaxed) == 0) [[likely]]
+        return claim_from_any(Look::everything);
     return claim_urgent() || claim_from_any(Look::normal) || claim_from_any(Look::urgent);
 }
 
@@ -182,8 +187,8 @@ bool Target::claim_urgent() noexcept {
 }
 
 bool Target::claim_from_any(Look look) noexcept {
-    // Its own tasks first, and of each deque the part that stands first, but not always: tasks that issue themselves again and again must not
-    // keep the others out.
+    // Its own tasks first, and of each deque the part that stands first, but not always: tasks that issue themselves
+    // again and again must not keep the others out.
     const bool in_turn = ++claims_ % 16 == 0;
     if (!in_turn && claim_from(*initiator_, look, false)) return true;
     const auto count = core_.initiator_count_.load(std::memory_order_acquire);
@@ -242,15 +247,18 @@ bool Target::something_waits() noexcept {
 
 void Target::idle() {
     initiator_->reap_orphans();
-    if (initiator_->notices_ != nullptr) initiator_->notices_->collect();  // of calls inside tasks: they have no call-backs
+    // of calls inside tasks: they have no call-backs
+    if (initiator_->notices_ != nullptr) initiator_->notices_->collect();
     auto& counters = runner_->counters();
     counters.idle_periods.add();
     counters.idle_ticks.begin(Clock::ticks());
     idle_.store(true, std::memory_order_release);
     core_.board().idle_targets.fetch_add(1, std::memory_order_seq_cst);
     const auto parks = waiter_.parks();
-    // Who waits for a task that cannot tell is let go by those who look: while there are such, no target sleeps for long.
-    if (core_.watched().any()) waiter_.wait_for([this] { return something_waits(); }, std::chrono::microseconds(200), {"tasks", 0});
+    // Who waits for a task that cannot tell is let go by those who look: while there are such, no target sleeps for
+    // long.
+    if (core_.watched().any())
+        waiter_.wait_for([this] { return something_waits(); }, std::chrono::microseconds(200), {"tasks", 0});
     else waiter_.wait([this] { return something_waits() || core_.watched().any(); }, {"tasks", 0});
     idle_.store(false, std::memory_order_relaxed);
     core_.board().idle_targets.fetch_sub(1, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// task layer: a target on a thread of its own: serves the lanes that end here, claims from deques when they are empty, and sleeps when
-// there is nothing at all.
+// task layer: a target on a thread of its own: serves the lanes that end here, claims from deques when they are empty,
+// and sleeps when there is nothing at all.
 #pragma once
 
 #include <atomic>
@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
+#include "penstock/detail/machine/waiter.hpp"
 #include "penstock/detail/task/initiator.hpp"
 #include "penstock/detail/task/ring.hpp"
-#include "penstock/detail/machine/waiter.hpp"
 #include "task/calls/posting.hpp"
 #include "task/calls/runner.hpp"
 
@@ -22,7 +22,8 @@ class Target {
   public:
     /// Tasks of one lane before the next lane is looked at, so that no initiator starves the others.
     static constexpr int lane_share = 64;
-    /// Rounds of lanes in a row after which the deques are looked at, so that a lane that never runs dry does not starve them.
+    /// Rounds of lanes in a row after which the deques are looked at, so that a lane that never runs dry does not
+    /// starve them.
     static constexpr int lane_rounds_in_a_row = 64;
     /// Most tasks claimed at once from a deque.
     static constexpr std::uint32_t most_claimed = 16;
@@ -44,7 +45,8 @@ class Target {
     /// For this target's own thread: has `to` run it. False when that cannot be now.
     bool post(int to, const Posting& posting) noexcept;
 
-    /// Adds the end of a lane. Called under the machine's lock, once by each initiator; the thread sees it at its next look.
+    /// Adds the end of a lane. Called under the machine's lock, once by each initiator; the thread sees it at its next
+    /// look.
     void add_lane(Ring& ring, Initiation initiation) noexcept;
 
     int processor() const noexcept { return processor_; }
@@ -56,7 +58,8 @@ class Target {
     Waiter& waiter() noexcept { return waiter_; }
     Initiator& initiator() noexcept { return *initiator_; }
     Runner& runner() noexcept { return *runner_; }
-    /// It sleeps because it found nothing to do; not: inside a task, waiting for another, where it would run nothing else.
+    /// It sleeps because it found nothing to do; not: inside a task, waiting for another, where it would run nothing
+    /// else.
     bool sleeps_idle() const noexcept { return idle_.load(std::memory_order_acquire) && waiter_.parked(); }
 
   private:
@@ -79,7 +82,8 @@ class Target {
     bool something_waits() noexcept;
     void idle();
     void begin_work() noexcept {
-        if (woken_) [[unlikely]] pass_on();
+        if (woken_) [[unlikely]]
+            pass_on();
     }
     void pass_on() noexcept;
 
@@ -96,7 +100,7 @@ class Target {
     std::uint32_t next_part_ = 0;  ///< of a deque
     std::uint32_t claims_ = 0;
     std::uint32_t urgent_in_a_row_ = 0;
-    bool woken_ = false;  ///< and has not begun to work since
+    bool woken_ = false;       ///< and has not begun to work since
     std::uint32_t looks_ = 0;  ///< for something to do
     std::atomic<bool> idle_{false};
     Waiter waiter_;

@@ -19,26 +19,30 @@ std::string parameter(std::size_t number) { return "parameter " + std::to_string
 
 void check_part(std::size_t offset, std::size_t count, std::size_t size) {
     if (offset <= size && count <= size - offset) return;
-    throw UsageError("a part of a chain's memory reaches from element " + std::to_string(offset) + " over " + std::to_string(count) +
-                     " elements, but there are " + std::to_string(size) + "; only local blocks of several dimensions can be flat()");
+    throw UsageError("a part of a chain's memory reaches from element " + std::to_string(offset) + " over " +
+                     std::to_string(count) + " elements, but there are " + std::to_string(size) +
+                     "; only local blocks of several dimensions can be flat()");
 }
 
 Description::Description(std::string name, std::size_t parameters)
     : id_(next_id.fetch_add(1, std::memory_order_relaxed)), name_(std::move(name)), requirements_(parameters) {
-    for (auto& requirement : requirements_) requirement.most = UINT32_MAX;  // a step's descriptor holds 32 bits of a length
+    // a step's descriptor holds 32 bits of a length
+    for (auto& requirement : requirements_) requirement.most = UINT32_MAX;
 }
 
 Place Description::add_local(std::size_t count, std::size_t element) {
     if (count > UINT32_MAX)
-        throw UsageError("a local block of " + std::to_string(count) + " elements fits no local store; cut the work into smaller pieces");
+        throw UsageError("a local block of " + std::to_string(count) +
+                         " elements fits no local store; cut the work into smaller pieces");
     locals_.push_back({count * element, static_cast<std::size_t>(-1), 0, false});
     return {id_, true, static_cast<std::uint32_t>(locals_.size() - 1), 0};
 }
 
 void Description::use(const Place& place, Access access, std::string_view task, int argument) {
     if (place.chain != id_)
-        throw UsageError("argument " + std::to_string(argument) + " of " + std::string(task) +
-                         " is a parameter or a local block of another chain; take it from the chain that the step is added to");
+        throw UsageError(
+            "argument " + std::to_string(argument) + " of " + std::string(task) +
+            " is a parameter or a local block of another chain; take it from the chain that the step is added to");
     if (!place.local) {
         auto& requirement = requirements_[place.index];
         if (!requirement.used) requirement.read_first = access != Access::out;
@@ -48,7 +52,8 @@ void Description::use(const Place& place, Access access, std::string_view task, 
     auto& local = locals_[place.index];
     if (access != Access::out && !local.written)
         throw ArgumentError(std::string(task), argument,
-                            "reads a local block that no step before it has written; local memory begins undefined, so write it with out() first");
+                            "reads a local block that no step before it has written; local memory begins undefined, so "
+                            "write it with out() first");
     local.written = true;
     local.first = std::min(local.first, steps_.size());
     local.last = steps_.size();
@@ -101,9 +106,9 @@ void Description::refuse_form(std::size_t number) const {
 
 void Description::refuse_overlap(const Hazard& hazard) const {
     throw ArgumentError(described(name_), static_cast<int>(hazard.parameter) + 1,
-                        "overlaps memory that is argument of the same step (argument " + std::to_string(hazard.argument) + " of " +
-                            std::string(entry_of(hazard.entry).name) + " stands for " + parameter(hazard.parameter) +
-                            "), and one of the two is written");
+                        "overlaps memory that is argument of the same step (argument " +
+                            std::to_string(hazard.argument) + " of " + std::string(entry_of(hazard.entry).name) +
+                            " stands for " + parameter(hazard.parameter) + "), and one of the two is written");
 }
 
 }  // namespace penstock::chain

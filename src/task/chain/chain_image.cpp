@@ -1,12 +1,13 @@
 // A chain's image: local blocks laid out, and the run.
+#include "penstock/detail/task/chain_image.hpp"
+
 #include <algorithm>
 #include <numeric>
 #include <string>
 
-#include "penstock/detail/task/chain_image.hpp"
 #include "penstock/detail/task/entry.hpp"
-#include "penstock/error.hpp"
 #include "penstock/detail/task/pack.hpp"
+#include "penstock/error.hpp"
 #include "task/chain/step_failed.hpp"
 
 namespace penstock::chain {
@@ -18,7 +19,8 @@ Image::Image(const Description& description)
     for (auto& patch : patches_)
         if (patch.kind == Patch::Kind::local) patch.offset += offsets[patch.index];
     for (const auto& place : description.residents_) {
-        auto held = std::find_if(versions_.begin(), versions_.end(), [&](const auto& one) { return one.first == place.state; });
+        auto held =
+            std::find_if(versions_.begin(), versions_.end(), [&](const auto& one) { return one.first == place.state; });
         if (held == versions_.end()) held = versions_.emplace(held, place.state, place.state->current());
         packing::Codec<resident::Argument<Access::in, std::byte>>::store(
             reinterpret_cast<std::byte*>(&steps_[place.step].packed) + place.to, {held->second.get(), false});
@@ -41,7 +43,8 @@ bool Image::begin() noexcept {
 std::vector<std::size_t> Image::lay_out(const std::vector<Description::Local>& locals, std::size_t& total) {
     std::vector<std::size_t> order(locals.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return locals[a].bytes > locals[b].bytes; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return locals[a].bytes > locals[b].bytes; });
     struct Laid {
         std::size_t begin, end, local;
     };
@@ -59,7 +62,8 @@ std::vector<std::size_t> Image::lay_out(const std::vector<Description::Local>& l
             begin = std::max(begin, other.end);
         }
         offsets[number] = begin;
-        const auto after = std::find_if(laid.begin(), laid.end(), [&](const Laid& other) { return other.begin > begin; });
+        const auto after =
+            std::find_if(laid.begin(), laid.end(), [&](const Laid& other) { return other.begin > begin; });
         laid.insert(after, {begin, begin + bytes, number});
         total = std::max(total, begin + bytes);
     }
@@ -99,34 +103,40 @@ void Program::run_patched(const Step& step, LocalStore& store, const std::byte* 
         std::byte* const to = bytes + patch->to;
         const std::byte* const from = values + patch->from;
         switch (patch->kind) {
-            case Patch::Kind::local: packing::store_address(to, local + patch->offset); break;
-            case Patch::Kind::span: std::memcpy(to + packing::address_bytes, from + sizeof(void*), 4); [[fallthrough]];
+            case Patch::Kind::local:
+                packing::store_address(to, local + patch->offset);
+                break;
+            case Patch::Kind::span:
+                std::memcpy(to + packing::address_bytes, from + sizeof(void*), 4);
+                [[fallthrough]];
             case Patch::Kind::part: {
                 const std::byte* address = nullptr;
                 std::memcpy(&address, from, sizeof address);
                 packing::store_address(to, address + patch->offset);
                 break;
             }
-            case Patch::Kind::bytes: std::memcpy(to, from, patch->count); break;
+            case Patch::Kind::bytes:
+                std::memcpy(to, from, patch->count);
+                break;
         }
     }
     entry_of(step.entry).run({packed.line, packed.extension.bytes, false}, store);
 }
 
 std::string Program::step_name(std::size_t step) const {
-    return std::string(entry_of(steps[step - 1].entry).name) + " (step " + std::to_string(step) + " of " + std::to_string(count) + " of " +
-           (name_length == 0 ? "a chain" : "chain " + std::string(name, name_length)) + ")";
+    return std::string(entry_of(steps[step - 1].entry).name) + " (step " + std::to_string(step) + " of " +
+           std::to_string(count) + " of " + (name_length == 0 ? "a chain" : "chain " + std::string(name, name_length)) +
+           ")";
 }
 
 void Program::throw_step_failed(std::size_t step) const { throw StepFailed{step_name(step), std::current_exception()}; }
 
 void Image::refuse_local_store(std::size_t bytes) const {
     std::string text;
-    for (std::size_t i = 0; i < blocks_.size(); ++i)
-        text += (i == 0 ? "" : ", ") + std::to_string(blocks_[i].second);
+    for (std::size_t i = 0; i < blocks_.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(blocks_[i].second);
     throw UsageError((name_.empty() ? "a chain" : "chain " + name_) + " needs " + std::to_string(local_bytes_) +
-                     " bytes of local memory at once (its blocks have " + text + "), but the local store holds " + std::to_string(bytes) +
-                     "; make the pieces smaller, or raise MachineOptions::local_store");
+                     " bytes of local memory at once (its blocks have " + text + "), but the local store holds " +
+                     std::to_string(bytes) + "; make the pieces smaller, or raise MachineOptions::local_store");
 }
 
 }  // namespace penstock::chain

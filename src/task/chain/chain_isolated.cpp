@@ -42,7 +42,8 @@ const Program& Image::share(isolated::Carrier& carrier) {
     std::uninitialized_copy(steps_.begin(), steps_.end(), steps);
     for (std::size_t i = 0; i < residents_.size(); ++i)
         packing::Codec<resident::Argument<Access::in, std::byte>>::store(
-            reinterpret_cast<std::byte*>(&steps[residents_[i].step].packed) + residents_[i].to, {nullptr, false, versions[i]});
+            reinterpret_cast<std::byte*>(&steps[residents_[i].step].packed) + residents_[i].to,
+            {nullptr, false, versions[i]});
     auto* const patches = reinterpret_cast<Patch*>(block + patches_at);
     std::uninitialized_copy(patches_.begin(), patches_.end(), patches);
     auto* const name = reinterpret_cast<char*>(block + name_at);

@@ -29,12 +29,9 @@ std::byte* SharedVersion::local(std::uint32_t worker, std::uint64_t incarnation)
     return copy.bytes;
 }
 
-Version::Version(std::span<const std::byte> bytes, std::uint64_t number, std::size_t workers, std::size_t targets, bool accumulates)
-    : number_(number),
-      size_(bytes.size()),
-      original_(nullptr),
-      targets_(targets),
-      accumulates_(accumulates),
+Version::Version(std::span<const std::byte> bytes, std::uint64_t number, std::size_t workers, std::size_t targets,
+                 bool accumulates)
+    : number_(number), size_(bytes.size()), original_(nullptr), targets_(targets), accumulates_(accumulates),
       copies_(workers, nullptr) {
     original_ = copy_of(bytes.data(), bytes.size());
 }
@@ -81,7 +78,8 @@ const std::byte* Version::copy(std::uint32_t worker) const noexcept {
 /// The worker's own thread allocates and writes it first, so that it lies near.
 std::byte* Version::make_copy(std::uint32_t worker) { return copies_[worker] = copy_of(original_, size_); }
 
-State::State(Machine& machine, std::span<const std::byte> bytes, bool accumulates) : bytes_(bytes.size()), accumulates_(accumulates) {
+State::State(Machine& machine, std::span<const std::byte> bytes, bool accumulates)
+    : bytes_(bytes.size()), accumulates_(accumulates) {
     Core& core = *machine.core_;
     machine_ = core.id();
     targets_ = static_cast<std::size_t>(core.target_count());
@@ -91,8 +89,9 @@ State::State(Machine& machine, std::span<const std::byte> bytes, bool accumulate
     const auto before = budget_->fetch_add(bytes_);
     if (before + bytes_ > core.local_store_bytes()) {
         budget_->fetch_sub(bytes_);
-        throw UsageError("resident data of " + std::to_string(bytes_) + " bytes do not fit beside the " + std::to_string(before) +
-                         " bytes that are resident already: a local store holds " + std::to_string(core.local_store_bytes()) +
+        throw UsageError("resident data of " + std::to_string(bytes_) + " bytes do not fit beside the " +
+                         std::to_string(before) + " bytes that are resident already: a local store holds " +
+                         std::to_string(core.local_store_bytes()) +
                          "; make fewer data resident, or raise MachineOptions::local_store");
     }
 }
@@ -101,8 +100,8 @@ State::~State() { budget_->fetch_sub(bytes_); }
 
 void State::update(std::span<const std::byte> bytes) {
     if (bytes.size() != bytes_)
-        throw UsageError("resident data of " + std::to_string(bytes_) + " bytes cannot be updated with " + std::to_string(bytes.size()) +
-                         "; the size stays what it was");
+        throw UsageError("resident data of " + std::to_string(bytes_) + " bytes cannot be updated with " +
+                         std::to_string(bytes.size()) + "; the size stays what it was");
     auto fresh = std::shared_ptr<Version>(new Version(bytes, 0, workers_, targets_, accumulates_), LetGo{});
     const std::lock_guard lock(mutex_);
     fresh->renumber(number_.load(std::memory_order_relaxed) + 1);

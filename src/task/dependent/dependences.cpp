@@ -7,8 +7,10 @@ namespace penstock {
 Initiator& Dependences::initiator_of_its_own(Machine& machine) {
     Initiator& initiator = machine.initiator();
     if (initiator.shared_)
-        throw UsageError("this thread shares its initiator with others, so what it has issued cannot be told from what they have; order tasks "
-                         "on one of a machine's first 63 threads");
+        throw UsageError(
+            "this thread shares its initiator with others, so what it has issued cannot be told from what they have; "
+            "order tasks "
+            "on one of a machine's first 63 threads");
     return initiator;
 }
 
@@ -28,7 +30,9 @@ void Dependences::refuse_stranger() {
 }
 
 void Dependences::tidy() {
-    history_.tidy([this](auto&& predecessors) { initiator_.call_dependent_closure(&group_, Initiator::any_target, predecessors, [] {}); });
+    history_.tidy([this](auto&& predecessors) {
+        initiator_.call_dependent_closure(&group_, Initiator::any_target, predecessors, [] {});
+    });
 }
 
 }  // namespace penstock

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "penstock/error.hpp"
 #include "penstock/detail/task/initiator.hpp"
+#include "penstock/error.hpp"
 #include "penstock/isolation.hpp"
 #include "task/calls/core.hpp"
 #include "task/calls/runner.hpp"
@@ -25,7 +25,8 @@ constexpr std::uint32_t lines_ahead = 4;
 Initiator::DependentSpot Initiator::begin_dependent(DependentGroup* given, int target) {
     if (host_ != nullptr)
         throw CannotCarryOver("that comes after others", 0,
-                              "dependences are kept by thread targets only; wait for the tasks that it comes after, or use thread targets");
+                              "dependences are kept by thread targets only; wait for the tasks that it comes after, or "
+                              "use thread targets");
     Scope& mine = scope();
     if (target_count_ == 0 && runner_->depth() >= core_.options().nesting_limit)
         throw NestingTooDeep("calls inside tasks are nested " + std::to_string(runner_->depth()) +
@@ -43,9 +44,11 @@ Initiator::DependentSpot Initiator::begin_dependent(DependentGroup* given, int t
     const DependentNode& ahead = ring->nodes()[(slot + lines_ahead) & (ring->capacity() - 1)];
     prefetch_write(&ahead);
     if (node.edges() > DependentNode::first_line_edges) prefetch_write(ahead.second_line());
-    for (FarEdges<>* room = node.room(); room != nullptr; room = room->more) [[unlikely]] free_rooms_.push_back(room);
+    for (FarEdges<>* room = node.room(); room != nullptr; room = room->more) [[unlikely]]
+        free_rooms_.push_back(room);
     node.begin(ring, target);
-    record->sequence.store(0, std::memory_order_relaxed);  // until it has its number, who comes along its edges must not find the last task's
+    // until it has its number, who comes along its edges must not find the last task's
+    record->sequence.store(0, std::memory_order_relaxed);
     const auto number = ring->pending().appended() + 1;
     ring->note(number) = {number, 0, false};
     DependentSpot spot;
@@ -85,17 +88,20 @@ void Initiator::push_edges(DependentSpot& spot) {
     for (std::uint32_t i = 0; i < edges; ++i) {
         Ring& ring = *spot.edge_ring[i];
         const auto number = spot.edge_number[i];
-        if (spot.node->needs_room()) [[unlikely]] make_room(*spot.node);
+        if (spot.node->needs_room()) [[unlikely]]
+            make_room(*spot.node);
         if (spot.node->come_after(ring.nodes()[ring.pending().slot(number)])) continue;
         ring.note(number).complete = true;
-        if (ring.may_have_failed(number)) [[unlikely]] look_for_failure(spot, ring, number);
+        if (ring.may_have_failed(number)) [[unlikely]]
+            look_for_failure(spot, ring, number);
     }
 }
 
 void Initiator::make_room(DependentNode& node) {
     if (node.edges() + FarEdges<>::size > DependentNode::most_edges)
-        throw UsageError("a task can come after " + std::to_string(DependentNode::most_edges - FarEdges<>::size) +
-                         " others at most; let some of them be followed by a task of their own, and come after that one");
+        throw UsageError(
+            "a task can come after " + std::to_string(DependentNode::most_edges - FarEdges<>::size) +
+            " others at most; let some of them be followed by a task of their own, and come after that one");
     if (free_rooms_.empty()) {
         rooms_.push_back(std::make_unique<FarEdges<>>());
         free_rooms_.push_back(rooms_.back().get());
@@ -121,14 +127,16 @@ void Initiator::come_after(DependentSpot& spot, const Handle& handle) {
     if (ring->kind() == Ring::Kind::dependent && &ring->owner() == this) return come_after(spot, *ring, number);
     if (!complete(handle, *ring)) {
         if (target_count_ != 0) {
-            if (spot.node->needs_room()) [[unlikely]] make_room(*spot.node);
+            if (spot.node->needs_room()) [[unlikely]]
+                make_room(*spot.node);
             core_.watched().add(handle, *spot.node);  // may throw: then nothing is to be expected
             spot.node->expect_one();
             core_.wake_a_target();
             return;
         }
         // Here every task runs inside its call, so that is where it waits.
-        Waiter(core_.wait_policy()).wait([&] { return handle.complete(*ring) || handle.ring() == nullptr; }, {"a task of another thread", 0});
+        Waiter(core_.wait_policy())
+            .wait([&] { return handle.complete(*ring) || handle.ring() == nullptr; }, {"a task of another thread", 0});
     }
     look_for_failure(spot, *ring, number);
 }
@@ -161,13 +169,16 @@ Ring& Initiator::dependent_ring_with_room(DependentGroup& group) {
 Ring& Initiator::add_dependent_ring(DependentGroup& group) {
     Scope& mine = scope();
     std::erase_if(mine.dependents, [this](Ring* ring) {
-        if (!ring->orphaned || !ring->pending().drained() || (!ring->clean() && ring->settled != ring->pending().appended())) return false;
+        if (!ring->orphaned || !ring->pending().drained() ||
+            (!ring->clean() && ring->settled != ring->pending().appended()))
+            return false;
         ring->orphaned = false;
         free_dependents_.push_back(ring);
         return true;
     });
     std::uint32_t capacity = &mine == &base_ ? first_ring_of_thread : first_ring_of_task;
-    for (const Ring* ring : group.rings) capacity = std::min(std::max(capacity, ring->capacity() * growth), largest_ring);
+    for (const Ring* ring : group.rings)
+        capacity = std::min(std::max(capacity, ring->capacity() * growth), largest_ring);
     const auto used = std::find_if(free_dependents_.begin(), free_dependents_.end(),
                                    [&](const Ring* ring) { return ring->capacity() >= capacity; });
     mine.dependents.reserve(mine.dependents.size() + 1);
@@ -225,7 +236,8 @@ void Initiator::hand_on(DependentNode& node) noexcept {
 }
 
 void Initiator::tell_of_ready(Ring& ring) noexcept {
-    if (board_.idle_targets.load(std::memory_order_relaxed) != 0) [[unlikely]] core_.wake_a_target();
+    if (board_.idle_targets.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        core_.wake_a_target();
     penstock::ring(ring.owner_bell());
 }
 

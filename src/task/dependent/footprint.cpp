@@ -65,7 +65,8 @@ std::vector<Dimension> turned_forward(const Footprint& f, std::uintptr_t& base) 
     for (std::size_t d = 0; d < f.rank; ++d) {
         if (f.extents[d] == 1) continue;
         const bool backward = f.strides[d] < 0;
-        const auto stride = backward ? std::size_t{0} - static_cast<std::size_t>(f.strides[d]) : static_cast<std::size_t>(f.strides[d]);
+        const auto stride =
+            backward ? std::size_t{0} - static_cast<std::size_t>(f.strides[d]) : static_cast<std::size_t>(f.strides[d]);
         if (backward) base -= stride * (f.extents[d] - 1);
         dimensions.push_back({f.extents[d], stride});
     }
@@ -113,7 +114,8 @@ bool meet_at_one_pitch(const Rows& a, const Rows& b) noexcept {
     return std::max(least, 1 - a.count) <= std::min(most, b.count - 1);
 }
 
-/// Constant time when the pitches are equal or one has a single row; otherwise one step for each row of the one that has fewer.
+/// Constant time when the pitches are equal or one has a single row; otherwise one step for each row of the one that
+/// has fewer.
 bool rows_meet(Rows a, Rows b) noexcept {
     if (a.count == 0 || b.count == 0) return false;
     if (a.count > b.count) std::swap(a, b);
@@ -159,7 +161,8 @@ bool overlaps_itself(const Footprint& footprint) {
         if (elements > covered / footprint.element) return true;  // more elements than places
         if (dimensions.size() == 2) {  // i * p == k * q first for the least common multiple of the strides
             const auto common = std::gcd(dimensions[0].stride, dimensions[1].stride);
-            return dimensions[1].stride / common < dimensions[0].extent && dimensions[0].stride / common < dimensions[1].extent;
+            return dimensions[1].stride / common < dimensions[0].extent &&
+                   dimensions[0].stride / common < dimensions[1].extent;
         }
     }
     const auto rows = rows_of(footprint);
@@ -182,7 +185,8 @@ const char* check_dimensions(std::uintptr_t base, std::size_t element, std::span
             __builtin_mul_overflow(static_cast<std::ptrdiff_t>(extents[d] - 1), strides[d], &reach) ||
             __builtin_mul_overflow(reach, static_cast<std::ptrdiff_t>(element), &reach))
             return too_far;
-        if (__builtin_mul_overflow(bytes, extents[d], &bytes)) return "has more elements than an address space; check its extents";
+        if (__builtin_mul_overflow(bytes, extents[d], &bytes))
+            return "has more elements than an address space; check its extents";
         if (__builtin_add_overflow(reach < 0 ? below : above, reach, reach < 0 ? &below : &above)) return too_far;
     }
     if (static_cast<std::uintptr_t>(-(below + 1)) + 1 > base && below != 0) return too_far;

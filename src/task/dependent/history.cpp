@@ -33,7 +33,8 @@ bool same(const Footprint& a, const Footprint& b) {
     if (a.is_list)
         return std::equal(a.pieces.begin(), a.pieces.end(), b.pieces.begin(), b.pieces.end(),
                           [](const Bounds& x, const Bounds& y) { return x.low == y.low && x.high == y.high; });
-    return a.base == b.base && a.element == b.element && a.rank == b.rank && a.extents == b.extents && a.strides == b.strides;
+    return a.base == b.base && a.element == b.element && a.rank == b.rank && a.extents == b.extents &&
+           a.strides == b.strides;
 }
 
 }  // namespace
@@ -44,16 +45,20 @@ void History::touch_block(Spot& spot, Access access, const Key& key) {
     const auto hash = hash_of(key);
     for (auto i = hash >> shift_;; ++i) {
         const Place& place = table_[i & (table_.size() - 1)];
-        if (place.block == nullptr) [[unlikely]] return touch_found(spot, access, add(key, footprint_of(key)));
-        if (place.hash == hash && place.block->key == key) [[likely]] return touch_found(spot, access, *place.block);
+        if (place.block == nullptr) [[unlikely]]
+            return touch_found(spot, access, add(key, footprint_of(key)));
+        if (place.hash == hash && place.block->key == key) [[likely]]
+            return touch_found(spot, access, *place.block);
     }
 }
 
 inline void History::touch_found(Spot& spot, Access access, Block& block) {
-    if (!block.alone) [[unlikely]] return touch_several(spot, access, block);
+    if (!block.alone) [[unlikely]]
+        return touch_several(spot, access, block);
     if (access == Access::in) {
         come_after(spot, block.writer);
-        if (block.readers.size() >= block.next_look) [[unlikely]] drop_completed_readers(block);
+        if (block.readers.size() >= block.next_look) [[unlikely]]
+            drop_completed_readers(block);
         block.readers.push({spot.ring, spot.number});
         return;
     }
@@ -76,7 +81,8 @@ void History::touch_several(Spot& spot, Access access, Block& block) {
 void History::read(Spot& spot, Block& block) {
     come_after(spot, block.writer);
     for (const Neighbour& neighbour : block.neighbours) come_after(spot, neighbour.block->writer);
-    if (block.readers.size() >= block.next_look) [[unlikely]] drop_completed_readers(block);
+    if (block.readers.size() >= block.next_look) [[unlikely]]
+        drop_completed_readers(block);
     block.readers.push({spot.ring, spot.number});
 }
 
@@ -89,7 +95,8 @@ void History::write(Spot& spot, Block& block) {
     for (const Neighbour& neighbour : block.neighbours) {
         after_all(*neighbour.block);
         if (!neighbour.covered) continue;
-        // Whoever touches a byte of it shares this byte with the block that is being written, and finds the writer there.
+        // Whoever touches a byte of it shares this byte with the block that is being written, and finds the writer
+        // there.
         neighbour.block->writer = {};
         neighbour.block->readers.clear();
         neighbour.block->mixed = false;
@@ -108,7 +115,8 @@ bool History::complete(const TaskReference& reference) noexcept {
 void History::drop_completed_readers(Block& block) {
     if (recorded_ != nullptr) return;  // what has completed now will not have in the next replay
     // One that failed must still be found: what comes after it is not to run.
-    block.readers.erase_if([](const TaskReference& reader) { return !reader.ring->may_have_failed(reader.number) && complete(reader); });
+    block.readers.erase_if(
+        [](const TaskReference& reader) { return !reader.ring->may_have_failed(reader.number) && complete(reader); });
     block.next_look = std::max(first_look, 2 * block.readers.size());
     if (block.readers.size() >= most_readers) crowded_ = &block;
 }
@@ -127,7 +135,8 @@ void History::keep(const Spot& spot, std::vector<AddressPlace> addresses) {
     if ((task.payload.flags & TaskPayload::boxed) != 0) {
         recorded_->edges.clear();
         throw UsageError("task " + std::string(entry_of(task.payload.entry).name) +
-                         " cannot be recorded: its arguments do not fit a descriptor (owned values, boxed closures, arrays of 2^32 elements), "
+                         " cannot be recorded: its arguments do not fit a descriptor (owned values, boxed closures, "
+                         "arrays of 2^32 elements), "
                          "and the first run uses them up; give it spans, views and scalars");
     }
     task.extension = spot.ring->extensions()[spot.record - spot.ring->slots()];
@@ -159,7 +168,8 @@ Footprint History::footprint_of(const Key& key) {
 
 void History::touch_irregular(Spot& spot, Access access, Footprint&& irregular) {
     if (bounds_of(irregular).high == 0) return;
-    const auto known = std::find_if(irregular_.begin(), irregular_.end(), [&](const Block* block) { return same(block->footprint, irregular); });
+    const auto known = std::find_if(irregular_.begin(), irregular_.end(),
+                                    [&](const Block* block) { return same(block->footprint, irregular); });
     if (known != irregular_.end()) return touch_found(spot, access, **known);
     const Key key{0, 0, 0, static_cast<std::ptrdiff_t>(irregular_.size())};
     Block& block = add(key, std::move(irregular));
@@ -175,7 +185,8 @@ History::Block& History::add(const Key& key, Footprint&& footprint) {
     block.bounds = bounds_of(block.footprint);
     blocks_.push_back(std::move(fresh));
     find_neighbours(block);
-    by_size_[static_cast<std::size_t>(std::bit_width(block.bounds.high - block.bounds.low - 1))].emplace(block.bounds.low, &block);
+    by_size_[static_cast<std::size_t>(std::bit_width(block.bounds.high - block.bounds.low - 1))].emplace(
+        block.bounds.low, &block);
     if (key.rows != 0) {
         if (4 * blocks_.size() > table_.size()) {
             clear_table(2 * table_.size());
@@ -210,8 +221,10 @@ void History::find_neighbours(Block& block) {
     for (std::size_t i = 0; i < by_size_.size(); ++i) {
         const auto& same_size = by_size_[i];
         if (same_size.empty()) continue;
-        const auto longest = i >= 63 ? block.bounds.low : std::min<std::uintptr_t>(block.bounds.low, std::uintptr_t{1} << i);
-        for (auto one = same_size.lower_bound(block.bounds.low - longest); one != same_size.end() && one->first < block.bounds.high; ++one) {
+        const auto longest =
+            i >= 63 ? block.bounds.low : std::min<std::uintptr_t>(block.bounds.low, std::uintptr_t{1} << i);
+        for (auto one = same_size.lower_bound(block.bounds.low - longest);
+             one != same_size.end() && one->first < block.bounds.high; ++one) {
             Block& other = *one->second;
             if (!other.bounds.meets(block.bounds) || !overlap(other.footprint, block.footprint)) continue;
             block.neighbours.push_back({&other, covers(block, other)});
@@ -221,13 +234,14 @@ void History::find_neighbours(Block& block) {
     }
 }
 
-/// Makes the block stand for smaller ones, if these cover it without gap or overlap. What it knows goes to them: they were all read
-/// by whoever read it.
+/// Makes the block stand for smaller ones, if these cover it without gap or overlap. What it knows goes to them: they
+/// were all read by whoever read it.
 void History::compose(Block& block) {
     if (block.key.rows != 1 || !block.parts.empty() || block.writer.ring != nullptr) return;
     std::vector<Block*> inside;
     for (const Neighbour& neighbour : block.neighbours)
-        if (neighbour.covered && neighbour.block->key.rows == 1 && neighbour.block->parts.empty() && neighbour.block->key != block.key)
+        if (neighbour.covered && neighbour.block->key.rows == 1 && neighbour.block->parts.empty() &&
+            neighbour.block->key != block.key)
             inside.push_back(neighbour.block);
     std::sort(inside.begin(), inside.end(), [](const Block* a, const Block* b) {
         return a->bounds.low != b->bounds.low ? a->bounds.low < b->bounds.low : a->bounds.high < b->bounds.high;
@@ -256,7 +270,9 @@ void History::forget_completed() {
     clear_table(first_table);
     for (auto& same_size : by_size_) same_size.clear();
     for (auto& one : all) {
-        const auto failed = [](const TaskReference& reference) { return reference.ring != nullptr && reference.ring->may_have_failed(reference.number); };
+        const auto failed = [](const TaskReference& reference) {
+            return reference.ring != nullptr && reference.ring->may_have_failed(reference.number);
+        };
         const auto done = [&](const TaskReference& reference) { return complete(reference) && !failed(reference); };
         one->readers.erase_if(done);
         if (one->readers.empty() && done(one->writer)) continue;

@@ -5,17 +5,18 @@
 #include <string>
 #include <utility>
 
+#include "penstock/detail/task/pack.hpp"
 #include "penstock/error.hpp"
 #include "penstock/machine.hpp"
-#include "penstock/detail/task/pack.hpp"
 #include "task/calls/core.hpp"
-#include "task/dependent/replay.hpp"
 #include "task/calls/runner.hpp"
+#include "task/dependent/replay.hpp"
 
 namespace penstock {
 namespace {
 
-/// What waiting for another worker is taken to cost when tasks are dealt out, in ticks: about two lines between two cores.
+/// What waiting for another worker is taken to cost when tasks are dealt out, in ticks: about two lines between two
+/// cores.
 constexpr double hand_over = 500;
 /// What a task is taken to cost before it has been measured.
 constexpr double unmeasured = 2000;
@@ -24,7 +25,8 @@ constexpr double unmeasured = 2000;
 
 // ---- who runs what ----
 
-/// Each task in turn goes to the worker on which it would end first: that is where its predecessors ran, unless too much waits there.
+/// Each task in turn goes to the worker on which it would end first: that is where its predecessors ran, unless too
+/// much waits there.
 void Replay::lay_out(std::size_t workers_now) {
     const auto worker_count = static_cast<std::uint32_t>(workers_now);
     workers = std::vector<Worker>(worker_count);
@@ -58,7 +60,8 @@ void Replay::lay_out(std::size_t workers_now) {
     for (std::uint32_t t = 0; t < tasks.size(); ++t) {
         std::vector<std::uint32_t> last(worker_count, ~0u);  // the latest predecessor on each other worker
         for (const auto p : tasks[t].predecessors)
-            if (home[p] != home[t] && (last[home[p]] == ~0u || position[p] > position[last[home[p]]])) last[home[p]] = p;
+            if (home[p] != home[t] && (last[home[p]] == ~0u || position[p] > position[last[home[p]]]))
+                last[home[p]] = p;
         for (std::uint32_t w = 0; w < worker_count; ++w) {
             if (last[w] == ~0u || position[last[w]] <= seen[home[t]][w]) continue;
             seen[home[t]][w] = position[last[w]];
@@ -87,7 +90,8 @@ bool Replay::comes_after_lost(std::uint32_t task) const noexcept {
 
 // ---- the recording ----
 
-Recording::Recording(Machine& machine, std::vector<RecordedTask> tasks) : machine_(&machine), replay_(std::make_unique<Replay>()) {
+Recording::Recording(Machine& machine, std::vector<RecordedTask> tasks)
+    : machine_(&machine), replay_(std::make_unique<Replay>()) {
     replay_->lost = std::vector<std::atomic<std::uint64_t>>(tasks.size());
     replay_->weights.assign(tasks.size(), unmeasured);
     replay_->tasks = std::move(tasks);
@@ -109,7 +113,8 @@ void Recording::replay() {
     Replay& all = *replay_;
     Machine& machine = *machine_;
     if (machine.in_task())
-        throw UsageError("a recording cannot be replayed inside a task: its targets may be waiting for this one; replay it outside");
+        throw UsageError(
+            "a recording cannot be replayed inside a task: its targets may be waiting for this one; replay it outside");
     Initiator& self = machine.initiator();
     std::unique_lock<std::recursive_mutex> sharing;
     if (self.shared_) sharing = std::unique_lock{self.sharing_};
@@ -123,7 +128,8 @@ void Recording::replay() {
     const auto targets = static_cast<std::uint32_t>(machine.targets());
     if (all.measuring) {
         for (auto& worker : all.workers)
-            for (std::size_t i = 0; i < worker.steps.size(); ++i) all.weights[worker.steps[i].task] = static_cast<double>(worker.ticks[i]);
+            for (std::size_t i = 0; i < worker.steps.size(); ++i)
+                all.weights[worker.steps[i].task] = static_cast<double>(worker.ticks[i]);
         all.measuring = false;
         all.measured = true;
         all.lay_out(targets + 1);
@@ -150,8 +156,10 @@ void Recording::replay() {
     try {
         for (std::uint32_t t = 0; t < targets; ++t) {
             if (all.workers[t].steps.empty()) continue;
-            handles.push_back(machine.on(static_cast<int>(t)).call(
-                [](Replay* replay, std::uint32_t worker, Machine* where) { run_share(*replay, worker, *where); }, &all, t, machine_));
+            handles.push_back(machine.on(static_cast<int>(t))
+                                  .call([](Replay* replay, std::uint32_t worker,
+                                           Machine* where) { run_share(*replay, worker, *where); },
+                                        &all, t, machine_));
         }
     } catch (...) {
         all.abandoned.store(true, std::memory_order_relaxed);
@@ -167,12 +175,14 @@ void Recording::replay() {
     throw TaskFailed(std::string(first.task), first.target, first.cause, others);
 }
 
-void Recording::run_share(Replay& replay, std::uint32_t worker, Machine& machine) { machine.initiator().runner_->replay(replay, worker); }
+void Recording::run_share(Replay& replay, std::uint32_t worker, Machine& machine) {
+    machine.initiator().runner_->replay(replay, worker);
+}
 
 std::size_t Recording::rebind(std::byte* from, std::size_t from_bytes, std::byte* to, std::size_t to_bytes) {
     if (from_bytes != to_bytes)
-        throw UsageError("rebind: the new memory has " + std::to_string(to_bytes) + " bytes and the old " + std::to_string(from_bytes) +
-                         "; give two of one size");
+        throw UsageError("rebind: the new memory has " + std::to_string(to_bytes) + " bytes and the old " +
+                         std::to_string(from_bytes) + "; give two of one size");
     std::size_t moved = 0;
     for (RecordedTask& task : replay_->tasks) {
         for (const AddressPlace& place : task.addresses) {

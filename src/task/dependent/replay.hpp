@@ -1,9 +1,10 @@
-// task layer: a recorded graph as it is run: a list of steps for each worker, and the counters by which workers wait for one another.
+// task layer: a recorded graph as it is run: a list of steps for each worker, and the counters by which workers wait
+// for one another.
 //
-// Happens-before. A worker that has run a step which others wait for stores its position, release, into a line that lies with each of
-// them; who waits loads it, acquire. Positions of later replays are larger, so nothing is ever reset. All lists follow the order
-// in which the tasks were issued, and a task only waits for tasks issued before it: the first unfinished task of all lists never
-// waits, so replays end.
+// Happens-before. A worker that has run a step which others wait for stores its position, release, into a line that
+// lies with each of them; who waits loads it, acquire. Positions of later replays are larger, so nothing is ever reset.
+// All lists follow the order in which the tasks were issued, and a task only waits for tasks issued before it: the
+// first unfinished task of all lists never waits, so replays end.
 #pragma once
 
 #include <atomic>
@@ -17,7 +18,8 @@
 
 namespace penstock {
 
-/// One task in the list of its worker. `begin` is where its waits, and then its signals, stand in Replay::Worker::words.
+/// One task in the list of its worker. `begin` is where its waits, and then its signals, stand in
+/// Replay::Worker::words.
 struct alignas(64) ReplayStep {
     TaskPayload payload;
     std::uint32_t task;
@@ -41,7 +43,7 @@ struct Replay {
         std::vector<ReplayStep> steps;
         std::vector<Extension> extensions;
         std::vector<Word> words;
-        std::vector<Counter> counters;  ///< of each other worker, for this one to read
+        std::vector<Counter> counters;     ///< of each other worker, for this one to read
         std::vector<std::uint64_t> ticks;  ///< of each step, in the replay that measures
     };
     /// Needs no memory: it may be for want of that that a task failed.
@@ -56,7 +58,7 @@ struct Replay {
     std::vector<Worker> workers;
     std::size_t crossings = 0;
     std::atomic<bool> abandoned{false};  ///< not all workers were to be had: who waits for another goes home
-    std::uint64_t number = 0;  ///< of the replay under way, from 1
+    std::uint64_t number = 0;            ///< of the replay under way, from 1
     bool measured = false;
     bool measuring = false;
     std::atomic<bool> failing{false};              ///< a task of this replay has failed
@@ -66,8 +68,8 @@ struct Replay {
     std::size_t failed = 0;
 
     void lay_out(std::size_t workers_now);
-    /// What a position is called in this replay. No list is longer than all tasks are, so this grows from replay to replay, and comes to an
-    /// end only after 2^64 tasks.
+    /// What a position is called in this replay. No list is longer than all tasks are, so this grows from replay to
+    /// replay, and comes to an end only after 2^64 tasks.
     std::uint64_t word_of(std::uint32_t position) const noexcept { return number * (tasks.size() + 1) + position; }
     bool comes_after_lost(std::uint32_t task) const noexcept;
 };

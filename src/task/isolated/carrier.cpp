@@ -83,7 +83,8 @@ std::byte* Carrier::copy_in(StagedPiece& piece, bool filled) {
     return piece.copy;
 }
 
-std::byte* Carrier::bring_rows(Access access, std::byte* base, std::size_t rows, std::size_t row_bytes, std::ptrdiff_t pitch) {
+std::byte* Carrier::bring_rows(Access access, std::byte* base, std::size_t rows, std::size_t row_bytes,
+                               std::ptrdiff_t pitch) {
     if (rows == 0 || row_bytes == 0) return base;
     const auto first = reinterpret_cast<std::uintptr_t>(base);
     const auto last = reinterpret_cast<std::uintptr_t>(base + static_cast<std::ptrdiff_t>(rows - 1) * pitch);
@@ -108,15 +109,16 @@ void Carrier::refuse_box() const {
 }
 
 void Carrier::refuse_what_stays(int argument) const {
-    throw CannotCarryOver(std::string(task_), argument,
-                          "what it holds lies in the program's own memory; put it into an array of machine.array, or use thread targets");
+    throw CannotCarryOver(
+        std::string(task_), argument,
+        "what it holds lies in the program's own memory; put it into an array of machine.array, or use thread targets");
 }
 
 void Carrier::refuse_literal(int argument) const {
-    throw CannotCarryOver(
-        std::string(task_), argument,
-        "a chain's step has memory outside the shared heap here, which is copied to no worker; make it a parameter of the "
-        "chain, resident data, or an array of machine.array");
+    throw CannotCarryOver(std::string(task_), argument,
+                          "a chain's step has memory outside the shared heap here, which is copied to no worker; make "
+                          "it a parameter of the "
+                          "chain, resident data, or an array of machine.array");
 }
 
 void Carrier::refuse_call(std::uint32_t entry) const {

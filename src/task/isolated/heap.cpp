@@ -26,7 +26,8 @@ constexpr std::size_t least_bytes = std::size_t{1} << 30;
 constexpr std::size_t worth_returning = std::size_t{1} << 20;
 
 std::size_t addresses_of_a_heap() {
-    const auto memory = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const auto memory =
+        static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     return std::min(std::max(least_bytes, std::bit_ceil(memory)), std::max(least_bytes, shared_range::size() / 16));
 }
 
@@ -66,7 +67,8 @@ void SharedHeap::give_memory(std::size_t offset, std::size_t bytes) const {
         result = fallocate(descriptor_, 0, static_cast<off_t>(from), static_cast<off_t>(length));
     } while (result != 0 && errno == EINTR);
     if (result != 0)
-        throw SystemError("cannot get " + std::to_string(bytes) + " bytes for the shared heap; ask for less or free some", errno);
+        throw SystemError(
+            "cannot get " + std::to_string(bytes) + " bytes for the shared heap; ask for less or free some", errno);
 }
 
 std::byte* SharedHeap::allocate(std::size_t bytes) {
@@ -74,11 +76,12 @@ std::byte* SharedHeap::allocate(std::size_t bytes) {
         throw MachineGone("this shared heap stayed behind in the parent of a fork; make a machine in the child");
     const auto rounded = pages::rounded_up(std::max<std::size_t>(bytes, 1), alignment);
     if (rounded < bytes || rounded > size_ || (rounded >= worth_returning && rounded > pages::available()))
-        throw SystemError("cannot get " + std::to_string(bytes) + " bytes for the shared heap; ask for less or free some",
-                          ENOMEM);
+        throw SystemError(
+            "cannot get " + std::to_string(bytes) + " bytes for the shared heap; ask for less or free some", ENOMEM);
     const std::lock_guard lock(mutex_);
     // The first hole that is large enough: what lives long gathers at the front.
-    const auto hole = std::find_if(free_.begin(), free_.end(), [&](const auto& each) { return each.second >= rounded; });
+    const auto hole =
+        std::find_if(free_.begin(), free_.end(), [&](const auto& each) { return each.second >= rounded; });
     if (hole == free_.end())
         throw SystemError("the shared heap has no " + std::to_string(bytes) + " bytes in one piece; free some", ENOMEM);
     const auto [offset, length] = *hole;
@@ -133,7 +136,8 @@ void SharedHeap::release(void* block) noexcept {
 }
 
 SharedHeap::Place SharedHeap::place_of(const void* address) const {
-    if (!contains(address, 0)) throw UsageError("this address does not lie in the shared heap; take memory from machine.array");
+    if (!contains(address, 0))
+        throw UsageError("this address does not lie in the shared heap; take memory from machine.array");
     return {0, static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - base_)};
 }
 

@@ -2,8 +2,8 @@
 #include <chrono>
 #include <string>
 
-#include "penstock/error.hpp"
 #include "penstock/detail/task/initiator.hpp"
+#include "penstock/error.hpp"
 #include "task/calls/core.hpp"
 
 namespace penstock {
@@ -13,9 +13,9 @@ const isolated::CallSide& Initiator::call_side() const noexcept { return host_->
 std::uint32_t Initiator::flags_of_isolated_call(std::uint32_t entry) {
     if (asked_->then || asked_->notification != Notification::polled || asked_->deadline.count() != 0 ||
         asked_->priority != Priority::normal)
-        throw CannotCarryOver(
-            std::string(entry_of(entry).name), 0,
-            "call-backs, notification, deadlines and priorities are kept by thread targets only; poll or wait for its handle");
+        throw CannotCarryOver(std::string(entry_of(entry).name), 0,
+                              "call-backs, notification, deadlines and priorities are kept by thread targets only; "
+                              "poll or wait for its handle");
     const auto limit = asked_->time_limit;
     if (limit.count() == 0) return 0;
     if (limit < std::chrono::milliseconds(1) || limit > isolated::longest_limit)

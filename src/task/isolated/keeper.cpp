@@ -71,7 +71,8 @@ class Keeper {
     bool set_up() {
         Setup setup;
         Arrived arrived;
-        const auto length = process::receive_with_descriptors(socket_, std::as_writable_bytes(std::span(&setup, 1)), 0, arrived);
+        const auto length =
+            process::receive_with_descriptors(socket_, std::as_writable_bytes(std::span(&setup, 1)), 0, arrived);
         if (length != sizeof setup || arrived.descriptors.size() != setup.heaps.size() + 1) return false;
         board_ = setup.board;
         Hello hello;
@@ -88,7 +89,8 @@ class Keeper {
     bool obey() {
         Command command;
         Arrived arrived;
-        const auto length = process::receive_with_descriptors(socket_, std::as_writable_bytes(std::span(&command, 1)), 0, arrived);
+        const auto length =
+            process::receive_with_descriptors(socket_, std::as_writable_bytes(std::span(&command, 1)), 0, arrived);
         if (length != sizeof command) return false;
         if (command.kind == Command::kill) {
             for (const auto& [pid, worker] : running_)

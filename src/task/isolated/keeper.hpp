@@ -1,6 +1,6 @@
-// task layer, internal: the keeper, a small early process that forks a machine's workers, sees how each of them ends and tells the
-// program. Only a process's parent learns that from every kernel, and the program's own fork would be slow and is forbidden
-// (contract 16).
+// task layer, internal: the keeper, a small early process that forks a machine's workers, sees how each of them ends
+// and tells the program. Only a process's parent learns that from every kernel, and the program's own fork would be
+// slow and is forbidden (contract 16).
 //
 // The words between program and keeper, over one socket that keeps messages whole:
 //   Setup     program, once: the descriptors of both heaps and of the program's stdout
@@ -30,9 +30,9 @@ struct Setup {
 
 struct Hello {
     static constexpr std::uint32_t most_images = 200;
-    std::int32_t error = 0;           ///< 0: all is well; else the error's number
-    std::uint32_t entries = 0;        ///< procedures that the process knows
-    std::uint32_t images = 0;         ///< programs and libraries that it has loaded, by their base addresses
+    std::int32_t error = 0;     ///< 0: all is well; else the error's number
+    std::uint32_t entries = 0;  ///< procedures that the process knows
+    std::uint32_t images = 0;   ///< programs and libraries that it has loaded, by their base addresses
     std::array<std::uintptr_t, most_images> bases{};
 };
 

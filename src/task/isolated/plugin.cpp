@@ -37,7 +37,8 @@ std::string reason() {
 
 void copy_name(std::string_view from, char* to, std::size_t room) {
     if (from.size() >= room || from.find('\0') != from.npos)
-        throw UsageError("the name " + std::string(from) + " does not fit a descriptor: it may have " + std::to_string(room - 1) + " bytes");
+        throw UsageError("the name " + std::string(from) + " does not fit a descriptor: it may have " +
+                         std::to_string(room - 1) + " bytes");
     from.copy(to, from.size());
 }
 
@@ -51,7 +52,8 @@ void* find(const char* library, const char* symbol) {
     void* const handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) throw EntryNotFound("cannot load the library " + std::string(library) + ": " + reason());
     void* const address = dlsym(handle, symbol);
-    if (address == nullptr) throw EntryNotFound("the library " + std::string(library) + " has no symbol " + symbol + ": " + reason());
+    if (address == nullptr)
+        throw EntryNotFound("the library " + std::string(library) + " has no symbol " + symbol + ": " + reason());
     const std::lock_guard lock(mutex);
     loaded().symbols.emplace(key, address);
     return address;

@@ -3,10 +3,10 @@
 #include <memory>
 #include <new>
 
+#include "penstock/detail/machine/relax.hpp"
 #include "penstock/detail/task/carrier.hpp"
 #include "penstock/detail/task/chain_image.hpp"
 #include "penstock/detail/task/entry.hpp"
-#include "penstock/detail/machine/relax.hpp"
 #include "penstock/detail/task/ring.hpp"
 #include "task/isolated/worker_host.hpp"
 
@@ -47,15 +47,16 @@ bool Ring::worker_completed(std::uint64_t number) const noexcept {
     return worker_done_[pending_->slot(number)].number.load(std::memory_order_acquire) >= number;
 }
 
-// Happens-before: all that the task wrote -> the worker's done (release) -> acquire here -> what is written back -> the program's
-// done (release) -> acquire by a waiter, or by the owner before it uses the slot again. The compare-and-swap lets one thread do
-// it.
+// Happens-before: all that the task wrote -> the worker's done (release) -> acquire here -> what is written back -> the
+// program's done (release) -> acquire by a waiter, or by the owner before it uses the slot again. The compare-and-swap
+// lets one thread do it.
 bool Ring::forward(std::uint64_t number) noexcept {
     if (pending_->completed(number)) return true;
     if (!worker_completed(number)) return false;
     const auto slot = pending_->slot(number);
     auto begun = forwarding_[slot].load(std::memory_order_relaxed);
-    if (begun >= number || !forwarding_[slot].compare_exchange_strong(begun, number, std::memory_order_acq_rel)) return false;
+    if (begun >= number || !forwarding_[slot].compare_exchange_strong(begun, number, std::memory_order_acq_rel))
+        return false;
     if (staged_[slot] != nullptr) {
         staged_[slot]->write_back();
         staged_[slot] = nullptr;
@@ -109,13 +110,16 @@ const TaskRecord* Ring::record_of(std::uint64_t number) const noexcept {
 std::string Ring::task_name(std::uint64_t number) const {
     const TaskRecord* const record = shared_ == nullptr ? nullptr : record_of(number);
     const auto entry = record == nullptr ? 0 : record->payload.entry;
-    return entry == 0 || entry >= entries.size() || entries[entry] == nullptr ? "unknown" : std::string(entries[entry]->name);
+    return entry == 0 || entry >= entries.size() || entries[entry] == nullptr ? "unknown"
+                                                                              : std::string(entries[entry]->name);
 }
 
 std::string Ring::task_name(std::uint64_t number, std::uint32_t step) const {
-    const TaskRecord* const record = step == 0 || shared_ == nullptr || staged_ == nullptr ? nullptr : record_of(number);
+    const TaskRecord* const record =
+        step == 0 || shared_ == nullptr || staged_ == nullptr ? nullptr : record_of(number);
     const auto* const staged = record == nullptr ? nullptr : staged_[static_cast<std::size_t>(record - slots_)].get();
-    if (staged == nullptr || staged->chain == nullptr || step > staged->chain->program().count) return task_name(number);
+    if (staged == nullptr || staged->chain == nullptr || step > staged->chain->program().count)
+        return task_name(number);
     return staged->chain->program().step_name(step);
 }
 
@@ -126,7 +130,8 @@ std::vector<std::size_t> Ring::argument_bytes(std::uint64_t number) const {
     TaskPayload payload = record->payload;
     Extension extension = extensions_[record - slots_];
     if (payload.entry == 0 || payload.entry >= entries.size() || entries[payload.entry] == nullptr) return {};
-    if (entries[payload.entry]->has_rows) return {};  // a list of pieces would be read where a worker could have put anything
+    // a list of pieces would be read where a worker could have put anything
+    if (entries[payload.entry]->has_rows) return {};
     std::array<ArgumentBlock, Entry::max_blocks> blocks;
     const auto count = entries[payload.entry]->describe({payload.line, extension.bytes, false}, blocks.data());
     std::vector<std::size_t> bytes;

@@ -1,8 +1,10 @@
-// The supervisor of a machine's worker processes: hears of their failures, forwards what they write to stderr, ends those whose
-// task takes too long, and buries the dead: fails the task that a dead worker ran and no other, and gives its seat to a spare.
+// The supervisor of a machine's worker processes: hears of their failures, forwards what they write to stderr, ends
+// those whose task takes too long, and buries the dead: fails the task that a dead worker ran and no other, and gives
+// its seat to a spare.
 //
-// It trusts nothing that a worker could have written over (contract 20): indices are looked up, counts are compared, and where
-// they make no sense the machine gives up its workers with a typed error for everything that is unfinished.
+// It trusts nothing that a worker could have written over (contract 20): indices are looked up, counts are compared,
+// and where they make no sense the machine gives up its workers with a typed error for everything that is unfinished.
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -12,7 +14,6 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
-#include <fcntl.h>
 #include <span>
 
 #include "machine/said_by.hpp"
@@ -219,7 +220,8 @@ void WorkerHost::read_output(Worker& worker) noexcept {
             if (written > 0) at += written;
         }
         worker.last_lines.append(text.data(), static_cast<std::size_t>(length));
-        if (worker.last_lines.size() > 2 * kept_output) worker.last_lines.erase(0, worker.last_lines.size() - kept_output);
+        if (worker.last_lines.size() > 2 * kept_output)
+            worker.last_lines.erase(0, worker.last_lines.size() - kept_output);
     }
 }
 
@@ -240,7 +242,8 @@ void WorkerHost::watch_clock() {
         const auto limit = own.count() != 0 ? own : options_.time_limit;
         if (limit.count() == 0 || now - clock.since < limit) continue;
         auto mark = 2 * ordinal;
-        if (!running.timed.compare_exchange_strong(mark, mark + 1, std::memory_order_acq_rel)) continue;  // it has just returned
+        // it has just returned
+        if (!running.timed.compare_exchange_strong(mark, mark + 1, std::memory_order_acq_rel)) continue;
         worker->ended_for_time = true;
         worker->limit = limit;
         const Command command{Command::kill, worker->id};
@@ -248,23 +251,29 @@ void WorkerHost::watch_clock() {
     }
 }
 
-/// Tasks wait, none ends, and every worker has looked at everything since it was asked and found nothing: somebody has written over the
-/// memory in which the tasks lie. A worker that is in a task, or has not begun, does not answer.
+/// Tasks wait, none ends, and every worker has looked at everything since it was asked and found nothing: somebody has
+/// written over the memory in which the tasks lie. A worker that is in a task, or has not begun, does not answer.
 void WorkerHost::watch_progress() {
     if (lost() || stopping_.load(std::memory_order_relaxed)) return;
     const auto now = steady_clock::now();
     const auto [executed, called, waits] = progress_();
-    if (executed > called) throw Error("more tasks have ended than were called: a worker has written over the memory that it shares with the program");
+    if (executed > called)
+        throw Error(
+            "more tasks have ended than were called: a worker has written over the memory that it shares with the "
+            "program");
     const bool over = executed == called && executed == executed_;
     if (!over || !waits) {
         waits_in_vain_ = 0;
         waits_since_ = now;
-    } else if (now - waits_since_ >= patience / 2) {  // by looks too, or a process that was stopped for long would seem to have waited
+        // by looks too, or a process that was stopped for long would seem to have waited
+    } else if (now - waits_since_ >= patience / 2) {
         ++waits_in_vain_;
         waits_since_ = now;
     }
     if (waits_in_vain_ == most_waits_in_vain)
-        throw Error("a thread waits although all tasks have ended: a worker has written over the memory that it shares with the program");
+        throw Error(
+            "a thread waits although all tasks have ended: a worker has written over the memory that it shares with "
+            "the program");
     if (executed == called || executed != executed_ || !missing_.empty()) {
         executed_ = executed;
         executed_since_ = now;
@@ -285,8 +294,9 @@ void WorkerHost::watch_progress() {
     }
     const auto knows_of_none = [](const auto& one) { return one.second->seat < 0 || one.second->has_nothing; };
     if (std::all_of(workers_.begin(), workers_.end(), knows_of_none))
-        throw Error(std::to_string(called - executed) +
-                    " task(s) wait that no worker finds: a worker has written over the memory that it shares with the program");
+        throw Error(
+            std::to_string(called - executed) +
+            " task(s) wait that no worker finds: a worker has written over the memory that it shares with the program");
 }
 
 // ---- the dead ----
@@ -326,7 +336,8 @@ void WorkerHost::settle(Worker& worker, const News& news) {
         const auto ring = known(index);
         if (ring.ring == nullptr || number == 0 || (ordinal != executed && ordinal != executed + 1))
             throw Error(
-                "what a dead worker was doing makes no sense: it has written over the memory that it shares with the program");
+                "what a dead worker was doing makes no sense: it has written over the memory that it shares with the "
+                "program");
         if (!ring.complete(number)) {
             fail_running(worker, *ring.ring, number, news);
             ring.complete_for_the_dead(number);
@@ -348,7 +359,8 @@ void WorkerHost::settle(Worker& worker, const News& news) {
         const auto ring = known(index);
         if (ring.ring == nullptr || ring.lane || first == 0 || end < first || end - first > 64)
             throw Error(
-                "what a dead worker had claimed makes no sense: it has written over the memory that it shares with the program");
+                "what a dead worker had claimed makes no sense: it has written over the memory that it shares with the "
+                "program");
         while (first < end && ring.complete(first)) ++first;
         seat.claim.first.store(first);
     }
@@ -416,16 +428,16 @@ bool WorkerHost::sound() {
     for (std::size_t i = 0; i < rings_.size(); ++i) {
         const auto& known = rings_[i];
         const auto& shared = *known.shared;
-        if (board_->rings[i] != &shared || shared.index != i || shared.slots != known.slots || shared.done != known.done ||
-            shared.owner_bell != known.bell || shared.capacity != known.capacity || shared.lane != known.lane ||
-            shared.only_target != known.only_target)
+        if (board_->rings[i] != &shared || shared.index != i || shared.slots != known.slots ||
+            shared.done != known.done || shared.owner_bell != known.bell || shared.capacity != known.capacity ||
+            shared.lane != known.lane || shared.only_target != known.only_target)
             return false;
     }
     return true;
 }
 
-/// Until all workers that were told to end have done so: nobody else holds the other ends of their sockets. Not for ever, because
-/// a process that they have forked may hold them too.
+/// Until all workers that were told to end have done so: nobody else holds the other ends of their sockets. Not for
+/// ever, because a process that they have forked may hold them too.
 void WorkerHost::wait_for_ends() noexcept {
     const auto until = steady_clock::now() + longest_stop;
     for (const auto& [id, worker] : workers_)
@@ -442,13 +454,15 @@ void WorkerHost::give_up(std::string_view why) noexcept {
         side_.lost.store(true, std::memory_order_release);
         for (const auto& [id, worker] : workers_) {
             const Command command{Command::kill, id};
-            static_cast<void>(process::send_with_descriptors(keeper_.get(), std::as_bytes(std::span(&command, 1)), {}, 0));
+            static_cast<void>(
+                process::send_with_descriptors(keeper_.get(), std::as_bytes(std::span(&command, 1)), {}, 0));
         }
         wait_for_ends();
         workers_.clear();
         missing_.clear();
         try {
-            lost_ = std::make_exception_ptr(WorkersLost(std::string(why) + "; all unfinished tasks of this machine have failed, make a new one"));
+            lost_ = std::make_exception_ptr(
+                WorkersLost(std::string(why) + "; all unfinished tasks of this machine have failed, make a new one"));
         } catch (const std::bad_alloc&) {  // then with the one that was made beforehand
         }
         const std::lock_guard lock(mutex_);

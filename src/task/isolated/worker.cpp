@@ -1,5 +1,5 @@
-// A worker process: takes a seat and runs what comes there, as a thread target does (target.cpp), until the machine stops or a
-// task ends the process.
+// A worker process: takes a seat and runs what comes there, as a thread target does (target.cpp), until the machine
+// stops or a task ends the process.
 #include <cxxabi.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -17,15 +17,15 @@
 #include <utility>
 #include <vector>
 
-#include "process/await_kill.hpp"
 #include "machine/said_by.hpp"
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/task/entry.hpp"
 #include "penstock/detail/task/local_store.hpp"
 #include "penstock/topology.hpp"
-#include "task/isolated/keeper.hpp"
-#include "task/chain/step_failed.hpp"
+#include "process/await_kill.hpp"
 #include "task/calls/target.hpp"
+#include "task/chain/step_failed.hpp"
+#include "task/isolated/keeper.hpp"
 #include "task/isolated/worker_board.hpp"
 
 namespace penstock::isolated {
@@ -64,11 +64,7 @@ void write_exception(Report& report) noexcept {
 class Worker {
   public:
     Worker(int socket, Board& board, std::uint32_t seat)
-        : socket_(socket),
-          board_(board),
-          index_(seat),
-          seat_(board.seat[seat]),
-          store_(board.local_store),
+        : socket_(socket), board_(board), index_(seat), seat_(board.seat[seat]), store_(board.local_store),
           waiter_(policy(board), seat_.bell) {
         store_.set_worker(seat);
         heard_ = answered_ = seat_.question.load(std::memory_order_relaxed);
@@ -99,7 +95,8 @@ class Worker {
     }
 
   private:
-    /// The program asks, because tasks wait and none ends. Everything is looked at once more between the question and the answer.
+    /// The program asks, because tasks wait and none ends. Everything is looked at once more between the question and
+    /// the answer.
     bool answer() noexcept {
         const auto question = seat_.question.load(std::memory_order_acquire);
         if (question == answered_) return false;
@@ -181,7 +178,8 @@ class Worker {
             for (int turn = 0; turn < Target::lane_share; ++turn) {
                 TaskRecord* const record = consumer.front();
                 if (record == nullptr) break;
-                run(*ring, *record, ring->extensions[consumer.position()], consumer.next(), [&] { consumer.complete(); });
+                run(*ring, *record, ring->extensions[consumer.position()], consumer.next(),
+                    [&] { consumer.complete(); });
                 served = true;
             }
         }
@@ -209,18 +207,21 @@ class Worker {
                 if ((ring.only_target >= 0) == named && claim_from(ring, deques, before_lanes)) return true;
             }
         }
-        return std::any_of(deques.rings.begin(), deques.rings.end(), [&](SharedRing* ring) { return claim_from(*ring, deques, before_lanes); });
+        return std::any_of(deques.rings.begin(), deques.rings.end(),
+                           [&](SharedRing* ring) { return claim_from(*ring, deques, before_lanes); });
     }
 
     bool claim_from(SharedRing& ring, const Deques& deques, bool before_lanes) noexcept {
         // What an initiator sent to this target alone keeps its order: first what is in its lane.
         if (before_lanes && ring.only_target >= 0 && in_lane_of(deques.owner_bell)) return false;
         const auto share = ring.only_target >= 0 ? 1 : board_.seats + 1;
-        if (!claim_with_journal(ring.claims, seat_.claim, index_ + 1, ring.index, Target::most_claimed, share, [&](std::uint64_t number) {
-                return ring.record(number).sequence.load(std::memory_order_acquire) >> 1 == number;
-            }))
+        if (!claim_with_journal(ring.claims, seat_.claim, index_ + 1, ring.index, Target::most_claimed, share,
+                                [&](std::uint64_t number) {
+                                    return ring.record(number).sequence.load(std::memory_order_acquire) >> 1 == number;
+                                }))
             return false;
-        seat_.counters.pulled.add(seat_.claim.end.load(std::memory_order_relaxed) - seat_.claim.first.load(std::memory_order_relaxed));
+        seat_.counters.pulled.add(seat_.claim.end.load(std::memory_order_relaxed) -
+                                  seat_.claim.first.load(std::memory_order_relaxed));
         finish_claim();
         return true;
     }
@@ -233,8 +234,9 @@ class Worker {
     }
 
     bool in_lane_of(const Doorbell* owner_bell) noexcept {
-        return std::any_of(lanes_.begin(), lanes_.end(),
-                           [&](Lane& lane) { return lane.ring->owner_bell == owner_bell && lane.consumer.front() != nullptr; });
+        return std::any_of(lanes_.begin(), lanes_.end(), [&](Lane& lane) {
+            return lane.ring->owner_bell == owner_bell && lane.consumer.front() != nullptr;
+        });
     }
 
     void finish_claim() noexcept {
@@ -267,10 +269,11 @@ class Worker {
 
     // ---- one task ----
 
-    /// The note stands from before the task begins until it is complete and counted, so that whoever buries this process knows
-    /// whether it was in a task, and counts what it did not come to count.
+    /// The note stands from before the task begins until it is complete and counted, so that whoever buries this
+    /// process knows whether it was in a task, and counts what it did not come to count.
     template <class Complete>
-    void run(SharedRing& ring, TaskRecord& record, Extension& extension, std::uint64_t number, Complete&& complete) noexcept {
+    void run(SharedRing& ring, TaskRecord& record, Extension& extension, std::uint64_t number,
+             Complete&& complete) noexcept {
         auto& note = seat_.running;
         const auto ordinal = seat_.counters.tasks.value() + 1;
         note.ring.store(ring.index, std::memory_order_relaxed);
@@ -281,11 +284,13 @@ class Worker {
         const bool asks = ring.cancels.load(std::memory_order_relaxed) != 0;
         if (!asks || ask(Report::may_start) == Answer::go_on) [[likely]] {
             const bool timed = board_.all_timed || record.payload.flags >> limit_shift != 0;
-            if (timed) [[unlikely]] note.timed.store(2 * ordinal, std::memory_order_release);
+            if (timed) [[unlikely]]
+                note.timed.store(2 * ordinal, std::memory_order_release);
             const std::uint64_t begin = --until_sample_ == 0 ? Clock::ticks() : 0;
             try {
                 entry_of(record.payload.entry).run({record.payload.line, extension.bytes, false}, store_);
-                if (timed) [[unlikely]] came_in_time(2 * ordinal);
+                if (timed) [[unlikely]]
+                    came_in_time(2 * ordinal);
             } catch (...) {
                 if (timed) came_in_time(2 * ordinal);
                 write_exception(seat_.report);
@@ -293,7 +298,8 @@ class Worker {
                 ask(Report::failed);
                 note.step.store(0, std::memory_order_relaxed);
             }
-            if (begin != 0) [[unlikely]] end_sample(begin);
+            if (begin != 0) [[unlikely]]
+                end_sample(begin);
         }
         complete();
         seat_.counters.tasks.add_release();
@@ -350,7 +356,8 @@ class Worker {
 
 void limit_memory(std::uint64_t bytes) noexcept {
     if (bytes == 0) return;
-    // What is private and may be written counts (RLIMIT_DATA), so not the heaps. What the process has by now is not the task's.
+    // What is private and may be written counts (RLIMIT_DATA), so not the heaps. What the process has by now is not the
+    // task's.
     unsigned long pages = 0;
     if (FILE* const sizes = std::fopen("/proc/self/statm", "r")) {
         if (std::fscanf(sizes, "%*u %*u %*u %*u %*u %lu", &pages) != 1) pages = 0;

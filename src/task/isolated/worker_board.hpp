@@ -1,8 +1,8 @@
-// What a program and its worker processes share beside arrays: seats, lanes and deques. Lies in the control heap, at the same address
-// in all of them.
+// What a program and its worker processes share beside arrays: seats, lanes and deques. Lies in the control heap, at
+// the same address in all of them.
 //
-// Who writes what stands beside it. A worker trusts what the program wrote; the program checks what a worker could have written over
-// against what it knows itself (contract 20).
+// Who writes what stands beside it. A worker trusts what the program wrote; the program checks what a worker could have
+// written over against what it knows itself (contract 20).
 #pragma once
 
 #include <array>
@@ -11,12 +11,12 @@
 #include <cstdint>
 
 #include "penstock/detail/channel/channel.hpp"
-#include "penstock/detail/task/descriptor.hpp"
-#include "task/isolated/journalled_claim.hpp"
-#include "penstock/options.hpp"
 #include "penstock/detail/channel/pending.hpp"
-#include "penstock/detail/trace/counters.hpp"
 #include "penstock/detail/machine/waiter.hpp"
+#include "penstock/detail/task/descriptor.hpp"
+#include "penstock/detail/trace/counters.hpp"
+#include "penstock/options.hpp"
+#include "task/isolated/journalled_claim.hpp"
 
 namespace penstock::isolated {
 
@@ -28,7 +28,7 @@ struct SharedRing {
     std::uint32_t capacity = 0;
     TaskRecord* slots = nullptr;
     Extension* extensions = nullptr;
-    Done<>* done = nullptr;         ///< null for lanes; written by the workers
+    Done<>* done = nullptr;  ///< null for lanes; written by the workers
     Doorbell* owner_bell = nullptr;
     Initiation initiation = Initiation::push;
     std::atomic<std::uint32_t> cancels{0};  ///< the program's: cancellations asked for
@@ -36,7 +36,9 @@ struct SharedRing {
     Credits<> credits;                      ///< the worker's
     Claims<> claims;                        ///< the workers'
 
-    TaskRecord& record(std::uint64_t number) const noexcept { return slots[static_cast<std::uint32_t>(number - 1) & (capacity - 1)]; }
+    TaskRecord& record(std::uint64_t number) const noexcept {
+        return slots[static_cast<std::uint32_t>(number - 1) & (capacity - 1)];
+    }
     std::atomic<std::uint64_t>& done_of(std::uint64_t number) const noexcept {
         return done[static_cast<std::uint32_t>(number - 1) & (capacity - 1)].number;
     }
@@ -44,13 +46,14 @@ struct SharedRing {
 
 /// What a worker runs at this moment. Atomic, so that the program may look while it runs.
 struct RunningNote {
-    std::atomic<std::uint32_t> on{0};        ///< 1 from before the task starts until after it is complete and counted
+    std::atomic<std::uint32_t> on{0};  ///< 1 from before the task starts until after it is complete and counted
     std::atomic<std::uint32_t> ring{0};
     std::atomic<std::uint64_t> number{0};
-    std::atomic<std::uint64_t> ordinal{0};   ///< what `counters.tasks` becomes with this task
-    std::atomic<std::uint32_t> flags{0};     ///< of the descriptor: its time limit
-    /// Of a task with a time limit: 2 * ordinal while it runs. The supervisor makes it odd before it ends the worker, the worker 0
-    /// when the task has returned: whoever comes second has lost, so that no later task is ended for this one.
+    std::atomic<std::uint64_t> ordinal{0};  ///< what `counters.tasks` becomes with this task
+    std::atomic<std::uint32_t> flags{0};    ///< of the descriptor: its time limit
+    /// Of a task with a time limit: 2 * ordinal while it runs. The supervisor makes it odd before it ends the worker,
+    /// the worker 0 when the task has returned: whoever comes second has lost, so that no later task is ended for this
+    /// one.
     std::atomic<std::uint64_t> timed{0};
     std::atomic<std::uint32_t> step{0};  ///< of the chain that runs, from 1; 0: none
 };

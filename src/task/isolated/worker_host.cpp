@@ -13,18 +13,19 @@
 
 #include "penstock/error.hpp"
 #include "process/descriptor_message.hpp"
-#include "process/quiet_thread.hpp"
 #include "process/nursery.hpp"
+#include "process/quiet_thread.hpp"
 
 namespace penstock {
 namespace {
 
 std::string describe(const WorkerDied::Facts& facts) {
-    std::string text =
-        "the worker process of target " + std::to_string(facts.target) + " (process " + std::to_string(facts.pid) + ") ";
+    std::string text = "the worker process of target " + std::to_string(facts.target) + " (process " +
+                       std::to_string(facts.pid) + ") ";
     if (facts.time_limit)
         text += "was ended because the task took longer than its limit of " +
-                std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(*facts.time_limit).count()) + " ms";
+                std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(*facts.time_limit).count()) +
+                " ms";
     else if (facts.signal) {
         const char* const name = sigabbrev_np(*facts.signal);
         text += "was ended by signal " + std::to_string(*facts.signal) + " (SIG" + (name == nullptr ? "?" : name) + ")";
@@ -48,13 +49,13 @@ std::string describe(const WorkerDied::Facts& facts) {
 
 WorkerDied::WorkerDied(Facts facts) : Error(describe(facts)), facts_(std::move(facts)) {}
 
-RemoteException::RemoteException(std::string type, const std::string& what) : Error(type + ": " + what), type_(std::move(type)) {}
+RemoteException::RemoteException(std::string type, const std::string& what)
+    : Error(type + ": " + what), type_(std::move(type)) {}
 
 CannotCarryOver::CannotCarryOver(std::string task, int argument, const std::string& why)
     : UsageError("task " + task + (argument == 0 ? std::string() : ", argument " + std::to_string(argument)) +
                  " cannot be carried over to a worker process: " + why),
-      task_(std::move(task)),
-      argument_(argument) {}
+      task_(std::move(task)), argument_(argument) {}
 
 namespace isolated {
 namespace {
@@ -67,9 +68,10 @@ std::size_t block_size(std::size_t bytes) noexcept { return std::bit_ceil(std::m
 
 }  // namespace
 
-WorkerHost::WorkerHost(const MachineOptions& options, std::shared_ptr<SharedHeap> heap, const std::vector<int>& processors,
-                       WaitPolicy policy, std::size_t local_store)
-    : options_(options), heap_(std::move(heap)), control_(SharedHeap::create(control_addresses)), clocks_(processors.size()) {
+WorkerHost::WorkerHost(const MachineOptions& options, std::shared_ptr<SharedHeap> heap,
+                       const std::vector<int>& processors, WaitPolicy policy, std::size_t local_store)
+    : options_(options), heap_(std::move(heap)), control_(SharedHeap::create(control_addresses)),
+      clocks_(processors.size()) {
     const auto limit = options.time_limit;
     if (limit.count() != 0 && (limit < std::chrono::milliseconds(1) || limit > longest_limit))
         throw UsageError("MachineOptions::time_limit must be from 1 ms to 27 minutes, or 0 for none");
@@ -109,8 +111,9 @@ void WorkerHost::start(std::function<Progress()> progress) {
         length = recv(keeper_.get(), &hello_, sizeof hello_, 0);
     } while (length < 0 && errno == EINTR);
     if (length != sizeof hello_)
-        throw SystemError("the keeper of worker processes does not answer; the process that launch() started may have ended",
-                          length < 0 ? errno : ECHILD);
+        throw SystemError(
+            "the keeper of worker processes does not answer; the process that launch() started may have ended",
+            length < 0 ? errno : ECHILD);
     if (hello_.error != 0) throw SystemError("the keeper of worker processes cannot map the shared heap", hello_.error);
     side_.entries = hello_.entries;
     for (std::uint32_t s = 0; s < board_->seats; ++s) ask_for_worker(static_cast<int>(s));
@@ -163,8 +166,9 @@ SharedRing& WorkerHost::make_ring(Ring& ring, bool lane, int only_target, Doorbe
     // give_up() says that all is lost before it takes the lock, so a ring is either refused here or found there.
     if (lost()) throw WorkersLost("this machine has lost its workers; make a new one");
     if (rings_.size() == Board::most_rings)
-        throw SystemError("this machine has as many lanes and deques as its workers can look at; let fewer threads issue tasks",
-                          ENOSPC);
+        throw SystemError(
+            "this machine has as many lanes and deques as its workers can look at; let fewer threads issue tasks",
+            ENOSPC);
     shared->index = static_cast<std::uint32_t>(rings_.size());
     rings_.push_back({&ring, shared, shared->slots, shared->done, &owner_bell, capacity, only_target, lane});
     board_->rings[shared->index] = shared;
@@ -207,7 +211,8 @@ void WorkerHost::give_block(std::byte* block, std::size_t bytes) noexcept {
 }
 
 bool WorkerHost::has_image(std::uintptr_t base) const noexcept {
-    return std::find(hello_.bases.begin(), hello_.bases.begin() + hello_.images, base) != hello_.bases.begin() + hello_.images;
+    return std::find(hello_.bases.begin(), hello_.bases.begin() + hello_.images, base) !=
+           hello_.bases.begin() + hello_.images;
 }
 
 }  // namespace isolated

@@ -1,5 +1,5 @@
-// task layer, internal: the program's side of a machine's worker processes: the memory that they share, and the supervisor, a thread
-// that sleeps until a worker has something to tell, ends, or has run for too long.
+// task layer, internal: the program's side of a machine's worker processes: the memory that they share, and the
+// supervisor, a thread that sleeps until a worker has something to tell, ends, or has run for too long.
 #pragma once
 
 #include <array>
@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "penstock/detail/task/carrier.hpp"
+#include "penstock/detail/task/ring.hpp"
 #include "penstock/heap.hpp"
 #include "penstock/isolation.hpp"
 #include "penstock/options.hpp"
-#include "penstock/detail/task/ring.hpp"
 #include "process/owned_descriptor.hpp"
 #include "task/isolated/keeper.hpp"
 #include "task/isolated/worker_board.hpp"
@@ -36,13 +36,14 @@ struct Progress {
 class WorkerHost {
   public:
     /// `heap`: of arrays. `processors`: of each target, or -1. Throws SystemError.
-    WorkerHost(const MachineOptions& options, std::shared_ptr<SharedHeap> heap, const std::vector<int>& processors, WaitPolicy policy,
-               std::size_t local_store);
+    WorkerHost(const MachineOptions& options, std::shared_ptr<SharedHeap> heap, const std::vector<int>& processors,
+               WaitPolicy policy, std::size_t local_store);
     ~WorkerHost();
     WorkerHost(const WorkerHost&) = delete;
     WorkerHost& operator=(const WorkerHost&) = delete;
 
-    /// Starts the workers. Throws UsageError where launch() was not called, SystemError. `progress`: called by the supervisor.
+    /// Starts the workers. Throws UsageError where launch() was not called, SystemError. `progress`: called by the
+    /// supervisor.
     void start(std::function<Progress()> progress);
     /// Lets the workers end and waits for them. When all tasks have been executed.
     void stop() noexcept;
@@ -159,8 +160,9 @@ class WorkerHost {
     std::vector<Clocked> clocks_;
     int idle_deaths_ = 0;
     /// What unfinished tasks fail with. Made beforehand, because there may be no memory later.
-    std::exception_ptr lost_ = std::make_exception_ptr(
-        WorkersLost("the program has no memory left to look after its worker processes; all unfinished tasks of this machine have failed"));
+    std::exception_ptr lost_ =
+        std::make_exception_ptr(WorkersLost("the program has no memory left to look after its worker processes; all "
+                                            "unfinished tasks of this machine have failed"));
     std::uint64_t executed_at_death_ = 0;
     std::function<Progress()> progress_;
     std::uint64_t executed_ = 0;  ///< when it was looked at last

@@ -1,6 +1,6 @@
-// How a task that waits runs what it waits for, when nobody has begun that: so that no wait depends on who has claimed what, and none
-// hangs because its task lies behind the one that waits. It runs nothing else there (but the task's children): what runs inside a wait for
-// something else could wait for the task that waits.
+// How a task that waits runs what it waits for, when nobody has begun that: so that no wait depends on who has claimed
+// what, and none hangs because its task lies behind the one that waits. It runs nothing else there (but the task's
+// children): what runs inside a wait for something else could wait for the task that waits.
 #include <algorithm>
 #include <limits>
 #include <unordered_set>
@@ -23,7 +23,9 @@ Handle name_of(DependentNode& node) {
 
 /// Is this task one of those that are waited for?
 bool Initiator::includes(const AwaitedTasks& awaited, Ring& ring, std::uint64_t number) const {
-    const auto holds = [&](const std::vector<Ring*>& rings) { return std::find(rings.begin(), rings.end(), &ring) != rings.end(); };
+    const auto holds = [&](const std::vector<Ring*>& rings) {
+        return std::find(rings.begin(), rings.end(), &ring) != rings.end();
+    };
     const Handle handle(ring.name(), {number, 0, false});
     for (const Handle& one : awaited.handles)
         if (one.same_task(handle)) return true;
@@ -32,7 +34,8 @@ bool Initiator::includes(const AwaitedTasks& awaited, Ring& ring, std::uint64_t 
     if (scope == nullptr) return false;
     if (ring.kind() != Ring::Kind::lane) return holds(scope->rings) || holds(scope->named) || holds(scope->dependents);
     const auto t = static_cast<std::size_t>(ring.only_target());
-    return lanes_[t].ring == &ring && scope->last[t] != 0 && number > scope->before[t] && number <= Handle::number_of(scope->last[t]);
+    return lanes_[t].ring == &ring && scope->last[t] != 0 && number > scope->before[t] &&
+           number <= Handle::number_of(scope->last[t]);
 }
 
 bool Initiator::awaits_dependents(const AwaitedTasks& awaited) const noexcept {
@@ -44,11 +47,12 @@ bool Initiator::awaits_dependents(const AwaitedTasks& awaited) const noexcept {
            std::any_of(awaited.handles.begin(), awaited.handles.end(), dependent);
 }
 
-/// What comes after what, followed to what is awaited. Each task is gone through once, however often it is asked: once one leads to what is
-/// awaited, nothing more may be asked.
+/// What comes after what, followed to what is awaited. Each task is gone through once, however often it is asked: once
+/// one leads to what is awaited, nothing more may be asked.
 class Initiator::Leads {
   public:
-    Leads(const Initiator& who, const AwaitedTasks& awaited, const Watched::Picture& watched) : who_(who), awaited_(awaited), watched_(watched) {}
+    Leads(const Initiator& who, const AwaitedTasks& awaited, const Watched::Picture& watched)
+        : who_(who), awaited_(awaited), watched_(watched) {}
 
     /// Is it awaited, or does something that is come after it?
     bool to(DependentNode& node) {
@@ -88,9 +92,11 @@ class Initiator::Leads {
     std::vector<DependentNode*> left_;
 };
 
-/// Does something that is awaited come after this task? The task must not be able to complete meanwhile: then what comes after it
-/// cannot start, the lists stay as they are but for what is added, and can be followed. `node`: null for a plain task.
-bool Initiator::leads_to(const Handle& task, DependentNode* node, const AwaitedTasks& awaited, const WatchedPicture& watched) const {
+/// Does something that is awaited come after this task? The task must not be able to complete meanwhile: then what
+/// comes after it cannot start, the lists stay as they are but for what is added, and can be followed. `node`: null for
+/// a plain task.
+bool Initiator::leads_to(const Handle& task, DependentNode* node, const AwaitedTasks& awaited,
+                         const WatchedPicture& watched) const {
     return Leads(*this, awaited, watched).behind(task, node);
 }
 
@@ -121,11 +127,12 @@ Ring* Initiator::claimable_ring(const Handle& handle) const noexcept {
 }
 
 bool Initiator::can_run(const AwaitedTasks& awaited) const noexcept {
-    return std::any_of(awaited.handles.begin(), awaited.handles.end(), [this](const Handle& handle) { return claimable_ring(handle) != nullptr; });
+    return std::any_of(awaited.handles.begin(), awaited.handles.end(),
+                       [this](const Handle& handle) { return claimable_ring(handle) != nullptr; });
 }
 
-/// For a task whose wait finds nothing else to do. What its thread has claimed and not begun is for everybody from here on. True when it
-/// ran something. Throws NestingTooDeep.
+/// For a task whose wait finds nothing else to do. What its thread has claimed and not begun is for everybody from here
+/// on. True when it ran something. Throws NestingTooDeep.
 bool Initiator::run_awaited(const AwaitedTasks& awaited) {
     if (host_ != nullptr || !in_task()) return false;
     runner_->give_back_all();
@@ -144,12 +151,13 @@ bool Initiator::run_awaited(const AwaitedTasks& awaited) {
         return true;
     }
     // What waits for a plain task, and all behind that, stays as it is as long as the list does.
-    const Handle handle = core_.watched().look_at_all([&](const Watched::Picture& now, const std::vector<Watched::One>& all) {
-        Leads from_plain(*this, awaited, now);
-        for (const auto& one : all)
-            if (claimable_ring(one.handle) != nullptr && from_plain.to(*one.node)) return one.handle;
-        return Handle{};
-    });
+    const Handle handle =
+        core_.watched().look_at_all([&](const Watched::Picture& now, const std::vector<Watched::One>& all) {
+            Leads from_plain(*this, awaited, now);
+            for (const auto& one : all)
+                if (claimable_ring(one.handle) != nullptr && from_plain.to(*one.node)) return one.handle;
+            return Handle{};
+        });
     return !handle.none() && run_exactly(handle);
 }
 

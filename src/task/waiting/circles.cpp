@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "penstock/error.hpp"
 #include "penstock/detail/task/initiator.hpp"
+#include "penstock/error.hpp"
 #include "task/calls/core.hpp"
 #include "task/calls/runner.hpp"
 
@@ -28,9 +28,11 @@ Circles::Wait::Wait(Initiator& who, const AwaitedTasks& awaited) : who_(who), aw
     if (!circle) return;
     all.remove(*this);
     lock.unlock();
-    throw WouldDeadlock("this wait can never end: it is for a task that cannot go on before the one that waits (it comes after that one, is for "
-                        "its target alone, or waits for it in its turn); wait outside the task, or come after another one\n" +
-                        who.core_.waiting_report());
+    throw WouldDeadlock(
+        "this wait can never end: it is for a task that cannot go on before the one that waits (it comes after that "
+        "one, is for "
+        "its target alone, or waits for it in its turn); wait outside the task, or come after another one\n" +
+        who.core_.waiting_report());
 }
 
 Circles::Wait::~Wait() {
@@ -66,10 +68,12 @@ bool Circles::stands_behind(const Wait& wait, const Wait& other) {
     const Initiator& who = wait.who_;
     for (const auto* task = other.who_.runner_->innermost(); task != nullptr; task = task->outer)
         if (task->ring != nullptr && who.includes(awaited, *task->ring, task->number)) return true;
-    // What only the other target may run, it does not run inside a task. Its own children, and what it waits for, it does.
+    // What only the other target may run, it does not run inside a task. Its own children, and what it waits for, it
+    // does.
     const int target = other.who_.target();
     const auto other_runs = [&](DependentNode& node, const Handle& name) {
-        return other.who_.includes(other.awaited_, *node.ring(), Handle::number_of(name.word_)) || other.who_.leads_to(name, &node, other.awaited_, watched(who));
+        return other.who_.includes(other.awaited_, *node.ring(), Handle::number_of(name.word_)) ||
+               other.who_.leads_to(name, &node, other.awaited_, watched(who));
     };
     const auto never_there = [&](const Handle& handle, Ring& ring) {
         if (target < 0) return false;
@@ -77,7 +81,8 @@ bool Circles::stands_behind(const Wait& wait, const Wait& other) {
             DependentNode& node = ring.nodes()[ring.pending().slot(handle.ticket().number)];
             return &wait != &other && node.target() == target && !handle.complete(ring) && !other_runs(node, handle);
         }
-        return ring.only_target() == target && !(&wait == &other && ring.kind() == Ring::Kind::pending) && !handle.complete(ring);
+        return ring.only_target() == target && !(&wait == &other && ring.kind() == Ring::Kind::pending) &&
+               !handle.complete(ring);
     };
     for (const Handle& handle : awaited.handles)
         if (Ring* const ring = handle.ring(); ring != nullptr && never_there(handle, *ring)) return true;
@@ -94,7 +99,9 @@ bool Circles::stands_behind(const Wait& wait, const Wait& other) {
     }
     if (!who.awaits_dependents(awaited)) return false;
     for (const auto* task = other.who_.runner_->innermost(); task != nullptr; task = task->outer)
-        if (task->ring != nullptr && who.leads_to({task->ring->name(), {task->number, 0, false}}, task->node, awaited, watched(who))) return true;
+        if (task->ring != nullptr &&
+            who.leads_to({task->ring->name(), {task->number, 0, false}}, task->node, awaited, watched(who)))
+            return true;
     return false;
 }
 

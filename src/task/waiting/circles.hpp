@@ -1,9 +1,10 @@
 // task layer: the waits inside tasks, and how it is found that one can never end.
 //
-// A thread that waits inside a task can go on with nothing that it is in until that wait ends. So there is an arrow from one wait to
-// another when what the first waits for is on the other's stack, or comes after what is there, or is for that target alone. A wait can
-// never end when the arrows lead from it back to it. They are followed under a lock that every wait inside a task takes when it begins
-// and ends: what is found holds at one moment for all of them, and a circle is found by the wait that closes it.
+// A thread that waits inside a task can go on with nothing that it is in until that wait ends. So there is an arrow
+// from one wait to another when what the first waits for is on the other's stack, or comes after what is there, or is
+// for that target alone. A wait can never end when the arrows lead from it back to it. They are followed under a lock
+// that every wait inside a task takes when it begins and ends: what is found holds at one moment for all of them, and a
+// circle is found by the wait that closes it.
 #pragma once
 
 #include <mutex>
@@ -29,7 +30,8 @@ struct AwaitedTasks {
 
 class Circles {
   public:
-    /// For the length of a wait in which its thread does nothing else. Outside of tasks, and for any of several tasks, it says nothing.
+    /// For the length of a wait in which its thread does nothing else. Outside of tasks, and for any of several tasks,
+    /// it says nothing.
     class Wait {
       public:
         /// Throws WouldDeadlock.

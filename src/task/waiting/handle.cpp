@@ -2,9 +2,9 @@
 
 #include <exception>
 
-#include "penstock/error.hpp"
-#include "penstock/detail/task/initiator.hpp"
 #include "penstock/detail/machine/relax.hpp"
+#include "penstock/detail/task/initiator.hpp"
+#include "penstock/error.hpp"
 #include "task/waiting/circles.hpp"
 
 namespace penstock {
@@ -30,18 +30,21 @@ Ring* Handle::ring() const noexcept {
 Initiator* Handle::my_initiator(const Ring& ring) const noexcept {
     const auto machine = ring.machine();
     if (ring.generation() != generation_) return nullptr;  // that may be the ring's next machine
-    if (Initiator::thread_machine == machine && Initiator::thread_initiator == &ring.owner()) return Initiator::thread_initiator;
+    if (Initiator::thread_machine == machine && Initiator::thread_initiator == &ring.owner())
+        return Initiator::thread_initiator;
     return Initiator::of_this_thread(machine);
 }
 
 bool Handle::complete(const Ring& ring) const noexcept {
     switch (ring.kind()) {
-        case Ring::Kind::lane: return Producer<TaskPayload>::completed(ring.slots(), &const_cast<Ring&>(ring).credits(), ticket());
+        case Ring::Kind::lane:
+            return Producer<TaskPayload>::completed(ring.slots(), &const_cast<Ring&>(ring).credits(), ticket());
         case Ring::Kind::dependent:
         case Ring::Kind::pending:
             if (ring.isolated()) return const_cast<Ring&>(ring).forward(ticket().number);
             return const_cast<Ring&>(ring).pending().completed(ticket().number);
-        case Ring::Kind::immediate: return true;
+        case Ring::Kind::immediate:
+            return true;
     }
     return true;
 }
@@ -66,7 +69,8 @@ bool Handle::ready() const noexcept {
     if (none()) return true;
     Ring* const where = ring();
     if (where == nullptr) return true;
-    // The thread's initiator of a machine that is gone may have had the address of another thread's: its machine must be this one too.
+    // The thread's initiator of a machine that is gone may have had the address of another thread's: its machine must
+    // be this one too.
     if (Initiator::thread_machine == where->machine() && Initiator::thread_initiator == &where->owner())
         return Initiator::thread_initiator->complete(*this, *where);
     return complete(*where);
@@ -104,8 +108,10 @@ std::size_t wait_any(std::span<const Handle> handles) {
     while (!look()) {
         Initiator* mine = nullptr;
         for (const Handle& handle : handles)
-            if (Ring* const where = handle.ring(); where != nullptr && mine == nullptr) mine = handle.my_initiator(*where);
-        if (mine != nullptr && (!mine->shared_ || mine->in_task())) mine->wait_while_helping(look, {.handles = handles});
+            if (Ring* const where = handle.ring(); where != nullptr && mine == nullptr)
+                mine = handle.my_initiator(*where);
+        if (mine != nullptr && (!mine->shared_ || mine->in_task()))
+            mine->wait_while_helping(look, {.handles = handles});
         else wait_as_outsider(look);
     }
     handles[done].wait();

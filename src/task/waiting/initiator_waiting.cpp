@@ -3,11 +3,11 @@
 #include <string>
 
 #include "penstock/detail/machine/clock.hpp"
-#include "penstock/error.hpp"
 #include "penstock/detail/task/initiator.hpp"
+#include "penstock/error.hpp"
 #include "task/calls/core.hpp"
-#include "task/waiting/notices.hpp"
 #include "task/calls/runner.hpp"
+#include "task/waiting/notices.hpp"
 
 namespace penstock {
 namespace {
@@ -63,8 +63,8 @@ bool Initiator::complete(const Handle& handle, Ring& ring) noexcept {
     return true;
 }
 
-/// Each look at a lane's completion line takes it from the target, which writes it with every task: the more tasks are still
-/// outstanding there, the longer until the next look. Always false.
+/// Each look at a lane's completion line takes it from the target, which writes it with every task: the more tasks are
+/// still outstanding there, the longer until the next look. Always false.
 bool Initiator::pace() const noexcept {
     std::uint64_t outstanding = 0;
     for (int t = 0; t < target_count_; ++t) outstanding += lanes_[static_cast<std::size_t>(t)].producer.outstanding();
@@ -85,8 +85,8 @@ bool Initiator::can_help(const Scope* scope) const noexcept {
     return false;
 }
 
-/// Runs at most `most` waiting tasks of the scope. A barrier takes many at once, because a claim moves the line that all
-/// claimants write; a wait for one task takes one, because its task may complete meanwhile.
+/// Runs at most `most` waiting tasks of the scope. A barrier takes many at once, because a claim moves the line that
+/// all claimants write; a wait for one task takes one, because its task may complete meanwhile.
 bool Initiator::help(Scope* scope, std::uint32_t most) {
     if (scope == nullptr || host_ != nullptr) return false;
     const auto help_from = [&](Ring& ring) {
@@ -100,11 +100,13 @@ bool Initiator::help(Scope* scope, std::uint32_t most) {
         for (std::size_t i = 0; i < scope->rings.size(); ++i)
             if ((!urgent_only || scope->rings[i]->urgent) && help_from(*scope->rings[i])) return true;
         for (std::size_t i = 0; i < scope->named.size(); ++i)
-            if (scope->named[i]->only_target() == target_ && (!urgent_only || scope->named[i]->urgent) && help_from(*scope->named[i]))
+            if (scope->named[i]->only_target() == target_ && (!urgent_only || scope->named[i]->urgent) &&
+                help_from(*scope->named[i]))
                 return true;
         return false;
     };
-    if ((board_.urgent.load(std::memory_order_relaxed) != 0 && help_from_all(true)) || help_from_all(false)) return true;
+    if ((board_.urgent.load(std::memory_order_relaxed) != 0 && help_from_all(true)) || help_from_all(false))
+        return true;
     if (scope->dependents.empty()) return false;
     runner_->look_at_watched();
     const auto count = runner_->run_ready(scope);
@@ -112,7 +114,8 @@ bool Initiator::help(Scope* scope, std::uint32_t most) {
     return count != 0;
 }
 
-/// Throws Stalled when it is asked again and again for as long as the watchdog allows, and no task of the machine has ended meanwhile.
+/// Throws Stalled when it is asked again and again for as long as the watchdog allows, and no task of the machine has
+/// ended meanwhile.
 class Vigil {
   public:
     explicit Vigil(Core& core) noexcept : core_(core) {}
@@ -120,7 +123,8 @@ class Vigil {
         const auto longest = core_.options().watchdog;
         if (longest.count() == 0) return;
         const auto now = std::chrono::steady_clock::now();
-        if (const auto executed = core_.executed(); executed != executed_ || since_ == std::chrono::steady_clock::time_point{}) {
+        if (const auto executed = core_.executed();
+            executed != executed_ || since_ == std::chrono::steady_clock::time_point{}) {
             executed_ = executed;
             since_ = now;
         } else if (now - since_ > longest) {
@@ -166,8 +170,8 @@ std::chrono::microseconds Initiator::wait_a_while(Poll&& poll, std::chrono::micr
     return waiter_.wait_for(poll, limit, reason) ? shortest_wait : std::min(2 * limit, longest_wait);
 }
 
-/// Waits with nothing to do, and counts the time: each wait beyond a microsecond exactly, the shorter ones as nothing. May come back early:
-/// with mail, the caller looks for itself.
+/// Waits with nothing to do, and counts the time: each wait beyond a microsecond exactly, the shorter ones as nothing.
+/// May come back early: with mail, the caller looks for itself.
 template <class Poll>
 void Initiator::wait_until(Poll&& poll, WaitReason reason) {
     for (int looks = 0; looks < 64; ++looks)
@@ -191,7 +195,8 @@ void Initiator::wait_until(Poll&& poll, WaitReason reason) {
     const auto end = Clock::ticks();
     counters_.sampled_wait_ticks.add(end - begin);
     if (timeline_.enabled())
-        timeline_.record({.begin = begin, .end = end, .kind = trace::EventKind::wait, .issuer = track_, .target = track_});
+        timeline_.record(
+            {.begin = begin, .end = end, .kind = trace::EventKind::wait, .issuer = track_, .target = track_});
 }
 
 void Initiator::barrier() {
@@ -212,7 +217,8 @@ void Initiator::barrier() {
         const Circles::Wait wait(*this, awaited);
         std::uint32_t looks = 0;
         const auto poll = [&] {
-            return callbacks_due() || can_help(mine) || (drained(*mine) && !notices_left(*mine)) || look_for_held_up(++looks) || pace();
+            return callbacks_due() || can_help(mine) || (drained(*mine) && !notices_left(*mine)) ||
+                   look_for_held_up(++looks) || pace();
         };
         if (mine->dependents.empty() || !in_task()) wait_until(poll, {"its tasks", 0});
         else limit = wait_a_while(poll, limit, {"its tasks", 0});
@@ -223,7 +229,8 @@ void Initiator::barrier() {
         if (stream_ != nullptr) stream_ = nullptr;  // always null where several threads share an initiator
     }
     // Everything is free again, so start over with the smallest part, which the nearest cache holds.
-    const auto smallest = std::find_if(mine->rings.begin(), mine->rings.end(), [](const Ring* part) { return !part->urgent; });
+    const auto smallest =
+        std::find_if(mine->rings.begin(), mine->rings.end(), [](const Ring* part) { return !part->urgent; });
     if (smallest != mine->rings.end()) mine->current = *smallest;
     if (mine == &base_)
         for (int t = 0; t < target_count_; ++t) lanes_[static_cast<std::size_t>(t)].overflow = nullptr;
@@ -236,8 +243,10 @@ void Initiator::barrier() {
 
 void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
     const bool own = &ring.owner() == this && !shared_;
-    if (own && ring.kind() == Ring::Kind::lane && back_soon(lanes_[static_cast<std::size_t>(ring.only_target())], handle.ticket())) {
-        if (!ring.may_have_failed(handle.ticket().number)) [[likely]] return;
+    if (own && ring.kind() == Ring::Kind::lane &&
+        back_soon(lanes_[static_cast<std::size_t>(ring.only_target())], handle.ticket())) {
+        if (!ring.may_have_failed(handle.ticket().number)) [[likely]]
+            return;
         return throw_failure_of(handle, ring);
     }
     if (!complete(handle, ring)) {
@@ -270,12 +279,14 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
         }
     }
     if (callbacks_due()) run_callbacks();
-    if (own && !deque_idle_ && scope_ == &base_ && ring.kind() == Ring::Kind::pending && board_.mixed.load(std::memory_order_relaxed) == 0) {
+    if (own && !deque_idle_ && scope_ == &base_ && ring.kind() == Ring::Kind::pending &&
+        board_.mixed.load(std::memory_order_relaxed) == 0) {
         const auto idle = [](Ring* part) {
             if (part->isolated()) part->forward_through(part->pending().appended());
             return part->pending().drained();
         };
-        deque_idle_ = std::all_of(base_.rings.begin(), base_.rings.end(), idle) && std::all_of(base_.named.begin(), base_.named.end(), idle);
+        deque_idle_ = std::all_of(base_.rings.begin(), base_.rings.end(), idle) &&
+                      std::all_of(base_.named.begin(), base_.named.end(), idle);
     }
     if (deque_idle_ && stream_ != nullptr) stream_ = nullptr;
     throw_failure_of(handle, ring);
@@ -311,7 +322,8 @@ void Initiator::wait_while_helping(const std::function<bool()>& ready, const Awa
 }
 
 void Initiator::throw_failure_of(const Handle& handle, Ring& ring) {
-    if (!ring.may_have_failed(handle.ticket().number)) [[likely]] return;
+    if (!ring.may_have_failed(handle.ticket().number)) [[likely]]
+        return;
     const auto failure = ring.failure_of(handle.ticket().number, handle.generation_);
     if (!failure) return;
     if (failure->cancelled) std::rethrow_exception(failure->cause);
@@ -322,10 +334,11 @@ void Initiator::throw_failure_of(const Handle& handle, Ring& ring) {
 bool Initiator::clean(const Scope& scope) const noexcept {
     const auto good = [](const Ring* ring) { return ring->clean() && !ring->cancels(); };
     for (int t = 0; t < target_count_; ++t)
-        if (scope.last[static_cast<std::size_t>(t)] != 0 && !good(lanes_[static_cast<std::size_t>(t)].ring)) return false;
-    return std::all_of(scope.rings.begin(), scope.rings.end(), good) && std::all_of(scope.named.begin(), scope.named.end(), good) &&
-           std::all_of(scope.dependents.begin(), scope.dependents.end(), good) &&
-           good(immediate_);
+        if (scope.last[static_cast<std::size_t>(t)] != 0 && !good(lanes_[static_cast<std::size_t>(t)].ring))
+            return false;
+    return std::all_of(scope.rings.begin(), scope.rings.end(), good) &&
+           std::all_of(scope.named.begin(), scope.named.end(), good) &&
+           std::all_of(scope.dependents.begin(), scope.dependents.end(), good) && good(immediate_);
 }
 
 /// Adds the failures of the scope's own tasks: lanes and the immediate ring also hold those of the scopes around it.

@@ -29,7 +29,9 @@ std::uint32_t Notices::add(const CallOptions& options, std::uint32_t entry, bool
     } else {
         index = used_;
         if (index / chunk_size >= chunks_.size())
-            throw QueueFull("this thread has four million calls with call-backs, deadlines or notifications outstanding; wait for some");
+            throw QueueFull(
+                "this thread has four million calls with call-backs, deadlines or notifications outstanding; wait for "
+                "some");
         auto& chunk = chunks_[index / chunk_size];
         if (chunk == nullptr) {
             free_.reserve((index / chunk_size + 1) * chunk_size);
@@ -43,8 +45,7 @@ std::uint32_t Notices::add(const CallOptions& options, std::uint32_t entry, bool
     notice.interrupts = interrupts;
     notice.entry = entry;
     notice.deadline = 0;
-    if (options.deadline.count() > 0)
-        notice.deadline = Clock::ticks() + Clock::ticks_of(options.deadline);
+    if (options.deadline.count() > 0) notice.deadline = Clock::ticks() + Clock::ticks_of(options.deadline);
     notice.then = options.then;
     notice.handle = {};
     ++outstanding_;
@@ -64,7 +65,8 @@ std::size_t Notices::collect() noexcept {
     }
     // The newest comes first, and behind it stands what completed before.
     taken_.clear();
-    for (auto index = mailbox_.take(); index != 0; index = (*this)[index].link.load(std::memory_order_relaxed)) taken_.push_back(index);
+    for (auto index = mailbox_.take(); index != 0; index = (*this)[index].link.load(std::memory_order_relaxed))
+        taken_.push_back(index);
     std::size_t with_callback = 0;
     for (const auto index : taken_) {
         if ((*this)[index].then) taken_[with_callback++] = index;

@@ -1,5 +1,6 @@
-// task layer: what an initiator asked of single tasks beyond running them: a call-back, a deadline, a post into its mailbox. Made at the
-// first such call; a task that has a notice carries its index in its descriptor, all others carry 0.
+// task layer: what an initiator asked of single tasks beyond running them: a call-back, a deadline, a post into its
+// mailbox. Made at the first such call; a task that has a notice carries its index in its descriptor, all others carry
+// 0.
 #pragma once
 
 #include <array>
@@ -12,19 +13,19 @@
 #include <vector>
 
 #include "penstock/call_options.hpp"
-#include "task/calls/completion_mailbox.hpp"
 #include "penstock/handle.hpp"
+#include "task/calls/completion_mailbox.hpp"
 
 namespace penstock {
 
 /// Written by the initiator before the task is published and read by whoever completes it; `link` is the mailbox's.
 struct Notice {
     std::atomic<std::uint32_t> link{0};
-    bool interrupts = false;         ///< signal the descriptor when the initiator sleeps
-    std::uint32_t entry = 0;         ///< of the task, for the trace
-    std::uint64_t deadline = 0;      ///< tick; 0: none
+    bool interrupts = false;     ///< signal the descriptor when the initiator sleeps
+    std::uint32_t entry = 0;     ///< of the task, for the trace
+    std::uint64_t deadline = 0;  ///< tick; 0: none
     std::function<void(Handle)> then{};
-    Handle handle{};                 ///< the initiator's: known after the task was published
+    Handle handle{};  ///< the initiator's: known after the task was published
 };
 
 class Notices {
@@ -45,7 +46,8 @@ class Notices {
 
     /// Is there something to collect, or a call-back that waits for its turn?
     bool mail() const noexcept { return !mailbox_.empty() || !due_.empty(); }
-    /// Empties the mailbox: notices without a call-back are free again, the others wait for next_due(). Returns how many there were.
+    /// Empties the mailbox: notices without a call-back are free again, the others wait for next_due(). Returns how
+    /// many there were.
     std::size_t collect() noexcept;
     /// Completed tasks whose call-backs have not run.
     std::size_t due() const noexcept { return due_.size(); }
@@ -53,8 +55,8 @@ class Notices {
     std::uint32_t next_due() noexcept;
     /// The descriptor that becomes readable when a task that interrupts has completed. Throws SystemError.
     int descriptor();
-    /// Makes the next interrupting completion signal the descriptor; signals it at once when one is waiting already. Does nothing before
-    /// somebody has asked for the descriptor.
+    /// Makes the next interrupting completion signal the descriptor; signals it at once when one is waiting already.
+    /// Does nothing before somebody has asked for the descriptor.
     void arm() noexcept;
     /// Sleeps until the descriptor is signalled, at most `longest`.
     void sleep(std::chrono::milliseconds longest);
@@ -81,10 +83,10 @@ class Notices {
     // Chunks never move: the publication of a task makes its notice's chunk visible too.
     std::array<std::unique_ptr<Chunk>, 4096> chunks_{};
     std::atomic<int> descriptor_{-1};
-    std::uint32_t used_ = 1;  ///< 0 stands for no notice
+    std::uint32_t used_ = 1;           ///< 0 stands for no notice
     std::vector<std::uint32_t> free_;  ///< has room for all of them, and so have the next two
     std::vector<std::uint32_t> taken_;
-    std::vector<std::uint32_t> due_;   ///< in the reverse of the order in which they completed
+    std::vector<std::uint32_t> due_;  ///< in the reverse of the order in which they completed
     std::size_t outstanding_ = 0;
     std::vector<std::exception_ptr> failures_;
 };

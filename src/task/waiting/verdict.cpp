@@ -65,7 +65,8 @@ void Verdict::LetGo::operator()(Verdict* verdict) const noexcept {
 Failure Verdict::failure_of(std::uint64_t number, const Entry& entry, int target) const {
     try {
         const std::string name(entry.name);
-        auto error = std::make_exception_ptr(PredecessorFailed(name, task, cancelled ? "was cancelled" : "failed", cause));
+        auto error =
+            std::make_exception_ptr(PredecessorFailed(name, task, cancelled ? "was cancelled" : "failed", cause));
         return {number, name, target, std::move(error), true};
     } catch (const std::bad_alloc&) {  // who asks is told that instead
         return {number, {}, target, std::current_exception(), true};

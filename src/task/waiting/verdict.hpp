@@ -22,11 +22,12 @@ struct Verdict {
     static Verdict of(const Failure& failure);
     /// The same for task `number` of `ring`; none when it ran as it should. Costs one load where none so young failed.
     static std::optional<Verdict> on(Ring& ring, std::uint64_t number) {
-        if (!ring.may_have_failed(number)) [[likely]] return std::nullopt;
+        if (!ring.may_have_failed(number)) [[likely]]
+            return std::nullopt;
         return look(ring, number);
     }
-    /// `node` will not run. To be called before its count is lowered for the predecessor in question. Where there is no memory for a verdict of
-    /// its own it gets the one that says so.
+    /// `node` will not run. To be called before its count is lowered for the predecessor in question. Where there is no
+    /// memory for a verdict of its own it gets the one that says so.
     static void give(DependentNode& node, const Verdict& verdict) noexcept;
     static void give_without_memory(DependentNode& node) noexcept;
     /// Of whoever passes the task over. Leaves that one alone, which all share.

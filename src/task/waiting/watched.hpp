@@ -1,5 +1,6 @@
-// task layer: dependent tasks that wait for a task which cannot tell them: a plain one, or one that another thread issued. Plain tasks
-// keep no list of successors, so that they stay as cheap as they are; whoever looks for work looks here too while there is something.
+// task layer: dependent tasks that wait for a task which cannot tell them: a plain one, or one that another thread
+// issued. Plain tasks keep no list of successors, so that they stay as cheap as they are; whoever looks for work looks
+// here too while there is something.
 #pragma once
 
 #include <atomic>

@@ -50,9 +50,11 @@ INSTANTIATE_TEST_SUITE_P(machines, ColourOn, testing::Combine(testing::Values(1,
 
 TEST(Colour, white_black_and_a_primary_are_where_the_definition_says) {
     const std::uint8_t pixels[] = {255, 255, 255, 0, 0, 0, 255, 0, 0};
-    const double wanted[3][3] = {{100, 0, 0}, {0, 0, 0}, {53.2408, 80.0925, 67.2032}};  // red: CIE L*a*b* of sRGB in any table
+    // red: CIE L*a*b* of sRGB in any table
+    const double wanted[3][3] = {{100, 0, 0}, {0, 0, 0}, {53.2408, 80.0925, 67.2032}};
     for (std::size_t i = 0; i < 3; ++i)
-        for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(colour::defined(pixels + 3 * i)[c], wanted[i][c], 0.02) << i << ' ' << c;
+        for (std::size_t c = 0; c < 3; ++c)
+            EXPECT_NEAR(colour::defined(pixels + 3 * i)[c], wanted[i][c], 0.02) << i << ' ' << c;
 }
 
 TEST(Pictures, a_small_picture_goes_on_as_between_mirrors) {

@@ -78,8 +78,8 @@ TEST(Edges, of_a_step_are_as_strong_as_it_is_high_by_both_algorithms) {
         Stack stack{1, side, side};
         for (std::size_t i = 0; i < side; ++i) {
             for (std::size_t j = 0; j < side; ++j) {
-                const double along =
-                    (static_cast<double>(j) - middle) * std::cos(angle) + (static_cast<double>(i) - middle) * std::sin(angle);
+                const double along = (static_cast<double>(j) - middle) * std::cos(angle) +
+                                     (static_cast<double>(i) - middle) * std::sin(angle);
                 stack.pixels[i * side + j] = 0.25f + 0.5f * static_cast<float>(std::clamp(along + 0.5, 0.0, 1.0));
             }
         }
@@ -102,9 +102,9 @@ TEST(EdgeKernels, are_scaled_so_that_a_step_gives_its_own_height) {
         const auto smooth = edge::smoothing(width), slope = edge::derivative(width);
         EXPECT_NEAR(std::accumulate(smooth.weights.begin(), smooth.weights.end(), 0.0), 1, 1e-6);
         EXPECT_NEAR(std::accumulate(slope.weights.begin(), slope.weights.end(), 0.0), 0, 1e-6);
-        EXPECT_NEAR(
-            std::accumulate(slope.weights.begin() + static_cast<std::ptrdiff_t>(slope.side / 2), slope.weights.end(), 0.0), 1,
-            1e-6);
+        EXPECT_NEAR(std::accumulate(slope.weights.begin() + static_cast<std::ptrdiff_t>(slope.side / 2),
+                                    slope.weights.end(), 0.0),
+                    1, 1e-6);
     }
 }
 

@@ -30,7 +30,8 @@ TEST(Fft2d, a_wave_has_one_coefficient_at_its_frequencies) {
     Problem problem{24};
     for (std::size_t row = 0; row < 24; ++row)
         for (std::size_t column = 0; column < 24; ++column) {
-            const double phase = 2 * std::numbers::pi * (3.0 * static_cast<double>(row) + 5.0 * static_cast<double>(column)) / 24;
+            const double phase =
+                2 * std::numbers::pi * (3.0 * static_cast<double>(row) + 5.0 * static_cast<double>(column)) / 24;
             problem.image[row * problem.pitch + column] = std::polar(1.0f, static_cast<float>(phase));
         }
     const auto result = by_one(problem);
@@ -68,8 +69,8 @@ class Fft2dRanks : public app_tests::RanksTest {
         std::ranges::fill(problem.result.span(), Complex{});
         EXPECT_GT(fft2d::parallel(problem, variant, on(ranks)), 0.0);
         const std::vector<Complex> result(problem.result.span().begin(), problem.result.span().end());
-        EXPECT_EQ(result, by_one(problem)) << problem.n << " x " << problem.n << ", " << ranks << " ranks, "
-                                           << fft2d::name(variant);
+        EXPECT_EQ(result, by_one(problem))
+            << problem.n << " x " << problem.n << ", " << ranks << " ranks, " << fft2d::name(variant);
     }
 };
 

@@ -93,7 +93,8 @@ TYPED_TEST(Fft6, the_check_notices_coefficients_in_other_places_and_what_is_not_
 }
 
 TEST(Fft6Sizes, that_are_no_power_of_four_and_tasks_of_nothing_are_refused) {
-    for (const std::size_t points : {0u, 1u, 2u, 8u, 70u, 1u << 29}) EXPECT_THROW((Problem<float>{points, 4}), penstock::UsageError) << points;
+    for (const std::size_t points : {0u, 1u, 2u, 8u, 70u, 1u << 29})
+        EXPECT_THROW((Problem<float>{points, 4}), penstock::UsageError) << points;
     EXPECT_THROW((Problem<double>{16, 0}), penstock::UsageError);
     EXPECT_EQ((Problem<double>{16, 3}).tasks(), 3u * 4 + 2 * 2);
 }
@@ -112,7 +113,8 @@ TEST(Fft6App, has_the_published_sums_in_both_precisions) {
     }
     penstock::apps::Settings settings;
     settings.block_columns = 2;
-    EXPECT_THROW(penstock::apps::run(penstock::apps::find_app("fft6"), machine, settings), penstock::apps::SettingError);
+    EXPECT_THROW(penstock::apps::run(penstock::apps::find_app("fft6"), machine, settings),
+                 penstock::apps::SettingError);
 }
 
 }  // namespace

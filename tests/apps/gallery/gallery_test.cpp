@@ -28,7 +28,8 @@ Settings small(const std::string& app) {
 
 // Of what is kept, what cannot be given.
 bool is_output(const std::string& name) {
-    static const std::set<std::string> names{"result", "sum", "LU", "dense", "statistics", "tiles", "starts", "features", "overview"};
+    static const std::set<std::string> names{"result", "sum",    "LU",       "dense",   "statistics",
+                                             "tiles",  "starts", "features", "overview"};
     return names.contains(name);
 }
 
@@ -75,7 +76,8 @@ TEST_P(Gallery, tells_when_each_timed_run_begins_and_when_it_is_over) {
     const auto timed = [&](const std::string& way, bool over) { told.push_back(way + (over ? " over" : " begins")); };
     const RunResult result = run(find_app(GetParam()), machine_, small(GetParam()), {.done = {}, .timed = timed});
     for (std::size_t run = 0; run < result.timings.front().seconds.size(); ++run) {
-        for (const Timing& timing : result.timings) expected.insert(expected.end(), {timing.way + " begins", timing.way + " over"});
+        for (const Timing& timing : result.timings)
+            expected.insert(expected.end(), {timing.way + " begins", timing.way + " over"});
     }
     EXPECT_EQ(told, expected);
 }

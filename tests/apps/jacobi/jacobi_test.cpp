@@ -22,7 +22,8 @@ std::vector<float> by_one(const Problem& problem, std::size_t sweeps) {
     return result;
 }
 
-std::vector<float> by_ranks(Problem& problem, std::size_t sweeps, Variant variant, const penstock::apps::RankOptions& options) {
+std::vector<float> by_ranks(Problem& problem, std::size_t sweeps, Variant variant,
+                            const penstock::apps::RankOptions& options) {
     std::ranges::fill(problem.result.span(), 1e9f);
     EXPECT_GT(jacobi::parallel(problem, sweeps, variant, options), 0.0);
     return {problem.result.span().begin(), problem.result.span().end()};
@@ -77,7 +78,8 @@ TEST_P(JacobiRanks, compute_the_same_in_every_pass) {
     const auto expected = by_one(problem, 7);
     for (const auto variant : {Variant::shared, Variant::push})
         for (const int passes : {1, 2, 5})
-            EXPECT_EQ(by_ranks(problem, 7, variant, on(3, passes)), expected) << passes << " passes, " << jacobi::name(variant);
+            EXPECT_EQ(by_ranks(problem, 7, variant, on(3, passes)), expected)
+                << passes << " passes, " << jacobi::name(variant);
 }
 
 TEST_P(JacobiRanks, refuse_a_line_with_fewer_points_than_ranks) {

@@ -21,11 +21,14 @@ std::vector<std::uint8_t> slope(std::size_t rows, std::size_t columns) {
     for (std::size_t i = 0; i < rows; ++i)
         for (std::size_t j = 0; j < columns; ++j)
             for (std::size_t c = 0; c < 3; ++c)
-                rgb[3 * (i * columns + j) + c] = static_cast<std::uint8_t>(60 + 40 * c + 80 * i / rows + 30 * j / columns);
+                rgb[3 * (i * columns + j) + c] =
+                    static_cast<std::uint8_t>(60 + 40 * c + 80 * i / rows + 30 * j / columns);
     return rgb;
 }
 
-view<std::uint8_t, 2> shaped(std::vector<std::uint8_t>& rgb, PictureSize size) { return {rgb.data(), {size.rows, 3 * size.columns}}; }
+view<std::uint8_t, 2> shaped(std::vector<std::uint8_t>& rgb, PictureSize size) {
+    return {rgb.data(), {size.rows, 3 * size.columns}};
+}
 
 }  // namespace
 
@@ -64,7 +67,8 @@ TEST(Jpeg, what_is_no_picture_or_ends_early_is_refused_and_the_decoder_goes_on) 
     EXPECT_THROW(decoder.decode(std::span(jpeg).first(jpeg.size() / 2), shaped(found, {64, 64})), JpegError);
     EXPECT_THROW(decoder.decode(jpeg, shaped(found, {64, 32})), penstock::UsageError);
     EXPECT_THROW(decoder.size(jpeg, 3), penstock::UsageError);
-    EXPECT_THROW(decoder.decode(jpeg, [](PictureSize) -> view<std::uint8_t, 2> { throw std::bad_alloc(); }), std::bad_alloc);
+    EXPECT_THROW(decoder.decode(jpeg, [](PictureSize) -> view<std::uint8_t, 2> { throw std::bad_alloc(); }),
+                 std::bad_alloc);
     EXPECT_NO_THROW(decoder.decode(jpeg, shaped(found, {64, 64})));
     EXPECT_THROW(encode_jpeg(view<const std::uint8_t, 2>{rgb.data(), {0, 0}}), JpegError);
     EXPECT_THROW(encode_jpeg(view<const std::uint8_t, 2>{rgb.data(), {2, 3 * 65501}}), JpegError);

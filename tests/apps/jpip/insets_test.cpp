@@ -28,7 +28,8 @@ const jpip::Films& films() {
 
 TEST(Insets, every_screen_has_the_bits_of_what_it_says_that_it_shows) {
     constexpr std::size_t behind = 6;
-    for (const std::bitset<jpip::tiles> shown : {0b0000'0000'0000'0000ul, 0b1000'0000'0010'0001ul, 0b1111'1111'1111'1111ul}) {
+    for (const std::bitset<jpip::tiles> shown :
+         {0b0000'0000'0000'0000ul, 0b1000'0000'0010'0001ul, 0b1111'1111'1111'1111ul}) {
         for (const auto& [targets, copies] : {std::pair{1, 1}, std::pair{3, 2}}) {
             Machine machine{{.targets = targets}};
             Bytes result(frames * rows * columns * 3), wanted(rows * columns * 3);

@@ -37,7 +37,10 @@ TEST(JpipWritten, mosaics_are_those_of_the_serial_form) {
         jpip::serial(all, 2, shaped(wanted));
         auto components = apps::silent_components();
         jpip::add_components(components, all, shaped(found));
-        apps::application("jpip", {.settings = {{"copies", copies}, {"divisor", "2"}, {"passes", "2"}}, .components = &components}).start(machine).finish();
+        apps::application(
+            "jpip", {.settings = {{"copies", copies}, {"divisor", "2"}, {"passes", "2"}}, .components = &components})
+            .start(machine)
+            .finish();
         EXPECT_EQ(found, wanted) << targets;
     }
 }
@@ -49,7 +52,10 @@ TEST(JpipWritten, every_screen_is_a_frame_with_the_picture_or_without_while_even
     const view<std::uint8_t, 3> screens{found.data(), {frames, rows, columns * jpip::channels}};
     auto components = apps::silent_components();
     jpip::add_components(components, all, screens);
-    auto run = apps::application("picture-in-picture", {.settings = {{"passes", "1000000"}, {"behind", "2"}, {"film", "7"}}, .components = &components}).start(machine);
+    auto run = apps::application(
+                   "picture-in-picture",
+                   {.settings = {{"passes", "1000000"}, {"behind", "2"}, {"film", "7"}}, .components = &components})
+                   .start(machine);
     const auto shown = [&] {
         std::uint64_t screens_so_far = 0;
         for (const auto& filter : run.run().statistics().filters)

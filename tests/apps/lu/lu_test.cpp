@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
-#include "penstock/error.hpp"
 #include "penstock/dependences.hpp"
+#include "penstock/error.hpp"
 #include "penstock/machine.hpp"
 
 namespace {

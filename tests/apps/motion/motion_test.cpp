@@ -65,8 +65,10 @@ TEST(Motion, refuses_shapes_without_whole_blocks_or_a_second_frame) {
 class MotionRanks : public app_tests::RanksTest {};
 
 TEST_P(MotionRanks, find_the_same_matches_as_one_thread) {
-    // Each frame costs a second under the thread sanitizer, where one count that ranks divide and one that they do not must do.
-    const auto frame_counts = penstock_tests::sanitized ? std::vector<std::size_t>{2, 4} : std::vector<std::size_t>{2, 3, 4, 9};
+    // Each frame costs a second under the thread sanitizer, where one count that ranks divide and one that they do not
+    // must do.
+    const auto frame_counts =
+        penstock_tests::sanitized ? std::vector<std::size_t>{2, 4} : std::vector<std::size_t>{2, 3, 4, 9};
     for (const auto frames : frame_counts)
         for (const std::size_t block : {8u, 16u}) {
             Problem problem{Shape{.frames = frames, .rows = 64, .columns = 96, .block = block}};
@@ -77,7 +79,8 @@ TEST_P(MotionRanks, find_the_same_matches_as_one_thread) {
                     std::ranges::fill(problem.matches.span(), Match{});
                     EXPECT_GT(motion::parallel(problem, variant, on(ranks, 3)), 0.0);
                     EXPECT_TRUE(std::ranges::equal(problem.matches.span(), expected))
-                        << frames << " frames, blocks of " << block << ", " << ranks << " ranks, " << motion::name(variant);
+                        << frames << " frames, blocks of " << block << ", " << ranks << " ranks, "
+                        << motion::name(variant);
                 }
         }
 }

@@ -110,8 +110,7 @@ TEST_P(RadixRanks, sort_as_the_standard_library) {
 TEST_P(RadixRanks, sort_a_million_keys) {
     const Problem problem{std::size_t{1} << 20};
     radix::generate(problem.keys.span(), 1);
-    for (const auto variant : radix::variants)
-        sort_and_compare(problem, 2, variant, "2^20 keys");
+    for (const auto variant : radix::variants) sort_and_compare(problem, 2, variant, "2^20 keys");
 }
 
 // Every digit of these rounds has keys at one rank only, at the border between two, or at all of them.
@@ -120,7 +119,8 @@ TEST_P(RadixRanks, sort_digits_whose_places_lie_at_several_ranks) {
         const Problem problem{1'000};
         for (Key i = 0; Key & key : problem.keys.span()) key = i++ % values * 0x01010101u;
         for (const int ranks : {2, 3, 4, 7})
-            for (const auto variant : radix::variants) sort_and_compare(problem, ranks, variant, std::to_string(values) + " values");
+            for (const auto variant : radix::variants)
+                sort_and_compare(problem, ranks, variant, std::to_string(values) + " values");
     }
 }
 

@@ -103,7 +103,8 @@ TEST(Tissue, a_flat_tile_has_its_colour_no_skewness_and_one_pattern) {
     tissue::pattern_features_of(view<const std::uint8_t, 2>{rgb.data(), {16, 48}}, scratch, pattern);
     EXPECT_NEAR(colour[0], 100, 1e-4);
     for (const std::size_t f : {1, 2, 3, 5, 6, 7}) EXPECT_EQ(colour[f], 0) << f;
-    // Bilinear weights need not add up to 1 exactly, so some diagonal neighbours of equal pixels are rounded below them.
+    // Bilinear weights need not add up to 1 exactly, so some diagonal neighbours of equal pixels are rounded below
+    // them.
     double sum = 0;
     for (const double share : pattern) sum += share;
     EXPECT_NEAR(sum, 1, 1e-12);

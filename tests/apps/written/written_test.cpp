@@ -1,6 +1,8 @@
-// Applications that are written down give the bits of their serial and of their C++ forms, in memory and by way of files.
-#include <gtest/gtest.h>
+// Applications that are written down give the bits of their serial and of their C++ forms, in memory and by way of
+// files.
+#include "apps/written.hpp"
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -14,7 +16,6 @@
 #include "apps/files.hpp"
 #include "apps/random.hpp"
 #include "apps/synthetic/synthetic.hpp"
-#include "apps/written.hpp"
 #include "penstock/machine.hpp"
 
 using namespace penstock;
@@ -47,7 +48,8 @@ std::vector<float> random_values(std::size_t count, std::uint32_t seed, float lo
 
 /// A folder that is gone with the test.
 struct Folder {
-    std::filesystem::path path = std::filesystem::temp_directory_path() / ("penstock-written-" + std::to_string(getpid()));
+    std::filesystem::path path =
+        std::filesystem::temp_directory_path() / ("penstock-written-" + std::to_string(getpid()));
     Folder() { std::filesystem::create_directories(path); }
     ~Folder() { std::filesystem::remove_all(path); }
     std::string operator/(const char* name) const { return path / name; }
@@ -61,8 +63,9 @@ Components with_files() {
 
 }  // namespace
 
-INSTANTIATE_TEST_SUITE_P(Sizes, Written, testing::Values(Size{0, 1}, Size{1, 3}, Size{2, 2}),
-                         [](const auto& size) { return std::to_string(size.param.first) + "_targets_" + std::to_string(size.param.second) + "_copies"; });
+INSTANTIATE_TEST_SUITE_P(Sizes, Written, testing::Values(Size{0, 1}, Size{1, 3}, Size{2, 2}), [](const auto& size) {
+    return std::to_string(size.param.first) + "_targets_" + std::to_string(size.param.second) + "_copies";
+});
 
 TEST_P(Written, sums_of_matrices_are_those_of_the_serial_form) {
     constexpr std::size_t rows = 37, columns = 20;
@@ -93,7 +96,8 @@ TEST_P(Written, edges_by_both_algorithms_are_those_of_the_serial_form) {
     constexpr std::size_t count = 2, rows = 24, columns = 31, angles = 5;
     const auto pixels = random_values(count * rows * columns, 4, 0);
     const view<const float, 3> pictures{pixels.data(), {count, rows, columns}};
-    for (const auto& [name, algorithm] : {std::pair{"edge-2d", apps::edge::Algorithm::dense}, std::pair{"edge-rot", apps::edge::Algorithm::turned}}) {
+    for (const auto& [name, algorithm] :
+         {std::pair{"edge-2d", apps::edge::Algorithm::dense}, std::pair{"edge-rot", apps::edge::Algorithm::turned}}) {
         std::vector<float> wanted(pixels.size()), found(pixels.size());
         apps::edge::serial(algorithm, pictures, {wanted.data(), pictures.extents()}, angles);
         auto all = apps::silent_components();
@@ -104,7 +108,8 @@ TEST_P(Written, edges_by_both_algorithms_are_those_of_the_serial_form) {
 }
 
 TEST_P(Written, synthetic_jobs_are_those_of_the_serial_form) {
-    std::vector<std::uint32_t> blocks(7 * 50), wanted(blocks.size()), found(blocks.size()), by_filters(blocks.size()), table(10);
+    std::vector<std::uint32_t> blocks(7 * 50), wanted(blocks.size()), found(blocks.size()), by_filters(blocks.size()),
+        table(10);
     apps::Random random{5};
     for (auto* const each : {&table, &blocks})
         for (auto& word : *each) word = static_cast<std::uint32_t>(random.integer());
@@ -121,7 +126,8 @@ TEST(WrittenFiles, each_application_is_without_findings) {
     const auto components = with_files();
     EXPECT_GE(apps::all_written().size(), 5u);
     for (const auto& each : apps::all_written())
-        for (const auto& finding : check_application_text(each.text, each.name, {.components = &components})) ADD_FAILURE() << finding.text();
+        for (const auto& finding : check_application_text(each.text, each.name, {.components = &components}))
+            ADD_FAILURE() << finding.text();
     EXPECT_THROW((void)apps::application("knitting"), UsageError);
     EXPECT_EQ(apps::read_application("colour.xml", {.components = &components}).name(), "colour");
     EXPECT_THROW((void)apps::read_application("knitting.xml", {.components = &components}), SystemError);
@@ -135,7 +141,9 @@ TEST(WrittenFiles, matrices_are_read_from_files_and_their_sum_is_written_to_one)
     apps::write_array<float>(folder / "b.npy", shape, b);
     const auto components = with_files();
     Machine machine{{.targets = 2}};
-    apps::application("addition", {.settings = {{"a", folder / "a.npy"}, {"b", folder / "b.npy"}, {"sum", folder / "sum.npy"}}, .components = &components})
+    apps::application("addition",
+                      {.settings = {{"a", folder / "a.npy"}, {"b", folder / "b.npy"}, {"sum", folder / "sum.npy"}},
+                       .components = &components})
         .start(machine)
         .finish();
     const auto sum = apps::read_array<float>(folder / "sum.npy");
@@ -152,7 +160,9 @@ TEST(WrittenFiles, what_files_hold_is_told_where_it_is_not_what_is_wanted) {
     Machine machine{{.targets = 1}};
     const auto what = [&](const std::string& file) {
         try {
-            apps::application("addition", {.settings = {{"a", file}}, .components = &components}).start(machine).finish();
+            apps::application("addition", {.settings = {{"a", file}}, .components = &components})
+                .start(machine)
+                .finish();
         } catch (const FilterFailed& failure) {
             return std::string(failure.what());
         }

@@ -1,5 +1,6 @@
-// What the test of compiled applications needs of the language: `written LIBRARY compile FILE FOLDER` writes the program of an application that
-// uses classes of a shared library, and `written LIBRARY run FILE NAME=VALUE...` runs the file itself.
+// What the test of compiled applications needs of the language: `written LIBRARY compile FILE FOLDER` writes the
+// program of an application that uses classes of a shared library, and `written LIBRARY run FILE NAME=VALUE...` runs
+// the file itself.
 #include <cstdio>
 #include <cstring>
 #include <fstream>

@@ -1,23 +1,27 @@
 // channel layer: the one-producer one-consumer ring of 64-byte records on which lanes, messages and streams stand.
 //
-// A record is self-sequenced: the word `sequence` inside it says that it is valid, so there is no shared head or tail and a
-// hand-off moves one cache line. Completion travels back in one of two ways, and the producer chooses for each record:
+// A record is self-sequenced: the word `sequence` inside it says that it is valid, so there is no shared head or tail
+// and a hand-off moves one cache line. Completion travels back in one of two ways, and the producer chooses for each
+// record:
 //
-//   through the slot  the consumer writes `done` into the record's own line. As long as the channel is known to be empty the
-//                     producer uses the same slot again and again, so that a lone exchange bounces a single line (floor F1).
-//   through the line  the consumer counts completed records in a line homed at the producer (`Credits`). A stream of records
-//                     walks round the ring and the producer looks at that line only when it has no credit left.
+//   through the slot  the consumer writes `done` into the record's own line. As long as the channel is known to be
+//                     empty the producer uses the same slot again and again, so that a lone exchange bounces a single
+//                     line (floor F1).
+//   through the line  the consumer counts completed records in a line homed at the producer (`Credits`). A stream of
+//                     records walks round the ring and the producer looks at that line only when it has no credit left.
 //
-// Happens-before. Everything is a release store that is read by an acquire load; there are no read-modify-writes and no fences.
+// Happens-before. Everything is a release store that is read by an acquire load; there are no read-modify-writes and no
+// fences.
 //   publish   payload writes -> sequence.store(release) -> sequence.load(acquire) by the consumer -> its payload reads
-//   complete  the consumer's reads and all that the task wrote -> done or completed.store(release)
-//             -> load(acquire) by the producer -> its next writes to that slot, and whatever the waiter does with the results
-// The consumer looks only at the slot that it served last and the one after it, because the producer either stays (the channel
-// was empty) or moves on by one. A slot is overwritten only after the producer has seen its completion. Sequences have 63 bits
-// and never wrap in practice (at 5 ns a record: 1,400 years), so a stale record can never be taken for a new one.
+//   complete  the consumer's reads and all that the task wrote -> done or completed.store(release) -> load(acquire) by
+//             the producer -> its next writes to that slot, and whatever the waiter does with the results
+// The consumer looks only at the slot that it served last and the one after it, because the producer either stays (the
+// channel was empty) or moves on by one. A slot is overwritten only after the producer has seen its completion.
+// Sequences have 63 bits and never wrap in practice (at 5 ns a record: 1,400 years), so a stale record can never be
+// taken for a new one.
 //
-// The two halves are templates over the atomic type: tests/model checks this very code in a model of the C++ memory order.
-// `./bench floor` prints F1, F2 and the bare ring; `./bench null-task` what stands on them.
+// The two halves are templates over the atomic type: tests/model checks this very code in a model of the C++ memory
+// order. `./bench floor` prints F1, F2 and the bare ring; `./bench null-task` what stands on them.
 #pragma once
 
 #include <atomic>
@@ -34,10 +38,12 @@ enum class Initiation : std::uint8_t {
 
 /// How a completion travels back (TPC's two completion mechanisms).
 enum class Completion : std::uint8_t {
-    automatic,  ///< through the slot while the channel is empty, through the line in a stream (`./bench paper tpc-null-task` has lone tasks:
-                ///< slot or line, neither is the faster one on every machine)
-    slot,       ///< always through the record's own line
-    line,       ///< always through the completion line at the producer
+    /// Through the slot while the channel is empty, through the line in a stream (`./bench paper tpc-null-task` has
+    /// lone tasks:
+    automatic,
+    ///< slot or line, neither is the faster one on every machine)
+    slot,  ///< always through the record's own line
+    line,  ///< always through the completion line at the producer
 };
 
 /// The atomics of a running program. Model-checked builds pass another policy with the same two members.
@@ -49,15 +55,18 @@ struct StandardAtomics {
 /// One record: who writes each word stands beside it. One cache line.
 template <class Payload, class Policy = StandardAtomics>
 struct alignas(64) Record {
-    typename Policy::template Atomic<std::uint64_t> sequence{0};  ///< producer: 2 x number of the record + completes in slot
-    typename Policy::template Atomic<std::uint64_t> done{0};      ///< consumer: number of the last record completed here
-    Payload payload{};                                            ///< producer
+    /// Producer: 2 x number of the record + completes in slot
+    typename Policy::template Atomic<std::uint64_t> sequence{0};
+    /// Consumer: number of the last record completed here
+    typename Policy::template Atomic<std::uint64_t> done{0};
+    Payload payload{};  ///< producer
 };
 
 /// The completion line, homed at the producer. Written by the consumer alone.
 template <class Policy = StandardAtomics>
 struct alignas(128) Credits {
-    typename Policy::template Atomic<std::uint64_t> completed{0};  ///< number of the last record completed through the line
+    /// Number of the last record completed through the line
+    typename Policy::template Atomic<std::uint64_t> completed{0};
 };
 
 /// The doorbell of a pulled channel, homed at the consumer. Written by the producer alone.
@@ -91,8 +100,9 @@ class Producer {
 
     Producer() = default;
     Producer(ChannelParts<Payload, Policy> parts, std::uint32_t depth, Completion completion)
-        : slots_(parts.slots), credits_(parts.credits), bell_(parts.initiation == Initiation::pull ? parts.bell : nullptr),
-          mask_(parts.capacity - 1), depth_(depth < parts.capacity ? depth : parts.capacity), completion_(completion) {}
+        : slots_(parts.slots), credits_(parts.credits),
+          bell_(parts.initiation == Initiation::pull ? parts.bell : nullptr), mask_(parts.capacity - 1),
+          depth_(depth < parts.capacity ? depth : parts.capacity), completion_(completion) {}
 
     bool attached() const noexcept { return slots_ != nullptr; }
     std::uint64_t issued() const noexcept { return issued_; }
@@ -156,7 +166,8 @@ class Producer {
     }
 
   private:
-    /// Cold: nothing is known any more, so look at the shared words. In a slot-completing stream these are the records' own.
+    /// Cold: nothing is known any more, so look at the shared words. In a slot-completing stream these are the records'
+    /// own.
     void refresh() noexcept {
         if (completion_ == Completion::slot) {
             std::uint64_t number = completed_ + 1;
@@ -195,10 +206,10 @@ class Consumer {
 
     Consumer() = default;
     explicit Consumer(ChannelParts<Payload, Policy> parts)
-        : slots_(parts.slots), credits_(parts.credits), bell_(parts.initiation == Initiation::pull ? parts.bell : nullptr),
-          mask_(parts.capacity - 1) {}
-    /// Goes on where an earlier consumer stopped: `next` is the number of the first record that is not complete, `position` the slot
-    /// in which it lies, or, if it is not there yet, the slot of the record before it.
+        : slots_(parts.slots), credits_(parts.credits),
+          bell_(parts.initiation == Initiation::pull ? parts.bell : nullptr), mask_(parts.capacity - 1) {}
+    /// Goes on where an earlier consumer stopped: `next` is the number of the first record that is not complete,
+    /// `position` the slot in which it lies, or, if it is not there yet, the slot of the record before it.
     Consumer(ChannelParts<Payload, Policy> parts, std::uint64_t next, std::uint32_t position) : Consumer(parts) {
         next_ = next;
         position_ = position;
@@ -217,8 +228,8 @@ class Consumer {
         return &slots_[after];
     }
 
-    /// The record `distance` behind front(), if it is there already; for prefetching. Does not move anything. A record that completes in
-    /// its slot was alone when it was issued, so nothing is looked for behind it.
+    /// The record `distance` behind front(), if it is there already; for prefetching. Does not move anything. A record
+    /// that completes in its slot was alone when it was issued, so nothing is looked for behind it.
     const RecordType* behind(std::uint32_t distance = 1) const noexcept {
         if (slots_[position_].sequence.load(std::memory_order_relaxed) & 1) return nullptr;
         const auto& record = slots_[(position_ + distance) & mask_];
@@ -231,10 +242,8 @@ class Consumer {
     /// Completes front(): publishes everything done so far to whoever sees the completion.
     void complete() noexcept {
         auto& record = slots_[position_];
-        if (record.sequence.load(std::memory_order_relaxed) & 1)
-            record.done.store(next_, std::memory_order_release);
-        else
-            credits_->completed.store(next_, std::memory_order_release);
+        if (record.sequence.load(std::memory_order_relaxed) & 1) record.done.store(next_, std::memory_order_release);
+        else credits_->completed.store(next_, std::memory_order_release);
         ++next_;
     }
 

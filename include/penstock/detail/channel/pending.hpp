@@ -1,22 +1,24 @@
 // task layer: one ring of an initiator's pending deque. Its owner appends; whoever is free claims from the other end.
 //
-// What an initiator issues beyond what its targets can start at once waits here (contract 2), so that uneven tasks balance:
-// a target that runs out of work claims the oldest tasks, a few at a time, and the owner does the same while it helps. Records
-// are the same self-sequenced lines as a channel's, so appending costs the owner one line and no shared tail, and the only
-// read-modify-write is the claim, once for several tasks.
+// What an initiator issues beyond what its targets can start at once waits here (contract 2), so that uneven tasks
+// balance: a target that runs out of work claims the oldest tasks, a few at a time, and the owner does the same while
+// it helps. Records are the same self-sequenced lines as a channel's, so appending costs the owner one line and no
+// shared tail, and the only read-modify-write is the claim, once for several tasks.
 //
 // Happens-before.
 //   append    payload writes -> sequence.store(release) -> sequence.load(acquire) by a claimant -> its payload reads
-//   claim     head_ is moved by compare-and-swap and only grows. Whoever moves it from h to h+n owns the records h+1 .. h+n: they
-//             were valid when it looked, and a record is overwritten only after it was claimed and completed, so a claimant that
-//             looked at old records finds that head_ has moved, and its compare-and-swap fails. No ABA: head_ never repeats.
-//   complete  all that the task wrote -> done.store(release) -> done.load(acquire) by a waiter or by the owner before it reuses
-//             the slot. The done words stand apart from the records, eight to a line, so that a claimant never writes a record's
-//             line (that cost a further transfer a task). Every claimant also counts what it completed in a line of its own
-//             (Completed), once for each claim: the owner's barrier sums these few lines instead of reading every done word.
-//   return    claimed tasks that have not begun can be given back: one bit a slot says so. Who clears a bit owns the task; it cannot be
-//             overwritten before it has run, so the slot says which one it is. Payload and number come through the claim of who gives back ->
-//             fetch_or(release) -> fetch_and(acquire) by who takes it.
+//   claim     head_ is moved by compare-and-swap and only grows. Whoever moves it from h to h+n owns the records h+1 ..
+//             h+n: they were valid when it looked, and a record is overwritten only after it was claimed and completed,
+//             so a claimant that looked at old records finds that head_ has moved, and its compare-and-swap fails. No
+//             ABA: head_ never repeats.
+//   complete  all that the task wrote -> done.store(release) -> done.load(acquire) by a waiter or by the owner before
+//             it reuses the slot. The done words stand apart from the records, eight to a line, so that a claimant
+//             never writes a record's line (that cost a further transfer a task). Every claimant also counts what it
+//             completed in a line of its own (Completed), once for each claim: the owner's barrier sums these few lines
+//             instead of reading every done word.
+//   return    claimed tasks that have not begun can be given back: one bit a slot says so. Who clears a bit owns the
+//             task; it cannot be overwritten before it has run, so the slot says which one it is. Payload and number
+//             come through the claim of who gives back -> fetch_or(release) -> fetch_and(acquire) by who takes it.
 #pragma once
 
 #include <atomic>
@@ -60,12 +62,12 @@ class PendingRing {
     using ReturnedType = typename Policy::template Atomic<std::uint64_t>;
     static constexpr std::uint32_t words_for(std::uint32_t capacity) noexcept { return (capacity + 63) / 64; }
 
-    /// `slots` and `done`: `capacity` of each (a power of two). `completed`: one line for each of `claimants`, the last of which stands for
-    /// all who have none of their own. `returned`: words_for(capacity), all 0.
-    PendingRing(RecordType* slots, DoneType* done, std::uint32_t capacity, CompletedType* completed, std::uint32_t claimants,
-                ReturnedType* returned)
-        : slots_(slots), done_(done), completed_(completed), returned_slots_(returned), mask_(capacity - 1), claimants_(claimants),
-          room_until_(capacity) {}
+    /// `slots` and `done`: `capacity` of each (a power of two). `completed`: one line for each of `claimants`, the last
+    /// of which stands for all who have none of their own. `returned`: words_for(capacity), all 0.
+    PendingRing(RecordType* slots, DoneType* done, std::uint32_t capacity, CompletedType* completed,
+                std::uint32_t claimants, ReturnedType* returned)
+        : slots_(slots), done_(done), completed_(completed), returned_slots_(returned), mask_(capacity - 1),
+          claimants_(claimants), room_until_(capacity) {}
 
     std::uint32_t capacity() const noexcept { return mask_ + 1; }
     std::uint32_t slot(std::uint64_t number) const noexcept { return static_cast<std::uint32_t>(number - 1) & mask_; }
@@ -78,8 +80,10 @@ class PendingRing {
     /// The record to fill next, or nullptr when the slot's last task has not completed yet.
     RecordType* reserve() noexcept {
         if (tail_ == room_until_ && !find_room()) return nullptr;
-        // Taking a line back from whoever read it last takes a hundred times as long as writing it, so a few are always under way.
-        if (tail_ + lines_ahead < room_until_) prefetch_write(&slots_[static_cast<std::uint32_t>(tail_ + lines_ahead) & mask_]);
+        // Taking a line back from whoever read it last takes a hundred times as long as writing it, so a few are always
+        // under way.
+        if (tail_ + lines_ahead < room_until_)
+            prefetch_write(&slots_[static_cast<std::uint32_t>(tail_ + lines_ahead) & mask_]);
         return &slots_[static_cast<std::uint32_t>(tail_) & mask_];
     }
 
@@ -118,17 +122,20 @@ class PendingRing {
     }
 
     /// Claims at most `most` of the oldest tasks, and at most the `share`-th part of those seen waiting (so that the
-    /// last ones are spread over all who are free: guided self-scheduling). Empty when there is none or another was faster.
+    /// last ones are spread over all who are free: guided self-scheduling). Empty when there is none or another was
+    /// faster.
     Claim claim(std::uint32_t most, std::uint32_t share) noexcept {
         if (returned_.load(std::memory_order_relaxed) != 0) [[unlikely]]
             if (const Claim one = claim_returned(); one.count != 0) return one;
         auto head = head_.load(std::memory_order_relaxed);
-        // Records become valid in order, so one look far ahead speaks for all before it, and acquires their payloads too.
+        // Records become valid in order, so one look far ahead speaks for all before it, and acquires their payloads
+        // too.
         std::uint32_t count = most;
         while (count > 1 && !valid(head + std::uint64_t{count} * share)) count /= 2;
         if (count <= 1 && !valid(head + 1)) return {};
         // Relaxed is enough: the payloads are acquired through the sequences, and head_ hands over nothing else.
-        if (!head_.compare_exchange_strong(head, head + count, std::memory_order_relaxed, std::memory_order_relaxed)) return {};
+        if (!head_.compare_exchange_strong(head, head + count, std::memory_order_relaxed, std::memory_order_relaxed))
+            return {};
         return {head + 1, count};
     }
 
@@ -160,18 +167,22 @@ class PendingRing {
                (returned_slots_[where / 64].load(std::memory_order_relaxed) >> where % 64 & 1) != 0;
     }
 
-    /// Whoever has claimed the tasks from `first` on, up to before `end`, and has not begun them, lets others have them.
+    /// Whoever has claimed the tasks from `first` on, up to before `end`, and has not begun them, lets others have
+    /// them.
     void give_back(std::uint64_t first, std::uint64_t end) noexcept {
         mark_returned(first, end, returned_.fetch_add(end - first, std::memory_order_relaxed) == 0);
     }
 
-    /// Brings the lines of claimed records near, all at once: one after the other each would cost a transfer's whole latency.
+    /// Brings the lines of claimed records near, all at once: one after the other each would cost a transfer's whole
+    /// latency.
     void fetch(Claim claim) const noexcept {
         for (std::uint32_t i = 0; i < claim.count; ++i) prefetch_read(&record(claim.first + i));
     }
 
     /// Completes one claimed task for those who wait for it alone.
-    void complete(std::uint64_t number) noexcept { done_[slot(number)].number.store(number, std::memory_order_release); }
+    void complete(std::uint64_t number) noexcept {
+        done_[slot(number)].number.store(number, std::memory_order_release);
+    }
     /// Completes a whole claim for the owner's barrier. `claimant` is the caller's own index.
     void complete_claim(Claim claim, std::uint32_t claimant) noexcept {
         auto& mine = completed_[claimant].count;
@@ -187,8 +198,8 @@ class PendingRing {
     }
 
   private:
-    /// Cold: no free slot is known, so follow the done words as far as they go. They lie eight to a line, so looking far once moves
-    /// fewer lines than looking at each slot's word when it is needed.
+    /// Cold: no free slot is known, so follow the done words as far as they go. They lie eight to a line, so looking
+    /// far once moves fewer lines than looking at each slot's word when it is needed.
     bool find_room() noexcept {
         while (free_from_ != tail_ && completed(free_from_ + 1)) ++free_from_;
         room_until_ = free_from_ + mask_ + 1;
@@ -197,11 +208,13 @@ class PendingRing {
 
     /// Counted before. `alone`: there were no others.
     void mark_returned(std::uint64_t first, std::uint64_t end, bool alone) noexcept {
-        if (alone || first < oldest_returned_.load(std::memory_order_relaxed)) oldest_returned_.store(first, std::memory_order_relaxed);
+        if (alone || first < oldest_returned_.load(std::memory_order_relaxed))
+            oldest_returned_.store(first, std::memory_order_relaxed);
         for (auto number = first; number < end;) {
             const auto where = slot(number);
             const auto left = end - number;
-            const auto in_word = std::uint64_t{64} - where % 64 < left ? 64 - where % 64 : static_cast<std::uint32_t>(left);
+            const auto in_word =
+                std::uint64_t{64} - where % 64 < left ? 64 - where % 64 : static_cast<std::uint32_t>(left);
             const auto count = in_word < capacity() - where ? in_word : capacity() - where;
             const auto bits = (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << where % 64;
             returned_slots_[where / 64].fetch_or(bits, std::memory_order_release);
@@ -233,7 +246,9 @@ class PendingRing {
     std::uint64_t take_returned(std::uint32_t where) noexcept {
         const auto bit = std::uint64_t{1} << where % 64;
         auto& word = returned_slots_[where / 64];
-        if ((word.load(std::memory_order_relaxed) & bit) == 0 || (word.fetch_and(~bit, std::memory_order_acquire) & bit) == 0) return 0;
+        if ((word.load(std::memory_order_relaxed) & bit) == 0 ||
+            (word.fetch_and(~bit, std::memory_order_acquire) & bit) == 0)
+            return 0;
         returned_.fetch_sub(1, std::memory_order_relaxed);
         return slots_[where].sequence.load(std::memory_order_relaxed) >> 1;
     }
@@ -250,9 +265,9 @@ class PendingRing {
     std::uint32_t mask_;
     std::uint32_t claimants_;
     // The owner's.
-    alignas(128) std::uint64_t tail_ = 0;       ///< tasks appended
-    std::uint64_t room_until_ = 0;              ///< slots are known to be free until this many tasks have been appended
-    std::uint64_t free_from_ = 0;               ///< all tasks up to here are known to be complete
+    alignas(128) std::uint64_t tail_ = 0;  ///< tasks appended
+    std::uint64_t room_until_ = 0;         ///< slots are known to be free until this many tasks have been appended
+    std::uint64_t free_from_ = 0;          ///< all tasks up to here are known to be complete
     // The claimants'.
     alignas(128) typename Policy::template Atomic<std::uint64_t> head_{0};  ///< tasks claimed
     typename Policy::template Atomic<std::uint64_t> returned_{0};           ///< tasks given back, or about to be

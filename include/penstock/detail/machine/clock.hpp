@@ -15,9 +15,11 @@
 
 namespace penstock {
 
-/// So long from a moment on, or the end of time where that is later than the clock can say (a limit of nanoseconds::max() means for ever).
-inline std::chrono::steady_clock::time_point deadline_after(std::chrono::nanoseconds limit,
-                                                            std::chrono::steady_clock::time_point from = std::chrono::steady_clock::now()) noexcept {
+/// So long from a moment on, or the end of time where that is later than the clock can say (a limit of
+/// nanoseconds::max() means for ever).
+inline std::chrono::steady_clock::time_point deadline_after(
+    std::chrono::nanoseconds limit,
+    std::chrono::steady_clock::time_point from = std::chrono::steady_clock::now()) noexcept {
     constexpr auto forever = std::chrono::steady_clock::time_point::max();
     return limit < forever - from ? from + limit : forever;
 }
@@ -43,8 +45,8 @@ class Clock {
         return static_cast<double>(difference) * nanoseconds_per_tick();
     }
 
-    /// The other way round: how many ticks a time limit is, for loops that compare ticks. At most half of what Ticks can say, so that it can
-    /// be added to the time now.
+    /// The other way round: how many ticks a time limit is, for loops that compare ticks. At most half of what Ticks
+    /// can say, so that it can be added to the time now.
     static Ticks ticks_of(std::chrono::nanoseconds time) noexcept {
         constexpr double most = 9e18;
         return static_cast<Ticks>(std::min(static_cast<double>(time.count()) / nanoseconds_per_tick(), most));

@@ -9,8 +9,8 @@
 
 namespace penstock {
 
-/// What memory is to be made of. Huge pages (2 MiB on x86) are a wish: where the kernel has none to give, or the memory is
-/// smaller than one, ordinary ones do; huge_bytes() tells what was got.
+/// What memory is to be made of. Huge pages (2 MiB on x86) are a wish: where the kernel has none to give, or the memory
+/// is smaller than one, ordinary ones do; huge_bytes() tells what was got.
 enum class Pages { ordinary, huge };
 
 /// Zeroed, page-aligned memory of this process, present from the start (no page faults later) and near one NUMA node.
@@ -73,8 +73,8 @@ class SharedMemory {
     SharedMemory() noexcept = default;
 
     /// New zeroed memory of `bytes` > 0, near the processor that makes it. `name` is for /proc/PID/maps only, cut after
-    /// 200 bytes. With huge pages it costs about 0.2 ms more for each MiB. Throws SystemError when memory or descriptors are
-    /// short, UsageError for 0 bytes.
+    /// 200 bytes. With huge pages it costs about 0.2 ms more for each MiB. Throws SystemError when memory or
+    /// descriptors are short, UsageError for 0 bytes.
     static SharedMemory create(std::string_view name, std::size_t bytes, Pages pages = Pages::ordinary);
 
     /// Maps memory from a descriptor that another process sent. Takes the descriptor over in every case: it is closed
@@ -91,8 +91,8 @@ class SharedMemory {
     std::size_t size() const noexcept { return size_; }
     std::span<std::byte> bytes() const noexcept { return {data_, size_}; }
 
-    /// Bytes that this process has mapped by huge pages now, as the kernel counts them. A process that adopted the memory gets
-    /// there page by page as it uses it. Reads /proc: about a millisecond.
+    /// Bytes that this process has mapped by huge pages now, as the kernel counts them. A process that adopted the
+    /// memory gets there page by page as it uses it. Reads /proc: about a millisecond.
     std::size_t huge_bytes() const;
 
     /// The descriptor, to be sent to other processes; stays owned by this object.

@@ -18,7 +18,8 @@ inline void relax() noexcept {
 /// Asks for the cache line at `address` to be brought near for reading. Any address is legal; nothing is read.
 inline void prefetch_read(const void* address) noexcept {
     __builtin_prefetch(address, 0, 3);
-    // g++ 12 takes a function that only prefetches for one without effect and drops its calls; this says that there is one.
+    // g++ 12 takes a function that only prefetches for one without effect and drops its calls; this says that there is
+    // one.
     asm volatile("" : : "r"(address));
 }
 

@@ -55,10 +55,11 @@ struct WaitReason {
 
 /// How long each phase lasts.
 struct WaitPolicy {
-    std::chrono::nanoseconds spin{50'000};      ///< before parking
-    std::uint32_t spins_before_yield = ~0u;     ///< yields the processor after so many looks (oversubscribed machines)
-    std::chrono::nanoseconds longest_sleep{0};  ///< bound of one sleep, for peers that cannot be fenced; 0: 20 ms at first
-    bool across_processes = false;              ///< wakers are threads of other processes, which accept barriers
+    std::chrono::nanoseconds spin{50'000};   ///< before parking
+    std::uint32_t spins_before_yield = ~0u;  ///< yields the processor after so many looks (oversubscribed machines)
+    /// Bound of one sleep, for peers that cannot be fenced; 0: 20 ms at first
+    std::chrono::nanoseconds longest_sleep{0};
+    bool across_processes = false;  ///< wakers are threads of other processes, which accept barriers
 
     /// The policy for `threads` threads on `processors` processors: spin when each has its own, else yield soon and
     /// park early.
@@ -132,10 +133,8 @@ class Waiter {
         for (;;) {
             if (poll()) return;  // a poll that has said yes is not asked again
             ++looks;
-            if (looks >= policy_.spins_before_yield)
-                yield();
-            else if (line == nullptr || !waiting::doze(line, 4'000))
-                relax();
+            if (looks >= policy_.spins_before_yield) yield();
+            else if (line == nullptr || !waiting::doze(line, 4'000)) relax();
             if (looks % 16 == 0 &&
                 Clock::nanoseconds(Clock::ticks() - begin) >= static_cast<double>(policy_.spin.count()))
                 break;
@@ -149,17 +148,21 @@ class Waiter {
     bool park(Poll&& poll) {
         bool fenced = false;
         return Parking(bell_->parked)
-            .park([&] { fenced = policy_.across_processes ? waiting::barrier_over_processes() : waiting::process_wide_barrier(); },
-                  [&] {
-                      parking_ = true;
-                      const bool ready = poll();
-                      parking_ = false;
-                      return ready;
-                  },
-                  [&] {
-                      ++parks_;
-                      waiting::sleep_on(*bell_, sleep_limit(fenced));
-                  });
+            .park(
+                [&] {
+                    fenced =
+                        policy_.across_processes ? waiting::barrier_over_processes() : waiting::process_wide_barrier();
+                },
+                [&] {
+                    parking_ = true;
+                    const bool ready = poll();
+                    parking_ = false;
+                    return ready;
+                },
+                [&] {
+                    ++parks_;
+                    waiting::sleep_on(*bell_, sleep_limit(fenced));
+                });
     }
 
     std::chrono::nanoseconds sleep_limit(bool fenced) const noexcept {
@@ -173,8 +176,8 @@ class Waiter {
 
     std::chrono::nanoseconds longest_sleep() const noexcept {
         if (policy_.longest_sleep.count() != 0) return policy_.longest_sleep;
-        // A poll that looks at a peer process needs to look again now and then. Else looking is only for what nobody rings
-        // for, and the longer nothing came, the longer it can wait: an idle machine leaves its processors alone.
+        // A poll that looks at a peer process needs to look again now and then. Else looking is only for what nobody
+        // rings for, and the longer nothing came, the longer it can wait: an idle machine leaves its processors alone.
         constexpr std::chrono::nanoseconds first{20'000'000};
         return policy_.across_processes ? first : first * (1 << std::min(slept_in_vain_, 3u));
     }

@@ -29,8 +29,7 @@ class SegmentPart {
         : segments_(std::move(segments)), data_(data), bytes_(bytes) {}
     ~SegmentPart() { release(); }
     SegmentPart(SegmentPart&& other) noexcept
-        : segments_(std::move(other.segments_)),
-          data_(std::exchange(other.data_, nullptr)),
+        : segments_(std::move(other.segments_)), data_(std::exchange(other.data_, nullptr)),
           bytes_(std::exchange(other.bytes_, 0)) {}
     SegmentPart& operator=(SegmentPart&& other) noexcept {
         if (this != &other) {

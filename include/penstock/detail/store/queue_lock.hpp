@@ -1,20 +1,22 @@
-// store layer: a lock with a queue in which each waiter spins on a line of its own (after Mellor-Crummey and Scott 1991), and
-// whose owner may come back before the first of the queue.
+// store layer: a lock with a queue in which each waiter spins on a line of its own (after Mellor-Crummey and Scott
+// 1991), and whose owner may come back before the first of the queue.
 //
-// Handing a lock over in strict turn costs the way of several lines for each section: 260 ns where a pthread_mutex, which lets
-// the owner come back, takes 50 (`./bench lock`, the two virtual processors far apart). So the lock itself is one word that
-// whoever finds it free may take. Who does not queues up; only the first of the queue looks at that word, at growing intervals,
-// so that the owner keeps the line. When its patience is at an end it makes itself the heir: then the next unlock gives the lock
-// to it, and nobody comes in between. So nobody waits longer than as many patiences and sections as there are ranks before it.
+// Handing a lock over in strict turn costs the way of several lines for each section: 260 ns where a pthread_mutex,
+// which lets the owner come back, takes 50 (`./bench lock`, the two virtual processors far apart). So the lock itself
+// is one word that whoever finds it free may take. Who does not queues up; only the first of the queue looks at that
+// word, at growing intervals, so that the owner keeps the line. When its patience is at an end it makes itself the
+// heir: then the next unlock gives the lock to it, and nobody comes in between. So nobody waits longer than as many
+// patiences and sections as there are ranks before it.
 //
-// Nodes are named by the number of their rank plus one, not by address, because processes map them at different places. The word
-// lies at one rank, each node at its own.
+// Nodes are named by the number of their rank plus one, not by address, because processes map them at different places.
+// The word lies at one rank, each node at its own.
 //
-// Happens-before. The critical section -> holder.store(release), which frees the lock or names the heir -> the acquiring
-// compare_exchange or load of the next one. A node is reset before the exchange that puts it into the queue (release), and its
-// predecessor finds it by `next` (release, acquire), so the predecessor's store comes after the reset. A sleeper is not missed:
-// who unlocks looks for an heir once before the store that frees the lock and once behind it; an heir names itself before it
-// looks at the lock for the last time (parking.hpp). QueueLock is a template over the atomic type: tests/model checks this code.
+// Happens-before. The critical section -> holder.store(release), which frees the lock or names the heir -> the
+// acquiring compare_exchange or load of the next one. A node is reset before the exchange that puts it into the queue
+// (release), and its predecessor finds it by `next` (release, acquire), so the predecessor's store comes after the
+// reset. A sleeper is not missed: who unlocks looks for an heir once before the store that frees the lock and once
+// behind it; an heir names itself before it looks at the lock for the last time (parking.hpp). QueueLock is a template
+// over the atomic type: tests/model checks this code.
 #pragma once
 
 #include <atomic>
@@ -30,15 +32,18 @@ template <class Policy = StandardAtomics>
 struct alignas(128) QueueNode {
     typename Policy::template Atomic<std::uint32_t> next{0};     ///< successor: its number, once it is behind this one
     typename Policy::template Atomic<std::uint32_t> blocked{0};  ///< own rank: 1 before it queues; predecessor: 0
-    typename Policy::template Atomic<std::uint32_t> queued{0};   ///< own rank: 1 while it waits or holds; read when it dies
+    /// Own rank: 1 while it waits or holds; read when it dies
+    typename Policy::template Atomic<std::uint32_t> queued{0};
 };
 
-/// Homed at one of the ranks. The line of those that hold and the first that waits, and the line of those that queue up.
+/// Homed at one of the ranks. The line of those that hold and the first that waits, and the line of those that queue
+/// up.
 template <class Policy = StandardAtomics>
 struct alignas(128) QueueHead {
     typename Policy::template Atomic<std::uint32_t> holder{0};  ///< number of the one that has the lock; 0: free
     typename Policy::template Atomic<std::uint32_t> heir{0};    ///< first waiter: its number, when it must be the next
-    alignas(128) typename Policy::template Atomic<std::uint32_t> last{0};  ///< number of the last in the queue; 0: nobody waits
+    /// Number of the last in the queue; 0: nobody waits
+    alignas(128) typename Policy::template Atomic<std::uint32_t> last{0};
 };
 
 template <class Policy = StandardAtomics>
@@ -60,8 +65,8 @@ class QueueLock {
         return false;
     }
 
-    /// `pause(looks)` passes the time between two looks of the first waiter; false when its patience is at an end. `wait(poll)`
-    /// returns when poll() is true. `tell(index)` wakes a rank.
+    /// `pause(looks)` passes the time between two looks of the first waiter; false when its patience is at an end.
+    /// `wait(poll)` returns when poll() is true. `tell(index)` wakes a rank.
     template <class Pause, class Wait, class Tell>
     void lock(Pause&& pause, Wait&& wait, Tell&& tell) {
         own_->queued.store(1, std::memory_order_relaxed);
@@ -105,14 +110,16 @@ class QueueLock {
 
     /// Numbers come from memory that others write (contract 20).
     Node& node(std::uint32_t number) const {
-        if (number - 1 >= size_) throw Error("the words of a lock were overwritten: they name a rank that there is not");
+        if (number - 1 >= size_)
+            throw Error("the words of a lock were overwritten: they name a rank that there is not");
         return *nodes_[number - 1];
     }
 
     bool take() {
         std::uint32_t free = 0;
         return head_->holder.load(std::memory_order_relaxed) == 0 &&
-               head_->holder.compare_exchange_strong(free, number_, std::memory_order_acquire, std::memory_order_relaxed);
+               head_->holder.compare_exchange_strong(free, number_, std::memory_order_acquire,
+                                                     std::memory_order_relaxed);
     }
     bool inherited() const { return head_->holder.load(std::memory_order_acquire) == number_; }
 
@@ -122,7 +129,8 @@ class QueueLock {
         auto next = own_->next.load(std::memory_order_acquire);
         if (next == 0) {
             auto last = number_;
-            if (head_->last.compare_exchange_strong(last, 0, std::memory_order_acq_rel, std::memory_order_relaxed)) return;
+            if (head_->last.compare_exchange_strong(last, 0, std::memory_order_acq_rel, std::memory_order_relaxed))
+                return;
             // Somebody is about to queue behind this node.
             wait([this, &next] { return (next = own_->next.load(std::memory_order_acquire)) != 0; });
         }

@@ -1,9 +1,9 @@
 // task layer: what a call does so that another process can run its task: checks that its procedure and arguments can be
-// carried over, and copies what does not lie in the shared heap into it. What is written there comes back before anybody sees
-// the task as complete (Ring::forward).
+// carried over, and copies what does not lie in the shared heap into it. What is written there comes back before
+// anybody sees the task as complete (Ring::forward).
 //
-// In place and copied give the same bits (contract 10): a copy is contiguous, and a strided argument becomes a view of it with
-// strides of its own.
+// In place and copied give the same bits (contract 10): a copy is contiguous, and a strided argument becomes a view of
+// it with strides of its own.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@
 
 #include "penstock/argument.hpp"
 #include "penstock/detail/task/footprint.hpp"
-#include "penstock/heap.hpp"
 #include "penstock/detail/task/use_count.hpp"
+#include "penstock/heap.hpp"
 
 namespace penstock::chain {
 class Image;
@@ -48,13 +48,14 @@ struct StagedPiece {
     std::byte* copy = nullptr;  ///< contiguous, row-major
     std::size_t bytes = 0;
     std::size_t element = 1;
-    std::size_t rank = 0;       ///< 0: contiguous at the user's too
-    bool back = false;          ///< out or inout
+    std::size_t rank = 0;  ///< 0: contiguous at the user's too
+    bool back = false;     ///< out or inout
     std::array<std::size_t, most_dimensions> extents{};
     std::array<std::ptrdiff_t, most_dimensions> strides{};  ///< in bytes
 };
 
-/// What belongs to one task on the program's side, freed with it: its copies, and what it uses of chains and resident data.
+/// What belongs to one task on the program's side, freed with it: its copies, and what it uses of chains and resident
+/// data.
 struct StagedTask {
     explicit StagedTask(WorkerHost& its_host) noexcept : host(&its_host) {}
     ~StagedTask();
@@ -74,7 +75,8 @@ class Carrier {
     /// Throws WorkersLost, and CannotCarryOver for a procedure that the workers do not have.
     Carrier(WorkerHost& host, const CallSide& side, std::uint32_t entry, std::string_view task)
         : host_(host), side_(side), task_(task) {
-        if (side.lost.load(std::memory_order_relaxed) || entry > side.entries) [[unlikely]] refuse_call(entry);
+        if (side.lost.load(std::memory_order_relaxed) || entry > side.entries) [[unlikely]]
+            refuse_call(entry);
     }
 
     /// What belongs to the task; null when nothing does.
@@ -107,16 +109,20 @@ class Carrier {
         }
     }
 
-    /// For closures that hold their arguments themselves, which have a member carry(Carrier&): where the worker finds `rows` rows of `row_bytes`
-    /// bytes at `pitch`. The same address when they lie in the heap; that of a copy without gaps otherwise. Throws SystemError.
-    std::byte* bring_rows(Access access, std::byte* base, std::size_t rows, std::size_t row_bytes, std::ptrdiff_t pitch);
+    /// For closures that hold their arguments themselves, which have a member carry(Carrier&): where the worker finds
+    /// `rows` rows of `row_bytes` bytes at `pitch`. The same address when they lie in the heap; that of a copy without
+    /// gaps otherwise. Throws SystemError.
+    std::byte* bring_rows(Access access, std::byte* base, std::size_t rows, std::size_t row_bytes,
+                          std::ptrdiff_t pitch);
 
     /// Argument number `argument`, from 1; 0 is the procedure itself. Throws CannotCarryOver, SystemError.
     template <class V>
     void carry(V& value, int argument) {
         if constexpr (requires(Carrier& carrier) { value.carry(carrier); }) value.carry(*this);
-        else if constexpr (requires(Carrier& carrier) { value.carry_over(carrier, argument); }) value.carry_over(*this, argument);
-        else if constexpr (requires { typename V::TakesStore; } || requires { typename V::ResidentArgument; }) refuse_what_stays(argument);
+        else if constexpr (requires(Carrier& carrier) { value.carry_over(carrier, argument); })
+            value.carry_over(*this, argument);
+        else if constexpr (requires { typename V::TakesStore; } || requires { typename V::ResidentArgument; })
+            refuse_what_stays(argument);
         else if constexpr (std::is_pointer_v<V>) {
             if constexpr (std::is_function_v<std::remove_pointer_t<V>>)
                 check_function(reinterpret_cast<const void*>(value), argument);

@@ -1,5 +1,6 @@
-// task layer: what stands for memory while a chain is described: its parameters, which each issue gives anew, and its local blocks,
-// which lie in the local store of whichever target runs it. in(x), out(x) and inout(x) tag them as they tag memory.
+// task layer: what stands for memory while a chain is described: its parameters, which each issue gives anew, and its
+// local blocks, which lie in the local store of whichever target runs it. in(x), out(x) and inout(x) tag them as they
+// tag memory.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +50,8 @@ class ChainSpan {
 
     ChainSpan(chain::Place place, std::size_t count) noexcept : place_(place), count_(count) {}
 
-    /// A part. Where the number of elements is not known before the issue, each issue is held against what its parts need.
+    /// A part. Where the number of elements is not known before the issue, each issue is held against what its parts
+    /// need.
     ChainSpan subspan(std::size_t offset, std::size_t count) const {
         chain::check_part(offset, count, count_);
         auto part = place_;
@@ -62,7 +64,8 @@ class ChainSpan {
 
     template <Access access>
     auto tagged() const {
-        static_assert(access == Access::in || !std::is_const_v<T>, "penstock: out and inout need a parameter of the chain that is not const");
+        static_assert(access == Access::in || !std::is_const_v<T>,
+                      "penstock: out and inout need a parameter of the chain that is not const");
         return chain::Argument<access, std::span<tagging::Element<access, T>>>{place_, count_, {}};
     }
 
@@ -89,7 +92,8 @@ class ChainView {
 
     template <Access access>
     auto tagged() const {
-        static_assert(access == Access::in || !std::is_const_v<T>, "penstock: out and inout need a parameter of the chain that is not const");
+        static_assert(access == Access::in || !std::is_const_v<T>,
+                      "penstock: out and inout need a parameter of the chain that is not const");
         return chain::Argument<access, view<tagging::Element<access, T>, Rank>>{place_, chain::any_count, shape_};
     }
 
@@ -109,7 +113,8 @@ class ChainScalar {
     chain::Place place_;
 };
 
-/// Asks that the step's argument be copied to contiguous memory of the local store first, and written back after the step.
+/// Asks that the step's argument be copied to contiguous memory of the local store first, and written back after the
+/// step.
 template <Access access, class Shape, bool already>
 constexpr auto staged(chain::Argument<access, Shape, already> argument) {
     return chain::Argument<access, Shape, true>{argument.place, argument.count, argument.packed};

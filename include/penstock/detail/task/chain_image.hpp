@@ -1,12 +1,13 @@
 // task layer: a chain as it is described, and as targets run it.
 //
-// Each step keeps what the descriptor of its call would have held (the same packing, pack.hpp) and a list of patches: where an address,
-// a length or a value stands that only the issue or the local store can give. A step without patches runs from its template as it is,
-// which all targets share and none writes; another is copied to the stack (a line or four) and patched. `./bench jobs` prints what a
-// step costs.
+// Each step keeps what the descriptor of its call would have held (the same packing, pack.hpp) and a list of patches:
+// where an address, a length or a value stands that only the issue or the local store can give. A step without patches
+// runs from its template as it is, which all targets share and none writes; another is copied to the stack (a line or
+// four) and patched. `./bench jobs` prints what a step costs.
 //
-// A Description grows while the chain is described. The first issue makes an Image of it, which never changes, and which lives until
-// the last task that runs it has ended (use_count.hpp). Who changes the description later gets another image at the next issue.
+// A Description grows while the chain is described. The first issue makes an Image of it, which never changes, and
+// which lives until the last task that runs it has ended (use_count.hpp). Who changes the description later gets
+// another image at the next issue.
 #pragma once
 
 #include <atomic>
@@ -21,10 +22,10 @@
 #include "penstock/detail/task/chain_argument.hpp"
 #include "penstock/detail/task/descriptor.hpp"
 #include "penstock/detail/task/footprint.hpp"
-#include "penstock/heap.hpp"
 #include "penstock/detail/task/local_store.hpp"
 #include "penstock/detail/task/resident_argument.hpp"
 #include "penstock/detail/task/use_count.hpp"
+#include "penstock/heap.hpp"
 
 namespace penstock::isolated {
 class Carrier;
@@ -43,17 +44,17 @@ struct alignas(64) Packed {
 /// One thing to write into a copy of a step's packed arguments before it runs.
 struct Patch {
     enum class Kind : std::uint8_t {
-        span,     ///< address and length of a parameter
-        part,     ///< address of a part of a parameter
-        local,    ///< address in the local store
-        bytes,    ///< a parameter in its packed form: views, scalars
+        span,   ///< address and length of a parameter
+        part,   ///< address of a part of a parameter
+        local,  ///< address in the local store
+        bytes,  ///< a parameter in its packed form: views, scalars
     };
     Kind kind = Kind::bytes;
-    std::uint16_t to = 0;      ///< byte of Packed
-    std::uint32_t index = 0;   ///< of the parameter or local block
-    std::uint32_t from = 0;    ///< byte of the parameters' values
-    std::uint32_t count = 0;   ///< bytes to copy
-    std::size_t offset = 0;    ///< bytes from the beginning of the parameter or of the local store
+    std::uint16_t to = 0;     ///< byte of Packed
+    std::uint32_t index = 0;  ///< of the parameter or local block
+    std::uint32_t from = 0;   ///< byte of the parameters' values
+    std::uint32_t count = 0;  ///< bytes to copy
+    std::size_t offset = 0;   ///< bytes from the beginning of the parameter or of the local store
 };
 
 struct Step {
@@ -66,7 +67,8 @@ struct Step {
     Packed packed{};
 };
 
-/// What a target needs to run a chain. It and all that it points to lie in an Image, or in the shared heap for worker processes.
+/// What a target needs to run a chain. It and all that it points to lie in an Image, or in the shared heap for worker
+/// processes.
 struct Program {
     const Step* steps = nullptr;
     const Patch* patches = nullptr;
@@ -76,8 +78,8 @@ struct Program {
     std::size_t name_length = 0;
     Image* image = nullptr;  ///< whose uses the task counts; null where the program that issued it does
 
-    /// Runs all steps in order. `values`: those of the parameters, laid out by the chain. What a step throws comes out as StepFailed, and
-    /// no further step runs. Local memory is freed.
+    /// Runs all steps in order. `values`: those of the parameters, laid out by the chain. What a step throws comes out
+    /// as StepFailed, and no further step runs. Local memory is freed.
     void run(LocalStore& store, const std::byte* values) const;
     /// "blur (step 1 of 2 of chain sharpen)"; steps count from 1 here.
     std::string step_name(std::size_t step) const;
@@ -89,17 +91,17 @@ struct Program {
 
 /// What all issues of one parameter must keep to.
 struct Requirement {
-    std::size_t least = 0;                        ///< elements
+    std::size_t least = 0;  ///< elements
     std::size_t most = static_cast<std::size_t>(-1);
-    bool read_first = false;                      ///< the first step that uses it reads it: it cannot be out
+    bool read_first = false;  ///< the first step that uses it reads it: it cannot be out
     bool used = false;
 };
 
 /// A step has this memory beside a parameter, and one of the two is written: they must not meet.
 struct Hazard {
     std::uint32_t parameter = 0;
-    std::size_t offset = 0;                       ///< bytes of the parameter's part
-    std::size_t bytes = 0;                        ///< of the part, or any_count for all of it
+    std::size_t offset = 0;  ///< bytes of the parameter's part
+    std::size_t bytes = 0;   ///< of the part, or any_count for all of it
     Bounds bounds;
     Footprint footprint;
     std::uint32_t entry = 0;
@@ -125,8 +127,8 @@ class Description {
 
     /// A local block. Throws UsageError when it has 2^32 elements or more.
     Place add_local(std::size_t count, std::size_t element);
-    /// Notes that the next step uses `place`. Throws UsageError for another chain's place, ArgumentError for a block that is read before
-    /// anything was written to it.
+    /// Notes that the next step uses `place`. Throws UsageError for another chain's place, ArgumentError for a block
+    /// that is read before anything was written to it.
     void use(const Place& place, Access access, std::string_view task, int argument);
     /// The next step's argument takes `count` elements of a parameter whose size each issue gives.
     void require(const Place& place, std::size_t least, std::size_t most);
@@ -139,7 +141,8 @@ class Description {
     std::mutex& mutex() noexcept { return mutex_; }
     void add_patch(const Patch& patch) { patches_.push_back(patch); }
     /// Ends the step whose patches were added.
-    void add_step(std::uint32_t entry, const Packed& packed, bool extended, void (*check_carried)(const Packed&, const isolated::Carrier&) = nullptr);
+    void add_step(std::uint32_t entry, const Packed& packed, bool extended,
+                  void (*check_carried)(const Packed&, const isolated::Carrier&) = nullptr);
     /// Forgets the patches and hazards of a step that was refused.
     void give_up_step() noexcept;
 
@@ -178,7 +181,8 @@ class Image final : public Shared {
 
     const Program& program() const noexcept { return program_; }
     void run(LocalStore& store, const std::byte* values) const { program_.run(store, values); }
-    /// The same in the shared heap, made at the first issue to worker processes of that machine. Throws CannotCarryOver, SystemError.
+    /// The same in the shared heap, made at the first issue to worker processes of that machine. Throws
+    /// CannotCarryOver, SystemError.
     const Program& share(isolated::Carrier& carrier);
     void end_elsewhere() noexcept override { end(0); }
 

@@ -39,8 +39,8 @@ constexpr std::size_t extent_of() {
     else return any_count;
 }
 
-/// An address for what stands for memory: apart from all memory of the program, from those of other blocks and parameters, and the same
-/// for the same block, so that the checks of plain calls find what overlaps within one step.
+/// An address for what stands for memory: apart from all memory of the program, from those of other blocks and
+/// parameters, and the same for the same block, so that the checks of plain calls find what overlaps within one step.
 template <class T>
 T* address_of(const Place& place) noexcept {
     constexpr std::uintptr_t nowhere = std::uintptr_t{1} << 62;  // no program has memory there
@@ -61,7 +61,9 @@ auto checked_form(const A& argument) {
         if constexpr (tagging::is_span<typename A::Shape>) {
             constexpr std::size_t much = std::min<std::size_t>(UINT32_MAX, (std::size_t{1} << 39) / sizeof(T));
             constexpr std::size_t wanted = extent_of<P>();
-            const std::size_t count = argument.count != any_count ? argument.count : wanted != any_count ? wanted : much;
+            const std::size_t count = argument.count != any_count ? argument.count
+                                      : wanted != any_count       ? wanted
+                                                                  : much;
             return typename A::AsTagged{{address_of<T>(argument.place), count}};
         } else {
             const auto& shape = argument.packed;
@@ -85,15 +87,16 @@ auto packed_form(const A& argument) {
     }
 }
 
-/// What a worker process could not use of a step: literal memory outside the shared heap, bare pointers, functions that it does not have.
-/// What stands for memory is known at the issue; resident data are carried over by the image.
+/// What a worker process could not use of a step: literal memory outside the shared heap, bare pointers, functions that
+/// it does not have. What stands for memory is known at the issue; resident data are carried over by the image.
 template <class Pack, class... Args>
 void check_carried(const Packed& packed, const isolated::Carrier& carrier) {
-    const PackedArguments arguments{const_cast<std::byte*>(packed.line), const_cast<std::byte*>(packed.extension.bytes), false};
+    const PackedArguments arguments{const_cast<std::byte*>(packed.line), const_cast<std::byte*>(packed.extension.bytes),
+                                    false};
     carrier.check_literal(Pack::template load<0>(arguments), 0);
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-        [[maybe_unused]] const auto one = [&]<class A, std::size_t number>(std::type_identity<A>,
-                                                                          std::integral_constant<std::size_t, number>) {
+        [[maybe_unused]] const auto one = [&]<class A, std::size_t number>(
+                                              std::type_identity<A>, std::integral_constant<std::size_t, number>) {
             if constexpr (!Mapped<A>::stands_in && !procedure::is_resident<A>)
                 carrier.check_literal(Pack::template load<number>(arguments), static_cast<int>(number));
         };
@@ -104,7 +107,8 @@ void check_carried(const Packed& packed, const isolated::Carrier& carrier) {
 /// Resident data are named by the image, which knows their versions.
 template <class Bound>
 auto stored_form(const Bound& bound) {
-    if constexpr (procedure::is_resident<Bound>) return resident::Argument<Bound::access, typename Bound::element_type>{};
+    if constexpr (procedure::is_resident<Bound>)
+        return resident::Argument<Bound::access, typename Bound::element_type>{};
     else return bound;
 }
 
@@ -113,15 +117,17 @@ auto stored_form(const Bound& bound) {
 template <class... P>
 template <class Callee, class Name, class F, class... Args>
 Chain<P...>& Chain<P...>::add_step(const F& function, const Args&... arguments) {
-    static_assert((!tagging::is_owned<Args> && ...),
-                  "penstock: a chain's step runs again and again; what own() hands over would be gone after the first time");
+    static_assert(
+        (!tagging::is_owned<Args> && ...),
+        "penstock: a chain's step runs again and again; what own() hands over would be gone after the first time");
     using Signature = procedure::ParametersOf<Callee, typename chain::Mapped<Args>::Type...>;
     using Call = procedure::Call<F, typename Signature::List, typename chain::Mapped<Args>::Type...>;
     using Steps = procedure::Registered<Call, Name>;
     using Parameters = typename chain::AsTuple<typename Signature::List>::Type;
     static_assert(std::is_void_v<typename Signature::Result>,
                   "penstock: tasks return nothing; let the procedure write its results into an out argument");
-    static_assert(!Call::Pack::layout.boxed, "penstock: the arguments of a chain's step take at most 232 bytes; give it a span of them");
+    static_assert(!Call::Pack::layout.boxed,
+                  "penstock: the arguments of a chain's step take at most 232 bytes; give it a span of them");
     constexpr std::string_view name = Steps::entry.name;
     change();
     try {
@@ -133,7 +139,8 @@ Chain<P...>& Chain<P...>::add_step(const F& function, const Args&... arguments) 
             TaskPayload payload;
             const auto store = [&](const auto&... bound) {
                 if (!Call::Pack::fits(function, bound...))
-                    throw UsageError("step " + std::string(name) + " of a chain has an argument that does not fit a descriptor (2^32 elements, or a "
+                    throw UsageError("step " + std::string(name) +
+                                     " of a chain has an argument that does not fit a descriptor (2^32 elements, or a "
                                      "stride beyond 32 bits)");
                 Call::Pack::store(payload, &packed.extension, function, bound...);
             };
@@ -155,7 +162,8 @@ template <std::size_t I, class Call, class Parameter, class A>
 void Chain<P...>::note(std::string_view name, const A& argument) {
     using chain::Patch;
     constexpr packing::Place packed = Call::Pack::layout.places[I + 1];
-    constexpr auto to = static_cast<std::uint16_t>(packed.in_line ? packed.offset : offsetof(chain::Packed, extension) + packed.offset);
+    constexpr auto to =
+        static_cast<std::uint16_t>(packed.in_line ? packed.offset : offsetof(chain::Packed, extension) + packed.offset);
     if constexpr (procedure::is_resident<A>) {
         description_->add_resident(argument.state, to);
     } else if constexpr (chain::Mapped<A>::stands_in) {
@@ -182,7 +190,8 @@ void Chain<P...>::note(std::string_view name, const A& argument) {
                 constexpr std::size_t wanted = chain::extent_of<Parameter>();
                 const std::size_t before = place.offset / sizeof(typename Shape::element_type);
                 patch.kind = argument.count == chain::any_count ? Patch::Kind::span : Patch::Kind::part;
-                if (argument.count != chain::any_count) description_->require(place, before + argument.count, chain::any_count);
+                if (argument.count != chain::any_count)
+                    description_->require(place, before + argument.count, chain::any_count);
                 else if (wanted != chain::any_count) description_->require(place, wanted, wanted);
             } else {
                 patch.count = packing::Codec<typename A::AsTagged>::bytes;
@@ -204,9 +213,10 @@ void Chain<P...>::note_hazards(std::uint32_t entry, int number, const A& stand_i
                     using T = typename A::Shape::element_type;
                     Bounds bounds;
                     if (footprint::check(literal.value, bounds) != nullptr || bounds.high == 0) return;
-                    description_->add_hazard({stand_in.place.index, stand_in.place.offset,
-                                              stand_in.count == chain::any_count ? chain::any_count : stand_in.count * sizeof(T), bounds,
-                                              footprint::of(literal.value), entry, number});
+                    description_->add_hazard(
+                        {stand_in.place.index, stand_in.place.offset,
+                         stand_in.count == chain::any_count ? chain::any_count : stand_in.count * sizeof(T), bounds,
+                         footprint::of(literal.value), entry, number});
                 }
             }
         };
@@ -236,24 +246,30 @@ void Chain<P...>::check(const A& argument) const {
         std::size_t size = 1;
         if constexpr (tagging::is_tagged<A>) size = argument.value.size();
         else if constexpr (requires { std::size(argument.value); }) size = std::size(argument.value);
-        if (size < requirement.least || size > requirement.most) [[unlikely]] description_->refuse_size(I, size);
+        if (size < requirement.least || size > requirement.most) [[unlikely]]
+            description_->refuse_size(I, size);
     }
     if constexpr (tagging::is_tagged<A>) {
         if constexpr (A::access == Access::out)
-            if (requirement.read_first) [[unlikely]] description_->refuse_out(I);
-        if constexpr (tagging::is_view<Mine> && (tagging::is_span<typename A::shape_type> || tagging::is_view<typename A::shape_type>)) {
+            if (requirement.read_first) [[unlikely]]
+                description_->refuse_out(I);
+        if constexpr (tagging::is_view<Mine> &&
+                      (tagging::is_span<typename A::shape_type> || tagging::is_view<typename A::shape_type>)) {
             using Form = Tagged<Access::in, Mine>;
             bool fits = false;
             if constexpr (tagging::is_span<typename A::shape_type>)
                 fits = packing::Codec<Form>::fits({Mine(argument.value.data(), {argument.value.size()})});
             else fits = packing::Codec<Form>::fits({Mine(argument.value)});
-            if (!fits) [[unlikely]] description_->refuse_form(I);
+            if (!fits) [[unlikely]]
+                description_->refuse_form(I);
         }
         for (const auto& hazard : description_->hazards()) {
             if (hazard.parameter != I) continue;
             Bounds bounds;
-            if (footprint::check(argument.value, bounds) != nullptr || bounds.high == 0) continue;  // refused by the call itself, or empty
-            if (hazard.bytes != chain::any_count) bounds = {bounds.low + hazard.offset, bounds.low + hazard.offset + hazard.bytes};
+            // refused by the call itself, or empty
+            if (footprint::check(argument.value, bounds) != nullptr || bounds.high == 0) continue;
+            if (hazard.bytes != chain::any_count)
+                bounds = {bounds.low + hazard.offset, bounds.low + hazard.offset + hazard.bytes};
             if (!bounds.meets(hazard.bounds)) continue;
             auto mine = footprint::of(argument.value);
             if (hazard.bytes != chain::any_count) {
@@ -271,11 +287,13 @@ void Chain<P...>::check(const A& argument) const {
 template <class... P>
 template <class How, class... Args>
 Handle Chain<P...>::issue(Initiator& initiator, const How& how, Args&&... arguments) const {
-    static_assert(sizeof...(Args) == sizeof...(P), "penstock: the number of arguments differs from the number of the chain's parameters");
+    static_assert(sizeof...(Args) == sizeof...(P),
+                  "penstock: the number of arguments differs from the number of the chain's parameters");
     [&]<std::size_t... I>(std::index_sequence<I...>) { (check<I>(arguments), ...); }(std::index_sequence_for<P...>{});
     auto& image = begin(initiator);
     try {
-        if (image.local_bytes() > initiator.local_store_bytes()) [[unlikely]] image.refuse_local_store(initiator.local_store_bytes());
+        if (image.local_bytes() > initiator.local_store_bytes()) [[unlikely]]
+            image.refuse_local_store(initiator.local_store_bytes());
         return initiator.call_closure(how, chain::Task<P...>{&image.program()}, std::forward<Args>(arguments)...);
     } catch (...) {
         image.end(0);

@@ -1,21 +1,27 @@
-// task layer: the part of a task that waits for other tasks: a count of those that it waits for, and a list of those that wait for it.
+// task layer: the part of a task that waits for other tasks: a count of those that it waits for, and a list of those
+// that wait for it.
 //
-// The list of successors is pushed to by one thread (the owner: whoever issues the tasks) and closed, once, by whoever completes the
-// task. The link to a successor lies in the successor's own line, beside the count that the completing thread is about to lower, so
-// that releasing a successor moves one line (two where it has more than three predecessors). A link is the successor's address and the
-// number of its edge in one word.
+// The list of successors is pushed to by one thread (the owner: whoever issues the tasks) and closed, once, by whoever
+// completes the task. The link to a successor lies in the successor's own line, beside the count that the completing
+// thread is about to lower, so that releasing a successor moves one line (two where it has more than three
+// predecessors). A link is the successor's address and the number of its edge in one word.
 //
 // Happens-before. P is a predecessor of S; everybody who may name P as a predecessor is the owner.
-//   push      the owner writes S and the link's next word, then pushes it to P's list (push_list.hpp). P's completing thread takes all
-//             and leaves `closed`, so it reads S's words as written.
-//   missed    the owner finds the list closed: what P wrote happens before whatever the owner does next, publishing S included.
-//   release   each completing thread lowers S's count (acq_rel). Read-modify-writes of one word form one release sequence, so who
-//             takes it to zero has acquired what every predecessor wrote, and S's arguments from the owner's own commit().
-//   guard     while S is being issued its count holds a large guard, which commit() takes away in the same step in which it adds the
-//             edges that were pushed. So nobody sees zero too early, and pushing an edge costs the owner no second read-modify-write.
-//   reuse     a completing thread reads a link's next word before it lowers that successor's count, and touches P no more once the
-//             list is closed and P's number is published as complete. Only the owner uses a slot again, after it has seen that.
-// tests/model/dependence_model_test.cpp checks this very code in a model of the memory order. `./bench dependences` prints the cost.
+//   push      the owner writes S and the link's next word, then pushes it to P's list (push_list.hpp). P's completing
+//             thread takes all and leaves `closed`, so it reads S's words as written.
+//   missed    the owner finds the list closed: what P wrote happens before whatever the owner does next, publishing S
+//             included.
+//   release   each completing thread lowers S's count (acq_rel). Read-modify-writes of one word form one release
+//             sequence, so who takes it to zero has acquired what every predecessor wrote, and S's arguments from the
+//             owner's own commit().
+//   guard     while S is being issued its count holds a large guard, which commit() takes away in the same step in
+//             which it adds the edges that were pushed. So nobody sees zero too early, and pushing an edge costs the
+//             owner no second read-modify-write.
+//   reuse     a completing thread reads a link's next word before it lowers that successor's count, and touches P no
+//             more once the list is closed and P's number is published as complete. Only the owner uses a slot again,
+//             after it has seen that.
+// tests/model/dependence_model_test.cpp checks this very code in a model of the memory order. `./bench dependences`
+// prints the cost.
 #pragma once
 
 #include <array>
@@ -62,7 +68,9 @@ class alignas(64) Dependent {
     /// What only tasks with many predecessors use, for asking for it early.
     const void* second_line() const noexcept { return &near_[first_line_edges]; }
     /// Must a FarEdges be given before the next come_after()?
-    bool needs_room() const noexcept { return edges_ >= near_edges && (edges_ - near_edges) % FarEdges<Policy>::size == 0; }
+    bool needs_room() const noexcept {
+        return edges_ >= near_edges && (edges_ - near_edges) % FarEdges<Policy>::size == 0;
+    }
     void give_room(FarEdges<Policy>& room) noexcept {
         FarEdges<Policy>** end = &far_;
         while (*end != nullptr) end = &(*end)->more;
@@ -81,7 +89,8 @@ class alignas(64) Dependent {
     }
     /// One more that will arrive(), or has, by other means than the list of a predecessor.
     void expect_one() noexcept { ++edges_; }
-    /// All predecessors have been named. True when there is nothing left to wait for: the caller runs it, or hands it on.
+    /// All predecessors have been named. True when there is nothing left to wait for: the caller runs it, or hands it
+    /// on.
     bool commit() noexcept {
         if (edges_ == 0) return true;
         const std::uint32_t lowered_by = guard - edges_;
@@ -123,7 +132,8 @@ class alignas(64) Dependent {
     /// False when another predecessor was faster.
     bool give_verdict(Verdict* verdict) noexcept {
         Verdict* expected = nullptr;
-        return verdict_.compare_exchange_strong(expected, verdict, std::memory_order_relaxed, std::memory_order_relaxed);
+        return verdict_.compare_exchange_strong(expected, verdict, std::memory_order_relaxed,
+                                                std::memory_order_relaxed);
     }
     FarEdges<Policy>* room() const noexcept { return far_; }
 
@@ -140,24 +150,30 @@ class alignas(64) Dependent {
         return *reinterpret_cast<Dependent*>(static_cast<std::uintptr_t>(link & ((std::uint64_t{1} << 48) - 1)));
     }
     typename Policy::template Atomic<std::uint64_t>& edge(std::uint32_t number) noexcept {
-        if (number < near_edges) [[likely]] return near_[number];
+        if (number < near_edges) [[likely]]
+            return near_[number];
         number -= near_edges;
         FarEdges<Policy>* room = far_;
         for (; number >= FarEdges<Policy>::size; number -= FarEdges<Policy>::size) room = room->more;
         return room->next[number];
     }
 
-    PushList<std::uint64_t, Policy> successors_{closed};             ///< owner pushes, whoever completes this task closes
-    typename Policy::template Atomic<std::uint32_t> unfinished_{0};  ///< owner, then those who complete the predecessors
-    std::int16_t target_ = -1;                                       ///< owner, before it is published; so are all that follow
+    /// Owner pushes, whoever completes this task closes
+    PushList<std::uint64_t, Policy> successors_{closed};
+    /// Owner, then those who complete the predecessors
+    typename Policy::template Atomic<std::uint32_t> unfinished_{0};
+    /// Owner, before it is published; so are all that follow
+    std::int16_t target_ = -1;
     std::uint16_t edges_ = 0;
     Ring* ring_ = nullptr;
     typename Policy::template Atomic<Verdict*> verdict_{nullptr};  ///< the first predecessor that failed
     FarEdges<Policy>* far_ = nullptr;
-    std::array<typename Policy::template Atomic<std::uint64_t>, near_edges> near_{};  ///< the next successor of each predecessor
+    /// The next successor of each predecessor
+    std::array<typename Policy::template Atomic<std::uint64_t>, near_edges> near_{};
 };
 
 using DependentNode = Dependent<>;
-static_assert(sizeof(DependentNode) == 128, "the second line is touched only by tasks with more predecessors than the first has room for");
+static_assert(sizeof(DependentNode) == 128,
+              "the second line is touched only by tasks with more predecessors than the first has room for");
 
 }  // namespace penstock

@@ -40,8 +40,8 @@ struct Entry {
     bool has_rows;    ///< an argument may lie in pieces apart from one another
 };
 
-/// Gives `entry` a number, from 1. Called during static initialisation, in the same order in every process of one program.
-/// Throws UsageError when a program has more than 65,535 procedures.
+/// Gives `entry` a number, from 1. Called during static initialisation, in the same order in every process of one
+/// program. Throws UsageError when a program has more than 65,535 procedures.
 std::uint32_t register_entry(const Entry& entry);
 
 /// The entry with this number.
@@ -56,7 +56,8 @@ constexpr std::string_view of() {
     std::string_view text = __PRETTY_FUNCTION__;
     const auto begin = text.find("function = ") + 11;
     auto name = text.substr(begin, text.find_first_of(";]", begin) - begin);
-    if (const auto cut = name.find('('); cut != 0 && cut != name.npos && name.find("lambda") == name.npos) name = name.substr(0, cut);
+    if (const auto cut = name.find('('); cut != 0 && cut != name.npos && name.find("lambda") == name.npos)
+        name = name.substr(0, cut);
     if (!name.empty() && name.front() == '&') name.remove_prefix(1);
     return name;
 }

@@ -19,7 +19,8 @@ struct Bounds {
     bool meets(const Bounds& other) const noexcept { return low < other.high && other.low < high; }
 };
 
-/// The exact bytes of an argument, whatever its shape: `base` and byte strides of up to 8 dimensions, or a list of pieces.
+/// The exact bytes of an argument, whatever its shape: `base` and byte strides of up to 8 dimensions, or a list of
+/// pieces.
 struct Footprint {
     std::uintptr_t base = 0;
     std::size_t element = 1;
@@ -30,11 +31,12 @@ struct Footprint {
     bool is_list = false;
 };
 
-/// Do two arguments share a byte? Constant time for rows at one pitch (strided vectors, tiles of one matrix), a step for each row of
-/// the shorter for different pitches, otherwise the time to list the rows of both.
+/// Do two arguments share a byte? Constant time for rows at one pitch (strided vectors, tiles of one matrix), a step
+/// for each row of the shorter for different pitches, otherwise the time to list the rows of both.
 bool overlap(const Footprint& first, const Footprint& second);
-/// Does an argument reach one byte by two different indices (zero stride, rows that run into one another)? Constant time for
-/// views of up to two dimensions and all whose dimensions nest; otherwise, and for pieces, the time to list the rows.
+/// Does an argument reach one byte by two different indices (zero stride, rows that run into one another)? Constant
+/// time for views of up to two dimensions and all whose dimensions nest; otherwise, and for pieces, the time to list
+/// the rows.
 bool overlaps_itself(const Footprint& footprint);
 
 namespace footprint {
@@ -61,8 +63,10 @@ template <class T>
 template <class T>
 inline const char* check(std::span<T> value, Bounds& bounds) noexcept {
     const auto base = reinterpret_cast<std::uintptr_t>(value.data());
-    // One branch for what is nearly always so: an address of 48 bits that is aligned and not null, and 32 bits of length.
-    if ((base >> 48 | value.size() >> 32 | base % alignof(T)) != 0 || base == 0) [[unlikely]] return check_closely(value, bounds);
+    // One branch for what is nearly always so: an address of 48 bits that is aligned and not null, and 32 bits of
+    // length.
+    if ((base >> 48 | value.size() >> 32 | base % alignof(T)) != 0 || base == 0) [[unlikely]]
+        return check_closely(value, bounds);
     bounds = {base, base + value.size() * sizeof(T)};
     return nullptr;
 }

@@ -1,8 +1,10 @@
-// task layer: which tasks of one ring failed or were cancelled, after their exceptions are gone: two bits for each task.
+// task layer: which tasks of one ring failed or were cancelled, after their exceptions are gone: two bits for each
+// task.
 //
-// A hash table of blocks of 32 numbers, 16 bytes each, that grows to 1 MiB: room for 49,152 tasks that lie far apart, and for 1.5 million
-// side by side. What does not fit there, the smallest numbers first, lies in a span, and so does what there was no memory for. A span may
-// hold tasks that did not fail: it is asked last, and errs on the side of failed.
+// A hash table of blocks of 32 numbers, 16 bytes each, that grows to 1 MiB: room for 49,152 tasks that lie far apart,
+// and for 1.5 million side by side. What does not fit there, the smallest numbers first, lies in a span, and so does
+// what there was no memory for. A span may hold tasks that did not fail: it is asked last, and errs on the side of
+// failed.
 #pragma once
 
 #include <array>
@@ -28,8 +30,8 @@ class ForgottenNumbers {
     /// Also changes how a task that is known already ended.
     void note(std::uint64_t number, How how) noexcept;
     Found look(std::uint64_t number) const noexcept;
-    /// Forgets those that nobody was told, of tasks above `after` and up to `until`, and returns how many there were. A span goes when all
-    /// of it lies there.
+    /// Forgets those that nobody was told, of tasks above `after` and up to `until`, and returns how many there were. A
+    /// span goes when all of it lies there.
     std::size_t take(std::uint64_t after, std::uint64_t until) noexcept;
     /// How many nobody was told.
     std::size_t untold() const noexcept { return untold_ + span_of(How::untold).count; }

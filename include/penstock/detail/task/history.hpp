@@ -1,11 +1,12 @@
 // task layer: who touched which bytes last, so that the order of tasks follows from their tags.
 //
-// For each block of memory that tasks were given it keeps the last task that writes it and those that read it since. A task that
-// reads a block comes after its last writer; one that writes it comes after all that read it since, or after the last writer when
-// nobody did. A block that is given again in exactly the same way is found by its address and shape. When a block is seen for the first
-// time, the blocks with which it shares bytes are looked up, by their bounding boxes first and then exactly (footprint.hpp), and from then
-// on each task looks at these neighbours too. A block that known smaller blocks cover without a gap or an overlap is not kept at
-// all: who touches it touches these. The idea of deriving the order from tags is that of CellSs and its successors.
+// For each block of memory that tasks were given it keeps the last task that writes it and those that read it since. A
+// task that reads a block comes after its last writer; one that writes it comes after all that read it since, or after
+// the last writer when nobody did. A block that is given again in exactly the same way is found by its address and
+// shape. When a block is seen for the first time, the blocks with which it shares bytes are looked up, by their
+// bounding boxes first and then exactly (footprint.hpp), and from then on each task looks at these neighbours too. A
+// block that known smaller blocks cover without a gap or an overlap is not kept at all: who touches it touches these.
+// The idea of deriving the order from tags is that of CellSs and its successors.
 #pragma once
 
 #include <array>
@@ -47,9 +48,12 @@ class History {
         const auto base = reinterpret_cast<std::uintptr_t>(value.data());
         constexpr auto size = static_cast<std::ptrdiff_t>(sizeof(T));
         if (value.contiguous()) return touch_block(spot, access, Key{base, value.size() * sizeof(T), 1, 0});
-        if constexpr (Rank == 1) return touch_block(spot, access, Key{base, sizeof(T), value.extent(0), value.stride(0) * size});
+        if constexpr (Rank == 1)
+            return touch_block(spot, access, Key{base, sizeof(T), value.extent(0), value.stride(0) * size});
         else if constexpr (Rank == 2) {
-            if (value.stride(1) == 1) return touch_block(spot, access, Key{base, value.extent(1) * sizeof(T), value.extent(0), value.stride(0) * size});
+            if (value.stride(1) == 1)
+                return touch_block(spot, access,
+                                   Key{base, value.extent(1) * sizeof(T), value.extent(0), value.stride(0) * size});
         }
         touch_irregular(spot, access, footprint::of(value));
     }
@@ -64,12 +68,13 @@ class History {
         if (block.rows == 0 || block.row_bytes == 0) return;
         const bool whole = block.rows == 1 || block.pitch == static_cast<std::ptrdiff_t>(block.row_bytes);
         const auto base = reinterpret_cast<std::uintptr_t>(block.base);
-        touch_block(spot, block.access, whole ? Key{base, block.rows * block.row_bytes, 1, 0}
-                                              : Key{base, block.row_bytes, block.rows, block.pitch});
+        touch_block(spot, block.access,
+                    whole ? Key{base, block.rows * block.row_bytes, 1, 0}
+                          : Key{base, block.row_bytes, block.rows, block.pitch});
     }
 
-    /// Between two calls: makes room where too much is remembered. True when a task has more readers to wait for than it may have:
-    /// then join() must be called for each.
+    /// Between two calls: makes room where too much is remembered. True when a task has more readers to wait for than
+    /// it may have: then join() must be called for each.
     bool crowded() const noexcept { return crowded_ != nullptr || (blocks_.size() > most_blocks_ && !recording()); }
     template <class Issue>
     void tidy(Issue&& issue) {
@@ -92,8 +97,8 @@ class History {
     void start_recording() { recorded_ = std::make_unique<Recorded>(); }
     std::vector<RecordedTask> stop_recording();
     bool recording() const noexcept { return recorded_ != nullptr; }
-    /// Keeps the task that is being issued. `addresses`: where its packed arguments hold addresses. Throws UsageError when its
-    /// arguments lie on the heap.
+    /// Keeps the task that is being issued. `addresses`: where its packed arguments hold addresses. Throws UsageError
+    /// when its arguments lie on the heap.
     void keep(const Spot& spot, std::vector<AddressPlace> addresses);
 
     /// How many blocks it knows.
@@ -101,7 +106,8 @@ class History {
 
   private:
     static constexpr std::size_t first_table = 256;
-    static constexpr std::uint32_t first_look = 16;       ///< readers of one block before those that are complete are dropped
+    /// Readers of one block before those that are complete are dropped
+    static constexpr std::uint32_t first_look = 16;
     static constexpr std::uint32_t most_readers = 16'384;  ///< before they are joined
 
     /// A block as it is given: rows of bytes at a pitch. No rows: an irregular one, known by its number.
@@ -117,13 +123,15 @@ class History {
         Block* block;
         bool covered;  ///< has no byte outside
     };
-    /// What is looked at for each argument is the first line; a task that writes also reads the readers, four to a line.
+    /// What is looked at for each argument is the first line; a task that writes also reads the readers, four to a
+    /// line.
     struct alignas(64) Block {
         Key key;
         TaskReference writer;
         std::uint32_t next_look = first_look;
-        bool alone = true;                  ///< no neighbours, and no parts
-        bool mixed = false;                 ///< readers that came with a block which this one is a part of may be older than the writer
+        bool alone = true;  ///< no neighbours, and no parts
+        /// Readers that came with a block which this one is a part of may be older than the writer
+        bool mixed = false;
         ReaderList readers;                 ///< since the last write
         std::vector<Neighbour> neighbours;  ///< those with which it shares bytes
         std::vector<Block*> parts;          ///< when not empty: they make up this block, which keeps nothing itself
@@ -141,7 +149,8 @@ class History {
     };
 
     static std::uint64_t hash_of(const Key& key) noexcept {
-        // The highest bits choose the place: blocks at one distance from one another, as tiles are, then hardly ever meet.
+        // The highest bits choose the place: blocks at one distance from one another, as tiles are, then hardly ever
+        // meet.
         return (key.base + key.row_bytes * 0xc2b2ae3d27d4eb4fu + key.rows * 0x165667b19e3779f9u +
                 static_cast<std::uint64_t>(key.pitch) * 0x27d4eb2f165667c5u) *
                0x9e3779b97f4a7c15u;
@@ -155,7 +164,8 @@ class History {
     void come_after(Spot& spot, const TaskReference& reference) {
         if (reference.ring == nullptr) return;
         initiator_.come_after(spot, *reference.ring, reference.number);
-        if (recorded_ != nullptr) [[unlikely]] note_edge(spot, reference);
+        if (recorded_ != nullptr) [[unlikely]]
+            note_edge(spot, reference);
     }
     void note_edge(const Spot& spot, const TaskReference& reference);
     static bool complete(const TaskReference& reference) noexcept;

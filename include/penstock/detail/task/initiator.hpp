@@ -1,8 +1,10 @@
-// task layer: whoever issues tasks. One for each thread and machine, made at the thread's first call; each target has one too.
+// task layer: whoever issues tasks. One for each thread and machine, made at the thread's first call; each target has
+// one too.
 //
 // The hot path is the story of one task: check the arguments, reserve a record, pack, publish. Where the record lies:
-//   in a lane     every task for a named target, and all tasks under TPC's distributions (round_robin, least_loaded); a lone task, as
-//                 long as an empty lane says that its target is idle: the line that the target polls (floor F1)
+//   in a lane     every task for a named target, and all tasks under TPC's distributions (round_robin, least_loaded); a
+//                 lone task, as long as an empty lane says that its target is idle: the line that the target polls
+//                 (floor F1)
 //   in the deque  everything else: idle targets claim it, and so does this thread while it helps at a barrier
 //   nowhere       a machine without targets, and a call inside a task that fits nowhere, run the task at once
 // `./bench null-task` prints what each way costs.
@@ -20,15 +22,15 @@
 #include <vector>
 
 #include "penstock/call_options.hpp"
+#include "penstock/detail/machine/waiter.hpp"
 #include "penstock/detail/task/carrier.hpp"
-#include "penstock/handle.hpp"
-#include "penstock/options.hpp"
 #include "penstock/detail/task/procedure.hpp"
 #include "penstock/detail/task/ring.hpp"
 #include "penstock/detail/task/scope.hpp"
 #include "penstock/detail/trace/counters.hpp"
 #include "penstock/detail/trace/timeline.hpp"
-#include "penstock/detail/machine/waiter.hpp"
+#include "penstock/handle.hpp"
+#include "penstock/options.hpp"
 
 namespace penstock {
 
@@ -60,11 +62,13 @@ class alignas(128) Initiator {
     Initiator(const Initiator&) = delete;
     Initiator& operator=(const Initiator&) = delete;
 
-    /// Issues a call of a function that is part of the type; see Machine::call. `how`: the number of a target, any_target, or CallOptions.
+    /// Issues a call of a function that is part of the type; see Machine::call. `how`: the number of a target,
+    /// any_target, or CallOptions.
     template <auto function, class How, class... Args>
     Handle call_on(const How& how, Args&&... arguments) {
         using Signature = procedure::ParametersOf<std::decay_t<decltype(function)>, std::remove_cvref_t<Args>...>;
-        using Call = procedure::Call<procedure::Constant<function>, typename Signature::List, std::remove_cvref_t<Args>...>;
+        using Call =
+            procedure::Call<procedure::Constant<function>, typename Signature::List, std::remove_cvref_t<Args>...>;
         static_assert(std::is_void_v<typename Signature::Result>,
                       "penstock: tasks return nothing; let the procedure write its results into an out argument");
         return issue<Call, procedure::Registered<Call, procedure::FunctionName<function>>>(
@@ -78,7 +82,8 @@ class alignas(128) Initiator {
             return function.issue(*this, how, std::forward<Args>(arguments)...);
         } else {
             static_assert(std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= sizeof(Extension),
-                          "penstock: this closure does not fit a descriptor (it must be trivially copyable, at most 192 bytes): say boxed(f)");
+                          "penstock: this closure does not fit a descriptor (it must be trivially copyable, at most "
+                          "192 bytes): say boxed(f)");
             return call_closure(how, Closure(std::forward<F>(function)), std::forward<Args>(arguments)...);
         }
     }
@@ -95,15 +100,16 @@ class alignas(128) Initiator {
         return call_on(any_target, std::forward<F>(function), std::forward<Args>(arguments)...);
     }
 
-    /// Issues a call that starts when all of `predecessors` have completed; see Machine::after. At the thread's own speed: it never
-    /// waits for them.
+    /// Issues a call that starts when all of `predecessors` have completed; see Machine::after. At the thread's own
+    /// speed: it never waits for them.
     template <auto function, class... Args>
     Handle call_after_on(int target, std::span<const Handle> predecessors, Args&&... arguments) {
         using Signature = procedure::ParametersOf<std::decay_t<decltype(function)>, std::remove_cvref_t<Args>...>;
-        using Call = procedure::Call<procedure::Constant<function>, typename Signature::List, std::remove_cvref_t<Args>...>;
+        using Call =
+            procedure::Call<procedure::Constant<function>, typename Signature::List, std::remove_cvref_t<Args>...>;
         return issue_dependent<Call, procedure::Registered<Call, procedure::FunctionName<function>>>(
-            nullptr, target, [&](DependentSpot& spot) { come_after_all(spot, predecessors); }, procedure::Constant<function>{},
-            std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
+            nullptr, target, [&](DependentSpot& spot) { come_after_all(spot, predecessors); },
+            procedure::Constant<function>{}, std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
     }
     template <class F, class... Args>
     Handle call_after_on(int target, std::span<const Handle> predecessors, F&& function, Args&&... arguments) {
@@ -153,14 +159,15 @@ class alignas(128) Initiator {
 
     /// Where a dependent task is being written, until commit_dependent() or abandon_dependent().
     struct DependentSpot {
-        static constexpr std::uint64_t extensions_ahead = 4;  ///< the line of a task's extension is asked for so many tasks before
+        /// The line of a task's extension is asked for so many tasks before
+        static constexpr std::uint64_t extensions_ahead = 4;
         TaskRecord* record = nullptr;
         Ring* ring = nullptr;
         DependentNode* node = nullptr;
         std::uint64_t number = 0;
         std::uint64_t serial = 0;  ///< never used twice by one initiator
-        // Edges that push_edges() pushes at the end, one after the other: a read-modify-write holds up every load behind it, so all blocks are
-        // looked up before the first.
+        // Edges that push_edges() pushes at the end, one after the other: a read-modify-write holds up every load
+        // behind it, so all blocks are looked up before the first.
         static constexpr std::uint32_t most_edges_left = 8;
         std::uint32_t edges_left = 0;
         std::array<Ring*, most_edges_left> edge_ring;
@@ -185,7 +192,8 @@ class alignas(128) Initiator {
     static auto with_closure(F&& function, Use&& use) {
         using Closure = std::decay_t<F>;
         static_assert(std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= sizeof(Extension),
-                      "penstock: this closure does not fit a descriptor (it must be trivially copyable, at most 192 bytes): say boxed(f)");
+                      "penstock: this closure does not fit a descriptor (it must be trivially copyable, at most 192 "
+                      "bytes): say boxed(f)");
         return use(Closure(std::forward<F>(function)));
     }
     template <class F, class Use>
@@ -194,20 +202,23 @@ class alignas(128) Initiator {
     }
 
     template <class Predecessors, class F, class... Args>
-    Handle call_dependent_closure(DependentGroup* group, int target, Predecessors&& predecessors, F&& function, Args&&... arguments) {
+    Handle call_dependent_closure(DependentGroup* group, int target, Predecessors&& predecessors, F&& function,
+                                  Args&&... arguments) {
         using Signature = procedure::ParametersOf<F, std::remove_cvref_t<Args>...>;
         using Call = procedure::Call<F, typename Signature::List, std::remove_cvref_t<Args>...>;
         return issue_dependent<Call, procedure::Registered<Call, procedure::ClosureName<F>>>(
-            group, target, predecessors, std::move(function), std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
+            group, target, predecessors, std::move(function), std::index_sequence_for<Args...>{},
+            std::forward<Args>(arguments)...);
     }
 
     /// `group`: where the task is kept, or null for the scope's own. `predecessors(spot)` names what it comes after.
     template <class Call, class Registered, class Predecessors, class F, std::size_t... I, class... Args>
-    Handle issue_dependent(DependentGroup* group, int target, Predecessors&& predecessors, F&& function, std::index_sequence<I...>,
-                           Args&&... arguments);
+    Handle issue_dependent(DependentGroup* group, int target, Predecessors&& predecessors, F&& function,
+                           std::index_sequence<I...>, Args&&... arguments);
 
     template <class Pack, class Predecessors, class... Stored>
-    Handle place_dependent(std::uint32_t entry, DependentGroup* group, int target, Predecessors& predecessors, Stored&&... stored);
+    Handle place_dependent(std::uint32_t entry, DependentGroup* group, int target, Predecessors& predecessors,
+                           Stored&&... stored);
 
     template <class Call, class Registered, class F, std::size_t... I, class... Args>
     Handle issue(int target, F&& function, std::index_sequence<I...>, Args&&... arguments);
@@ -241,7 +252,8 @@ class alignas(128) Initiator {
     template <class Pack, class... Bound>
     Handle place_with_residents(std::uint32_t entry, int target, Bound&&... bound);
 
-    /// Boxes, named targets, full deques, other distributions, shared initiators, tasks that run at once, calls with options.
+    /// Boxes, named targets, full deques, other distributions, shared initiators, tasks that run at once, calls with
+    /// options.
     template <class Pack, class... Stored>
     [[gnu::noinline]] Handle place_elsewhere(std::uint32_t entry, int target, Stored&&... stored);
 
@@ -256,7 +268,8 @@ class alignas(128) Initiator {
     Handle place_isolated(std::uint32_t entry, int target, Stored&... stored);
 
     template <class Pack, class... Stored>
-    [[gnu::noinline]] Handle place_nowhere(std::uint32_t entry, std::uint32_t notice, typename Pack::Box* box, const Stored&... stored);
+    [[gnu::noinline]] Handle place_nowhere(std::uint32_t entry, std::uint32_t notice, typename Pack::Box* box,
+                                           const Stored&... stored);
 
     template <class Pack, class... Stored>
     static void fill(std::uint32_t entry, TaskRecord& record, Ring& ring, const Stored&... stored) noexcept;
@@ -277,18 +290,20 @@ class alignas(128) Initiator {
     Handle publish_in_deque(Ring& part) noexcept {
         counters_.calls.add();
         const std::uint64_t number = part.pending().append();
-        if (board_.idle_targets.load(std::memory_order_relaxed) != 0) [[unlikely]] wake_a_target(part);
+        if (board_.idle_targets.load(std::memory_order_relaxed) != 0) [[unlikely]]
+            wake_a_target(part);
         return Handle(part.name(), {number, 0, false});
     }
 
-    /// A lane whose target has nothing to do, or null. Where that cannot be told from here, the deque takes the task: any target that is free
-    /// claims it there.
+    /// A lane whose target has nothing to do, or null. Where that cannot be told from here, the deque takes the task:
+    /// any target that is free claims it there.
     LaneEnd* idle_lane() {
         if (board_.mixed.load(std::memory_order_relaxed) != 0) return nullptr;
         for (int looked = 0; looked < target_count_; ++looked) {
             next_ = next_ + 1 == target_count_ ? 0 : next_ + 1;
             LaneEnd& lane = lanes_[static_cast<std::size_t>(next_)];
-            if (lane.ring == nullptr) [[unlikely]] make_lane(next_);
+            if (lane.ring == nullptr) [[unlikely]]
+                make_lane(next_);
             if (lane.producer.known_empty()) return &lane;
         }
         return nullptr;
@@ -380,13 +395,15 @@ class alignas(128) Initiator {
     void wait_for_all(WaitReason reason);
     void wait_for_room(const std::function<bool()>& found, WaitReason reason);
     enum class Look : std::uint8_t { everything, urgent, normal };
-    /// The first part of this deque that has something for this target (any_target: for a thread that helps), or null. Any thread.
-    /// `from`: the place where it begins to look; those before come last. `found`: where that part has its place.
+    /// The first part of this deque that has something for this target (any_target: for a thread that helps), or null.
+    /// Any thread. `from`: the place where it begins to look; those before come last. `found`: where that part has its
+    /// place.
     Ring* inviting(int target, Look look, std::uint32_t from = 0, std::uint32_t* found = nullptr) const noexcept;
     // ---- what a task waits for, in src/task/waiting/awaited.cpp ----
     bool includes(const AwaitedTasks& awaited, Ring& ring, std::uint64_t number) const;
     bool awaits_dependents(const AwaitedTasks& awaited) const noexcept;
-    bool leads_to(const Handle& task, DependentNode* node, const AwaitedTasks& awaited, const WatchedPicture& watched) const;
+    bool leads_to(const Handle& task, DependentNode* node, const AwaitedTasks& awaited,
+                  const WatchedPicture& watched) const;
     bool run_exactly(const Handle& handle);
     class Leads;
     Ring* claimable_ring(const Handle& handle) const noexcept;
@@ -401,35 +418,36 @@ class alignas(128) Initiator {
     // The hot line and the next.
     std::atomic<std::uint32_t> until_sample_{1};
     int next_ = -1;
-    int lanes_idle_ = 0;       ///< lanes known to be empty
+    int lanes_idle_ = 0;  ///< lanes known to be empty
     int target_count_ = 0;
-    bool deque_idle_ = true;   ///< nothing that the base scope deferred is outstanding, as far as is known
-    bool direct_ = true;       ///< balanced, and used by one thread: unnamed tasks take the short way
-    bool shared_ = false;      ///< used by several threads, under sharing_
-    Scope* scope_ = nullptr;   ///< of the running task; null until it issues something
-    Ring* stream_ = nullptr;   ///< the part of the deque that takes all unnamed tasks for now; null: look where they go
+    bool deque_idle_ = true;  ///< nothing that the base scope deferred is outstanding, as far as is known
+    bool direct_ = true;      ///< balanced, and used by one thread: unnamed tasks take the short way
+    bool shared_ = false;     ///< used by several threads, under sharing_
+    Scope* scope_ = nullptr;  ///< of the running task; null until it issues something
+    Ring* stream_ = nullptr;  ///< the part of the deque that takes all unnamed tasks for now; null: look where they go
     std::unique_ptr<LaneEnd[]> lanes_;
     MachineBoard& board_;
     Core& core_;
     trace::InitiatorCounters counters_;
 
     // What claimants look at.
-    alignas(128) std::atomic<std::uint32_t> ring_words_{0};              ///< words of open_ in use
-    std::atomic<std::uint64_t> open_[max_rings / 64]{};                  ///< which rings may hold tasks
-    std::atomic<std::uint64_t> urgent_[max_rings / 64]{};                ///< which of these hold tasks of high priority
+    alignas(128) std::atomic<std::uint32_t> ring_words_{0};  ///< words of open_ in use
+    std::atomic<std::uint64_t> open_[max_rings / 64]{};      ///< which rings may hold tasks
+    std::atomic<std::uint64_t> urgent_[max_rings / 64]{};    ///< which of these hold tasks of high priority
     std::atomic<Ring*> rings_[max_rings]{};
 
     // The rest: this thread's own.
     alignas(128) Scope base_;
-    int target_;               ///< index of the target that this is, or any_target for a thread
+    int target_;                  ///< index of the target that this is, or any_target for a thread
     isolated::WorkerHost* host_;  ///< of worker processes; null where targets are threads
     std::unique_ptr<Waiter> own_waiter_;
     Waiter& waiter_;
     std::unique_ptr<Runner> runner_;
-    const CallOptions* asked_ = nullptr;    ///< what the call being issued asks for; outside calls what all of them ask for, or null
-    std::unique_ptr<Notices> notices_;      ///< null until the first call that needs one
-    bool polling_ = false;                  ///< a call-back runs
-    bool unnoticed_ = false;                ///< a task without a notice may be outstanding
+    /// What the call being issued asks for; outside calls what all of them ask for, or null
+    const CallOptions* asked_ = nullptr;
+    std::unique_ptr<Notices> notices_;  ///< null until the first call that needs one
+    bool polling_ = false;              ///< a call-back runs
+    bool unnoticed_ = false;            ///< a task without a notice may be outstanding
     struct AffineBlock {
         const void* block = nullptr;
         int target = any_target;

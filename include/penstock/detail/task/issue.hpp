@@ -1,11 +1,12 @@
-// task layer: how a call becomes a record: the templates of Initiator, which one call site each instantiates. Included by initiator.hpp.
+// task layer: how a call becomes a record: the templates of Initiator, which one call site each instantiates. Included
+// by initiator.hpp.
 #pragma once
 
 #include <tuple>
 #include <utility>
 
-#include "penstock/detail/task/initiator.hpp"
 #include "penstock/detail/machine/relax.hpp"
+#include "penstock/detail/task/initiator.hpp"
 
 namespace penstock {
 
@@ -19,12 +20,14 @@ Handle Initiator::issue(int target, F&& function, std::index_sequence<I...>, Arg
     Call::check(name, arguments...);
     Handle handle;
     if constexpr (Call::has_residents)
-        handle = place_with_residents<typename Call::Pack>(Registered::number, target, std::move(function),
-                                                           Call::template bind<I>(name, std::forward<Args>(arguments))...);
+        handle =
+            place_with_residents<typename Call::Pack>(Registered::number, target, std::move(function),
+                                                      Call::template bind<I>(name, std::forward<Args>(arguments))...);
     else
         handle = place<typename Call::Pack>(Registered::number, target, std::move(function),
                                             Call::template bind<I>(name, std::forward<Args>(arguments))...);
-    if (begin != 0) [[unlikely]] end_sample(begin);
+    if (begin != 0) [[unlikely]]
+        end_sample(begin);
     return handle;
 }
 
@@ -35,18 +38,20 @@ Handle Initiator::issue(const CallOptions& options, F&& function, std::index_seq
     const Asked asked(*this, options);
     const int target = route(options, procedure::home_of(arguments...));
     if constexpr (Call::has_residents)
-        return place_with_residents<typename Call::Pack>(Registered::number, target, std::move(function),
-                                                         Call::template bind<I>(name, std::forward<Args>(arguments))...);
+        return place_with_residents<typename Call::Pack>(
+            Registered::number, target, std::move(function),
+            Call::template bind<I>(name, std::forward<Args>(arguments))...);
     else
         return place_elsewhere<typename Call::Pack>(Registered::number, target, std::move(function),
                                                     Call::template bind<I>(name, std::forward<Args>(arguments))...);
 }
 
 template <class Call, class Registered, class Predecessors, class F, std::size_t... I, class... Args>
-Handle Initiator::issue_dependent(DependentGroup* group, int target, Predecessors&& predecessors, F&& function, std::index_sequence<I...>,
-                       Args&&... arguments) {
+Handle Initiator::issue_dependent(DependentGroup* group, int target, Predecessors&& predecessors, F&& function,
+                                  std::index_sequence<I...>, Args&&... arguments) {
     static_assert(!Call::has_residents,
-                  "penstock: resident data cannot be given to a call that waits for others; call it inside a task that does, or plainly");
+                  "penstock: resident data cannot be given to a call that waits for others; call it inside a task that "
+                  "does, or plainly");
     constexpr std::string_view name = Registered::entry.name;
     Call::check(name, arguments...);
     return place_dependent<typename Call::Pack>(Registered::number, group, target, predecessors, std::move(function),
@@ -60,7 +65,8 @@ template <class Pack, class... Stored>
             fill<Pack>(entry, *record, *stream_, stored...);
             return publish_in_deque(*stream_);
         }
-    } else if (target == any_target && direct_ && lanes_idle_ != 0 && deque_idle_ && scope_ == &base_ && Pack::fits(stored...)) {
+    } else if (target == any_target && direct_ && lanes_idle_ != 0 && deque_idle_ && scope_ == &base_ &&
+               Pack::fits(stored...)) {
         if (LaneEnd* const lane = idle_lane()) {
             fill<Pack>(entry, *lane->producer.reserve(), *lane->ring, stored...);
             return publish_in_lane(*lane);
@@ -80,7 +86,8 @@ Handle Initiator::place_with_residents(std::uint32_t entry, int target, Bound&&.
     try {
         return std::apply(
             [&](auto&... each) {
-                // A shared initiator's asked_ may be another thread's until its lock is held, which is later, and it always goes elsewhere.
+                // A shared initiator's asked_ may be another thread's until its lock is held, which is later, and it
+                // always goes elsewhere.
                 return shared_ || asked_ == nullptr ? place<Pack>(entry, target, std::move(each)...)
                                                     : place_elsewhere<Pack>(entry, target, std::move(each)...);
             },
@@ -137,7 +144,8 @@ Handle Initiator::place_isolated(std::uint32_t entry, int target, Stored&... sto
 }
 
 template <class Pack, class... Stored>
-Handle Initiator::place_nowhere(std::uint32_t entry, std::uint32_t notice, typename Pack::Box* box, const Stored&... stored) {
+Handle Initiator::place_nowhere(std::uint32_t entry, std::uint32_t notice, typename Pack::Box* box,
+                                const Stored&... stored) {
     TaskPayload payload;
     Extension extension;
     payload.entry = entry;
@@ -148,17 +156,21 @@ Handle Initiator::place_nowhere(std::uint32_t entry, std::uint32_t notice, typen
 }
 
 template <class Pack, class Predecessors, class... Stored>
-Handle Initiator::place_dependent(std::uint32_t entry, DependentGroup* group, int target, Predecessors& predecessors, Stored&&... stored) {
+Handle Initiator::place_dependent(std::uint32_t entry, DependentGroup* group, int target, Predecessors& predecessors,
+                                  Stored&&... stored) {
     std::unique_lock<std::recursive_mutex> sharing;
-    if (shared_) [[unlikely]] sharing = std::unique_lock{sharing_};
+    if (shared_) [[unlikely]]
+        sharing = std::unique_lock{sharing_};
     std::unique_ptr<typename Pack::Box> box;
     const bool packed = Pack::fits(stored...);
-    if (!packed) [[unlikely]] box = std::make_unique<typename Pack::Box>(std::move(stored)...);
+    if (!packed) [[unlikely]]
+        box = std::make_unique<typename Pack::Box>(std::move(stored)...);
     DependentSpot spot = begin_dependent(group, target);
     if (packed) fill<Pack>(entry, *spot.record, *spot.ring, stored...);
     else fill_box<Pack>(entry, spot.record->payload, box.release());
     if constexpr (Pack::layout.extended) {
-        const auto ahead = static_cast<std::uint64_t>(spot.record - spot.ring->slots()) + DependentSpot::extensions_ahead;
+        const auto ahead =
+            static_cast<std::uint64_t>(spot.record - spot.ring->slots()) + DependentSpot::extensions_ahead;
         prefetch_write(&spot.ring->extensions()[ahead & (spot.ring->capacity() - 1)]);
     }
     try {
@@ -179,7 +191,8 @@ Handle Initiator::place_dependent(std::uint32_t entry, DependentGroup* group, in
         if (!note.complete) {
             // The words of completion stand eight to a line and move less often than the task's own line.
             if (!ring.pending().completed(number)) {
-                if (spot.edges_left == DependentSpot::most_edges_left) [[unlikely]] push_edges(spot);
+                if (spot.edges_left == DependentSpot::most_edges_left) [[unlikely]]
+                    push_edges(spot);
                 spot.edge_ring[spot.edges_left] = &ring;
                 spot.edge_number[spot.edges_left++] = number;
                 return prefetch_write(&ring.nodes()[ring.pending().slot(number)]);
@@ -187,7 +200,8 @@ Handle Initiator::place_dependent(std::uint32_t entry, DependentGroup* group, in
             note.complete = true;
         }
     }
-    if (ring.may_have_failed(number)) [[unlikely]] look_for_failure(spot, ring, number);
+    if (ring.may_have_failed(number)) [[unlikely]]
+        look_for_failure(spot, ring, number);
 }
 
 template <class Pack, class... Stored>

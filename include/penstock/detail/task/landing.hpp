@@ -73,8 +73,8 @@ class Landing {
 /// A single object, given as a span of one.
 template <class T>
 inline constexpr bool is_object_parameter =
-    std::is_lvalue_reference_v<T> && !tagging::is_span<std::remove_cvref_t<T>> && !tagging::is_view<std::remove_cvref_t<T>> &&
-    !tagging::is_pieces<std::remove_cvref_t<T>>;
+    std::is_lvalue_reference_v<T> && !tagging::is_span<std::remove_cvref_t<T>> &&
+    !tagging::is_view<std::remove_cvref_t<T>> && !tagging::is_pieces<std::remove_cvref_t<T>>;
 
 /// Must the argument be made contiguous for this parameter?
 template <class Parameter, class Shape>
@@ -90,8 +90,10 @@ class Landing<Parameter, Tagged<access, Shape, staged>> {
     static constexpr bool copies = staged || needs_staging<Parameter, Shape>;
     Landing(Stored& stored, LocalStore& store) : stored_(stored) {
         if constexpr (copies) {
-            static_assert(std::is_trivially_copyable_v<Value>, "penstock: only trivially copyable elements can be staged");
-            static_assert(alignof(Value) <= LocalStore::alignment, "penstock: elements that need more than 128-byte alignment cannot be staged");
+            static_assert(std::is_trivially_copyable_v<Value>,
+                          "penstock: only trivially copyable elements can be staged");
+            static_assert(alignof(Value) <= LocalStore::alignment,
+                          "penstock: elements that need more than 128-byte alignment cannot be staged");
             size_ = stored.value.size();
             buffer_ = reinterpret_cast<Value*>(store.allocate(size_ * sizeof(Value)));
             if constexpr (access != Access::out) {
@@ -107,8 +109,7 @@ class Landing<Parameter, Tagged<access, Shape, staged>> {
             return *data();
         } else if constexpr (tagging::is_span<Plain>) {
             // A parameter of fixed extent was held against the argument's size when the call was issued.
-            landed_.emplace(data(),
-                            Plain::extent == std::dynamic_extent ? stored_.value.size() : Plain::extent);
+            landed_.emplace(data(), Plain::extent == std::dynamic_extent ? stored_.value.size() : Plain::extent);
             return static_cast<Parameter>(*landed_);
         } else if constexpr (tagging::is_view<Plain>) {
             if constexpr (tagging::is_span<Shape>)

@@ -24,8 +24,8 @@ class LocalStore {
     /// Which of its machine's local stores this is: the targets' first, then those of threads that help.
     std::uint32_t worker() const noexcept { return worker_; }
     void set_worker(std::uint32_t worker) noexcept { worker_ = worker; }
-    /// In a worker process: where it notes which step of a chain it runs, for who buries it, and which of its machine's workers it is, from
-    /// 1; null and 0 in threads.
+    /// In a worker process: where it notes which step of a chain it runs, for who buries it, and which of its machine's
+    /// workers it is, from 1; null and 0 in threads.
     std::atomic<std::uint32_t>* step_note() const noexcept { return step_note_; }
     std::uint64_t incarnation() const noexcept { return incarnation_; }
     void set_process(std::atomic<std::uint32_t>& step_note, std::uint64_t incarnation) noexcept {

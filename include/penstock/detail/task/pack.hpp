@@ -1,8 +1,9 @@
 // task layer: how the arguments of a call travel in a descriptor.
 //
-// For each argument a Codec says how many bytes it takes, whether its value fits them, and how it is stored and loaded. Arguments
-// fill the 40 bytes of the line first, then the slot's extension; which one each takes is settled at compile time. What cannot be
-// packed (an owned value, an array of 2^32 elements, an address above 2^48) makes the whole call travel in a box on the heap.
+// For each argument a Codec says how many bytes it takes, whether its value fits them, and how it is stored and loaded.
+// Arguments fill the 40 bytes of the line first, then the slot's extension; which one each takes is settled at compile
+// time. What cannot be packed (an owned value, an array of 2^32 elements, an address above 2^48) makes the whole call
+// travel in a box on the heap.
 #pragma once
 
 #include <array>
@@ -24,8 +25,8 @@ inline constexpr std::size_t address_bytes = 6;
 static_assert(std::endian::native == std::endian::little, "addresses are packed low byte first");
 
 inline bool address_fits(const void* address) noexcept { return reinterpret_cast<std::uint64_t>(address) >> 48 == 0; }
-// In two stores and two loads, which the registers join. One copy of six bytes would go over the stack, where a load waits for
-// stores of other widths: 4 ns a span.
+// In two stores and two loads, which the registers join. One copy of six bytes would go over the stack, where a load
+// waits for stores of other widths: 4 ns a span.
 inline void store_address(std::byte* at, const void* address) noexcept {
     const auto word = reinterpret_cast<std::uint64_t>(address);
     const auto low = static_cast<std::uint32_t>(word);
@@ -52,7 +53,8 @@ template <class Stored>
 struct Codec {
     using V = Stored;
     static constexpr bool boxed = !std::is_trivially_copyable_v<V> || sizeof(V) > sizeof(Extension);
-    static constexpr std::size_t bytes = std::is_empty_v<V> ? 0 : sizeof(V);  // a function that is part of the type is free
+    // a function that is part of the type is free
+    static constexpr std::size_t bytes = std::is_empty_v<V> ? 0 : sizeof(V);
     static bool fits(const V&) noexcept { return true; }
     static void store(std::byte* at, const V& value) noexcept { std::memcpy(at, &value, bytes); }
     static V load(const std::byte* at) noexcept {
@@ -90,7 +92,8 @@ struct Codec<Tagged<access, view<T, Rank>, staged>> {
     static bool fits(const Stored& a) noexcept {
         bool good = address_fits(a.value.data());
         for (std::size_t d = 0; d < Rank; ++d)
-            good = good && a.value.extent(d) >> 24 == 0 && a.value.stride(d) == static_cast<std::int32_t>(a.value.stride(d));
+            good = good && a.value.extent(d) >> 24 == 0 &&
+                   a.value.stride(d) == static_cast<std::int32_t>(a.value.stride(d));
         return good;
     }
     static void store(std::byte* at, const Stored& a) noexcept {
@@ -124,7 +127,9 @@ struct Codec<Tagged<access, pieces<T>, staged>> {
     using Stored = Tagged<access, pieces<T>, staged>;
     static constexpr bool boxed = false;
     static constexpr std::size_t bytes = address_bytes + 4;
-    static bool fits(const Stored& a) noexcept { return address_fits(a.value.list().data()) && a.value.count() >> 32 == 0; }
+    static bool fits(const Stored& a) noexcept {
+        return address_fits(a.value.list().data()) && a.value.count() >> 32 == 0;
+    }
     static void store(std::byte* at, const Stored& a) noexcept {
         const auto count = static_cast<std::uint32_t>(a.value.count());
         store_address(at, a.value.list().data());
@@ -213,7 +218,8 @@ class Pack {
 
   private:
     template <std::size_t... I>
-    static void store_each(std::index_sequence<I...>, TaskPayload& payload, Extension* extension, const Stored&... values) noexcept {
+    static void store_each(std::index_sequence<I...>, TaskPayload& payload, Extension* extension,
+                           const Stored&... values) noexcept {
         (store_one<I>(payload, extension, values), ...);
     }
     template <std::size_t I, class S>

@@ -1,4 +1,5 @@
-// task layer: a procedure called with tagged arguments. Checks tags against parameters, at compile time where that is possible.
+// task layer: a procedure called with tagged arguments. Checks tags against parameters, at compile time where that is
+// possible.
 #pragma once
 
 #include <array>
@@ -12,10 +13,10 @@
 
 #include "penstock/argument.hpp"
 #include "penstock/detail/task/entry.hpp"
-#include "penstock/error.hpp"
 #include "penstock/detail/task/footprint.hpp"
 #include "penstock/detail/task/landing.hpp"
 #include "penstock/detail/task/pack.hpp"
+#include "penstock/error.hpp"
 
 namespace penstock {
 
@@ -97,11 +98,13 @@ struct Bind {
     static_assert(!tagging::is_span<V> && !tagging::is_view<V> && !tagging::is_pieces<V>,
                   "penstock: a parameter that refers to memory needs a tagged argument: in(x), out(x) or inout(x)");
     static_assert(std::is_trivially_copyable_v<V>,
-                  "penstock: scalars travel inside the descriptor and must be trivially copyable; tag it with in(x), or hand it over "
+                  "penstock: scalars travel inside the descriptor and must be trivially copyable; tag it with in(x), "
+                  "or hand it over "
                   "with own(std::move(x))");
     static_assert(std::is_convertible_v<A, V>, "penstock: this argument does not convert to the parameter's type");
     static_assert(!narrows<std::remove_cvref_t<A>, V>,
-                  "penstock: this conversion would narrow (floating point to integer, or double to float); convert it at the call");
+                  "penstock: this conversion would narrow (floating point to integer, or double to float); convert it "
+                  "at the call");
     using Stored = V;
     static constexpr bool scalar = true;
 };
@@ -132,14 +135,20 @@ struct Bind<P, Tagged<access, Shape, staged>> {
     static_assert(!(std::is_lvalue_reference_v<P> && !landing::is_object_parameter<P>) ||
                       std::is_const_v<std::remove_reference_t<P>>,
                   "penstock: take a span, a view or pieces by value");
-    static_assert(tagging::is_span<Plain> || tagging::is_view<Plain> || tagging::is_pieces<Plain> || landing::is_object_parameter<P>,
-                  "penstock: a tagged argument needs a parameter of std::span<T>, penstock::view<T, Rank>, penstock::pieces<T> or T&");
+    static_assert(tagging::is_span<Plain> || tagging::is_view<Plain> || tagging::is_pieces<Plain> ||
+                      landing::is_object_parameter<P>,
+                  "penstock: a tagged argument needs a parameter of std::span<T>, penstock::view<T, Rank>, "
+                  "penstock::pieces<T> or T&");
     static_assert(same_element(), "penstock: the argument's elements have another type than the parameter's");
     static_assert(access != Access::in || constant_parameter(),
-                  "penstock: an in argument needs a parameter that cannot write it: std::span<const T>, view<const T, Rank> or const T&");
-    static_assert(access == Access::in || !constant_parameter(),
-                  "penstock: an out or inout argument needs a parameter that can write it: std::span<T>, view<T, Rank> or T&");
-    static_assert(shape_fits(), "penstock: the argument's shape does not fit the parameter (number of dimensions, span, view or pieces)");
+                  "penstock: an in argument needs a parameter that cannot write it: std::span<const T>, view<const T, "
+                  "Rank> or const T&");
+    static_assert(
+        access == Access::in || !constant_parameter(),
+        "penstock: an out or inout argument needs a parameter that can write it: std::span<T>, view<T, Rank> or T&");
+    static_assert(
+        shape_fits(),
+        "penstock: the argument's shape does not fit the parameter (number of dimensions, span, view or pieces)");
     using Stored = Tagged<access, Shape, staged>;
     static constexpr bool scalar = false;
 };
@@ -163,7 +172,8 @@ inline V convert(const A& value, std::string_view task, int argument) {
         } else if constexpr (std::numeric_limits<V>::digits < std::numeric_limits<A>::digits) {
             constexpr auto exact = static_cast<A>(A{1} << std::numeric_limits<V>::digits);
             if (value > exact || (std::is_signed_v<A> && value < static_cast<A>(-exact))) [[unlikely]]
-                refuse(task, argument, "this integer is too large for the parameter's floating point type to hold exactly");
+                refuse(task, argument,
+                       "this integer is too large for the parameter's floating point type to hold exactly");
         }
         return converted;
     } else {
@@ -171,8 +181,8 @@ inline V convert(const A& value, std::string_view task, int argument) {
     }
 }
 
-/// A callable that the library makes itself (a chain's): it takes the local store beside its arguments, as run(store, ...), and is told
-/// when its task is cancelled, by discard().
+/// A callable that the library makes itself (a chain's): it takes the local store beside its arguments, as run(store,
+/// ...), and is told when its task is cancelled, by discard().
 template <class F>
 inline constexpr bool takes_store = requires { typename F::TakesStore; };
 
@@ -197,7 +207,8 @@ struct Call;
 
 template <class F, class... P, class... Args>
 struct Call<F, Parameters<P...>, Args...> {
-    static_assert(sizeof...(P) == sizeof...(Args), "penstock: the number of arguments differs from the number of parameters");
+    static_assert(sizeof...(P) == sizeof...(Args),
+                  "penstock: the number of arguments differs from the number of parameters");
     using Pack = packing::Pack<F, typename Bind<P, Args>::Stored...>;  // the callable itself is the first scalar
     static constexpr std::size_t count = sizeof...(Args);
     static constexpr bool has_blocks = (tagging::is_tagged<Args> || ...);
@@ -218,7 +229,8 @@ struct Call<F, Parameters<P...>, Args...> {
     [[gnu::always_inline]] static void check([[maybe_unused]] std::string_view task, const Args&... arguments) {
         if constexpr (has_blocks) {
             int number = 0;
-            const std::array<Bounds, count> bounds{check_one<P>(task, arguments, ++number)...};  // filled once: clearing it first costs more
+            // filled once: clearing it first costs more
+            const std::array<Bounds, count> bounds{check_one<P>(task, arguments, ++number)...};
             check_pairs(task, bounds, std::index_sequence_for<Args...>{}, arguments...);
         }
         if constexpr (has_residents) {
@@ -229,7 +241,8 @@ struct Call<F, Parameters<P...>, Args...> {
 
     static void run(const PackedArguments& packed, LocalStore& store) {
         if constexpr (!Pack::layout.boxed) {
-            if (!packed.boxed) [[likely]] return run_packed(packed, store, std::index_sequence_for<Args...>{});
+            if (!packed.boxed) [[likely]]
+                return run_packed(packed, store, std::index_sequence_for<Args...>{});
         }
         const std::unique_ptr<typename Pack::Box> box{Pack::box(packed)};
         std::apply([&](F& function, auto&... stored) { apply(store, function, stored...); }, *box);
@@ -284,19 +297,24 @@ struct Call<F, Parameters<P...>, Args...> {
     }
 
     template <class Parameter, class A>
-    static Bounds check_one([[maybe_unused]] std::string_view task, [[maybe_unused]] const A& argument, [[maybe_unused]] int number) {
+    static Bounds check_one([[maybe_unused]] std::string_view task, [[maybe_unused]] const A& argument,
+                            [[maybe_unused]] int number) {
         Bounds bounds;
         if constexpr (tagging::is_tagged<A>) {
-            if (const char* wrong = footprint::check(argument.value, bounds)) [[unlikely]] refuse(task, number, wrong);
+            if (const char* wrong = footprint::check(argument.value, bounds)) [[unlikely]]
+                refuse(task, number, wrong);
             if constexpr (A::access != Access::in) {
                 if (footprint::may_overlap_itself(argument.value)) [[unlikely]] {
                     if (reaches_twice(argument.value))
-                        refuse(task, number, "is written and reaches some bytes by more than one index; give its rows room, or make it in");
+                        refuse(task, number,
+                               "is written and reaches some bytes by more than one index; give its rows room, or make "
+                               "it in");
                 }
             }
             using Plain = std::remove_cvref_t<Parameter>;
             if constexpr (landing::is_object_parameter<Parameter>) {
-                if (argument.value.size() != 1) [[unlikely]] refuse(task, number, "the parameter takes one object");
+                if (argument.value.size() != 1) [[unlikely]]
+                    refuse(task, number, "the parameter takes one object");
             } else if constexpr (tagging::is_span<Plain>) {
                 if constexpr (Plain::extent != std::dynamic_extent)
                     if (argument.value.size() != Plain::extent) [[unlikely]]
@@ -307,21 +325,22 @@ struct Call<F, Parameters<P...>, Args...> {
     }
 
     template <std::size_t I, std::size_t J, class A, class B>
-    static void check_pair([[maybe_unused]] std::string_view task, [[maybe_unused]] const auto& bounds, [[maybe_unused]] const A& a,
-                           [[maybe_unused]] const B& b) {
+    static void check_pair([[maybe_unused]] std::string_view task, [[maybe_unused]] const auto& bounds,
+                           [[maybe_unused]] const A& a, [[maybe_unused]] const B& b) {
         if constexpr (J < I && tagging::is_tagged<A> && tagging::is_tagged<B>) {
             if constexpr (A::access != Access::in || B::access != Access::in) {
                 if (bounds[I].meets(bounds[J])) [[unlikely]] {
                     if (shares_a_byte(a.value, b.value))
-                        refuse(task, static_cast<int>(I) + 1, "overlaps another argument of the same call, and one of the two is written");
+                        refuse(task, static_cast<int>(I) + 1,
+                               "overlaps another argument of the same call, and one of the two is written");
                 }
             }
         }
     }
 
     template <std::size_t I, std::size_t... J>
-    static void check_row([[maybe_unused]] std::string_view task, [[maybe_unused]] const auto& bounds, std::index_sequence<J...>,
-                          const auto& a, const Args&... all) {
+    static void check_row([[maybe_unused]] std::string_view task, [[maybe_unused]] const auto& bounds,
+                          std::index_sequence<J...>, const auto& a, const Args&... all) {
         (check_pair<I, J>(task, bounds, a, all), ...);
     }
 
@@ -340,7 +359,8 @@ struct Call<F, Parameters<P...>, Args...> {
 
     template <class... Stored>
     static void apply(LocalStore& store, F& function, Stored&... stored) {
-        [[maybe_unused]] std::conditional_t<(landing::Landing<P, Stored>::copies || ...), LocalStore::Mark, NoMark> mark{store};
+        [[maybe_unused]] std::conditional_t<(landing::Landing<P, Stored>::copies || ...), LocalStore::Mark, NoMark>
+            mark{store};
         using Holds = std::conditional_t<takes_store<F> || has_residents, EndOfHolds<Stored...>, NothingHeld>;
         [[maybe_unused]] Holds holds{store, function, stored...};
         apply_landed(store, function, holds, landing::Landing<P, Stored>(stored, store)...);
@@ -351,8 +371,9 @@ struct Call<F, Parameters<P...>, Args...> {
         void landed() noexcept {}
     };
 
-    /// Lets go of what the task holds beside memory, when all else is over. An argument may fail to land, for lack of memory to stage it:
-    /// then others have not landed either, and a callable that lets go by itself when it runs has not run.
+    /// Lets go of what the task holds beside memory, when all else is over. An argument may fail to land, for lack of
+    /// memory to stage it: then others have not landed either, and a callable that lets go by itself when it runs has
+    /// not run.
     template <class... Stored>
     class EndOfHolds {
       public:
@@ -444,7 +465,8 @@ struct Constant {
 
 template <class Call, class Name>
 struct Registered {
-    static constexpr Entry entry{&Call::run, &Call::discard, &Call::describe, Name::value, Call::has_blocks, Call::has_rows};
+    static constexpr Entry entry{&Call::run,  &Call::discard,   &Call::describe,
+                                 Name::value, Call::has_blocks, Call::has_rows};
     static inline const std::uint32_t number = register_entry(entry);
 };
 

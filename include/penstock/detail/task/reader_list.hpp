@@ -1,5 +1,5 @@
-// task layer: the tasks that read a block since it was last written. The first few lie in the block's own lines: where they lay on the
-// heap, each task that writes touched a line more.
+// task layer: the tasks that read a block since it was last written. The first few lie in the block's own lines: where
+// they lay on the heap, each task that writes touched a line more.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,8 @@ class ReaderList {
     std::uint32_t size() const noexcept { return count_; }
     bool empty() const noexcept { return count_ == 0; }
     void push(const TaskReference& reader) {
-        if (count_ < near_readers) [[likely]] near_[count_] = reader;
+        if (count_ < near_readers) [[likely]]
+            near_[count_] = reader;
         else more_.push_back(reader);
         ++count_;
     }

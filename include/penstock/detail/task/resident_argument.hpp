@@ -1,4 +1,5 @@
-// task layer: resident data as arguments of a call: what is kept of them, how they travel in a descriptor, and how they land.
+// task layer: resident data as arguments of a call: what is kept of them, how they travel in a descriptor, and how they
+// land.
 #pragma once
 
 #include <atomic>
@@ -12,12 +13,12 @@
 
 #include "penstock/argument.hpp"
 #include "penstock/detail/task/carrier.hpp"
-#include "penstock/heap.hpp"
 #include "penstock/detail/task/landing.hpp"
 #include "penstock/detail/task/local_store.hpp"
 #include "penstock/detail/task/pack.hpp"
 #include "penstock/detail/task/procedure.hpp"
 #include "penstock/detail/task/use_count.hpp"
+#include "penstock/heap.hpp"
 
 namespace penstock {
 
@@ -25,9 +26,9 @@ class Machine;
 
 namespace resident {
 
-/// A version as worker processes see it, in the shared heap of their machine: the bytes, and a copy for each target, which its worker
-/// fills at its first task with this version. A worker that takes a dead one's seat fills it anew, unless it is an accumulator's, which
-/// keeps what tasks have added.
+/// A version as worker processes see it, in the shared heap of their machine: the bytes, and a copy for each target,
+/// which its worker fills at its first task with this version. A worker that takes a dead one's seat fills it anew,
+/// unless it is an accumulator's, which keeps what tasks have added.
 struct SharedVersion {
     struct Copy {
         std::byte* bytes = nullptr;
@@ -45,7 +46,8 @@ struct SharedVersion {
 /// One set of values: the bytes as they were given, and each worker's copy.
 class Version : public Shared {
   public:
-    Version(std::span<const std::byte> bytes, std::uint64_t number, std::size_t workers, std::size_t targets, bool accumulates);
+    Version(std::span<const std::byte> bytes, std::uint64_t number, std::size_t workers, std::size_t targets,
+            bool accumulates);
     ~Version() override;
 
     /// The same in the heap of the worker processes' machine, made when it is first asked for. Throws SystemError.
@@ -72,7 +74,7 @@ class Version : public Shared {
     std::size_t targets_;
     bool accumulates_;
     std::mutex mutex_;
-    std::shared_ptr<SharedHeap> heap_;               ///< of worker processes; null until share()
+    std::shared_ptr<SharedHeap> heap_;  ///< of worker processes; null until share()
     std::atomic<SharedVersion*> shared_{nullptr};
     std::vector<std::byte*> copies_;  ///< each written by its worker alone, read by others only when no task uses this
 };
@@ -95,7 +97,8 @@ class State {
     /// Begins a use of this version if it is the current one.
     bool begin(const Version& version) const;
     void require_machine(std::uint64_t machine) const {
-        if (machine != machine_) [[unlikely]] refuse_machine();
+        if (machine != machine_) [[unlikely]]
+            refuse_machine();
     }
     /// Shows the bytes as they were given and each copy. Throws UsageError while tasks use the current version.
     void visit(const std::function<void(const std::byte*)>& first,
@@ -115,7 +118,8 @@ class State {
     std::atomic<std::uint64_t> number_{1};
 };
 
-/// What travels: the version, begun when the call is issued. In a chain the chain's task counts, once for all of its steps.
+/// What travels: the version, begun when the call is issued. In a chain the chain's task counts, once for all of its
+/// steps.
 template <Access access_, class T>
 struct Argument {
     using ResidentArgument = void;
@@ -126,7 +130,8 @@ struct Argument {
 
     std::size_t bytes() const noexcept { return elsewhere != nullptr ? elsewhere->size : version->bytes().size(); }
     std::byte* local(const LocalStore& store) const {
-        return elsewhere != nullptr ? elsewhere->local(store.worker(), store.incarnation()) : version->local(store.worker());
+        return elsewhere != nullptr ? elsewhere->local(store.worker(), store.incarnation())
+                                    : version->local(store.worker());
     }
     /// Whoever sees the completion ends the use.
     void carry_over(isolated::Carrier& carrier, int) {
@@ -149,8 +154,8 @@ struct Use {
     std::shared_ptr<State> state;
 
     Argument<access, T> begin(std::uint64_t machine) const { return {&state->begin(machine), true}; }
-    /// Refuses what no update changes: the number of elements that the parameter takes, and two arguments of one task that are the same data,
-    /// one of them written.
+    /// Refuses what no update changes: the number of elements that the parameter takes, and two arguments of one task
+    /// that are the same data, one of them written.
     template <class P, class... All>
     void check(std::string_view task, int number, const All&... all) const;
 };
@@ -167,12 +172,14 @@ struct Codec<resident::Argument<access, T>> {
     static constexpr std::size_t bytes = address_bytes;
     static bool fits(const Stored& a) noexcept { return address_fits(a.version); }
     static void store(std::byte* at, const Stored& a) noexcept {
-        if (a.elsewhere != nullptr) [[unlikely]] return store_address(at, reinterpret_cast<const std::byte*>(a.elsewhere) + 3);
+        if (a.elsewhere != nullptr) [[unlikely]]
+            return store_address(at, reinterpret_cast<const std::byte*>(a.elsewhere) + 3);
         store_address(at, reinterpret_cast<const std::byte*>(a.version) + (a.counted ? 0 : 1));
     }
     static Stored load(const std::byte* at) noexcept {
         const auto word = reinterpret_cast<std::uintptr_t>(load_address(at));
-        if ((word & 2) != 0) [[unlikely]] return {nullptr, false, reinterpret_cast<resident::SharedVersion*>(word & ~std::uintptr_t{3})};
+        if ((word & 2) != 0) [[unlikely]]
+            return {nullptr, false, reinterpret_cast<resident::SharedVersion*>(word & ~std::uintptr_t{3})};
         return {reinterpret_cast<resident::Version*>(word & ~std::uintptr_t{1}), (word & 1) == 0};
     }
 };
@@ -242,7 +249,9 @@ void Use<access_, T>::check(std::string_view task, int number, const All&... all
     };
     (look(all), ...);
     if (same > 1 && written)
-        procedure::refuse(task, number, "overlaps another argument of the same call (it is the same accumulator), and one of the two is written");
+        procedure::refuse(
+            task, number,
+            "overlaps another argument of the same call (it is the same accumulator), and one of the two is written");
 }
 
 }  // namespace resident

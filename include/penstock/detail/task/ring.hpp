@@ -1,6 +1,6 @@
-// task layer: a ring of task records, as a lane (one initiator, one target) or as a part of a pending deque, and the directory
-// through which handles find it. Rings are never freed: when their machine goes they wait for the next one, under a new generation, so
-// that a handle that is older than that never touches memory that is gone.
+// task layer: a ring of task records, as a lane (one initiator, one target) or as a part of a pending deque, and the
+// directory through which handles find it. Rings are never freed: when their machine goes they wait for the next one,
+// under a new generation, so that a handle that is older than that never touches memory that is gone.
 #pragma once
 
 #include <atomic>
@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "penstock/detail/channel/channel.hpp"
+#include "penstock/detail/channel/pending.hpp"
+#include "penstock/detail/machine/memory.hpp"
+#include "penstock/detail/machine/waiter.hpp"
 #include "penstock/detail/task/dependent.hpp"
 #include "penstock/detail/task/descriptor.hpp"
 #include "penstock/detail/task/failures.hpp"
-#include "penstock/detail/machine/memory.hpp"
-#include "penstock/detail/channel/pending.hpp"
-#include "penstock/detail/machine/waiter.hpp"
 
 namespace penstock {
 
@@ -43,22 +43,25 @@ class Ring {
         lane,       ///< one initiator to one target
         pending,    ///< an initiator's deque: claimed by any target, or by one only
         immediate,  ///< tasks that ran inside their call; nothing is ever outstanding
-        dependent,  ///< tasks that wait for others; never claimed from here: they go to who may run them when they are ready
+        /// Tasks that wait for others; never claimed from here: they go to who may run them when they are ready
+        dependent,
     };
     static constexpr int any_target = -1;
 
     /// A ring of this kind and capacity (a power of two; 0 for immediate): a used one of the process, or a new one.
     /// Throws std::bad_alloc or SystemError.
     /// With `host` its records lie where worker processes see them.
-    static Ring& acquire(Kind kind, std::uint32_t capacity, std::uint32_t claimants, Initiator& owner, Doorbell& owner_bell,
-                         int only_target, isolated::WorkerHost* host = nullptr, Initiation initiation = Initiation::push);
+    static Ring& acquire(Kind kind, std::uint32_t capacity, std::uint32_t claimants, Initiator& owner,
+                         Doorbell& owner_bell, int only_target, isolated::WorkerHost* host = nullptr,
+                         Initiation initiation = Initiation::push);
     /// Gives the ring back. Its handles are stale from here on.
     void release() noexcept;
     /// Throws MachineGone: for a handle whose ring has another generation by now.
     [[noreturn]] static void throw_gone();
     /// The ring with this number, or null.
     static Ring* find(std::uint32_t index) noexcept;
-    /// Around a fork: no other thread may be changing the directory at that moment. In the child no handle is good any more.
+    /// Around a fork: no other thread may be changing the directory at that moment. In the child no handle is good any
+    /// more.
     static void before_fork() noexcept;
     static void after_fork_in_parent() noexcept;
     /// Calls `visit` with each ring that was in use.
@@ -77,12 +80,15 @@ class Ring {
     PendingRing<TaskPayload>& pending() noexcept { return *pending_; }
     /// One for each slot of a ring of dependent tasks, and what their owner notes of them.
     DependentNode* nodes() const noexcept { return nodes_.get(); }
-    DependentNote& note(std::uint64_t number) const noexcept { return notes_[static_cast<std::uint32_t>(number - 1) & (capacity_ - 1)]; }
+    DependentNote& note(std::uint64_t number) const noexcept {
+        return notes_[static_cast<std::uint32_t>(number - 1) & (capacity_ - 1)];
+    }
     /// What issued these dependent tasks. Set by the owner while the ring is empty.
     Scope* scope() const noexcept { return scope_; }
     void set_scope(Scope* scope) noexcept { scope_ = scope; }
     Initiator& owner() const noexcept { return *owner_; }
-    /// The owner's machine, by its id: also good while another thread destroys both. Who holds an older handle looks at the generation after this.
+    /// The owner's machine, by its id: also good while another thread destroys both. Who holds an older handle looks at
+    /// the generation after this.
     std::uint64_t machine() const noexcept { return machine_.load(std::memory_order_acquire); }
     /// Where the owner sleeps: whoever completes a record rings here.
     Doorbell& owner_bell() const noexcept { return *owner_bell_; }
@@ -92,9 +98,9 @@ class Ring {
         return {slots_, credits_, bell_, capacity_, initiation};
     }
 
-    // ---- worker processes (ring_isolated.cpp) ----
-    // Workers complete the tasks of a deque in words of their own. Whoever looks first brings back what was staged and only then
-    // completes the task in the words that everybody else reads.
+    // ---- worker processes (ring_isolated.cpp) ---- Workers complete the tasks of a deque in words of their own.
+    // Whoever looks first brings back what was staged and only then completes the task in the words that everybody else
+    // reads.
 
     bool isolated() const noexcept { return shared_ != nullptr; }
     /// The copies that belong to the reserved record. The owner's.
@@ -112,24 +118,26 @@ class Ring {
     /// The same for a task that has not been forwarded, with the step of its chain that it was in, from 1; 0: none.
     std::string task_name(std::uint64_t number, std::uint32_t step) const;
     std::vector<std::size_t> argument_bytes(std::uint64_t number) const;
-    /// There are no workers any more: completes everything, with this failure. The rest is where it shares its completions, which it
-    /// may not know yet.
+    /// There are no workers any more: completes everything, with this failure. The rest is where it shares its
+    /// completions, which it may not know yet.
     void give_up(std::exception_ptr cause, Credits<>& credits, TaskRecord* slots, Done<>* done) noexcept;
     /// Tasks of a deque that nobody has claimed. The owner's.
     std::uint64_t waiting() const noexcept;
 
     // ---- what went wrong (cold; any thread) ----
 
-    // Both of these cost one load of a line that rarely changes. A ring that is given back has none: who gets no for an answer and does not
-    // keep the ring from being given back looks at its generation after that (acquire).
+    // Both of these cost one load of a line that rarely changes. A ring that is given back has none: who gets no for an
+    // answer and does not keep the ring from being given back looks at its generation after that (acquire).
     /// True when no task of this ring failed of which nobody was told.
     bool clean() const noexcept { return untold_.load(std::memory_order_relaxed) == 0; }
     /// False when this task cannot have failed or been cancelled: none with so high a number did.
-    bool may_have_failed(std::uint64_t number) const noexcept { return number <= newest_failed_.load(std::memory_order_acquire); }
+    bool may_have_failed(std::uint64_t number) const noexcept {
+        return number <= newest_failed_.load(std::memory_order_acquire);
+    }
     /// Keeps a failure. Must be called before the task is completed, so that whoever sees the completion finds it.
     void fail(Failure failure) noexcept;
-    /// The failure of this task, if it has one, which counts as told from here on. `generation`: the ring's when the task was issued;
-    /// throws MachineGone when it is not the same any more.
+    /// The failure of this task, if it has one, which counts as told from here on. `generation`: the ring's when the
+    /// task was issued; throws MachineGone when it is not the same any more.
     std::optional<Failure> failure_of(std::uint64_t number, std::uint32_t generation);
     /// The same for a task that depends on it, which changes nothing.
     std::optional<Failure> look_at_failure_of(std::uint64_t number);
@@ -143,7 +151,8 @@ class Ring {
     void ask_to_cancel(std::uint64_t number);
     /// Was this task cancelled?
     bool take_cancellation(std::uint64_t number);
-    /// Forgets requests that came too late, of tasks above `after` and up to `until`. Only when none of these is outstanding.
+    /// Forgets requests that came too late, of tasks above `after` and up to `until`. Only when none of these is
+    /// outstanding.
     void forget_cancellations(std::uint64_t after = 0, std::uint64_t until = no_limit);
 
     /// Failures of dependent tasks up to this one have been delivered: what comes after these runs. The owner's.
@@ -206,14 +215,17 @@ class Ring {
     std::vector<std::uint64_t> cancelled_;
     // With worker processes.
     isolated::SharedRing* shared_ = nullptr;
-    Done<>* worker_done_ = nullptr;  ///< the workers' words; kept here, because they could write over the pointer in the shared part
+    /// The workers' words; kept here, because they could write over the pointer in the shared part
+    Done<>* worker_done_ = nullptr;
     std::unique_ptr<std::unique_ptr<isolated::StagedTask>[]> staged_;  ///< by slot
-    std::unique_ptr<std::atomic<std::uint64_t>[]> forwarding_;  ///< by slot: the last task that somebody has begun to forward
-    std::atomic<std::uint64_t> forwarded_{0};                   ///< all up to here are forwarded
+    /// By slot: the last task that somebody has begun to forward
+    std::unique_ptr<std::atomic<std::uint64_t>[]> forwarding_;
+    std::atomic<std::uint64_t> forwarded_{0};  ///< all up to here are forwarded
     /// The last task that the owner appends. The records say it too, but workers can write there.
     std::atomic<std::uint64_t> appended_{0};
-    std::exception_ptr given_up_;   ///< under mutex_
-    bool given_up_told_ = false;    ///< a barrier has had it; who asks for a task of its own still gets it. Under mutex_
+    std::exception_ptr given_up_;  ///< under mutex_
+    /// A barrier has had it; who asks for a task of its own still gets it. Under mutex_
+    bool given_up_told_ = false;
 };
 
 }  // namespace penstock

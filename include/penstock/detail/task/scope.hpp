@@ -1,5 +1,5 @@
-// task layer: what an initiator's bookkeeping consists of: the end of a lane, the scope of a running task, and the board that all threads
-// of a machine look at.
+// task layer: what an initiator's bookkeeping consists of: the end of a lane, the scope of a running task, and the
+// board that all threads of a machine look at.
 #pragma once
 
 #include <atomic>
@@ -7,20 +7,23 @@
 #include <cstdint>
 #include <vector>
 
-#include "penstock/detail/task/ring.hpp"
 #include "penstock/detail/machine/waiter.hpp"
+#include "penstock/detail/task/ring.hpp"
 
 namespace penstock {
 
 /// What all threads of one machine look at with every task. Written rarely.
 struct alignas(128) MachineBoard {
-    std::atomic<std::uint32_t> idle_targets{0};  ///< targets that found nothing for about a microsecond and may be asleep
-    /// 1 once targets got work by another way than from one thread's lanes and deque (a second thread, calls inside tasks, dependent tasks,
-    /// postings): from then on an empty lane does not say that its target is idle. Whoever completes such work wrote this before.
+    /// Targets that found nothing for about a microsecond and may be asleep
+    std::atomic<std::uint32_t> idle_targets{0};
+    /// 1 once targets got work by another way than from one thread's lanes and deque (a second thread, calls inside
+    /// tasks, dependent tasks, postings): from then on an empty lane does not say that its target is idle. Whoever
+    /// completes such work wrote this before.
     std::atomic<std::uint32_t> mixed{0};
     alignas(128) std::atomic<std::uint32_t> timeline{0};  ///< 1 while the full timeline is recorded
-    std::atomic<std::uint32_t> urgent{0};        ///< parts of deques that take tasks of high priority
-    std::atomic<std::uint32_t> dependents{0};    ///< 1 once a dependent task was issued: from then on targets look for ready ones
+    std::atomic<std::uint32_t> urgent{0};                 ///< parts of deques that take tasks of high priority
+    /// 1 once a dependent task was issued: from then on targets look for ready ones
+    std::atomic<std::uint32_t> dependents{0};
 };
 
 /// An initiator's end of one lane. Used by its thread alone.
@@ -46,13 +49,13 @@ struct DependentGroup {
 
 /// What was issued by one running task, or by the thread itself outside tasks: what its barrier covers.
 struct Scope {
-    Ring* current = nullptr;           ///< the part of the deque that the next task goes to
-    std::vector<Ring*> rings;          ///< the parts that may hold tasks of this scope
-    std::vector<Ring*> named;          ///< the same for tasks that only one target may run
-    std::vector<Ring*> dependents;     ///< the rings of all its dependent tasks, whichever group they are in
-    DependentGroup after;              ///< those that name their predecessors
-    std::vector<std::uint64_t> last;   ///< for each lane: word of the last handle issued by this scope, 0 for none
-    std::vector<std::uint64_t> before; ///< for each lane: number of the last record when the scope began
+    Ring* current = nullptr;             ///< the part of the deque that the next task goes to
+    std::vector<Ring*> rings;            ///< the parts that may hold tasks of this scope
+    std::vector<Ring*> named;            ///< the same for tasks that only one target may run
+    std::vector<Ring*> dependents;       ///< the rings of all its dependent tasks, whichever group they are in
+    DependentGroup after;                ///< those that name their predecessors
+    std::vector<std::uint64_t> last;     ///< for each lane: word of the last handle issued by this scope, 0 for none
+    std::vector<std::uint64_t> before;   ///< for each lane: number of the last record when the scope began
     std::uint64_t immediate_before = 0;  ///< the same for tasks that ran inside their call
     std::uint64_t immediate_until = Ring::no_limit;  ///< the last of these, once the scope's task has ended
 };

@@ -1,13 +1,14 @@
-// task layer: who still uses what tasks share: the image of a chain, a version of resident data. Lets it be freed exactly when the last
-// task that uses it has ended, without a line that issuers and targets write in turn.
+// task layer: who still uses what tasks share: the image of a chain, a version of resident data. Lets it be freed
+// exactly when the last task that uses it has ended, without a line that issuers and targets write in turn.
 //
-// Issuers count uses begun, in one line; workers count uses ended, each in a line of its own, so that none of these lines moves with
-// a task. Nobody but the one who wants to free the thing adds them up.
+// Issuers count uses begun, in one line; workers count uses ended, each in a line of its own, so that none of these
+// lines moves with a task. Nobody but the one who wants to free the thing adds them up.
 //
 // Happens-before.
-//   begin   is sequenced before the release with which the task is published, so a worker that ends a use ends one that was begun
-//   end     all that the task did with the thing -> fetch_add(release) -> quiet()'s load(acquire) -> its destruction. It is the task's
-//           last access: what frees the thing never waits for the worker to say anything more
+//   begin   is sequenced before the release with which the task is published, so a worker that ends a use ends one that
+//           was begun
+//   end     all that the task did with the thing -> fetch_add(release) -> quiet()'s load(acquire) -> its destruction.
+//           It is the task's last access: what frees the thing never waits for the worker to say anything more
 //   quiet   is asked once no further use can begin (its owner has let go of it), so the number begun stands still
 #pragma once
 
@@ -61,8 +62,8 @@ class Shared {
     Shared* next_ = nullptr;  ///< of those that wait for their last task
 };
 
-/// A deleter: frees the thing at once, or when the tasks that use it have ended. Looked for whenever something else is let go of, and when
-/// a machine ends.
+/// A deleter: frees the thing at once, or when the tasks that use it have ended. Looked for whenever something else is
+/// let go of, and when a machine ends.
 struct LetGo {
     void operator()(Shared* shared) const noexcept;
     /// Frees what was let go of and has become quiet since. Returns how many still wait.

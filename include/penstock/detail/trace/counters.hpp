@@ -1,9 +1,9 @@
 // What each initiator and each target counts while it works: one writer, any number of readers, no read-modify-write.
 //
 // Counting costs a load and a store to a line that only the writer writes. Reading the clock costs more than a small
-// task does, so durations are taken on a sample (one task in `tasks_a_sample`) and scaled by the exact counts; only what is rare
-// anyway (stalls, idle periods) is timed each time. The layer knows ids and ticks; what a tick is worth, the reader
-// says.
+// task does, so durations are taken on a sample (one task in `tasks_a_sample`) and scaled by the exact counts; only
+// what is rare anyway (stalls, idle periods) is timed each time. The layer knows ids and ticks; what a tick is worth,
+// the reader says.
 #pragma once
 
 #include <atomic>

@@ -28,8 +28,9 @@ enum class EventKind : std::uint32_t { task, wait, stall, idle, fetch, write_bac
 struct Event {
     std::uint64_t begin = 0;  ///< tick at which it began
     std::uint64_t end = 0;    ///< tick at which it ended
-    std::uint32_t id = 0;  ///< which procedure (of the task that ran, was waited for, stalled or was fetched for) or filter; the
-                           ///< caller's own number, turned into a name only when a report is written
+    /// Which procedure (of the task that ran, was waited for, stalled or was fetched for) or filter; the
+    std::uint32_t id = 0;
+    ///< caller's own number, turned into a name only when a report is written
     EventKind kind = EventKind::task;
     std::uint32_t issuer = 0;  ///< track of the initiator that issued the task
     std::uint32_t target = 0;  ///< track of the thread that ran it
