@@ -15,7 +15,7 @@ struct Part {
     std::vector<int> descriptors;
 };
 
-std::size_t chunks(std::size_t size) { return (size + process::most_descriptors - 1) / most_descriptors; }
+std::size_t chunks(std::size_t size) { return (size + process::most_descriptors - 1) / process::most_descriptors; }
 
 /// How many parts there are in a team of this size: the control block with the inbox, then outboxes, then processes.
 std::size_t parts(std::size_t size) { return 1 + 2 * chunks(size); }
