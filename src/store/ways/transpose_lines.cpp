@@ -151,8 +151,8 @@ namespace penstock::transpose_lines {
 
 Store of_element(std::size_t bytes) noexcept {
 #if defined(__x86_64__) && (HWY_TARGETS & HWY_AVX2) != 0 && HWY_STATIC_TARGET != HWY_AVX2
-    const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-                      __builtin_cpu_supports("bmi2");
+    const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
     if (wide) return N_AVX2::of_element(bytes);
 #endif
     return HWY_STATIC_DISPATCH(of_element)(bytes);
