@@ -224,12 +224,6 @@ void FilterIndex::add(std::size_t hash, std::uint64_t filter) {
     ++taken_;
 }
 
-int Model::copies(const FilterModel& filter, int targets) noexcept {
-    if (filter.options.copies != FilterOptions::automatic) return filter.options.copies;
-    const int most = std::max(1, targets + 1);  // the thread that waits for the run helps
-    return filter.copies_now == 0 ? most : std::clamp(filter.copies_now, 1, most);
-}
-
 int Model::place(const FilterModel& filter, int copy) const noexcept {
     const FilterModel* of = &filter;
     while (of != nullptr && !of->options.near.empty()) of = named(of->options.near);

@@ -3,12 +3,9 @@
 #include <algorithm>
 
 #include "stream/description/cycles.hpp"
-#include "stream/isolated/filter_proxy.hpp"
 #include "stream/run/program_end.hpp"
 
 namespace penstock::streaming {
-
-int Change::copies(const FilterModel& filter) const { return core_.copies(filter); }
 
 bool Change::several(const Model& model, std::uint64_t filter) const {
     return model.filter(filter)->options.copies != 1;
@@ -59,7 +56,7 @@ std::vector<std::string> Change::problems() {
                 "' cannot change between one copy and several while their order is restored further down");
         if (filter.kind->external && now->options.copies != 1)
             problems.push_back("'" + filter.name + "' is the program's own end and has one copy");
-        if (copies(*now) != copies(filter) && in_cycle(old_, filter.id))
+        if (core_.copies(*now) != core_.copies(filter) && in_cycle(old_, filter.id))
             problems.push_back("filter '" + filter.name + "' in a cycle cannot change its copies");
     }
     return problems;
@@ -141,8 +138,8 @@ void Change::make_stations() {
     std::vector<std::unique_ptr<Station>> made;
     for (const auto& filter : wished_.filters) {
         const auto crew = wiring_.crews.find(filter.id);
-        for (int copy = crew == wiring_.crews.end() ? 0 : static_cast<int>(crew->second.size()); copy < copies(filter);
-             ++copy) {
+        for (int copy = crew == wiring_.crews.end() ? 0 : static_cast<int>(crew->second.size());
+             copy < core_.copies(filter); ++copy) {
             auto station = wiring_.make_station(joints_, filter, copy);
             station->box.begin_at_rest();
             station->held = true;
@@ -152,7 +149,7 @@ void Change::make_stations() {
     }
     for (const auto& filter : wished_.filters) {
         auto& crew = wiring_.crews[filter.id];
-        while (static_cast<int>(crew.size()) > copies(filter)) {
+        while (static_cast<int>(crew.size()) > core_.copies(filter)) {
             retiring_.emplace_back(crew.back(), Removal::hand_over);
             crew.pop_back();
         }
@@ -162,7 +159,7 @@ void Change::make_stations() {
                 if (target >= 0 && target != station->proxy->target()) relocations_.emplace_back(station, target);
                 continue;
             }
-            Server* const home = target < 0 || core_.isolated() != nullptr ? nullptr : core_.server_of(target);
+            Server* const home = core_.server_of(target);
             if (station->home() != home) moves_.emplace_back(station, home);
         }
     }

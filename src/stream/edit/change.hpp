@@ -55,7 +55,6 @@ class Change {
 
     void check_order(std::vector<std::string>& problems) const;
     bool several(const Model& model, std::uint64_t filter) const;
-    int copies(const FilterModel& filter) const;
     void make_stations();
     void make_links();
     void find_touched();
@@ -98,7 +97,7 @@ class Change {
     std::set<Station*> sources_;       ///< that stay, and whose streams change
     std::set<const Outlet*> senders_;  ///< of sources that are held: those that send what they are given
     std::vector<std::pair<Station*, Server*>> moves_;
-    std::vector<std::pair<Station*, int>> relocations_;  ///< to other worker processes
+    std::vector<std::pair<Station*, int>> relocations_;  ///< of filters that fire elsewhere
     std::vector<Returned> returned_;
     std::vector<Orphans> orphans_;                ///< of the one that retires just now
     std::map<std::uint64_t, std::size_t> dealt_;  ///< orphans of each input of a filter, so far

@@ -4,7 +4,6 @@
 #include <new>
 
 #include "stream/edit/change.hpp"
-#include "stream/isolated/filter_proxy.hpp"
 
 namespace penstock::streaming {
 

@@ -16,6 +16,7 @@
 #include "penstock/buffer.hpp"
 #include "penstock/detail/machine/waiter.hpp"
 #include "penstock/filter.hpp"
+#include "stream/run/filter_backend.hpp"
 
 namespace penstock::streaming {
 
@@ -57,7 +58,7 @@ struct Action {
 };
 
 struct Job {
-    enum Kind : std::uint32_t { start, fire, event, finish } kind = fire;
+    FilterCall call = FilterCall::fire;
     bool begun = false;  ///< start() has been called before, in another process if need be
     std::uint64_t number = 0;
     std::uint32_t passed = 0;

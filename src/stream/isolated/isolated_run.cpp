@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "penstock/error.hpp"
+#include "penstock/topology.hpp"
 #include "process/quiet_thread.hpp"
 #include "stream/buffers/pool.hpp"
-#include "stream/isolated/filter_proxy.hpp"
+#include "stream/description/model.hpp"
 #include "stream/isolated/worker_filter.hpp"
+#include "stream/isolated/worker_proxy.hpp"
 #include "stream/run/helping.hpp"
 #include "stream/run/run_core.hpp"
 
@@ -45,8 +47,14 @@ std::exception_ptr cause_of(const Handle& handle) {
 
 }  // namespace
 
+std::unique_ptr<FilterBackend> IsolatedRun::make(RunCore& core, Machine& machine) {
+    if (machine.options().isolation != Isolation::process || machine.targets() == 0) return nullptr;
+    return std::make_unique<IsolatedRun>(core, machine);
+}
+
 IsolatedRun::IsolatedRun(RunCore& core, Machine& machine)
-    : core_(core), machine_(machine), heap_(machine.heap()), memory_(std::make_shared<HeapMemory>(heap_)),
+    : FilterBackend(machine, {.fuse = false, .lose_copies = false, .issue_tasks = false}), core_(core),
+      heap_(machine.heap()), memory_(std::make_shared<HeapMemory>(heap_)),
       board_(new(heap_->allocate(sizeof(RunBoard))) RunBoard) {}
 
 IsolatedRun::~IsolatedRun() {
@@ -70,22 +78,29 @@ void IsolatedRun::close() noexcept {
 
 // ---- who runs stations ----
 
-IsolatedRun::Helper::Helper(IsolatedRun* run) : run_(run) {
-    if (run_ == nullptr) return;
-    const std::lock_guard lock(run_->helpers_lock_);
-    for (std::uint32_t slot = 0; slot < RunBoard::most_bells && slot_ < 0; ++slot)
-        if ((run_->slots_ >> slot & 1) == 0) slot_ = static_cast<int>(slot);
-    if (slot_ >= 0) run_->slots_ |= 1u << slot_;
-    run_->helping_.fetch_add(1, std::memory_order_relaxed);
-    run_->board().armed.store(run_->slots_ & ~(1u << own_bell), std::memory_order_relaxed);
+/// Workers ring the bell of a thread that helps, and need the processors that it could spin on.
+WaitPolicy IsolatedRun::wait_policy() const {
+    auto policy = WaitPolicy::for_threads(machine_.targets() + 1, static_cast<double>(Topology::here().usable()));
+    policy.across_processes = true;
+    return policy;
 }
 
-IsolatedRun::Helper::~Helper() {
-    if (run_ == nullptr) return;
-    const std::lock_guard lock(run_->helpers_lock_);
-    if (slot_ >= 0) run_->slots_ &= ~(1u << slot_);
-    const bool last = run_->helping_.fetch_sub(1, std::memory_order_relaxed) == 1;
-    run_->board().armed.store(last ? 1u << own_bell : run_->slots_ & ~(1u << own_bell), std::memory_order_relaxed);
+Doorbell& IsolatedRun::begin_help(Doorbell& own) {
+    const std::lock_guard lock(helpers_lock_);
+    std::uint32_t slot = 0;
+    while (slot < RunBoard::most_bells && (slots_ >> slot & 1) != 0) ++slot;
+    if (slot != RunBoard::most_bells) slots_ |= 1u << slot;
+    helping_.fetch_add(1, std::memory_order_relaxed);
+    board_->armed.store(slots_ & ~(1u << own_bell), std::memory_order_relaxed);
+    return slot == RunBoard::most_bells ? own : board_->bells[slot];
+}
+
+void IsolatedRun::end_help(Doorbell& bell) noexcept {
+    const std::lock_guard lock(helpers_lock_);
+    for (std::uint32_t slot = 0; slot < RunBoard::most_bells; ++slot)
+        if (&bell == &board_->bells[slot]) slots_ &= ~(1u << slot);
+    const bool last = helping_.fetch_sub(1, std::memory_order_relaxed) == 1;
+    board_->armed.store(last ? 1u << own_bell : slots_ & ~(1u << own_bell), std::memory_order_relaxed);
 }
 
 void IsolatedRun::wake() noexcept { ring(board_->bells[own_bell]); }
@@ -94,7 +109,7 @@ void IsolatedRun::wake() noexcept { ring(board_->bells[own_bell]); }
 void IsolatedRun::attend() noexcept {
     constexpr std::chrono::nanoseconds when_idle = std::chrono::milliseconds(20),
                                        while_others_help = std::chrono::milliseconds(1);
-    Waiter waiter(core_.wait_policy(), board_->bells[own_bell]);
+    Waiter waiter(wait_policy(), board_->bells[own_bell]);
     const auto mine = [this] { return helping_.load(std::memory_order_relaxed) == 0; };
     while (!closing_.load(std::memory_order_acquire)) {
         if (mine()) {
@@ -115,7 +130,7 @@ void IsolatedRun::attend() noexcept {
 
 // ---- firings ----
 
-void IsolatedRun::issue(FilterProxy& proxy, std::uint64_t number) {
+void IsolatedRun::issue(WorkerProxy& proxy, std::uint64_t number) {
     {
         const std::lock_guard lock(lock_);
         jobs_.push_back({&proxy, number});
@@ -149,7 +164,7 @@ void IsolatedRun::poll() {
 }
 
 void IsolatedRun::look_at_reports() {
-    std::vector<FilterProxy*> reported;
+    std::vector<WorkerProxy*> reported;
     {
         const std::lock_guard lock(lock_);
         seen_.store(board_->news.load(std::memory_order_acquire), std::memory_order_relaxed);
@@ -162,13 +177,13 @@ void IsolatedRun::look_at_reports() {
         });
         under_way_.store(jobs_.size(), std::memory_order_relaxed);
     }
-    for (FilterProxy* const proxy : reported) proxy->tell_station();
+    for (WorkerProxy* const proxy : reported) proxy->tell_station();
     collect_endings(false);
 }
 
 void IsolatedRun::look_for_deaths() {
     looked_for_deaths_.store(std::chrono::steady_clock::now().time_since_epoch().count(), std::memory_order_relaxed);
-    std::vector<FilterProxy*> over;
+    std::vector<WorkerProxy*> over;
     {
         const std::lock_guard lock(lock_);
         std::erase_if(jobs_, [&](const UnderWay& job) {
@@ -179,7 +194,7 @@ void IsolatedRun::look_for_deaths() {
         });
         under_way_.store(jobs_.size(), std::memory_order_relaxed);
     }
-    for (FilterProxy* const proxy : over) proxy->tell_station();
+    for (WorkerProxy* const proxy : over) proxy->tell_station();
     collect_endings(false);
 }
 
@@ -214,33 +229,80 @@ void IsolatedRun::forget(int target, std::uint64_t key, std::vector<Block*> bloc
 
 // ---- what is known of the filters ----
 
-void IsolatedRun::enter(FilterProxy& proxy) {
+void IsolatedRun::enter(WorkerProxy& proxy) {
     const std::lock_guard lock(proxies_lock_);
     proxies_.push_back(&proxy);
 }
 
-void IsolatedRun::leave(FilterProxy& proxy) {
+void IsolatedRun::leave(WorkerProxy& proxy) {
     const std::lock_guard lock(proxies_lock_);
     std::erase(proxies_, &proxy);
 }
 
-std::string IsolatedRun::others_at(const FilterProxy& proxy) {
+std::string IsolatedRun::others_at(const WorkerProxy& proxy) {
     const std::lock_guard lock(proxies_lock_);
     std::string names;
-    for (const FilterProxy* const each : proxies_)
+    for (const WorkerProxy* const each : proxies_)
         if (each != &proxy && each->target() == proxy.target() && each->forgets())
             names += (names.empty() ? "'" : ", '") + each->name() + "'";
     return names;
 }
 
-void IsolatedRun::note_lost(const std::vector<LostBuffer>& lost) {
-    const std::lock_guard lock(proxies_lock_);
-    lost_.insert(lost_.end(), lost.begin(), lost.end());
+// ---- what a graph may ask for ----
+
+std::unique_ptr<FilterProxy> IsolatedRun::proxy_for(Station& station, const FilterModel& filter, int target) {
+    if (station.external || filter.options.isolation == Isolation::none) return nullptr;
+    // without a place: in each worker in turn
+    if (target < 0) target = static_cast<int>(placed_++ % static_cast<unsigned>(machine_.targets()));
+    return std::make_unique<WorkerProxy>(*this, station, *filter.kind, target, filter.options.time_limit);
 }
 
-std::vector<LostBuffer> IsolatedRun::lost() {
-    const std::lock_guard lock(proxies_lock_);
-    return lost_;
+std::vector<std::string> IsolatedRun::problems(const Model& model, const Model* before) const {
+    std::vector<std::string> problems;
+    for (const auto& filter : model.filters) {
+        const auto& options = filter.options;
+        const auto limit = options.time_limit;
+        if (options.isolation == Isolation::none) {
+            if (!(options.targets.empty() && options.near.empty()))
+                problems.push_back("filter '" + filter.name +
+                                   "' is to live in the program, and cannot have a place among targets that are "
+                                   "worker processes");
+            refuse_isolation(filter, problems);
+        } else if (limit.count() != 0 && (limit < std::chrono::milliseconds(1) || limit > std::chrono::minutes(27))) {
+            problems.push_back("filter '" + filter.name + "' has a time limit that is not from 1 ms to 27 minutes");
+        }
+    }
+    for (const auto& filter : model.filters) {
+        if (filter.kind->external || filter.options.isolation == Isolation::none) continue;
+        const auto* const same = before == nullptr ? nullptr : before->filter(filter.id);
+        if (same == nullptr) {
+            if (const auto why = why_not_carried(*filter.kind, *filter.first, heap()); !why.empty())
+                problems.push_back("filter '" + filter.name + "' of type " + std::string(filter.first->type()) +
+                                   " cannot be made in a worker process: " + why +
+                                   " (with Isolation::none of its own it stays in the program)");
+            continue;
+        }
+        const bool begins_afresh = filter.first->has_state() || filter.kind->may_be_copied;
+        for (int copy = 0; !begins_afresh && copy < filter.options.copies; ++copy)
+            if (const int target = model.place(filter, copy); target >= 0 && target != before->place(*same, copy)) {
+                problems.push_back(
+                    "filter '" + filter.name +
+                    "' cannot go to another worker process: it has no state() that could go with it, and does "
+                    "not say that it may be copied");
+                break;
+            }
+    }
+    for (const auto& removal : model.removals) {
+        if (!removal.take_over || before == nullptr) continue;
+        const auto* const old = before->filter(removal.filter);
+        const auto* const successor = model.filter(removal.successor);
+        if (old == nullptr || successor == nullptr || successor->options.isolation == Isolation::none ||
+            (old->first->has_state() && successor->first->has_state()))
+            continue;
+        problems.push_back("filter '" + old->name +
+                           "' cannot be taken over between worker processes: both it and its successor need a state()");
+    }
+    return problems;
 }
 
 }  // namespace penstock::streaming

@@ -2,10 +2,11 @@
 // and a thread that runs stations while no thread of the program helps.
 //
 // Stations, streams and credits stay in the program; a firing is a task for the worker in which the filter lives
-// (filter_proxy.hpp). Whoever helps (finish, read, write, an edit) looks at the workers' reports and runs what becomes
+// (worker_proxy.hpp). Whoever helps (finish, read, write, an edit) looks at the workers' reports and runs what becomes
 // ready; the run's own thread does so only when nobody else does.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -21,75 +22,60 @@
 #include "penstock/machine.hpp"
 #include "penstock/stream_statistics.hpp"
 #include "stream/isolated/firing_record.hpp"
+#include "stream/run/filter_backend.hpp"
 
 namespace penstock::streaming {
 
-class FilterProxy;
-class RunCore;
+class WorkerProxy;
 
-class IsolatedRun {
+class IsolatedRun final : public FilterBackend {
   public:
-    /// Throws SystemError.
+    /// Null where the machine's targets are threads. Throws SystemError.
+    static std::unique_ptr<FilterBackend> make(RunCore& core, Machine& machine);
     IsolatedRun(RunCore& core, Machine& machine);
-    ~IsolatedRun();
-    IsolatedRun(const IsolatedRun&) = delete;
-    IsolatedRun& operator=(const IsolatedRun&) = delete;
+    ~IsolatedRun() override;
 
     SharedHeap& heap() const noexcept { return *heap_; }
     const std::shared_ptr<BlockMemory>& memory() const noexcept { return memory_; }
     RunBoard& board() const noexcept { return *board_; }
-    /// Where the next filter without a place goes: each worker in turn.
-    int next_target() noexcept { return static_cast<int>(placed_++ % static_cast<unsigned>(machine_.targets())); }
+    /// Firings are under way.
+    bool busy() const noexcept { return under_way_.load(std::memory_order_relaxed) != 0; }
 
-    /// The run begins: its thread, too. Throws SystemError.
-    void begin();
-    /// The run has ended: waits until no worker has anything of it.
-    void close() noexcept;
-
-    /// A thread of the program's that helps, for as long as it waits. It sleeps at `bell()`, which workers ring.
-    class Helper {
-      public:
-        explicit Helper(IsolatedRun* run);  ///< null: no such run
-        ~Helper();
-        Helper(const Helper&) = delete;
-        Helper& operator=(const Helper&) = delete;
-        /// Null when too many threads help: they look again by the clock.
-        Doorbell* bell() const noexcept {
-            return slot_ < 0 ? nullptr : &run_->board().bells[static_cast<std::size_t>(slot_)];
-        }
-
-      private:
-        IsolatedRun* run_;
-        int slot_ = -1;
-    };
-
-    /// Answers what workers ask, and sends the stations whose firings have been reported their mail; looks for deaths
-    /// now and then.
-    void poll();
-    bool has_news() const noexcept {
+    bool targets_run_stations() const noexcept override { return false; }
+    int most_firing() const noexcept override {
+        return machine_.targets();
+    }  // who helps fires none that is in a worker
+    WaitPolicy wait_policy() const override;
+    std::shared_ptr<BlockMemory> block_memory() const noexcept override { return memory_; }
+    std::vector<std::string> problems(const Model& model, const Model* before) const override;
+    std::unique_ptr<FilterProxy> proxy_for(Station& station, const FilterModel& filter, int target) override;
+    void begin() override;
+    void close() noexcept override;
+    /// One of the bells that workers ring; its own when too many threads help: they look again by the clock.
+    Doorbell& begin_help(Doorbell& own) override;
+    void end_help(Doorbell& bell) noexcept override;
+    void wake() noexcept override;
+    /// Answers what workers ask, too, and looks for deaths now and then.
+    void poll() override;
+    bool has_news() const noexcept override {
         return board_->news.load(std::memory_order_acquire) != seen_.load(std::memory_order_relaxed);
     }
-    /// Firings are under way: who waits looks for deaths that often.
-    bool busy() const noexcept { return under_way_.load(std::memory_order_relaxed) != 0; }
-    static constexpr std::chrono::nanoseconds look_for_deaths_every = std::chrono::milliseconds(2);
-    /// Something is ready, and nobody helps.
-    void wake() noexcept;
+    std::chrono::nanoseconds look_again(std::chrono::nanoseconds otherwise) const noexcept override {
+        return busy() ? std::min(otherwise, look_for_deaths_every) : otherwise;
+    }
 
     /// Issues the job that stands in the proxy's record. Throws what a call throws.
-    void issue(FilterProxy& proxy, std::uint64_t number);
+    void issue(WorkerProxy& proxy, std::uint64_t number);
     /// Has the worker drop the object of a filter; `blocks` are the program's again when it has.
     void forget(int target, std::uint64_t key, std::vector<Block*> blocks);
-    void enter(FilterProxy& proxy);
-    void leave(FilterProxy& proxy);
+    void enter(WorkerProxy& proxy);
+    void leave(WorkerProxy& proxy);
     /// The filters beside this one whose objects live in that worker and say nothing of their state, by name.
-    std::string others_at(const FilterProxy& proxy);
-
-    void note_lost(const std::vector<LostBuffer>& lost);
-    std::vector<LostBuffer> lost();
+    std::string others_at(const WorkerProxy& proxy);
 
   private:
     struct UnderWay {
-        FilterProxy* proxy;
+        WorkerProxy* proxy;
         std::uint64_t number;
         Handle handle{};
         bool issued = false;
@@ -100,6 +86,7 @@ class IsolatedRun {
         std::vector<Block*> blocks{};
     };
     static constexpr int own_bell = 0;
+    static constexpr std::chrono::nanoseconds look_for_deaths_every = std::chrono::milliseconds(2);
 
     void attend() noexcept;
     void look_at_reports();
@@ -107,7 +94,6 @@ class IsolatedRun {
     void collect_endings(bool wait);
 
     RunCore& core_;
-    Machine& machine_;
     std::shared_ptr<SharedHeap> heap_;
     std::shared_ptr<BlockMemory> memory_;
     RunBoard* board_ = nullptr;
@@ -125,8 +111,7 @@ class IsolatedRun {
     std::atomic<int> helping_{0};
 
     std::mutex proxies_lock_;
-    std::vector<FilterProxy*> proxies_;
-    std::vector<LostBuffer> lost_;
+    std::vector<WorkerProxy*> proxies_;
 
     std::atomic<bool> closing_{false};
     std::thread thread_;

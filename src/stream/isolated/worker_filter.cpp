@@ -72,7 +72,7 @@ WorkerFilter* WorkerFilter::current_ = nullptr;
 void do_job(FiringRecord* record) noexcept {
     // Once the report is there the program may take the record away.
     const auto key = record->key;
-    const bool last = record->job->kind == Job::finish;
+    const bool last = record->job->call == FilterCall::finish;
     auto& filter = filters()[key];
     if (filter == nullptr) filter = std::make_unique<WorkerFilter>(*record);
     filter->work();
@@ -119,7 +119,7 @@ void WorkerFilter::work() noexcept {
         if (!failed_) say_what_was_thrown();
     }
     try {
-        if (job.kind == Job::finish) filter_ = nullptr;  // what it has kept goes back with this report
+        if (job.call == FilterCall::finish) filter_ = nullptr;  // what it has kept goes back with this report
         clear_up();
         report();
     } catch (const std::exception& error) {
@@ -218,17 +218,17 @@ void WorkerFilter::apply_settings(const Job& job) {
 }
 
 void WorkerFilter::carry_out(const Job& job) {
-    switch (job.kind) {
-        case Job::start:
+    switch (job.call) {
+        case FilterCall::start:
             filter_->start();
             break;
-        case Job::fire:
+        case FilterCall::fire:
             over_ = !filter_->fire();
             break;
-        case Job::finish:
+        case FilterCall::finish:
             filter_->finish();
             break;
-        case Job::event: {
+        case FilterCall::event: {
             carried::Decoder from(JobParts(job).event);
             Event event;
             event.name = carried::decode<std::string>(from);

@@ -61,8 +61,7 @@ bool works(const Station& station) {
 /// nor where a firing needs buffers of several streams that belong together.
 bool Pressure::governs(const Joints& joints, const std::vector<std::size_t>& cycles, const FilterModel& filter) const {
     if (filter.options.copies != FilterOptions::automatic || run_.core.machine().targets() == 0) return false;
-    // one for each worker: a copy that went would take its process's object with it
-    if (run_.core.isolated() != nullptr) return false;
+    if (!run_.core.backend().abilities.lose_copies) return false;
     if (joints.place(filter, 0) >= 0) return false;
     if (cycles[static_cast<std::size_t>(&filter - joints.model().filters.data())] != 0) return false;
     const auto into = joints.into(filter.id);

@@ -11,9 +11,7 @@
 #include "machine/said_by.hpp"
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/machine.hpp"
-#include "stream/description/isolation_problems.hpp"
 #include "stream/edit/change.hpp"
-#include "stream/isolated/isolated_run.hpp"
 #include "stream/run/patiently.hpp"
 #include "stream/run/program_end.hpp"
 #include "stream/run/run_state.hpp"
@@ -51,14 +49,14 @@ Run Graph::start(Machine& machine, const RunOptions& options) {
             for (auto* const setting : filter.first->settings)
                 if (setting->name() == name) setting->set(value);
     auto state = std::make_unique<RunState>(machine, described);
-    if (auto problems = isolation_problems(state->core, described); !problems.empty()) {
+    if (auto problems = state->core.backend().problems(described); !problems.empty()) {
         state->finished = true;
         throw GraphError(std::move(problems));
     }
     try {
         state->door = Door::open(*state, options);
         state->wiring.build(state->model);
-        if (auto* const isolated = state->core.isolated()) isolated->begin();
+        state->core.backend().begin();
         state->end_of_machine->enter(*state);
         // a copy could not be made, or the name is taken: nothing has begun, so there is nothing to be ended
     } catch (...) {
@@ -162,10 +160,7 @@ bool Run::ended() const noexcept { return state_ == nullptr || state_->core.left
 
 std::string Run::report() const { return here(state_).core.report(); }
 
-std::vector<LostBuffer> Run::lost() const {
-    auto* const isolated = here(state_).core.isolated();
-    return isolated == nullptr ? std::vector<LostBuffer>{} : isolated->lost();
-}
+std::vector<LostBuffer> Run::lost() const { return here(state_).core.lost(); }
 
 namespace streaming {
 
@@ -252,7 +247,7 @@ void RunState::change_to(const Model& wished) {
     auto problems = problems_of(wished, core.machine().targets());
     Change change(*this, wished);
     if (problems.empty()) problems = change.problems();
-    if (problems.empty()) problems = isolation_problems(core, wished, &model);
+    if (problems.empty()) problems = core.backend().problems(wished, &model);
     if (!problems.empty()) throw GraphError(std::move(problems));
     try {
         change.make();
@@ -346,7 +341,7 @@ void RunState::settle() {
             return core.settled();
         },
         "the last mail of a graph", false);
-    if (auto* const isolated = core.isolated()) isolated->close();
+    core.backend().close();
     ended = std::chrono::steady_clock::now();
     finished = true;
 }

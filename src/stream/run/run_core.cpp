@@ -1,23 +1,20 @@
 #include "stream/run/run_core.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/stream_error.hpp"
-#include "penstock/topology.hpp"
 #include "stream/description/model.hpp"
-#include "stream/isolated/isolated_run.hpp"
 #include "stream/run/patiently.hpp"
 #include "stream/run/program_end.hpp"
 
 namespace penstock::streaming {
 
-RunCore::RunCore(Machine& machine) : machine_(machine), poster_(machine) {
-    if (machine.options().isolation == Isolation::process && machine.targets() != 0) {
-        isolated_ = std::make_unique<IsolatedRun>(*this, machine);
-        return;
-    }
+RunCore::RunCore(Machine& machine)
+    : machine_(machine), poster_(machine), backend_(FilterBackend::make(*this, machine)) {
+    if (!backend_->targets_run_stations()) return;
     for (int target = 0; target < machine.targets(); ++target)
         servers_.push_back(std::make_unique<Server>(*this, target));
 }
@@ -28,20 +25,9 @@ RunCore::~RunCore() {
 }
 
 int RunCore::copies(const FilterModel& filter) const noexcept {
-    // a thread that helps runs no filter that lives in a worker
-    return Model::copies(filter, machine_.targets() - (isolated_ == nullptr ? 0 : 1));
-}
-
-/// Workers ring the bell of a thread that helps a run of theirs, and need the processors that it could spin on.
-WaitPolicy RunCore::wait_policy() const noexcept {
-    if (isolated_ == nullptr) return WaitPolicy::for_threads(1, 1);
-    auto policy = WaitPolicy::for_threads(machine_.targets() + 1, static_cast<double>(Topology::here().usable()));
-    policy.across_processes = true;
-    return policy;
-}
-
-std::shared_ptr<BlockMemory> RunCore::block_memory() const noexcept {
-    return isolated_ == nullptr ? nullptr : isolated_->memory();
+    if (filter.options.copies != FilterOptions::automatic) return filter.options.copies;
+    const int most = std::max(1, backend_->most_firing());
+    return filter.copies_now == 0 ? most : std::clamp(filter.copies_now, 1, most);
 }
 
 void RunCore::add_station(std::unique_ptr<Station> station) {
@@ -189,10 +175,10 @@ void RunCore::put_ready(Station& station) {
         ready_.push(&station);
         ++made_ready_;
         ready_count_.store(ready_.size(), std::memory_order_relaxed);
-        if (serving_ < static_cast<int>(isolated_ == nullptr ? machine_.targets() : 0)) ++serving_, more_servers = true;
+        if (serving_ < static_cast<int>(servers_.size())) ++serving_, more_servers = true;
         ring_waiting();
-        if (waiting_ == nullptr && isolated_ != nullptr) [[unlikely]]
-            isolated_->wake();
+        if (waiting_ == nullptr && servers_.empty()) [[unlikely]]
+            backend_->wake();
     }
     if (!more_servers) return;
     try {
@@ -295,6 +281,16 @@ void RunCore::throw_failure() {
 void RunCore::failed_later(std::exception_ptr cause) {
     const std::lock_guard lock(failure_lock_);
     if (later_failure_ == nullptr) later_failure_ = std::move(cause);
+}
+
+void RunCore::note_lost(const std::vector<LostBuffer>& lost) {
+    const std::lock_guard lock(failure_lock_);
+    lost_.insert(lost_.end(), lost.begin(), lost.end());
+}
+
+std::vector<LostBuffer> RunCore::lost() {
+    const std::lock_guard lock(failure_lock_);
+    return lost_;
 }
 
 void RunCore::broken(std::exception_ptr cause) {

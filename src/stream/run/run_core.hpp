@@ -16,6 +16,7 @@
 #include "penstock/machine.hpp"
 #include "penstock/stream_error.hpp"
 #include "process/fork.hpp"
+#include "stream/run/filter_backend.hpp"
 #include "stream/run/link.hpp"
 #include "stream/run/patiently.hpp"
 #include "stream/run/ring_queue.hpp"
@@ -26,9 +27,6 @@
 
 namespace penstock::streaming {
 
-class IsolatedRun;
-struct FilterModel;
-
 class RunCore {
   public:
     explicit RunCore(Machine& machine);
@@ -37,14 +35,10 @@ class RunCore {
     RunCore& operator=(const RunCore&) = delete;
 
     Machine& machine() const noexcept { return machine_; }
-    /// The machine's targets are worker processes; else null.
-    IsolatedRun* isolated() const noexcept { return isolated_.get(); }
+    /// Where the filters fire.
+    FilterBackend& backend() const noexcept { return *backend_; }
     /// Number of copies of a filter here.
     int copies(const FilterModel& filter) const noexcept;
-    /// How a thread waits for the run.
-    WaitPolicy wait_policy() const noexcept;
-    /// Of the values of its buffers; null: the cache of blocks, or malloc.
-    std::shared_ptr<BlockMemory> block_memory() const noexcept;
 
     // ---- mail ----
     /// Hands `mail` to the station, wherever it is run. Any thread. For what is counted already, or on its way: where
@@ -111,6 +105,9 @@ class RunCore {
     bool settled();
     /// Throws FilterFailed for the first that failed, once.
     void throw_failure();
+    /// Buffers that were lost with what carried out a firing.
+    void note_lost(const std::vector<LostBuffer>& lost);
+    std::vector<LostBuffer> lost();
     bool stopping() const noexcept { return stopping_.load(std::memory_order_acquire); }
     /// The program may still write into the graph.
     bool program_writes();
@@ -130,7 +127,10 @@ class RunCore {
     /// Held while the sinks of a station's outputs change, and by whoever reports them. Nothing is sent meanwhile.
     std::mutex picture;
     void add_station(std::unique_ptr<Station> station);
-    Server* server_of(int target) const noexcept { return servers_[static_cast<std::size_t>(target)].get(); }
+    /// Null for any target (below 0), and where targets run no stations.
+    Server* server_of(int target) const noexcept {
+        return target < 0 || servers_.empty() ? nullptr : servers_[static_cast<std::size_t>(target)].get();
+    }
 
     /// Has a target deliver mail to a station that is placed there.
     void post(Station& to, Mail* mail, int most_tries);
@@ -158,8 +158,8 @@ class RunCore {
     Origin origin_;
     Machine& machine_;
     Poster poster_;
-    std::unique_ptr<IsolatedRun> isolated_;
-    std::vector<std::unique_ptr<Server>> servers_;  ///< of targets that are threads
+    std::unique_ptr<FilterBackend> backend_;
+    std::vector<std::unique_ptr<Server>> servers_;  ///< of targets that run stations
     std::atomic<std::int64_t> open_{0};             ///< stations that have not ended
     std::atomic<bool> stopping_{false}, closing_{false};
 
@@ -185,6 +185,7 @@ class RunCore {
     std::uint64_t failed_firing_ = 0;
     std::uint64_t failures_ = 0;
     Loss loss_;
+    std::vector<LostBuffer> lost_;
     std::exception_ptr later_failure_;
 };
 

@@ -7,7 +7,6 @@
 
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/stream_error.hpp"
-#include "stream/isolated/isolated_run.hpp"
 #include "stream/run/helping.hpp"
 #include "stream/run/run_core.hpp"
 
@@ -53,25 +52,26 @@ class RunCore::Look {
 };
 
 void RunCore::help_until(const std::function<bool()>& over, const char* what, bool report_stall, bool looks) {
-    IsolatedRun* const isolated = isolated_.get();
-    const IsolatedRun::Helper helper(isolated);
     Doorbell own_bell;
-    Waiter waiter(wait_policy(), helper.bell() == nullptr ? own_bell : *helper.bell());
     struct Waits : WaitingThread {
         RunCore& run;
-        Waits(RunCore& of, Doorbell& his) : WaitingThread{&his, nullptr}, run(of) {
+        Waits(RunCore& of, Doorbell& own) : WaitingThread{&of.backend_->begin_help(own), nullptr}, run(of) {
             const std::lock_guard lock(run.lock_);
             next = std::exchange(run.waiting_, this);
         }
         ~Waits() {
-            const std::lock_guard lock(run.lock_);
-            WaitingThread** at = &run.waiting_;
-            while (*at != this) at = &(*at)->next;
-            *at = next;
+            {
+                const std::lock_guard lock(run.lock_);
+                WaitingThread** at = &run.waiting_;
+                while (*at != this) at = &(*at)->next;
+                *at = next;
+            }
+            run.backend_->end_help(*bell);
         }
         Waits(const Waits&) = delete;
         Waits& operator=(const Waits&) = delete;
-    } waits{*this, waiter.bell()};
+    } waits{*this, own_bell};
+    Waiter waiter(backend_->wait_policy(), *waits.bell);
     Look look;
     bool told_to_stop = false;
     auto interval = first_look;
@@ -85,7 +85,7 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
         }
         if (stopping() && !std::exchange(told_to_stop, true)) stop();
         bool ran = false;
-        if (isolated != nullptr) isolated->poll();
+        backend_->poll();
         {
             Helping helping(*this);
             while (helping.server.help()) {
@@ -99,12 +99,8 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
             continue;
         }
         const bool something = waiter.wait_for(
-            [&] {
-                return over() || something_ready() || (stopping() && !told_to_stop) ||
-                       (isolated != nullptr && isolated->has_news());
-            },
-            isolated != nullptr && isolated->busy() ? std::min(interval, IsolatedRun::look_for_deaths_every) : interval,
-            {what, 0});
+            [&] { return over() || something_ready() || (stopping() && !told_to_stop) || backend_->has_news(); },
+            backend_->look_again(interval), {what, 0});
         if (!something && report_stall && interval == look_interval) look_for_stall(look);
         interval = std::min(2 * interval, look_interval);
     }

@@ -7,7 +7,6 @@
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/spread.hpp"
 #include "penstock/stream_error.hpp"
-#include "stream/isolated/filter_proxy.hpp"
 #include "stream/run/run_core.hpp"
 #include "stream/run/server.hpp"
 #include "stream/run/tally.hpp"
@@ -38,9 +37,8 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
     }
     for (Spread* const spread : filter_->spreads) {
         spread->station_ = this;
-        // Worker processes do not have the filter, so its tasks run inside its call. Said each time: the run before may
-        // have been another machine's.
-        spread->keep_at_once(run.isolated() != nullptr ? &kept : nullptr);
+        // Said each time: the run before may have been another machine's.
+        spread->keep_at_once(run.backend().abilities.issue_tasks ? nullptr : &kept);
     }
     tasks_done.kind = MailKind::tasks;
     source_ = inlets.empty();
@@ -59,7 +57,7 @@ void Station::take_ports(const FilterOptions& options) {
         outlet.station = this;
         outlet.port = port;
         outlet.index = static_cast<std::uint32_t>(outlets.size() - 1);
-        outlet.pool = new Pool(*this, options.pool, run_.block_memory());
+        outlet.pool = new Pool(*this, options.pool, run_.backend().block_memory());
         port->outlet = &outlet;
     }
 }
@@ -208,7 +206,7 @@ bool Station::gives_way() noexcept {
 [[gnu::always_inline]] inline void Station::fire() {
     turn_to(Doing::firing);
     if (proxy != nullptr) [[unlikely]]
-        return proxy->send(Job::fire);
+        return proxy->send(FilterCall::fire);
     const std::uint64_t begin = --until_sample_ == 0 ? Clock::ticks() : 0;
     taken_in_firing_ = 0;
     const bool timing = ahead_.timing();
@@ -296,7 +294,7 @@ void Station::pass_on_order() {
 void Station::drop_one_of_each() {
     for (auto& inlet : inlets)
         if (!inlet->queue.empty()) {
-            drop(*inlet, inlet->queue.pop());
+            drop(inlet->queue.pop());
             inlet->waiting.store(inlet->queue.size(), std::memory_order_relaxed);
         }
 }
@@ -330,7 +328,7 @@ void Station::fail(std::exception_ptr cause, std::uint64_t firing) {
 void Station::handle_event() {
     const std::unique_ptr<EventMail> mail(events_.front());
     events_.pop_front();
-    if (proxy != nullptr) return proxy->send(Job::event, &mail->event);
+    if (proxy != nullptr) return proxy->send(FilterCall::event, &mail->event);
     taken_in_firing_ = 0;
     try {
         filter_->handle(mail->event);
@@ -341,7 +339,7 @@ void Station::handle_event() {
 
 void Station::start() {
     started_ = true;
-    if (proxy != nullptr) return proxy->send(Job::start);
+    if (proxy != nullptr) return proxy->send(FilterCall::start);
     taken_in_firing_ = 0;
     try {
         filter_->start();
@@ -353,7 +351,7 @@ void Station::start() {
 
 void Station::end_of_inputs() {
     finished_ = true;
-    if (proxy != nullptr) return proxy->send(Job::finish);
+    if (proxy != nullptr) return proxy->send(FilterCall::finish);
     taken_in_firing_ = 0;
     // what came after the last buffer would have no place in the order
     for (auto& outlet : outlets) outlet->written_in_firing = 1;

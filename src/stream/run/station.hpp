@@ -24,13 +24,13 @@
 #include "penstock/stream_options.hpp"
 #include "stream/buffers/buffer_ahead.hpp"
 #include "stream/buffers/pool.hpp"
+#include "stream/run/filter_backend.hpp"
 #include "stream/run/link.hpp"
 #include "stream/run/ring_queue.hpp"
 #include "stream/run/tally.hpp"
 
 namespace penstock::streaming {
 
-class FilterProxy;
 class RunCore;
 class Server;
 class Station;
@@ -155,7 +155,7 @@ class alignas(64) Station {
   public:
     std::vector<std::unique_ptr<Inlet>> inlets;
     std::vector<std::unique_ptr<Outlet>> outlets;
-    /// Of a filter that lives in a worker process (filter_proxy.hpp); null: the filter itself is called
+    /// Of a filter that fires elsewhere; null: the filter itself is called
     std::unique_ptr<FilterProxy> proxy;
     Loop* loop = nullptr;
     std::atomic<std::uint64_t> firings{0};
@@ -246,6 +246,8 @@ class alignas(64) Station {
     bool inherit(const std::string& port, Block* block);
     /// Gets a buffer back that waited here.
     void take_back(Inlet& inlet, Waiting waiting);
+    /// A buffer that came by the link takes no room in it any more.
+    void credit(Link* link, std::uint64_t bytes);
     /// One link less leads here.
     void close_input(Inlet& inlet);
     /// Ticks that were spent so, over all times that were measured.
@@ -315,9 +317,11 @@ class alignas(64) Station {
     void leave_task();
     void note_task_failure(std::exception_ptr cause);
 
-    // ---- a filter that lives in a worker process ----
-    std::atomic<std::uint64_t> lost{0};        ///< buffers that went with a worker
+    // ---- a filter that fires elsewhere ----
+    std::atomic<std::uint64_t> lost{0};        ///< buffers that went with what carried out its firing
     std::atomic<std::uint64_t> made_again{0};  ///< times that the filter's object did
+    /// Names a buffer that went so.
+    LostBuffer lost_buffer(const Inlet& inlet, const Block& block) const;
 
     // ---- for the ports, during a firing ----
     Block* take(Inlet& inlet) {
@@ -345,7 +349,6 @@ class alignas(64) Station {
     bool has_bounded_pools() const noexcept { return bounded_pools_; }
 
   private:
-    friend class FilterProxy;
     friend struct Outlet;
     void take_ports(const FilterOptions& options);
     void leave_ports() noexcept;
@@ -375,10 +378,9 @@ class alignas(64) Station {
     void enqueue(Inlet& inlet, Waiting waiting);
     void put_in_order(Inlet& inlet, Waiting waiting);
     void stop_ordering(Inlet& inlet);
-    void pass_skip(Inlet& inlet, Waiting waiting);
-    void release(Inlet& inlet, Waiting waiting);
-    void credit(Inlet& inlet, Link* link, std::uint64_t bytes);
-    void drop(Inlet& inlet, Waiting waiting);
+    void pass_skip(Waiting waiting);
+    void release(Waiting waiting);
+    void drop(Waiting waiting);
     void drop_one_of_each();
     void pass_on_order();
     bool flush(Outlet& outlet);
@@ -395,7 +397,7 @@ class alignas(64) Station {
     std::uint32_t timeline_id_ = 0;  ///< of the filter's name, once a firing was recorded
     int burst_ = 1;
     int gave_way_ = 0;                ///< in a row
-    std::vector<Errand*> postponed_;  ///< came while a worker was at a firing
+    std::vector<Errand*> postponed_;  ///< came while the filter fired elsewhere
     std::string name_;
     int copy_;
     std::uint64_t filter_id_;

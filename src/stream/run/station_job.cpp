@@ -3,8 +3,6 @@
 #include <utility>
 
 #include "penstock/detail/machine/clock.hpp"
-#include "stream/isolated/filter_proxy.hpp"
-#include "stream/isolated/isolated_run.hpp"
 #include "stream/run/run_core.hpp"
 #include "stream/run/tally.hpp"
 
@@ -15,7 +13,7 @@ namespace penstock::streaming {
 void Station::complete_job() {
     taken_in_firing_ = 0;
     auto outcome = proxy->take_back();
-    const bool fired = outcome.kind == Job::fire;
+    const bool fired = outcome.call == FilterCall::fire;
     if (fired) over_ = outcome.over;
     if (fired && taken_in_firing_ == 0 && !source_ && !over_ && outcome.failure == nullptr) {
         if (outcome.passed_all)
@@ -27,9 +25,9 @@ void Station::complete_job() {
     const bool failed_unread = fired && outcome.failure != nullptr && taken_in_firing_ == 0;
     if (failed_unread && outcome.died)
         for (const auto& inlet : inlets)
-            if (!inlet->queue.empty()) outcome.lost.push_back(proxy->name_of(*inlet, *inlet->queue.front().block));
+            if (!inlet->queue.empty()) outcome.lost.push_back(lost_buffer(*inlet, *inlet->queue.front().block));
     tally(lost, outcome.lost.size());
-    run_.isolated()->note_lost(outcome.lost);
+    run_.note_lost(outcome.lost);
     if (outcome.failure != nullptr) {
         tally(failures);
         run_.failed(*this, firings.load(std::memory_order_relaxed), std::move(outcome.failure),
@@ -49,8 +47,13 @@ void Station::complete_job() {
         if (several_copies) pass_on_order();
     }
     spreading = false;
-    if (loop != nullptr) loop_tokens_ += taken_in_firing_ + (outcome.kind == Job::start ? 1 : 0);
+    if (loop != nullptr) loop_tokens_ += taken_in_firing_ + (outcome.call == FilterCall::start ? 1 : 0);
     for (Errand* const errand : std::exchange(postponed_, {})) carry_out(errand);
+}
+
+LostBuffer Station::lost_buffer(const Inlet& inlet, const Block& block) const {
+    return {name_,        copy_, firings.load(std::memory_order_relaxed), inlet.port->name(), block.tags.sequence,
+            block.written};
 }
 
 }  // namespace penstock::streaming

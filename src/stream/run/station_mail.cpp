@@ -4,7 +4,6 @@
 #include <new>
 #include <utility>
 
-#include "stream/isolated/filter_proxy.hpp"
 #include "stream/run/patiently.hpp"
 #include "stream/run/run_core.hpp"
 #include "stream/run/station.hpp"
@@ -122,11 +121,11 @@ void Station::arrive(Link& link, Mail* mail) {
     const Waiting waiting{static_cast<Block*>(mail), &link};
     tally(link.buffers_through);
     tally(link.bytes_through, waiting.block->bytes);
-    if (ended_) return drop(inlet, waiting);
+    if (ended_) return drop(waiting);
     if (inlet.ordered) [[unlikely]]
         return put_in_order(inlet, waiting);
     if (mail->kind == MailKind::skip) [[unlikely]]
-        return pass_skip(inlet, waiting);
+        return pass_skip(waiting);
     enqueue(inlet, waiting);
 }
 
@@ -139,7 +138,7 @@ void Station::enqueue(Inlet& inlet, Waiting waiting) {
     try {
         inlet.queue.push(waiting);
     } catch (const std::bad_alloc&) {  // no room and no memory: the run fails of it
-        drop(inlet, waiting);
+        drop(waiting);
         return fail(std::current_exception());
     }
     inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
@@ -147,7 +146,7 @@ void Station::enqueue(Inlet& inlet, Waiting waiting) {
         waiting.link->when_full.load(std::memory_order_relaxed) == WhenStreamFull::drop_oldest &&
         inlet.queue.size() > waiting.link->queue_limit.load(std::memory_order_relaxed)) [[unlikely]] {
         ++waiting.link->displaced;
-        drop(inlet, inlet.queue.pop());
+        drop(inlet.queue.pop());
         inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
     }
 }
@@ -157,13 +156,13 @@ void Station::put_in_order(Inlet& inlet, Waiting waiting) {
     if (waiting.block->order != inlet.next_in_order) {
         // What is early takes no room: the buffer that is missed may stand behind others of the same producer's, or of
         // one further up.
-        credit(inlet, waiting.link, waiting.block->bytes);
+        credit(waiting.link, waiting.block->bytes);
         waiting.link = nullptr;
     }
     try {
         inlet.early.push_back(waiting);
     } catch (const std::bad_alloc&) {
-        release(inlet, waiting);
+        release(waiting);
         return fail(std::current_exception());
     }
     for (;;) {
@@ -173,7 +172,7 @@ void Station::put_in_order(Inlet& inlet, Waiting waiting) {
         const Waiting turn = *next;
         inlet.early.erase(next);
         ++inlet.next_in_order;
-        if (turn.block->kind == MailKind::skip) release(inlet, turn);
+        if (turn.block->kind == MailKind::skip) release(turn);
         else enqueue(inlet, turn);
     }
 }
@@ -184,36 +183,36 @@ void Station::stop_ordering(Inlet& inlet) {
               [](const Waiting& a, const Waiting& b) { return a.block->order < b.block->order; });
     for (const Waiting& each : std::exchange(inlet.early, {})) {
         inlet.next_in_order = each.block->order + 1;
-        if (each.block->kind == MailKind::skip) release(inlet, each);
+        if (each.block->kind == MailKind::skip) release(each);
         else enqueue(inlet, each);
     }
 }
 
 /// Nothing was written in this turn: those further down who restore the order must know.
-void Station::pass_skip(Inlet& inlet, Waiting waiting) {
+void Station::pass_skip(Waiting waiting) {
     first_order_ = waiting.block->order;
-    release(inlet, waiting);
+    release(waiting);
     if (!several_copies) return;
     for (auto& outlet : outlets)
         if (outlet->order_matters && !outlet->closed) outlet->skip();
 }
 
 /// The buffer has left the queue and was read, or never will be.
-void Station::release(Inlet& inlet, Waiting waiting) {
+void Station::release(Waiting waiting) {
     const auto bytes = waiting.block->bytes;
     give_back(waiting.block);
-    credit(inlet, waiting.link, bytes);
+    credit(waiting.link, bytes);
     if (loop != nullptr) run_.leave_loop(*loop, 1);
 }
 
-void Station::credit(Inlet&, Link* link, std::uint64_t bytes) {
+void Station::credit(Link* link, std::uint64_t bytes) {
     if (link != nullptr && link->take(bytes)) run_.post(*link->from->station, &link->poke);
 }
 
-void Station::drop(Inlet& inlet, Waiting waiting) {
+void Station::drop(Waiting waiting) {
     if (waiting.block->kind == MailKind::buffer) tally(dropped);
-    if (several_copies) pass_skip(inlet, waiting);  // its turn in the order must not be waited for
-    else release(inlet, waiting);
+    if (several_copies) pass_skip(waiting);  // its turn in the order must not be waited for
+    else release(waiting);
 }
 
 Block* Station::take_from_queue(Inlet& inlet) {
@@ -222,15 +221,15 @@ Block* Station::take_from_queue(Inlet& inlet) {
     inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
     Block* const block = waiting.block;
     note_taken(inlet, *block);
-    credit(inlet, waiting.link, block->bytes);
+    credit(waiting.link, block->bytes);
     if (!inlet.queue.empty()) ahead_.took(*block, *inlet.queue.front().block);
     return block;
 }
 
 void Station::discard_waiting() {
     for (auto& inlet : inlets) {
-        while (!inlet->queue.empty()) drop(*inlet, inlet->queue.pop());
-        for (const auto& waiting : std::exchange(inlet->early, {})) drop(*inlet, waiting);
+        while (!inlet->queue.empty()) drop(inlet->queue.pop());
+        for (const auto& waiting : std::exchange(inlet->early, {})) drop(waiting);
         inlet->waiting.store(0, std::memory_order_relaxed);
     }
 }
@@ -238,7 +237,7 @@ void Station::discard_waiting() {
 void Station::free_room() {
     for (auto& inlet : inlets)
         for (std::size_t i = 0; i < inlet->queue.size(); ++i)
-            credit(*inlet, std::exchange(inlet->queue[i].link, nullptr), inlet->queue[i].block->bytes);
+            credit(std::exchange(inlet->queue[i].link, nullptr), inlet->queue[i].block->bytes);
 }
 
 std::size_t Station::waiting_at(const std::string& port) const noexcept {
@@ -258,7 +257,7 @@ bool Station::inherit(const std::string& port, Block* block) {
 }
 
 void Station::take_back(Inlet& inlet, Waiting waiting) {
-    if (ended_) return drop(inlet, waiting);  // the run was stopped meanwhile
+    if (ended_) return drop(waiting);  // the run was stopped meanwhile
     inlet.queue.push(waiting);
     inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
 }

@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "stream/description/cycles.hpp"
-#include "stream/isolated/filter_proxy.hpp"
-#include "stream/isolated/isolated_run.hpp"
 
 namespace penstock::streaming {
 namespace {
@@ -14,8 +12,6 @@ namespace {
 constexpr std::size_t automatic_capacity = 8;  // to begin with
 constexpr std::size_t most_automatic_capacity = 64;
 constexpr std::uint64_t scrambled_start = 0xBF58476D1CE4E5B9u;
-
-int copies_in(const RunCore& run, const FilterModel& filter) { return run.copies(filter); }
 
 }  // namespace
 
@@ -28,14 +24,8 @@ std::unique_ptr<Station> Wiring::make_station(const Joints& joints, const Filter
         std::make_unique<Station>(run_, filter.id, filter.name, copy, std::move(held), *filter.kind, filter.options);
     station->several_copies = filter.options.copies != 1;
     const int target = joints.place(filter, copy);
-    if (auto* const isolated = run_.isolated()) {
-        if (!station->external && filter.options.isolation != Isolation::none)
-            station->proxy = std::make_unique<FilterProxy>(*isolated, *station, *filter.kind,
-                                                           target >= 0 ? target : isolated->next_target(),
-                                                           filter.options.time_limit);
-    } else if (target >= 0 && !station->external) {
-        station->set_home(run_.server_of(target));
-    }
+    station->proxy = run_.backend().proxy_for(*station, filter, target);
+    if (!station->external) station->set_home(run_.server_of(target));
     for (std::size_t i = 0; i < station->outlets.size(); ++i)
         station->outlets[i]->order_matters = joints.order_matters(filter.id, i);
     for (const auto* const stream : joints.into(filter.id)) {
@@ -64,7 +54,7 @@ std::unique_ptr<Link> Wiring::make_link(const Model& model, const StreamModel& s
 }
 
 void Wiring::set_capacity(const Model& model, const StreamModel& stream, Link& link) const {
-    const auto sources = static_cast<std::size_t>(copies_in(run_, *model.filter(stream.from)));
+    const auto sources = static_cast<std::size_t>(run_.copies(*model.filter(stream.from)));
     const auto& options = stream.options;
     // A sink that fires with several buffers must be able to get them by one link: the others may have nothing.
     const auto least =
@@ -94,7 +84,7 @@ Link* Wiring::only_sink_to_fuse(const Joints& joints, const Outlet& outlet) cons
     const Station& sink = *link->to->station;
     const Station& source = *outlet.station;
     const bool anywhere = source.home() == nullptr && sink.home() == nullptr && !source.external && !sink.external &&
-                          run_.isolated() == nullptr;
+                          run_.backend().abilities.fuse;
     if (!(link->local || anywhere) || link->loop != nullptr || link->to->ordered || sink.inlets.size() != 1 ||
         link->to->port->options().at_least != 1)
         return nullptr;
@@ -137,7 +127,7 @@ void Wiring::set_branches(const Joints& joints, std::uint64_t filter, Station& s
 void Wiring::build(const Model& model) {
     const Joints joints(model);
     for (const auto& filter : model.filters)
-        for (int copy = 0; copy < copies_in(run_, filter); ++copy) {
+        for (int copy = 0; copy < run_.copies(filter); ++copy) {
             auto station = make_station(joints, filter, copy);
             crews[filter.id].push_back(&keep(std::move(station)));
         }

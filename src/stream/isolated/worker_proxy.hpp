@@ -26,43 +26,26 @@ namespace penstock::streaming {
 
 class IsolatedRun;
 
-class FilterProxy {
+class WorkerProxy final : public FilterProxy {
   public:
     /// Throws carried::NotCarried, SystemError.
-    FilterProxy(IsolatedRun& run, Station& station, const FilterKind& kind, int target,
+    WorkerProxy(IsolatedRun& run, Station& station, const FilterKind& kind, int target,
                 std::chrono::nanoseconds time_limit);
-    ~FilterProxy();
-    FilterProxy(const FilterProxy&) = delete;
-    FilterProxy& operator=(const FilterProxy&) = delete;
+    ~WorkerProxy() override;
+    WorkerProxy(const WorkerProxy&) = delete;
+    WorkerProxy& operator=(const WorkerProxy&) = delete;
 
-    /// Sends a job; its report comes to the station as mail. `event`: of a job of that kind.
-    void send(Job::Kind kind, const Event* event = nullptr);
-    /// What a job came to.
-    struct Outcome {
-        Job::Kind kind = Job::fire;
-        std::exception_ptr failure;    ///< what the filter threw, or how its process ended
-        std::vector<LostBuffer> lost;  ///< that the process had
-        std::string others;            ///< filters that lived there too, and begin afresh
-        bool died = false;
-        bool over = false;
-        bool passed_all = true;  ///< nothing waited that the filter could not see
-        std::uint64_t ticks = 0;
-    };
-    /// Does at the station what the filter did: takes, writes, closes. The station is between its firings behind it.
-    Outcome take_back();
-    /// Names a buffer that goes because of a death.
-    LostBuffer name_of(const Inlet& inlet, const Block& block) const;
-    /// A filter that read nothing shall see more the next time.
-    void pass_more();
-    /// The station has ended: the program's own object gets the last state, the worker drops its own.
-    void retire();
-    /// To another worker, where the object is made anew. Between jobs.
-    void move_to(int target);
-    /// The program's object has changed: what lives in the worker shall begin with its state. Before the first job.
-    void begin_with_state_of_program();
+    void send(FilterCall call, const Event* event = nullptr) override;
+    Outcome take_back() override;
+    void pass_more() override;
+    /// The worker drops its object, too.
+    void retire() override;
+    /// To another worker, where the object is made anew.
+    void move_to(int target) override;
+    void begin_with_state_of_program() override;
 
     // ---- any thread ----
-    int target() const noexcept { return target_.load(std::memory_order_relaxed); }
+    int target() const noexcept override { return target_.load(std::memory_order_relaxed); }
     const std::string& name() const noexcept { return station_.name(); }
     std::chrono::nanoseconds time_limit() const noexcept { return time_limit_; }
     FiringRecord* record() const noexcept { return record_; }
@@ -125,7 +108,7 @@ class FilterProxy {
     Area arguments_, state_, job_area_, report_;
     std::uint64_t state_bytes_ = 0;
     std::uint64_t number_ = 0;
-    Job::Kind kind_ = Job::fire;
+    FilterCall call_ = FilterCall::fire;
     std::exception_ptr death_;
     std::vector<std::byte> settings_;
     std::uint64_t settings_version_ = 0;

@@ -1,4 +1,4 @@
-#include "stream/isolated/filter_proxy.hpp"
+#include "stream/isolated/worker_proxy.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -30,7 +30,7 @@ std::byte* put(std::byte* to, const std::vector<T>& all) noexcept {
 
 }  // namespace
 
-FilterProxy::FilterProxy(IsolatedRun& run, Station& station, const FilterKind& kind, int target,
+WorkerProxy::WorkerProxy(IsolatedRun& run, Station& station, const FilterKind& kind, int target,
                          std::chrono::nanoseconds time_limit)
     : run_(run), station_(station), target_(target), time_limit_(time_limit), sent_(station.inlets.size()),
       most_passed_(station.inlets.size(), 1), takes_(station.inlets.size()), makes_(station.outlets.size()) {
@@ -53,7 +53,7 @@ FilterProxy::FilterProxy(IsolatedRun& run, Station& station, const FilterKind& k
     run_.enter(*this);
 }
 
-FilterProxy::~FilterProxy() {
+WorkerProxy::~WorkerProxy() {
     run_.leave(*this);
     for (auto& inlet : sent_)
         for (const Sent& each : inlet) give_back(each.waiting.block), lent_[each.slot].block = nullptr;
@@ -63,7 +63,7 @@ FilterProxy::~FilterProxy() {
 }
 
 /// What is in it is lost where it grows.
-void FilterProxy::make_room(Area& area, std::uint64_t bytes) {
+void WorkerProxy::make_room(Area& area, std::uint64_t bytes) {
     if (bytes <= area.capacity) return;
     const auto capacity = std::max(bytes, 2 * area.capacity);
     std::byte* const larger = run_.heap().allocate(capacity);
@@ -71,7 +71,7 @@ void FilterProxy::make_room(Area& area, std::uint64_t bytes) {
     area = {larger, capacity};
 }
 
-void FilterProxy::keep_state(const std::byte* from, std::uint64_t bytes) {
+void WorkerProxy::keep_state(const std::byte* from, std::uint64_t bytes) {
     make_room(state_, bytes + 1);
     if (bytes != 0) std::memcpy(state_.at, from, bytes);
     state_bytes_ = bytes;
@@ -79,14 +79,14 @@ void FilterProxy::keep_state(const std::byte* from, std::uint64_t bytes) {
     record_->state_bytes = bytes;
 }
 
-void FilterProxy::begin_with_state_of_program() {
+void WorkerProxy::begin_with_state_of_program() {
     if (!station_.filter().has_state()) return;
     carried::Encoder state(run_.heap().base(), run_.heap().size());
     station_.filter().save_state(state);
     keep_state(state.all().data(), state.all().size());
 }
 
-void FilterProxy::refuse_nonsense() {
+void WorkerProxy::refuse_nonsense() {
     throw Error(
         "what a worker process reported of its firing makes no sense: it has written over the memory that it shares "
         "with the program");
@@ -94,7 +94,7 @@ void FilterProxy::refuse_nonsense() {
 
 // ---- memory that lies with the worker ----
 
-std::uint32_t FilterProxy::lend(Block* block, Inlet* inlet) {
+std::uint32_t WorkerProxy::lend(Block* block, Inlet* inlet) {
     if (free_slots_.empty()) {
         free_slots_.push_back(static_cast<std::uint32_t>(lent_.size()));
         lent_.emplace_back();
@@ -105,17 +105,17 @@ std::uint32_t FilterProxy::lend(Block* block, Inlet* inlet) {
     return slot;
 }
 
-Block* FilterProxy::take_slot(std::uint32_t slot) {
+Block* WorkerProxy::take_slot(std::uint32_t slot) {
     if (slot >= lent_.size() || lent_[slot].block == nullptr || lent_[slot].waits) refuse_nonsense();
     return free_slot(slot);
 }
 
-Block* FilterProxy::free_slot(std::uint32_t slot) {
+Block* WorkerProxy::free_slot(std::uint32_t slot) {
     free_slots_.push_back(slot);
     return std::exchange(lent_[slot].block, nullptr);
 }
 
-std::vector<Block*> FilterProxy::take_all_slots() {
+std::vector<Block*> WorkerProxy::take_all_slots() {
     std::vector<Block*> blocks;
     for (std::uint32_t slot = 0; slot < lent_.size(); ++slot)
         if (lent_[slot].block != nullptr) blocks.push_back(free_slot(slot));
@@ -123,7 +123,7 @@ std::vector<Block*> FilterProxy::take_all_slots() {
 }
 
 /// A buffer that the program made outside the graph, or that wraps its memory, is copied, once.
-Block& FilterProxy::in_heap(Waiting& waiting) {
+Block& WorkerProxy::in_heap(Waiting& waiting) {
     Block* const block = waiting.block;
     if (block->data != nullptr && !block->is_wrapped() && run_.heap().contains(block->data, 1)) return *block;
     Block* const copy = make_block_in(run_.memory(), block->bytes);
@@ -142,7 +142,7 @@ Block& FilterProxy::in_heap(Waiting& waiting) {
 
 // ---- a job goes ----
 
-void FilterProxy::pass_inputs(std::vector<Passed>& passed) {
+void WorkerProxy::pass_inputs(std::vector<Passed>& passed) {
     passed_all_ = true;
     for (auto& inlet : station_.inlets) {
         auto& sent = sent_[inlet->index];
@@ -164,7 +164,7 @@ void FilterProxy::pass_inputs(std::vector<Passed>& passed) {
     }
 }
 
-void FilterProxy::grant(std::vector<Granted>& granted) {
+void WorkerProxy::grant(std::vector<Granted>& granted) {
     for (auto& outlet : station_.outlets) {
         const auto& made = makes_[outlet->index];
         for (std::size_t i = 0; i < std::min(made.count, most_granted) && outlet->pool->has_one(); ++i) {
@@ -174,8 +174,8 @@ void FilterProxy::grant(std::vector<Granted>& granted) {
     }
 }
 
-void FilterProxy::send(Job::Kind kind, const Event* event) {
-    kind_ = kind;
+void WorkerProxy::send(FilterCall call, const Event* event) {
+    call_ = call;
     death_ = nullptr;
     ++number_;
     for (auto& made : makes_) made.now = 0;
@@ -185,7 +185,7 @@ void FilterProxy::send(Job::Kind kind, const Event* event) {
         std::vector<Passed> passed;
         std::vector<Granted> granted;
         carried::Encoder settings, event_code;
-        if (kind == Job::fire) {
+        if (call == FilterCall::fire) {
             pass_inputs(passed);
             grant(granted);
         }
@@ -199,8 +199,8 @@ void FilterProxy::send(Job::Kind kind, const Event* event) {
                                  station_.inlets.size() + station_.outlets.size() + settings_.size() +
                                  event_code.all().size());
         Job job;
-        job.kind = kind;
-        job.begun = started_ && kind != Job::start;
+        job.call = call;
+        job.begun = started_ && call != FilterCall::start;
         job.number = number_;
         job.passed = static_cast<std::uint32_t>(passed.size());
         job.granted = static_cast<std::uint32_t>(granted.size());
@@ -222,10 +222,10 @@ void FilterProxy::send(Job::Kind kind, const Event* event) {
     }
 }
 
-void FilterProxy::tell_station() { station_.run().post(station_, &station_.tasks_done); }
+void WorkerProxy::tell_station() { station_.run().post(station_, &station_.tasks_done); }
 
 /// Under the lock of those who look at the reports, while the worker waits.
-void FilterProxy::answer() noexcept {
+void WorkerProxy::answer() noexcept {
     const auto asked = record_->asked.load(std::memory_order_acquire);
     if (asked == record_->answered.load(std::memory_order_relaxed)) return;
     const auto question = record_->question;
@@ -249,7 +249,7 @@ void FilterProxy::answer() noexcept {
 
 // ---- the end, and another worker ----
 
-void FilterProxy::retire() {
+void WorkerProxy::retire() {
     if (std::exchange(retired_, true)) return;
     if (station_.filter().has_state()) {
         carried::Decoder state({state_.at, state_bytes_});
@@ -264,16 +264,17 @@ void FilterProxy::retire() {
     for (Block* const block : blocks) give_back(block);
 }
 
-void FilterProxy::move_to(int target) {
+void WorkerProxy::move_to(int target) {
     if (target == target_.load(std::memory_order_relaxed)) return;
     Outcome kept;
     std::vector<Block*> blocks;
     for (std::uint32_t slot = 0; slot < lent_.size(); ++slot) {
         if (lent_[slot].block == nullptr) continue;
-        if (lent_[slot].inlet != nullptr) kept.lost.push_back(name_of(*lent_[slot].inlet, *lent_[slot].block));
+        if (lent_[slot].inlet != nullptr)
+            kept.lost.push_back(station_.lost_buffer(*lent_[slot].inlet, *lent_[slot].block));
         blocks.push_back(free_slot(slot));
     }
-    run_.note_lost(kept.lost);
+    station_.run().note_lost(kept.lost);
     tally(station_.lost, kept.lost.size());
     if (made_.exchange(false, std::memory_order_relaxed)) run_.forget(this->target(), record_->key, std::move(blocks));
     else

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "penstock/isolation.hpp"
-#include "stream/isolated/filter_proxy.hpp"
 #include "stream/isolated/isolated_run.hpp"
+#include "stream/isolated/worker_proxy.hpp"
 #include "stream/run/run_core.hpp"
 #include "stream/run/tally.hpp"
 
@@ -23,16 +23,16 @@ bool without_workers(const std::exception_ptr& cause) {
 
 }  // namespace
 
-void FilterProxy::take_one(Inlet& inlet) {
+void WorkerProxy::take_one(Inlet& inlet) {
     auto& sent = sent_[inlet.index];
     if (takes_[inlet.index] >= sent.size()) refuse_nonsense();
     const auto& [waiting, slot] = sent[takes_[inlet.index]++];
     lent_[slot].waits = false;
     station_.note_taken(inlet, *waiting.block);
-    station_.credit(inlet, waiting.link, waiting.block->bytes);
+    station_.credit(waiting.link, waiting.block->bytes);
 }
 
-void FilterProxy::write_one(const Action& action, std::exception_ptr& failure) {
+void WorkerProxy::write_one(const Action& action, std::exception_ptr& failure) {
     if (action.port >= station_.outlets.size() || action.slot >= lent_.size()) refuse_nonsense();
     const bool was_made = lent_[action.slot].inlet == nullptr;
     Block* const block = take_slot(action.slot);
@@ -58,7 +58,7 @@ void FilterProxy::write_one(const Action& action, std::exception_ptr& failure) {
     }
 }
 
-void FilterProxy::replay(Outcome& outcome, std::uint64_t actions) {
+void WorkerProxy::replay(Outcome& outcome, std::uint64_t actions) {
     if (actions > report_.capacity / sizeof(Action)) refuse_nonsense();
     std::vector<Action> all(actions);
     if (actions != 0) std::memcpy(all.data(), report_.at, actions * sizeof(Action));
@@ -81,10 +81,11 @@ void FilterProxy::replay(Outcome& outcome, std::uint64_t actions) {
         }
     }
     for (auto& made : makes_)
-        if (kind_ == Job::fire) made.count = std::max(made.now, made.count - std::min<std::size_t>(made.count, 1));
+        if (call_ == FilterCall::fire)
+            made.count = std::max(made.now, made.count - std::min<std::size_t>(made.count, 1));
 }
 
-void FilterProxy::read_report(Outcome& outcome) {
+void WorkerProxy::read_report(Outcome& outcome) {
     if (record_->made && made_.exchange(true, std::memory_order_relaxed)) {
         // Its worker ended in another filter's firing, and what this one had kept there went with it.
         tally(station_.made_again);
@@ -102,15 +103,15 @@ void FilterProxy::read_report(Outcome& outcome) {
     if (record_->state_changed) keep_state(report_.at + actions + type + text, state);
     outcome.over = record_->over;
     outcome.ticks = record_->ticks;
-    if (kind_ == Job::finish) made_.store(false, std::memory_order_relaxed);
+    if (call_ == FilterCall::finish) made_.store(false, std::memory_order_relaxed);
 }
 
 /// They are the first in their queues again.
-void FilterProxy::put_back_untaken() {
+void WorkerProxy::put_back_untaken() {
     for (auto& inlet : station_.inlets) {
         auto& sent = sent_[inlet->index];
         const auto taken = takes_[inlet->index];
-        if (kind_ == Job::fire && taken == sent.size() && taken >= most_passed_[inlet->index])
+        if (call_ == FilterCall::fire && taken == sent.size() && taken >= most_passed_[inlet->index])
             most_passed_[inlet->index] = 2 * taken;
         for (auto each = sent.size(); each > taken; --each) {
             (void)free_slot(sent[each - 1].slot);
@@ -121,25 +122,20 @@ void FilterProxy::put_back_untaken() {
     }
 }
 
-LostBuffer FilterProxy::name_of(const Inlet& inlet, const Block& block) const {
-    return {station_.name(),    station_.copy(),     station_.firings.load(std::memory_order_relaxed),
-            inlet.port->name(), block.tags.sequence, block.written};
-}
-
 /// What the worker had since before that job.
-void FilterProxy::lose(Outcome& outcome, std::uint64_t before_job) {
+void WorkerProxy::lose(Outcome& outcome, std::uint64_t before_job) {
     for (std::uint32_t slot = 0; slot < lent_.size(); ++slot) {
         if (lent_[slot].block == nullptr || lent_[slot].job >= before_job) continue;
         const Inlet* const inlet = lent_[slot].inlet;
         Block* const block = free_slot(slot);
-        if (inlet != nullptr) outcome.lost.push_back(name_of(*inlet, *block));
+        if (inlet != nullptr) outcome.lost.push_back(station_.lost_buffer(*inlet, *block));
         give_back(block);
     }
 }
 
-FilterProxy::Outcome FilterProxy::take_back() {
+FilterProxy::Outcome WorkerProxy::take_back() {
     Outcome outcome;
-    outcome.kind = kind_;
+    outcome.call = call_;
     std::fill(takes_.begin(), takes_.end(), 0);
     try {
         if (death_ == nullptr) read_report(outcome);
@@ -168,7 +164,7 @@ FilterProxy::Outcome FilterProxy::take_back() {
     return outcome;
 }
 
-void FilterProxy::pass_more() {
+void WorkerProxy::pass_more() {
     for (auto& inlet : station_.inlets)
         most_passed_[inlet->index] = std::max(2 * most_passed_[inlet->index], inlet->queue.size());
 }
