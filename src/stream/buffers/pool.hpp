@@ -36,8 +36,6 @@ class Pool {
         : station_(station), most_(most), memory_(std::move(memory)) {
         poke_.kind = MailKind::poke;
     }
-    Pool(const Pool&) = delete;
-    Pool& operator=(const Pool&) = delete;
 
     /// For whoever runs the station. Throws std::bad_alloc.
     Block* get(std::size_t bytes);

@@ -1,6 +1,7 @@
-#include "stream/description/cycles.hpp"
-
+// Cycles of a graph: which filters are in one, and which cycles nobody declared.
 #include <algorithm>
+
+#include "stream/description/model.hpp"
 
 namespace penstock::streaming {
 namespace {
@@ -113,8 +114,8 @@ void find_undeclared_cycles(const Model& model, const std::function<void(std::st
             [&](std::size_t, std::size_t successor) {
                 if (marks[successor] != Mark::open) return marks[successor] == Mark::fresh;
                 std::string text;
-                auto step = std::find_if(walk.path().begin(), walk.path().end(),
-                                         [&](const Walk::Step& each) { return each.at == successor; });
+                auto step =
+                    std::ranges::find_if(walk.path(), [&](const Walk::Step& each) { return each.at == successor; });
                 for (; step != walk.path().end(); ++step) text += name(step->at) + " -> ";
                 say("the cycle " + text + name(successor) + " is not declared: one of its streams must be `feedback`");
                 return false;

@@ -49,8 +49,8 @@ void Edit::remove_group(const std::string& group, Removal removal) {
 streaming::AnyFilter* Edit::replace_filter(void* old, Removal removal,
                                            std::shared_ptr<const streaming::FilterKind> kind) {
     auto& filters = model().filters;
-    const auto found = std::find_if(filters.begin(), filters.end(),
-                                    [old](const FilterModel& filter) { return filter.first->object() == old; });
+    const auto found =
+        std::ranges::find_if(filters, [old](const FilterModel& filter) { return filter.first->object() == old; });
     FilterModel filter;
     filter.first = kind->make();
     filter.kind = std::move(kind);
@@ -65,8 +65,7 @@ streaming::AnyFilter* Edit::replace_filter(void* old, Removal removal,
     filter.options = found->options;
     const auto partner = [&](const auto& ports, const auto& old_ports, std::size_t position) {
         const auto& name = old_ports[position]->name();
-        const auto same =
-            std::find_if(ports.begin(), ports.end(), [&](const auto* port) { return port->name() == name; });
+        const auto same = std::ranges::find_if(ports, [&](const auto* port) { return port->name() == name; });
         if (same == ports.end())
             model().problems.push_back("what replaces filter '" + filter.name + "' has no port called '" + name + "'");
         return same == ports.end() ? std::size_t{0} : static_cast<std::size_t>(same - ports.begin());

@@ -44,7 +44,7 @@ void GraphBuilder::connect_ports(streaming::OutputPort& from, streaming::InputPo
         return;
     }
     const auto position = [](const auto& ports, const auto& port) {
-        return static_cast<std::size_t>(std::find(ports.begin(), ports.end(), &port) - ports.begin());
+        return static_cast<std::size_t>(std::ranges::find(ports, &port) - ports.begin());
     };
     model_->streams.push_back({model_->next_id++, source->id, position(source->first->outputs, from), sink->id,
                                position(sink->first->inputs, to), std::move(options)});

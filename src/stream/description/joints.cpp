@@ -89,9 +89,8 @@ int Joints::place(const FilterModel& filter, int copy) const noexcept {
 
 bool Joints::order_matters(std::uint64_t filter, std::size_t output) const noexcept {
     const auto streams = out_of(filter);
-    return std::any_of(streams.begin(), streams.end(), [&](const StreamModel* stream) {
-        return stream->output == output && in_order_[number(*stream)];
-    });
+    return std::ranges::any_of(
+        streams, [&](const StreamModel* stream) { return stream->output == output && in_order_[number(*stream)]; });
 }
 
 }  // namespace penstock::streaming

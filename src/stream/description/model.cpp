@@ -11,7 +11,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "stream/description/cycles.hpp"
 #include "stream/description/joints.hpp"
 
 namespace penstock::streaming {
@@ -70,7 +69,7 @@ void check_filters(const Model& model, int targets, const Say& say) {
                     (targets >= 0 ? ", but the machine has " + std::to_string(targets) : ""));
         std::vector<std::string_view> ports;
         const auto note_port = [&](const Part& port) {
-            const bool fresh = std::find(ports.begin(), ports.end(), port.name()) == ports.end();
+            const bool fresh = std::ranges::find(ports, port.name()) == ports.end();
             if (fresh) ports.push_back(port.name());
             else say("filter " + quoted(filter.name) + " has two ports called " + quoted(port.name()));
         };
@@ -83,11 +82,11 @@ void check_inputs(const Model& model, const Say& say) {
     std::vector<std::pair<std::uint64_t, std::size_t>> joined;
     joined.reserve(model.streams.size());
     for (const auto& stream : model.streams) joined.emplace_back(stream.to, stream.input);
-    std::sort(joined.begin(), joined.end());
+    std::ranges::sort(joined);
     for (const auto& filter : model.filters)
         for (std::size_t i = 0; i < filter.first->inputs.size(); ++i) {
             const auto* const port = filter.first->inputs[i];
-            if (port->options().required && !std::binary_search(joined.begin(), joined.end(), std::pair{filter.id, i}))
+            if (port->options().required && !std::ranges::binary_search(joined, std::pair{filter.id, i}))
                 say("nothing leads to input " + quoted(filter.name + "." + port->name()) + ", which is required");
         }
 }
@@ -101,8 +100,8 @@ bool any_twice(const Model& model) {
     std::vector<Pair> pairs;
     pairs.reserve(model.streams.size());
     for (const auto& stream : model.streams) pairs.push_back(pair_of(stream));
-    std::sort(pairs.begin(), pairs.end());
-    return std::adjacent_find(pairs.begin(), pairs.end()) != pairs.end();
+    std::ranges::sort(pairs);
+    return std::ranges::adjacent_find(pairs) != pairs.end();
 }
 
 void check_streams(const Model& model, const Say& say) {
@@ -133,8 +132,8 @@ void check_streams(const Model& model, const Say& say) {
         const auto several = [&] {
             if (!joints) joints.emplace(model);
             const auto all = joints->into(stream.to);
-            return std::count_if(all.begin(), all.end(),
-                                 [&](const StreamModel* other) { return other->input == stream.input; }) > 1;
+            return std::ranges::count_if(all, [&](const StreamModel* other) { return other->input == stream.input; }) >
+                   1;
         };
         if (options.ordered && several())
             say("the stream from " + text() +
@@ -176,8 +175,7 @@ const FilterModel* Model::filter(std::uint64_t id) const noexcept {
     if (filters.empty()) return nullptr;
     if (const auto guess = id - filters.front().id; guess < filters.size() && filters[guess].id == id)
         return &filters[guess];
-    const auto at = std::lower_bound(filters.begin(), filters.end(), id,
-                                     [](const FilterModel& each, std::uint64_t wanted) { return each.id < wanted; });
+    const auto at = std::ranges::lower_bound(filters, id, {}, &FilterModel::id);
     return at == filters.end() || at->id != id ? nullptr : &*at;
 }
 FilterModel* Model::filter(std::uint64_t id) noexcept {

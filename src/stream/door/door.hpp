@@ -35,8 +35,6 @@ class Door {
     /// taken gets a number behind it.
     static std::unique_ptr<Door> open(RunState& run, const RunOptions& options);
     ~Door();
-    Door(const Door&) = delete;
-    Door& operator=(const Door&) = delete;
 
     const std::string& name() const noexcept { return name_; }
     /// Lets visitors in from now on. Throws SystemError.

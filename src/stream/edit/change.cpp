@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "stream/description/cycles.hpp"
-#include "stream/run/program_end.hpp"
+#include "stream/description/model.hpp"
+#include "stream/run/station.hpp"
 
 namespace penstock::streaming {
 
@@ -35,7 +35,7 @@ std::vector<std::string> Change::problems() {
             problems.push_back("a stream into a cycle cannot be added while the graph runs");
         const auto crew = wiring_.crews.find(stream.to);
         if (fresh && !wished_.ended_may_read && crew != wiring_.crews.end() &&
-            std::any_of(crew->second.begin(), crew->second.end(), [](Station* each) { return each->ended(); }))
+            std::ranges::any_of(crew->second, [](Station* each) { return each->ended(); }))
             problems.push_back("filter '" + wished_.filter(stream.to)->name + "' has ended already and reads no more");
     }
     check_order(problems);
@@ -88,8 +88,8 @@ void Change::check_order(std::vector<std::string>& problems) const {
     enum class Is { old, between, fresh };
     const auto kind_of = [&](std::uint64_t filter) {
         if (old_.filter(filter) != nullptr) return Is::old;
-        const bool replaces = std::any_of(wished_.removals.begin(), wished_.removals.end(),
-                                          [&](const auto& each) { return each.successor == filter; });
+        const bool replaces =
+            std::ranges::any_of(wished_.removals, [&](const auto& each) { return each.successor == filter; });
         return replaces && several(wished_, filter) ? Is::between : Is::fresh;
     };
     const auto numbered = numbered_streams(joints_);
@@ -98,9 +98,8 @@ void Change::check_order(std::vector<std::string>& problems) const {
         if (before.contains(stream.id)) continue;
         const auto from = kind_of(stream.from), to = kind_of(stream.to);
         const auto readers = old_joints_.into(stream.to);
-        const bool was_ordered = std::any_of(readers.begin(), readers.end(), [&](const StreamModel* each) {
-            return each->input == stream.input && each->options.ordered;
-        });
+        const bool was_ordered = std::ranges::any_of(
+            readers, [&](const StreamModel* each) { return each->input == stream.input && each->options.ordered; });
         const bool fits = (from == Is::fresh && to == Is::fresh) || (from == Is::between && to != Is::fresh) ||
                           (from == Is::old && to == Is::between);
         if (numbered.contains(stream.id) ? fits : !was_ordered) continue;
@@ -302,7 +301,7 @@ void Change::stop_using(Link& link) {
 
 void Change::move() {
     const auto moved = [this](const Station* station) {
-        return std::any_of(moves_.begin(), moves_.end(), [&](const auto& each) { return each.first == station; });
+        return std::ranges::any_of(moves_, [&](const auto& each) { return each.first == station; });
     };
     // Of links that go, too: who reads there may be elsewhere from now on.
     const auto set_local = [&](bool allowed) {

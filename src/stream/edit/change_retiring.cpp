@@ -12,7 +12,7 @@ Change::~Change() {
         if (block == nullptr) return;
         try {
             const std::lock_guard lock(core_.structure);
-            if (block->kind == MailKind::buffer) ++state_.past.filters[at.filter_id()].dropped;
+            if (block->kind == MailKind::buffer) ++state_.earlier.filters[at.filter_id()].dropped;
         } catch (const std::bad_alloc&) {  // then it is not counted
         }
         give_back(block);
@@ -33,8 +33,7 @@ void Change::retire_one(Station& station, Removal removal) {
                 if (link->to == inlet.get() && sources_.contains(link->from->station) && !link->closed)
                     old.close_input(*inlet);
         // Where an order is restored, a buffer that was handed back could wait behind younger ones for ever.
-        const bool ordered = std::any_of(old.outlets.begin(), old.outlets.end(),
-                                         [](const auto& outlet) { return outlet->order_matters; });
+        const bool ordered = std::ranges::any_of(old.outlets, [](const auto& outlet) { return outlet->order_matters; });
         if (removal == Removal::hand_over && !ordered && !shares_buffers(old)) take_waiting(old);
         if (removal == Removal::discard) old.discard_waiting();
         old.end_source();
@@ -56,7 +55,7 @@ void Change::retire_one(Station& station, Removal removal) {
 
 /// Do others get the same buffers as this one? Then a buffer that was handed back would reach them twice.
 bool Change::shares_buffers(const Station& station) const {
-    return std::any_of(old_links_.begin(), old_links_.end(), [&](const auto& entry) {
+    return std::ranges::any_of(old_links_, [&](const auto& entry) {
         const Link& link = *entry.second;
         if (link.to->station != &station) return false;
         const auto same_output = [&](const StreamModel& stream) {
@@ -116,7 +115,7 @@ std::vector<Station*> Change::heirs_of(const Station& retired) const {
     const auto crew = wiring_.crews.find(filter);
     if (crew == wiring_.crews.end()) return {};
     const auto streams = old_joints_.into(retired.filter_id());
-    const bool by_key = std::any_of(streams.begin(), streams.end(), [](const StreamModel* stream) {
+    const bool by_key = std::ranges::any_of(streams, [](const StreamModel* stream) {
         return stream->options.policy == Policy::by_key || stream->options.policy == Policy::chosen;
     });
     return by_key && crew->second.size() != 1 ? std::vector<Station*>{} : crew->second;
@@ -128,9 +127,7 @@ std::vector<Station*> Change::heirs_of(const Station& retired) const {
 void Change::give_to_heirs(const Station& retired) {
     const auto heirs = heirs_of(retired);
     if (heirs.empty()) return;
-    const auto is_heir = [&](const Station* station) {
-        return std::find(heirs.begin(), heirs.end(), station) != heirs.end();
-    };
+    const auto is_heir = [&](const Station* station) { return std::ranges::find(heirs, station) != heirs.end(); };
     for (const auto& [name, link] : wiring_.links)
         if (is_heir(link->to->station) && link->from->station->ended()) wait_for_arrivals(*link);
     using Lists = std::vector<std::vector<Waiting*>>;  // of each input
@@ -143,7 +140,7 @@ void Change::give_to_heirs(const Station& retired) {
         core_.do_at(*heir, [&](Station& each) {
             for (std::size_t i = 0; i < there.size(); ++i) there[i] = each.waiting_at(orphans_[i].inlet->port->name());
         });
-        const auto most = *std::max_element(there.begin(), there.end());
+        const auto most = *std::ranges::max_element(there);
         for (std::size_t i = 0; i < there.size(); ++i)
             for (auto lacks = most - there[i]; lacks != 0 && at[i] != orphans_[i].waiting.size(); --lacks)
                 part[i].push_back(&orphans_[i].waiting[at[i]++]);
@@ -174,7 +171,7 @@ void Change::give_to_heirs(const Station& retired) {
 
 /// What it takes has no block any more in the list of the orphans.
 void Change::give_to(Station& heir, const std::vector<std::vector<Waiting*>>& parts) {
-    if (std::all_of(parts.begin(), parts.end(), [](const auto& part) { return part.empty(); })) return;
+    if (std::ranges::all_of(parts, [](const auto& part) { return part.empty(); })) return;
     core_.do_at(heir, [&](Station& each) {
         for (std::size_t i = 0; i < parts.size(); ++i)
             for (Waiting* const waiting : parts[i])
@@ -188,8 +185,7 @@ void Change::give_back_to(Station& source) {
         for (const auto& [writer, block] : returned_)
             if (writer == outlet.get()) blocks.push_back(block);
         if (blocks.empty()) continue;
-        std::stable_sort(blocks.begin(), blocks.end(),
-                         [](const Block* a, const Block* b) { return a->written < b->written; });
+        std::ranges::stable_sort(blocks, [](const Block* a, const Block* b) { return a->written < b->written; });
         core_.do_at(source, [&](Station&) {
             outlet->take_back(blocks);
             std::erase_if(returned_, [&](const Returned& returned) { return returned.writer == outlet.get(); });
@@ -205,10 +201,10 @@ void Change::go_on() {
     std::set<Station*> waiting(fresh_.begin(), fresh_.end());
     const auto ended = [](const Station* station) { return station->ended(); };
     const auto ready_to_write = [&](Station* source) {
-        const bool sinks_begun = std::none_of(new_links_.begin(), new_links_.end(), [&](const auto& entry) {
+        const bool sinks_begun = std::ranges::none_of(new_links_, [&](const auto& entry) {
             return entry.second->from->station == source && waiting.contains(entry.second->to->station);
         });
-        return sinks_begun && std::all_of(old_links_.begin(), old_links_.end(), [&](const auto& entry) {
+        return sinks_begun && std::ranges::all_of(old_links_, [&](const auto& entry) {
                    const Station* const sink = entry.second->to->station;
                    return entry.second->from->station != source || !retires(sink) || sink->several_copies ||
                           ended(sink);
@@ -216,7 +212,7 @@ void Change::go_on() {
     };
     const auto ready_to_begin = [&](const Station* station) {
         const auto removal = removal_before(*station);
-        return removal == nullptr || std::all_of(retiring_.begin(), retiring_.end(), [&](const auto& each) {
+        return removal == nullptr || std::ranges::all_of(retiring_, [&](const auto& each) {
                    return each.first->filter_id() != removal->filter || ended(each.first);
                });
     };
@@ -238,16 +234,14 @@ void Change::go_on() {
             each = held.erase(each);
         }
         if (held.empty() && waiting.empty() &&
-            std::all_of(retiring_.begin(), retiring_.end(), [&](const auto& each) { return ended(each.first); }))
+            std::ranges::all_of(retiring_, [&](const auto& each) { return ended(each.first); }))
             break;
         core_.help_until(
             [&] {
                 state_.make_way();
-                return std::any_of(held.begin(), held.end(), ready_to_write) ||
-                       std::any_of(waiting.begin(), waiting.end(), ready_to_begin) ||
+                return std::ranges::any_of(held, ready_to_write) || std::ranges::any_of(waiting, ready_to_begin) ||
                        (held.empty() && waiting.empty() &&
-                        std::all_of(retiring_.begin(), retiring_.end(),
-                                    [&](const auto& each) { return ended(each.first); }));
+                        std::ranges::all_of(retiring_, [&](const auto& each) { return ended(each.first); }));
             },
             "an edit", false);
     }
@@ -305,17 +299,17 @@ void Change::forget() {
     {
         const std::lock_guard lock(core_.structure);
         // so that nothing throws while they are erased
-        for (const Link* const link : links) state_.past.streams.try_emplace(link->stream);
+        for (const Link* const link : links) state_.earlier.streams.try_emplace(link->stream);
         std::erase_if(core_.links, [&](const auto& link) {
             if (!links.contains(link.get())) return false;
-            state_.past.streams[link->stream].add(*link);
+            state_.earlier.streams[link->stream].add(*link);
             return true;
         });
     }
     {
         const std::lock_guard lock(core_.structure);
         for (const auto& [station, removal] : retiring_) {
-            state_.past.filters[station->filter_id()].add(*station);
+            state_.earlier.filters[station->filter_id()].add(*station);
             station->retired.store(true, std::memory_order_relaxed);
         }
     }
@@ -343,11 +337,8 @@ bool Change::can_be_reclaimed(Station& station) {
 }
 
 bool Change::retires(const Station* station) const {
-    return std::any_of(retiring_.begin(), retiring_.end(),
-                       [station](const auto& each) { return each.first == station; });
+    return std::ranges::any_of(retiring_, [station](const auto& each) { return each.first == station; });
 }
-bool Change::is_fresh(const Station* station) const {
-    return std::find(fresh_.begin(), fresh_.end(), station) != fresh_.end();
-}
+bool Change::is_fresh(const Station* station) const { return std::ranges::find(fresh_, station) != fresh_.end(); }
 
 }  // namespace penstock::streaming

@@ -12,8 +12,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <variant>
 
 #include "penstock/buffer.hpp"
+#include "penstock/carried.hpp"
 #include "penstock/detail/machine/waiter.hpp"
 #include "penstock/filter.hpp"
 #include "stream/run/filter_backend.hpp"
@@ -71,6 +74,29 @@ struct Job {
     // Behind it: Passed[passed], Granted[granted], a byte for each inlet (no more will come), one for each outlet
     // (somebody reads), settings, event.
 };
+
+// ---- values of settings as bytes ----
+
+inline void encode_setting(carried::Encoder& to, const SettingValue& value) {
+    carried::encode(to, static_cast<std::uint8_t>(value.index()));
+    std::visit([&](const auto& each) { carried::encode(to, each); }, value);
+}
+
+/// Throws Error when the bytes are those of no setting.
+inline SettingValue decode_setting(carried::Decoder& from) {
+    switch (carried::decode<std::uint8_t>(from)) {
+        case 0:
+            return carried::decode<bool>(from);
+        case 1:
+            return carried::decode<std::int64_t>(from);
+        case 2:
+            return carried::decode<double>(from);
+        case 3:
+            return carried::decode<std::string>(from);
+        default:
+            carried::Decoder::incomplete();
+    }
+}
 
 /// What all filters of a run in workers share: where threads of the program that run stations sleep.
 struct RunBoard {

@@ -11,7 +11,6 @@
 #include "stream/description/model.hpp"
 #include "stream/isolated/worker_filter.hpp"
 #include "stream/isolated/worker_proxy.hpp"
-#include "stream/run/helping.hpp"
 #include "stream/run/run_core.hpp"
 
 namespace penstock::streaming {
@@ -144,7 +143,7 @@ void IsolatedRun::issue(WorkerProxy& proxy, std::uint64_t number) {
                 ? machine_.on(proxy.target()).call<&do_job>(proxy.record())
                 : machine_.with({.target = proxy.target(), .time_limit = limit}).call<&do_job>(proxy.record());
         const std::lock_guard lock(lock_);
-        const auto job = std::find_if(jobs_.begin(), jobs_.end(), mine);
+        const auto job = std::ranges::find_if(jobs_, mine);
         if (job == jobs_.end() || job->number != number) endings_.push_back({handle});  // it has been reported already
         else job->handle = handle, job->issued = true;
     } catch (...) {

@@ -11,7 +11,6 @@
 #include "machine/said_by.hpp"
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/spread.hpp"
-#include "stream/isolated/setting_code.hpp"
 
 namespace penstock::streaming {
 namespace {

@@ -22,8 +22,6 @@ class WorkerFilter {
   public:
     explicit WorkerFilter(FiringRecord& record);
     ~WorkerFilter();
-    WorkerFilter(const WorkerFilter&) = delete;
-    WorkerFilter& operator=(const WorkerFilter&) = delete;
 
     /// Does the record's job and reports.
     void work() noexcept;

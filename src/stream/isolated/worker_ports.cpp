@@ -71,8 +71,7 @@ Block* WorkerFilter::take(Inlet& inlet) {
 Block* WorkerFilter::make(Outlet& outlet, std::size_t bytes) {
     if (current_ == nullptr) refuse_outside();
     auto& grants = current_->grants_[outlet.index];
-    const auto fits =
-        std::find_if(grants.begin(), grants.end(), [bytes](const Granted& each) { return each.capacity >= bytes; });
+    const auto fits = std::ranges::find_if(grants, [bytes](const Granted& each) { return each.capacity >= bytes; });
     Granted granted;
     if (fits != grants.end()) {
         granted = *fits;

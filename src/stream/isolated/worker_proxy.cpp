@@ -7,9 +7,7 @@
 
 #include "stream/buffers/pool.hpp"
 #include "stream/isolated/isolated_run.hpp"
-#include "stream/isolated/setting_code.hpp"
 #include "stream/run/run_core.hpp"
-#include "stream/run/tally.hpp"
 
 namespace penstock::streaming {
 namespace {

@@ -32,8 +32,6 @@ class WorkerProxy final : public FilterProxy {
     WorkerProxy(IsolatedRun& run, Station& station, const FilterKind& kind, int target,
                 std::chrono::nanoseconds time_limit);
     ~WorkerProxy() override;
-    WorkerProxy(const WorkerProxy&) = delete;
-    WorkerProxy& operator=(const WorkerProxy&) = delete;
 
     void send(FilterCall call, const Event* event = nullptr) override;
     Outcome take_back() override;

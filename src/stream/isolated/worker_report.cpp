@@ -6,7 +6,6 @@
 #include "stream/isolated/isolated_run.hpp"
 #include "stream/isolated/worker_proxy.hpp"
 #include "stream/run/run_core.hpp"
-#include "stream/run/tally.hpp"
 
 namespace penstock::streaming {
 namespace {
@@ -136,7 +135,7 @@ void WorkerProxy::lose(Outcome& outcome, std::uint64_t before_job) {
 FilterProxy::Outcome WorkerProxy::take_back() {
     Outcome outcome;
     outcome.call = call_;
-    std::fill(takes_.begin(), takes_.end(), 0);
+    std::ranges::fill(takes_, 0);
     try {
         if (death_ == nullptr) read_report(outcome);
     } catch (...) {

@@ -15,10 +15,7 @@ class Attendant {
   public:
     using Time = std::chrono::steady_clock::time_point;
 
-    Attendant() = default;
     ~Attendant() { stop(); }
-    Attendant(const Attendant&) = delete;
-    Attendant& operator=(const Attendant&) = delete;
 
     /// Does `work` at that time, or at once. Dropped when the attendant has been stopped. Throws SystemError.
     void at(Time time, std::function<void()> work);

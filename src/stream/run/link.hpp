@@ -14,6 +14,11 @@
 
 namespace penstock::streaming {
 
+/// Counts what one thread at a time counts and any thread reads: not by a read-modify-write.
+inline void tally(std::atomic<std::uint64_t>& counter, std::uint64_t more = 1) noexcept {
+    counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+}
+
 struct Inlet;
 struct Loop;
 struct Outlet;

@@ -8,7 +8,6 @@
 #include "stream/run/run_core.hpp"
 #include "stream/run/server.hpp"
 #include "stream/run/station.hpp"
-#include "stream/run/tally.hpp"
 
 namespace penstock::streaming {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "stream/description/cycles.hpp"
+#include "stream/description/model.hpp"
 #include "stream/run/run_state.hpp"
 
 namespace penstock::streaming {
@@ -72,7 +72,7 @@ bool Pressure::governs(const Joints& joints, const std::vector<std::size_t>& cyc
 void Pressure::begin() {
     std::map<std::uint64_t, Watched> watched;
     const auto automatic = [](const FilterModel& filter) { return filter.options.copies == FilterOptions::automatic; };
-    if (std::none_of(run_.model.filters.begin(), run_.model.filters.end(), automatic)) return watched_.clear();
+    if (std::ranges::none_of(run_.model.filters, automatic)) return watched_.clear();
     const Joints joints(run_.model);
     const auto cycles = cycles_of(run_.model);
     for (const auto& filter : run_.model.filters) {
@@ -112,7 +112,7 @@ void Pressure::look() {
 /// False when it is not to be changed now: it, or who writes to it, ends.
 bool Pressure::look_at(const FilterModel& filter, Seen& seen) const {
     const auto& crew = run_.wiring.crews.at(filter.id);
-    if (std::any_of(crew.begin(), crew.end(), [](const Station* each) { return each->ended(); })) return false;
+    if (std::ranges::any_of(crew, [](const Station* each) { return each->ended(); })) return false;
     bool sources_wait = false;
     for (const auto& stream : run_.model.streams) {
         if (stream.to != filter.id) continue;
@@ -132,8 +132,7 @@ bool Pressure::look_at(const FilterModel& filter, Seen& seen) const {
         blocked = blocked || waits;
         if (works(*station) || (queue != 0 && !waits)) ++busy;
     }
-    const auto firing = std::count_if(run_.core.stations.begin(), run_.core.stations.end(),
-                                      [](const auto& each) { return works(*each); });
+    const auto firing = std::ranges::count_if(run_.core.stations, [](const auto& each) { return works(*each); });
     const auto taken = static_cast<int>(firing) + static_cast<int>(run_.core.ready_stations());
     if (seen.copies != copies) seen = {};
     seen.copies = copies;

@@ -23,8 +23,6 @@ struct RunState;
 class Pressure {
   public:
     explicit Pressure(RunState& run) noexcept : run_(run) {}
-    Pressure(const Pressure&) = delete;
-    Pressure& operator=(const Pressure&) = delete;
 
     /// Looks from now on, if there is a filter to look at. For who has the run's `editing`. Throws SystemError.
     void begin();

@@ -1,5 +1,4 @@
-#include "stream/run/program_end.hpp"
-
+// The program's own ends of streams: what its threads do as the stations that never fire.
 #include <mutex>
 #include <string>
 

@@ -13,8 +13,8 @@
 #include "penstock/machine.hpp"
 #include "stream/edit/change.hpp"
 #include "stream/run/patiently.hpp"
-#include "stream/run/program_end.hpp"
 #include "stream/run/run_state.hpp"
+#include "stream/run/station.hpp"
 
 namespace penstock {
 

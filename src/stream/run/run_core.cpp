@@ -8,7 +8,7 @@
 #include "penstock/stream_error.hpp"
 #include "stream/description/model.hpp"
 #include "stream/run/patiently.hpp"
-#include "stream/run/program_end.hpp"
+#include "stream/run/station.hpp"
 
 namespace penstock::streaming {
 

@@ -31,8 +31,6 @@ class RunCore {
   public:
     explicit RunCore(Machine& machine);
     ~RunCore();
-    RunCore(const RunCore&) = delete;
-    RunCore& operator=(const RunCore&) = delete;
 
     Machine& machine() const noexcept { return machine_; }
     /// Where the filters fire.
@@ -187,6 +185,21 @@ class RunCore {
     Loss loss_;
     std::vector<LostBuffer> lost_;
     std::exception_ptr later_failure_;
+};
+
+/// A thread that runs a run's stations while it waits for something, for the length of a turn.
+class Helping {
+  public:
+    explicit Helping(RunCore& run) noexcept : server(run, Server::helper), run_(run), here_(server) {
+        run_.begin_help();
+    }
+    ~Helping() { run_.end_help(); }
+
+    Server server;
+
+  private:
+    RunCore& run_;
+    Server::Here here_;
 };
 
 }  // namespace penstock::streaming

@@ -3,14 +3,15 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 
 #include "penstock/run.hpp"
 #include "stream/description/model.hpp"
 #include "stream/door/door.hpp"
-#include "stream/edit/past.hpp"
 #include "stream/run/attendant.hpp"
 #include "stream/run/pressure.hpp"
 #include "stream/run/run_core.hpp"
@@ -18,6 +19,32 @@
 #include "task/calls/machine_end.hpp"
 
 namespace penstock::streaming {
+
+/// Counters of copies of one filter, added up.
+struct FilterCounts {
+    std::uint64_t firings = 0, failures = 0, dropped = 0;
+    std::uint64_t lost = 0, made_again = 0;  ///< with worker processes
+    std::uint64_t service_ticks = 0, sampled = 0;
+    std::uint64_t ready_ticks = 0, input_ticks = 0, output_ticks = 0;
+    std::uint64_t lived_ticks = 0;  ///< from birth until they were added
+
+    void add(const Station& station);
+};
+
+/// Counters of links of one stream, added up.
+struct StreamCounts {
+    std::uint64_t buffers = 0, bytes = 0, dropped = 0;
+    std::uint64_t capacity = 0, sinks = 0;  ///< of links that there are
+
+    void add(const Link& link);
+};
+
+/// What copies that were retired and links that were taken away have counted, by their numbers in the model: the
+/// figures of their filters and streams go on with it.
+struct EarlierCounts {
+    std::map<std::uint64_t, FilterCounts> filters;
+    std::map<std::uint64_t, StreamCounts> streams;
+};
 
 struct RunState final : MachineEnd::Stoppable {
     RunState(Machine& machine, const Model& described)
@@ -46,7 +73,7 @@ struct RunState final : MachineEnd::Stoppable {
     std::function<bool(const Event&)> listener{};  ///< under the structure's lock
     std::mutex editing;                            ///< one edit at a time
     Attendant attendant{};                         ///< what is to be done beside the filters
-    Past past{};                                   ///< under the core's `structure`
+    EarlierCounts earlier{};                       ///< under the core's `structure`
     Pressure pressure{*this};
 
     /// Takes in what has come to the program's own ends; ends those that have nothing to come.

@@ -2,12 +2,12 @@
 // what.
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <sstream>
 #include <utility>
 
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/stream_error.hpp"
-#include "stream/run/helping.hpp"
 #include "stream/run/run_core.hpp"
 
 namespace penstock::streaming {
@@ -19,27 +19,16 @@ constexpr std::chrono::nanoseconds first_look = std::chrono::microseconds(200);
 constexpr std::chrono::nanoseconds look_interval = std::chrono::milliseconds(20);
 constexpr auto between_looks = std::chrono::milliseconds(50);
 
-const char* text_of(Doing doing) noexcept {
-    switch (doing) {
-        case Doing::nothing:
-            return "has not begun";
-        case Doing::firing:
-            return "fires";
-        case Doing::waits_for_input:
-            return "waits for input";
-        case Doing::waits_for_output:
-            return "waits for room in its output";
-        case Doing::waits_for_pool:
-            return "waits for a buffer of its own to come back";
-        case Doing::waits_for_tasks:
-            return "waits for the tasks of its firing";
-        case Doing::held:
-            return "is held by an edit";
-        case Doing::ended:
-            return "has ended";
-    }
-    return "";
-}
+/// In the order of Doing.
+constexpr const char* texts_of_doing[] = {"has not begun",
+                                          "fires",
+                                          "waits for input",
+                                          "waits for room in its output",
+                                          "waits for a buffer of its own to come back",
+                                          "waits for the tasks of its firing",
+                                          "is held by an edit",
+                                          "has ended"};
+static_assert(std::size(texts_of_doing) == static_cast<std::size_t>(Doing::ended) + 1);
 
 }  // namespace
 
@@ -226,7 +215,7 @@ void RunCore::close() {
 
 bool RunCore::program_writes() {
     const std::lock_guard lock(structure);
-    return std::any_of(stations.begin(), stations.end(), [](const auto& station) {
+    return std::ranges::any_of(stations, [](const auto& station) {
         return station->external && !station->outlets.empty() && !station->ended();
     });
 }
@@ -246,7 +235,7 @@ std::string RunCore::report() {
         }
         text << "  '" << station->name() << "'";
         if (station->several_copies) text << " copy " << station->copy();
-        text << ' ' << text_of(doing);
+        text << ' ' << texts_of_doing[static_cast<std::size_t>(doing)];
         const char* separator = ": ";
         if (doing == Doing::waits_for_input)
             for (const auto& inlet : station->inlets) {

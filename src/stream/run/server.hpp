@@ -27,8 +27,6 @@ class Server {
     static constexpr int helper = -1;
 
     Server(RunCore& run, int target) noexcept : run_(run), target_(target) {}
-    Server(const Server&) = delete;
-    Server& operator=(const Server&) = delete;
 
     /// Of the calling thread, while it runs stations.
     static thread_local constinit Server* current;

@@ -9,7 +9,6 @@
 #include "penstock/stream_error.hpp"
 #include "stream/run/run_core.hpp"
 #include "stream/run/server.hpp"
-#include "stream/run/tally.hpp"
 
 namespace penstock::streaming {
 namespace {

@@ -27,7 +27,6 @@
 #include "stream/run/filter_backend.hpp"
 #include "stream/run/link.hpp"
 #include "stream/run/ring_queue.hpp"
-#include "stream/run/tally.hpp"
 
 namespace penstock::streaming {
 
@@ -187,8 +186,6 @@ class alignas(64) Station {
     Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter,
             const FilterKind& kind, const FilterOptions& options);
     ~Station();
-    Station(const Station&) = delete;
-    Station& operator=(const Station&) = delete;
 
   private:
     // Read by whoever sends to it, and hardly ever written.
@@ -402,6 +399,16 @@ class alignas(64) Station {
     int copy_;
     std::uint64_t filter_id_;
 };
+
+// ---- the program's own ends of streams (program_end.cpp) ----
+// Stations that never fire. Whichever thread of the program acts as one holds its lock.
+
+/// Takes in what was sent to it, and ends it if nothing more can come. Does nothing while another thread acts as it.
+void attend_program_end(Station& station);
+/// The same, and gives their room back to the writers of what waits there.
+void make_way_at(Station& station);
+/// Closes a writing end, when what was written has gone.
+void close_program_end(Station& station);
 
 /// A cycle of filters: the buffers in it, the links into it that are still open, and its filters that have not begun.
 /// At zero its feedback ends, if there ever was anything in it: a cycle that nobody starts is reported (StreamStalled).

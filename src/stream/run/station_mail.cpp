@@ -7,7 +7,6 @@
 #include "stream/run/patiently.hpp"
 #include "stream/run/run_core.hpp"
 #include "stream/run/station.hpp"
-#include "stream/run/tally.hpp"
 
 namespace penstock::streaming {
 
@@ -80,7 +79,7 @@ void Station::accept_in_turn(Link& link, Mail* mail) {
     }
     arrive(link, mail);
     while (!strays.empty()) [[unlikely]] {
-        const auto next = std::find_if(strays.begin(), strays.end(), [&](const Mail* stray) {
+        const auto next = std::ranges::find_if(strays, [&](const Mail* stray) {
             return stray->from == &link && stray->number == link.accepted.load(std::memory_order_relaxed);
         });
         if (next == strays.end()) break;
@@ -166,8 +165,8 @@ void Station::put_in_order(Inlet& inlet, Waiting waiting) {
         return fail(std::current_exception());
     }
     for (;;) {
-        const auto next = std::find_if(inlet.early.begin(), inlet.early.end(),
-                                       [&](const Waiting& each) { return each.block->order == inlet.next_in_order; });
+        const auto next = std::ranges::find_if(
+            inlet.early, [&](const Waiting& each) { return each.block->order == inlet.next_in_order; });
         if (next == inlet.early.end()) return;
         const Waiting turn = *next;
         inlet.early.erase(next);
@@ -179,8 +178,7 @@ void Station::put_in_order(Inlet& inlet, Waiting waiting) {
 
 /// No more will come: the turns that are missing never will (a copy ended by itself, or lost what it held).
 void Station::stop_ordering(Inlet& inlet) {
-    std::sort(inlet.early.begin(), inlet.early.end(),
-              [](const Waiting& a, const Waiting& b) { return a.block->order < b.block->order; });
+    std::ranges::sort(inlet.early, [](const Waiting& a, const Waiting& b) { return a.block->order < b.block->order; });
     for (const Waiting& each : std::exchange(inlet.early, {})) {
         inlet.next_in_order = each.block->order + 1;
         if (each.block->kind == MailKind::skip) release(each);
@@ -241,15 +239,13 @@ void Station::free_room() {
 }
 
 std::size_t Station::waiting_at(const std::string& port) const noexcept {
-    const auto inlet =
-        std::find_if(inlets.begin(), inlets.end(), [&](const auto& each) { return each->port->name() == port; });
+    const auto inlet = std::ranges::find_if(inlets, [&](const auto& each) { return each->port->name() == port; });
     return inlet == inlets.end() ? 0 : (*inlet)->queue.size();
 }
 
 bool Station::inherit(const std::string& port, Block* block) {
     if (ended_ || finished_ || over_ || stopping) return false;
-    const auto inlet =
-        std::find_if(inlets.begin(), inlets.end(), [&](const auto& each) { return each->port->name() == port; });
+    const auto inlet = std::ranges::find_if(inlets, [&](const auto& each) { return each->port->name() == port; });
     if (inlet == inlets.end()) return false;
     if (block->kind == MailKind::skip) give_back(block);
     else take_back(**inlet, {block, nullptr});

@@ -10,9 +10,30 @@
 
 namespace penstock {
 
-using streaming::Doing;
+namespace streaming {
 
-RunStatistics streaming::RunState::statistics() {
+void FilterCounts::add(const Station& station) {
+    const auto of = [](const std::atomic<std::uint64_t>& counter) { return counter.load(std::memory_order_relaxed); };
+    firings += of(station.firings);
+    failures += of(station.failures);
+    dropped += of(station.dropped);
+    lost += of(station.lost);
+    made_again += of(station.made_again);
+    service_ticks += of(station.service_ticks);
+    sampled += of(station.sampled);
+    ready_ticks += of(station.ticks_ready);
+    input_ticks += station.ticks_spent(Doing::waits_for_input);
+    output_ticks += station.ticks_spent(Doing::waits_for_output) + station.ticks_spent(Doing::waits_for_pool);
+    lived_ticks += Clock::ticks() - station.born;
+}
+
+void StreamCounts::add(const Link& link) {
+    buffers += link.buffers_through.load(std::memory_order_relaxed);
+    bytes += link.bytes_through.load(std::memory_order_relaxed);
+    dropped += link.dropped.load(std::memory_order_relaxed) + link.displaced.load(std::memory_order_relaxed);
+}
+
+RunStatistics RunState::statistics() {
     const std::lock_guard lock(core.structure);
     RunStatistics all;
     all.seconds = std::chrono::duration<double>(end_or_now() - began).count();
@@ -20,7 +41,7 @@ RunStatistics streaming::RunState::statistics() {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - end_or_now()).count() * 1e9 /
         Clock::nanoseconds(1);
     std::map<std::uint64_t, std::size_t> places;
-    auto counts = past.filters;
+    auto counts = earlier.filters;
     for (const auto& station : core.stations) {
         if (station->retired.load(std::memory_order_relaxed)) continue;
         const auto [place, fresh] = places.emplace(station->filter_id(), all.filters.size());
@@ -56,7 +77,7 @@ RunStatistics streaming::RunState::statistics() {
         filter.waits_for_output = std::max(0.0, output - std::max(0.0, ready - input));
         if (filter.load > highest) highest = filter.load, all.bottleneck = filter.name;
     }
-    auto streams = past.streams;
+    auto streams = earlier.streams;
     for (const auto& link : core.links) streams[link->stream].add(*link);
     for (const auto& [name, link] : wiring.links) {
         auto& count = streams[link->stream];
@@ -82,6 +103,8 @@ RunStatistics streaming::RunState::statistics() {
         if (!places.contains(id)) all.lost += count.dropped;
     return all;
 }
+
+}  // namespace streaming
 
 std::string RunStatistics::text() const {
     std::size_t width = 6;

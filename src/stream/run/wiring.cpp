@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-#include "stream/description/cycles.hpp"
+#include "stream/description/model.hpp"
 
 namespace penstock::streaming {
 namespace {
@@ -93,7 +93,7 @@ Link* Wiring::only_sink_to_fuse(const Joints& joints, const Outlet& outlet) cons
     const auto allows = [&](const StreamModel* stream) {
         return stream->output != outlet.index || stream->options.fuse;
     };
-    return std::all_of(streams.begin(), streams.end(), allows) ? link : nullptr;
+    return std::ranges::all_of(streams, allows) ? link : nullptr;
 }
 
 void Wiring::set_branches(const Joints& joints, std::uint64_t filter, Station& station) const {
