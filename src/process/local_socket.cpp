@@ -1,12 +1,11 @@
 #include "process/local_socket.hpp"
 
 #include <poll.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cerrno>
 
 #include "penstock/error.hpp"
+#include "process/children.hpp"
 
 namespace penstock::process {
 namespace {
@@ -31,7 +30,7 @@ OwnedDescriptor process_of(int connection, pid_t process) {
         throw SystemError("cannot watch the process at the other end of a socket", errno);
     // An older kernel (or it has ended). What a number leads to is the right process if its connection stands
     // afterwards.
-    OwnedDescriptor opened(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+    OwnedDescriptor opened = open_process(process);
     if (!opened) {
         if (errno == ESRCH || errno == EINVAL) return {};
         throw SystemError("cannot watch the process at the other end of a socket", errno);

@@ -7,11 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "process/children.hpp"
 #include "python/calls/array_argument.hpp"
 #include "python/calls/task_heap.hpp"
 
@@ -81,8 +81,7 @@ struct PythonTask {
     Outcome outcome = Outcome::nothing;
     bool cancel_asked = false;
     int worker = -1;
-    int pid = 0;
-    std::optional<int> exit_code, signal;
+    process::Death death;  ///< of its worker, where that ended before it
     Block result_block;
     std::string raw;  ///< the result, where it is short
     std::size_t result_size = 0;

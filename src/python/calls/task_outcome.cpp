@@ -34,26 +34,26 @@ void make_result(PythonTask& task, Make&& make) {
     if (!task.result.is_valid()) task.result = std::move(result);
 }
 
-std::string how_it_died(const PythonTask& task) {
-    return task.signal      ? "by signal " + std::to_string(*task.signal)
-           : task.exit_code ? "with exit code " + std::to_string(*task.exit_code)
-                            : "in a way that the system did not tell";
+std::string how_it_died(const process::Death& death) {
+    return death.signal      ? "by signal " + std::to_string(*death.signal)
+           : death.exit_code ? "with exit code " + std::to_string(*death.exit_code)
+                             : "in a way that the system did not tell";
 }
 
 nb::object death_of(const PythonTask& task) {
     const bool late = task.outcome == Outcome::time_limit;
-    const std::string worker = "its worker (process " + std::to_string(task.pid) + ")";
+    const std::string worker = "its worker (process " + std::to_string(task.death.pid) + ")";
     const double limit = static_cast<double>(task.limit) * 1e-9;
     const std::string text = late ? "it ran longer than its time limit of " +
                                         nb::cast<std::string>(nb::str(nb::float_(limit))) + " s, and " + worker +
                                         " was ended"
-                                  : worker + " died " + how_it_died(task);
+                                  : worker + " died " + how_it_died(task.death);
     nb::object error = nb::module_::import_("penstock.errors").attr(late ? "TimeLimitExceeded" : "WorkerDied")(text);
     error.attr("task") = task.function->name;
     error.attr("target") = task.worker;
-    error.attr("pid") = task.pid;
-    error.attr("exit_code") = task.exit_code;
-    error.attr("signal") = task.signal;
+    error.attr("pid") = task.death.pid;
+    error.attr("exit_code") = task.death.exit_code;
+    error.attr("signal") = task.death.signal;
     if (late) error.attr("limit") = limit;
     return error;
 }

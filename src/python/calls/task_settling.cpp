@@ -247,27 +247,25 @@ void WorkerPool::place_function(CarriedFunction& function) {
                     " different functions are outstanding; wait for some of them");
 }
 
-void WorkerPool::died(const Death& death) {
+void WorkerPool::died(const process::Death& death) {
     {
         const std::lock_guard lock(mutex_);
         drain();
-        const auto limited = board_.worker(death.worker).limited.load(std::memory_order_acquire);
+        const auto limited = board_.worker(death.tag).limited.load(std::memory_order_acquire);
         for (std::uint32_t s = 0; s < TaskBoard::slots; ++s) {
             const TaskPointer task = in_slots_[s];
             if (task == nullptr) continue;
             const auto word = board_.state(s).load(std::memory_order_acquire);
-            if (slot_word::number(word) != task->number || slot_word::worker(word) != death.worker) continue;
+            if (slot_word::number(word) != task->number || slot_word::worker(word) != death.tag) continue;
             // its entry among the completions was not written any more
             if (slot_word::phase(word) == Phase::done) settle(s);
             if (slot_word::phase(word) != Phase::claimed) continue;
-            board_.state(s).store(slot_word::of(task->number, Phase::done, death.worker), std::memory_order_seq_cst);
-            task->worker = static_cast<int>(death.worker);
-            task->pid = death.pid;
-            task->exit_code = death.exit_code;
-            task->signal = death.signal;
+            board_.state(s).store(slot_word::of(task->number, Phase::done, death.tag), std::memory_order_seq_cst);
+            task->worker = static_cast<int>(death.tag);
+            task->death = death;
             settle_as(task, limited == (task->number * 2 | 1) ? Outcome::time_limit : Outcome::died);
         }
-        heap_->free(std::exchange(granted_[death.worker], {}));
+        heap_->free(std::exchange(granted_[death.tag], {}));
     }
     tell();
 }

@@ -5,17 +5,15 @@
 // lock.
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "process/children.hpp"
 #include "python/calls/task_board.hpp"
 #include "python/calls/task_heap.hpp"
 
@@ -28,17 +26,10 @@ struct WorkerCommand {
     std::vector<int> processors;  ///< one for each worker, -1 for any
 };
 
-/// How a worker ended.
-struct Death {
-    std::uint32_t worker = 0;
-    int pid = 0;
-    std::optional<int> exit_code, signal;
-};
-
 class WorkerKeeper {
   public:
     struct Hooks {
-        std::function<void(const Death&)> died;                        ///< gives its task up
+        std::function<void(const process::Death&)> died;               ///< gives its task up
         std::function<Block(std::uint32_t worker, std::size_t)> room;  ///< for a result; keeps the block in mind
         std::function<bool()> feed;                 ///< moves waiting tasks into slots; true when more wait
         std::function<void(std::string)> hopeless;  ///< workers do not start
@@ -64,25 +55,24 @@ class WorkerKeeper {
 
   private:
     struct Worker {
-        pid_t pid = 0;
-        int watch = -1;
+        std::atomic<int> pid{0};  ///< written by the keeper's thread
         std::uint32_t failed_starts = 0;
     };
 
     void keep();
     void start(std::uint32_t worker);
-    void reap(std::uint32_t worker);
+    void bury(const process::Death& death);
     void answer();
     bool enforce_limits();
-    void stop();
     void give_up(const std::string& why);
+    void end_all(std::chrono::milliseconds within);
 
     TaskBoard& board_;
     int heap_;  ///< its descriptor
     WorkerCommand command_;
     Hooks hooks_;
+    process::Children children_;  ///< the tag is the worker
     std::vector<Worker> workers_;
-    mutable std::mutex mutex_;  ///< over `pid` of workers
     std::atomic<bool> stopping_{false};
     std::atomic<bool> given_up_{false};
     int wake_ = -1;

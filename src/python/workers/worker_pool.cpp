@@ -47,7 +47,7 @@ WorkerPool::WorkerPool(std::uint32_t workers, const MachineOptions& options, std
     placed_.resize(TaskBoard::functions);
     keeper_ = std::make_unique<WorkerKeeper>(
         board_, heap_->descriptor(), std::move(command),
-        WorkerKeeper::Hooks{[this](const Death& death) { died(death); },
+        WorkerKeeper::Hooks{[this](const process::Death& death) { died(death); },
                             [this](std::uint32_t worker, std::size_t bytes) { return room(worker, bytes); },
                             [this] { return advance_waiting(); }, [this](std::string why) { hopeless(std::move(why)); },
                             [this] { return limited_.load(std::memory_order_acquire) != 0; }});

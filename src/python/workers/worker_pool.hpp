@@ -129,7 +129,7 @@ class WorkerPool {
     void keep_failure(const TaskPointer& task);
     void take_result(PythonTask& task, const TaskSlot& slot, std::uint32_t worker);
     void place_function(CarriedFunction& function);
-    void died(const Death& death);
+    void died(const process::Death& death);
     void hopeless(std::string why);
     Block room(std::uint32_t worker, std::size_t bytes);
     bool slot_done(const PythonTask& task) const noexcept;

@@ -40,6 +40,11 @@ bool ControlBlock::end(int rank, State state) const noexcept {
     return true;
 }
 
+void ControlBlock::write_down(int rank, const process::Death& death) const noexcept {
+    if (death.signal) seat(rank).signal.store(*death.signal, std::memory_order_relaxed);
+    if (death.exit_code) seat(rank).exit_code.store(*death.exit_code, std::memory_order_relaxed);
+}
+
 EndRecord ControlBlock::ending(int rank) const noexcept {
     EndRecord record = report(rank);
     record.rank = rank;

@@ -6,6 +6,7 @@
 
 #include "penstock/detail/machine/memory.hpp"
 #include "penstock/rank.hpp"
+#include "process/children.hpp"
 #include "store/team/team.hpp"
 
 namespace penstock::team {
@@ -32,6 +33,8 @@ class ControlBlock {
     /// From now on this rank has ended so, and all are woken to see it. False when it had ended before, which stands.
     bool end(int rank, State state) const noexcept;
 
+    /// Notes how the process of this rank ended, as far as that is known.
+    void write_down(int rank, const process::Death& death) const noexcept;
     /// How this rank ended, for whoever wants to know of the team.
     EndRecord ending(int rank) const noexcept;
 

@@ -2,13 +2,12 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
-#include <sys/wait.h>
 
 #include <cerrno>
 #include <chrono>
 #include <utility>
 
+#include "process/children.hpp"
 #include "process/quiet_thread.hpp"
 
 namespace penstock::team {
@@ -16,52 +15,21 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// struct pidfd_info of Linux 6.13 in its first form, and the request that fills it in.
-struct PidfdInfo {
-    std::uint64_t mask = 0;
-    std::uint64_t cgroup = 0;
-    std::uint32_t ids[11]{};
-    std::int32_t exit_code = 0;  ///< as wait() gives it
-};
-static_assert(sizeof(PidfdInfo) == 64);
-constexpr std::uint64_t wants_exit_code = 1u << 3;  // PIDFD_INFO_EXIT, Linux 6.15
-constexpr unsigned long get_info = _IOWR(0xff, 11, PidfdInfo);
-
-enum class Knowledge { known, later, never };
-
-void write_down(Seat& seat, int status) {
-    if (WIFSIGNALED(status)) seat.signal.store(WTERMSIG(status), std::memory_order_relaxed);
-    if (WIFEXITED(status)) seat.exit_code.store(WEXITSTATUS(status), std::memory_order_relaxed);
-}
-
-/// For the parent, whether it has reaped it or not.
-bool learn_as_parent(Seat& seat, int process) {
-    siginfo_t info{};
-    const auto by_descriptor = static_cast<idtype_t>(3);  // P_PIDFD, by number: glibc before 2.36 does not name it
-    if (waitid(by_descriptor, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
-        return false;
-    auto& fact = info.si_code == CLD_EXITED ? seat.exit_code : seat.signal;
-    fact.store(info.si_status, std::memory_order_relaxed);
-    return true;
-}
-
-Knowledge learn(Seat& seat, int process) {
+bool learn(const ControlBlock& control, const Watched& ended) {
+    const Seat& seat = control.seat(ended.rank);
     if (seat.signal.load(std::memory_order_relaxed) != 0 || seat.exit_code.load(std::memory_order_relaxed) >= 0)
-        return Knowledge::known;
-    if (learn_as_parent(seat, process)) return Knowledge::known;
-    PidfdInfo info;
-    info.mask = wants_exit_code;
-    if (ioctl(process, get_info, &info) != 0) return errno == ESRCH ? Knowledge::later : Knowledge::never;
-    if ((info.mask & wants_exit_code) == 0) return Knowledge::later;
-    write_down(seat, info.exit_code);
-    return Knowledge::known;
+        return true;
+    process::Death death;
+    const auto knowledge = process::learn_end(ended.process, death);
+    control.write_down(ended.rank, death);
+    return knowledge != process::Knowledge::later;
 }
 
 }  // namespace
 
 bool learn_ends(const ControlBlock& control, std::span<const Watched> ended) {
     bool all = true;
-    for (const auto& one : ended) all &= learn(control.seat(one.rank), one.process) != Knowledge::later;
+    for (const auto& one : ended) all &= learn(control, one);
     return all;
 }
 

@@ -1,15 +1,12 @@
-// A team of processes: forked by the caller, which watches them by pidfd and marks the seats of those that die.
+// A team of processes: forked by the caller, which watches them and marks the seats of those that die.
 #include <linux/membarrier.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -19,6 +16,7 @@
 #include "machine/said_by.hpp"
 #include "penstock/store_way.hpp"
 #include "penstock/topology.hpp"
+#include "process/children.hpp"
 #include "process/fork.hpp"
 #include "process/nursery.hpp"
 #include "store/team/control_block.hpp"
@@ -56,72 +54,21 @@ int run_rank(const ControlBlock& control, Member& member, const Program& program
     return failed ? 1 : 0;
 }
 
-/// The ranks as the process that started them sees them. Whatever happens, none is left behind.
-class Children {
-  public:
-    explicit Children(const ControlBlock& control) : control_(control) {}
-    Children(const Children&) = delete;
-    Children& operator=(const Children&) = delete;
-    ~Children() {
-        for (const auto& child : running_) kill(child.pid, SIGKILL);
-        for (const auto& child : running_) reap(child);
-    }
-
-    void add(int rank, pid_t pid) {
-        running_.push_back({rank, pid, {}});
-        running_.back().watch = OwnedDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-        if (!running_.back().watch)
-            throw SystemError("cannot watch the process of rank " + std::to_string(rank), errno);
-    }
-
-    /// Returns when all have ended, or the caller has. Marks the seats of those that died, and wakes whoever waits for
-    /// them.
-    void await(int caller) {
-        while (!running_.empty()) {
-            std::vector<pollfd> entries;
-            for (const auto& child : running_) entries.push_back({child.watch.get(), POLLIN, 0});
-            entries.push_back({caller, 0, 0});  // says only that it was closed; a negative one says nothing
-            if (poll(entries.data(), entries.size(), -1) < 0) {
-                if (errno == EINTR) continue;
-                throw SystemError("cannot wait for the processes of a team", errno);
-            }
-            if (entries.back().revents != 0) return;
-            for (std::size_t i = running_.size(); i-- > 0;)
-                if (entries[i].revents != 0) {
-                    reap(running_[i]);
-                    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
-                }
+/// Returns when all ranks have ended, or the caller has. Marks the seats of those that died, and wakes whoever waits
+/// for them.
+void await(process::Children& ranks, const ControlBlock& control, int caller) {
+    while (!ranks.empty()) {
+        pollfd entry{caller, 0, 0};  // says only that it was closed; a negative one says nothing
+        for (const auto& death : ranks.wait({&entry, 1})) {
+            const int rank = static_cast<int>(death.tag);
+            if (control.state(rank) >= State::finished) continue;
+            control.write_down(rank, death);
+            control.seat(rank).identity.pid = death.pid;
+            control.end(rank, State::dead);
         }
+        if (entry.revents != 0) return;
     }
-
-    /// In a child: these are its siblings.
-    void forget() { running_.clear(); }
-
-  private:
-    struct Child {
-        int rank;
-        pid_t pid;
-        OwnedDescriptor watch;
-    };
-
-    void reap(const Child& child) {
-        int status = 0;
-        pid_t reaped;
-        do {
-            reaped = waitpid(child.pid, &status, 0);
-        } while (reaped < 0 && errno == EINTR);
-        auto& seat = control_.seat(child.rank);
-        if (control_.state(child.rank) >= State::finished) return;
-        // Whoever ignores SIGCHLD never learns how its children ended.
-        if (reaped == child.pid && WIFSIGNALED(status)) seat.signal = WTERMSIG(status);
-        if (reaped == child.pid && WIFEXITED(status)) seat.exit_code = WEXITSTATUS(status);
-        seat.identity.pid = child.pid;
-        control_.end(child.rank, State::dead);
-    }
-
-    const ControlBlock& control_;
-    std::vector<Child> running_;
-};
+}
 
 struct Boxes {
     std::vector<OwnedDescriptor> receiving;
@@ -170,29 +117,22 @@ std::vector<EndRecord> run_forked(int size, const Program& program, const SpmdOp
     settle_before_fork();
     const ControlBlock control(size);
     Boxes boxes(size);
-    Children children(control);
-    const pid_t parent = getpid();
+    process::Children ranks;
     std::cout.flush();
     std::fflush(nullptr);  // or each rank would print it again
     for (int rank = 0; rank < size; ++rank) {
-        const pid_t pid = fork();
+        const pid_t pid = ranks.fork(static_cast<std::uint32_t>(rank));
         if (pid < 0)
             throw SystemError("cannot start a process for rank " + std::to_string(rank) + " of " + std::to_string(size),
                               errno);
-        if (pid != 0) {
-            children.add(rank, pid);
-            continue;
-        }
-        // A rank never outlives whoever started it.
-        if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(1);
-        children.forget();
+        if (pid != 0) continue;
         Member member{control.seats(),      nullptr, rank, size, Substrate::processes, placement.policy,
                       options.accept_within};
         become(member, control, placement, boxes, program);
     }
     boxes.receiving.clear();
     boxes.sending.clear();
-    children.await(caller);
+    await(ranks, control, caller);
     std::vector<EndRecord> ends;
     for (int rank = 0; rank < size; ++rank) ends.push_back(control.ending(rank));
     return ends;

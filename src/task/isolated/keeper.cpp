@@ -2,15 +2,10 @@
 
 #include <link.h>
 #include <poll.h>
-#include <sys/prctl.h>
-#include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
-#include <map>
 #include <span>
 
 #include "penstock/detail/task/entry.hpp"
@@ -44,27 +39,12 @@ class Keeper {
 
     void live() {
         if (!set_up()) return;
-        sigset_t children;
-        sigemptyset(&children);
-        sigaddset(&children, SIGCHLD);
-        sigprocmask(SIG_BLOCK, &children, &before_);
-        const OwnedDescriptor signals(signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
         for (;;) {
-            pollfd ends[] = {{socket_, POLLIN, 0}, {signals.get(), POLLIN, 0}};
-            if (poll(ends, 2, -1) < 0 && errno != EINTR) return;
-            if (ends[1].revents != 0) {
-                signalfd_siginfo seen;
-                while (read(signals.get(), &seen, sizeof seen) > 0) {
-                }
-                bury();
-            }
-            if (ends[0].revents != 0 && !obey()) return;
+            pollfd program{socket_, POLLIN, 0};
+            for (const auto& death : workers_.wait({&program, 1}))
+                tell(socket_, News{.kind = News::ended, .worker = death.tag, .death = death});
+            if (program.revents != 0 && !obey()) return;
         }
-    }
-
-    /// The program has gone, or wants no workers any more.
-    ~Keeper() {
-        for (const auto& [pid, worker] : running_) kill(pid, SIGKILL);
     }
 
   private:
@@ -86,6 +66,7 @@ class Keeper {
         return hello.error == 0;
     }
 
+    /// False when the program has gone, or wants no workers any more.
     bool obey() {
         Command command;
         Arrived arrived;
@@ -93,48 +74,28 @@ class Keeper {
             process::receive_with_descriptors(socket_, std::as_writable_bytes(std::span(&command, 1)), 0, arrived);
         if (length != sizeof command) return false;
         if (command.kind == Command::kill) {
-            for (const auto& [pid, worker] : running_)
-                if (worker == command.worker) kill(pid, SIGKILL);
+            workers_.kill(command.worker);
             return true;
         }
-        if (arrived.descriptors.size() != 2) {  // as many are open here as may be
-            tell(socket_, News{News::refused, command.worker, 0, EMFILE});
-            return true;
+        News news{.kind = News::refused, .worker = command.worker, .error = EMFILE};
+        if (arrived.descriptors.size() == 2) {  // else as many are open here as may be
+            const pid_t pid = workers_.fork(command.worker);
+            if (pid == 0) {
+                close(socket_);
+                if (dup2(arrived.descriptors[1].get(), STDERR_FILENO) < 0) _exit(1);
+                arrived.descriptors[1].reset();
+                work(arrived.descriptors[0].take(), *board_);
+            }
+            news.error = errno;
+            if (pid > 0) news = {.kind = News::forked, .worker = command.worker, .pid = pid};
         }
-        const pid_t keeper = getpid();
-        const pid_t pid = fork();
-        if (pid < 0) {
-            tell(socket_, News{News::refused, command.worker, 0, errno});
-        } else if (pid == 0) {
-            running_.clear();
-            // A worker never outlives its keeper.
-            if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != keeper) _exit(1);
-            sigprocmask(SIG_SETMASK, &before_, nullptr);
-            close(socket_);
-            if (dup2(arrived.descriptors[1].get(), STDERR_FILENO) < 0) _exit(1);
-            arrived.descriptors[1].reset();
-            work(arrived.descriptors[0].take(), *board_);
-        } else {
-            running_.emplace(pid, command.worker);
-            tell(socket_, News{News::forked, command.worker, pid, 0});
-        }
+        tell(socket_, news);
         return true;
-    }
-
-    void bury() {
-        int status = 0;
-        for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
-            const auto found = running_.find(pid);
-            if (found == running_.end()) continue;
-            tell(socket_, News{News::ended, found->second, pid, status});
-            running_.erase(found);
-        }
     }
 
     int socket_;
     Board* board_ = nullptr;
-    sigset_t before_{};
-    std::map<pid_t, std::uint32_t> running_;
+    process::Children workers_;
 };
 
 struct Images {

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "penstock/heap.hpp"
+#include "process/children.hpp"
 
 namespace penstock::isolated {
 
@@ -47,7 +48,8 @@ struct News {
     std::uint32_t kind = 0;
     std::uint32_t worker = 0;
     std::int32_t pid = 0;
-    std::int32_t status = 0;  ///< as wait() gives it, or the error's number
+    std::int32_t error = 0;  ///< its number
+    process::Death death{};
 };
 
 /// To a worker, over its own socket: which seat it takes, once; then answers to its reports.

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -169,12 +168,12 @@ void WorkerHost::read_news() {
             workers_.erase(found);
             replace(seat);
             next_hire_ = steady_clock::now() + between_hires;
-            if (workers_.empty()) throw SystemError("cannot start another worker process", news.status);
+            if (workers_.empty()) throw SystemError("cannot start another worker process", news.error);
         }
         if (news.kind == News::ended) {
             const auto worker = std::move(found->second);
             workers_.erase(found);
-            bury(*worker, news);
+            bury(*worker, news.death);
         }
     }
 }
@@ -301,7 +300,7 @@ void WorkerHost::watch_progress() {
 
 // ---- the dead ----
 
-void WorkerHost::bury(Worker& worker, const News& news) {
+void WorkerHost::bury(Worker& worker, const process::Death& death) {
     read_output(worker);
     asking_ = false;
     if (lost()) return;
@@ -311,8 +310,8 @@ void WorkerHost::bury(Worker& worker, const News& news) {
         idle_deaths_ = 0;
     }
     if (worker.seat >= 0) {
-        if (stopping_.load() && WIFEXITED(news.status) && seats_[worker.seat].running.on.load() == 0) return;
-        settle(worker, news);
+        if (stopping_.load() && death.exit_code && seats_[worker.seat].running.on.load() == 0) return;
+        settle(worker, death);
         if (idle_deaths_ > most_idle_deaths) throw Error("the workers of this machine end without having run a task");
     } else if (++idle_deaths_ > most_idle_deaths) {
         throw Error("the workers of this machine end before they have a task");
@@ -323,7 +322,7 @@ void WorkerHost::bury(Worker& worker, const News& news) {
 }
 
 /// Leaves the seat as if its worker had just completed what it ran, with what else it had claimed for the next worker.
-void WorkerHost::settle(Worker& worker, const News& news) {
+void WorkerHost::settle(Worker& worker, const process::Death& death) {
     if (!sound()) throw Error("a worker has written over the memory that workers share with the program");
     Seat& seat = seats_[worker.seat];
     const auto me = static_cast<std::uint32_t>(worker.seat) + 1;
@@ -339,7 +338,7 @@ void WorkerHost::settle(Worker& worker, const News& news) {
                 "what a dead worker was doing makes no sense: it has written over the memory that it shares with the "
                 "program");
         if (!ring.complete(number)) {
-            fail_running(worker, *ring.ring, number, news);
+            fail_running(worker, *ring.ring, number, death);
             ring.complete_for_the_dead(number);
         }
         seat.running.step.store(0, std::memory_order_relaxed);
@@ -372,17 +371,14 @@ void WorkerHost::settle(Worker& worker, const News& news) {
     for (std::uint32_t i = 0; i < count; ++i) penstock::ring(*known(i).bell);
 }
 
-void WorkerHost::fail_running(Worker& worker, Ring& ring, std::uint64_t number, const News& news) {
+void WorkerHost::fail_running(Worker& worker, Ring& ring, std::uint64_t number, const process::Death& death) {
     WorkerDied::Facts facts;
     facts.task = ring.task_name(number, seats_[worker.seat].running.step.load(std::memory_order_relaxed));
     facts.target = worker.seat;
-    facts.pid = news.pid;
-    if (WIFSIGNALED(news.status)) {
-        facts.signal = WTERMSIG(news.status);
-        facts.core_dumped = WCOREDUMP(news.status);
-    } else {
-        facts.exit_code = WEXITSTATUS(news.status);
-    }
+    facts.pid = death.pid;
+    facts.signal = death.signal;
+    facts.core_dumped = death.core_dumped;
+    facts.exit_code = death.exit_code;
     if (worker.ended_for_time) facts.time_limit = worker.limit;
     facts.argument_bytes = ring.argument_bytes(number);
     const auto& lines = worker.last_lines;

@@ -124,9 +124,9 @@ class WorkerHost {
     void hire();
     void wait_for_ends() noexcept;
     void take_seat(Worker& worker, int seat) noexcept;
-    void bury(Worker& worker, const News& news);
-    void settle(Worker& worker, const News& news);
-    void fail_running(Worker& worker, Ring& ring, std::uint64_t number, const News& news);
+    void bury(Worker& worker, const process::Death& death);
+    void settle(Worker& worker, const process::Death& death);
+    void fail_running(Worker& worker, Ring& ring, std::uint64_t number, const process::Death& death);
     KnownRing known(std::uint32_t index) const;
     std::uint32_t ring_count() const;
     bool sound();
