@@ -1,7 +1,8 @@
 """Beyond the papers: prefetching, isolation, reconfiguration, the smallest task that pays."""
 
-from paper.experiment import Bars, Experiment, Picture, Run, Table
+from paper.experiment import Experiment
 from paper.figures import Figures, cell, shown
+from paper.parts import Bars, Picture, Run, Table
 
 PREFETCH_RUN, ISOLATION_RUN, EDIT_RUN, GRAIN_RUN, PEERS_RUN = (
     Run("prefetch"),

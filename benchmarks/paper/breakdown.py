@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from paper.experiment import Chart, Line, Picture, Run, Table
 from paper.figures import Figures, with_interval
+from paper.parts import Chart, Line, Picture, Run, Table
 
 PARTS = {
     "application_percent": "program", "runtime_percent": "runtime", "queue_stall_percent": "queue stall", "synchronisation_wait_percent": "waiting",

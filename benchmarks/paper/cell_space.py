@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from paper.breakdown import gallery, most_workers, speed_up
-from paper.experiment import Bars, Chart, Experiment, Line, Picture, Published, Run, Table
+from paper.experiment import Experiment
 from paper.figures import Figures, shown, with_interval
 from paper.filters import filter_pictures, filter_tables, on_all
+from paper.parts import Bars, Chart, Line, Picture, Published, Run, Table
 
 KERNELS_RUN, JOBS, JPIP, EDGE = Run("kernels"), Run("jobs"), Run("jpip"), Run("edge")
 CACHED = r"(.*), 128 x 256 \(in cache\)"

@@ -3,7 +3,7 @@
 import io
 import re
 
-from paper.experiment import Bars, Chart, Picture
+from paper.parts import Bars, Chart, Picture
 
 INK = "#7d8590"  # legible on light and on dark pages
 COLOURS = ("#2f6fb5", "#c97a10", "#237a5e", "#c23b3b", "#7a4fb0", "#6b7280", "#0f8f9c", "#a8327e")

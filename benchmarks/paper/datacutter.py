@@ -2,9 +2,10 @@
 
 import re
 
-from paper.experiment import Bars, Chart, Experiment, Line, Picture, Published, Run, Table
+from paper.experiment import Experiment
 from paper.figures import Figures, in_bytes, shown, with_interval
 from paper.filters import filter_pictures, filter_tables, on_all
+from paper.parts import Bars, Chart, Line, Picture, Published, Run, Table
 
 MESSAGES = Run("messages")
 PROTOCOLS = ("automatic", "ring", "pull", "push", "pure pull", "Open MPI")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from paper.experiment import Cell, Run, Table
+from paper.parts import Cell, Run, Table
 
 
 class Missing(LookupError):

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from paper.experiment import Chart, Line, Picture, Run, Table
 from paper.figures import Figures, with_interval
+from paper.parts import Chart, Line, Picture, Run, Table
 
 
 def rows_of(figures: Figures, run: Run, prefix: str, way: str) -> list[tuple[int, dict[str, float]]]:

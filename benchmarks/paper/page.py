@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from paper.charts import NoMatplotlib, svg
-from paper.experiment import Experiment, Table
+from paper.experiment import Experiment
 from paper.figures import Figures, Missing, reading, shown
+from paper.parts import Table
 from paper.told import READING, conditions
 
 STYLE = """

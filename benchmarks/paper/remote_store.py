@@ -1,7 +1,8 @@
 """Remote Store Programming: what it gains to store into the reader's memory."""
 
-from paper.experiment import Bars, Chart, Experiment, Line, Picture, Published, Run, Table
+from paper.experiment import Experiment
 from paper.figures import Figures, cell, in_bytes, shown, with_interval
+from paper.parts import Bars, Chart, Line, Picture, Published, Run, Table
 
 FFT, RADIX, JACOBI, PUSH = Run("fft2d"), Run("radix"), Run("jacobi"), Run("push")
 MOTION = Run("motion", ("--quick",), ())  # a full one takes a quarter of an hour

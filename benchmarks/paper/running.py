@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from paper.experiment import Experiment, Run
+from paper.experiment import Experiment
+from paper.parts import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCH = ROOT / "bench"

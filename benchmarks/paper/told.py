@@ -6,8 +6,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from paper.experiment import Experiment, Table
+from paper.experiment import Experiment
 from paper.figures import Figures, Missing, reading, shown
+from paper.parts import Table
 
 
 def conditions(experiment: Experiment, figures: Figures) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """Tagged Procedure Calls: what a task costs, and where the time of initiator and targets goes."""
 
 from paper.breakdown import breakdown_pictures, breakdown_tables, gallery, label, most_workers, speed_up
-from paper.experiment import Bars, Cell, Chart, Experiment, Line, Picture, Published, Run, Table
+from paper.experiment import Experiment
 from paper.figures import Figures, cell, in_bytes, numbers, shown
+from paper.parts import Bars, Cell, Chart, Line, Picture, Published, Run, Table
 
 NULL_TASK, QUEUE_RUN = Run("null-task"), Run("queue")
 

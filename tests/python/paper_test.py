@@ -14,8 +14,9 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import paper.running  # noqa: E402
 from paper import EXPERIMENTS  # noqa: E402
-from paper.experiment import NOT_STATED, Experiment, Published, Run, Table  # noqa: E402
+from paper.experiment import Experiment  # noqa: E402
 from paper.figures import Figures, Missing, shown, with_interval  # noqa: E402
+from paper.parts import NOT_STATED, Published, Run, Table  # noqa: E402
 from paper.running import Results, program, run_all  # noqa: E402
 from paper.told import READING, conditions  # noqa: E402
 
