@@ -94,6 +94,12 @@ def test_a_kernel_knows_nothing_of_the_runtime_but_the_shape_of_its_arguments() 
         assert ours <= {"penstock/view.hpp"}, label(path)
 
 
+def test_only_the_gallery_of_the_python_module_knows_the_applications() -> None:
+    binding = ROOT / "src" / "python"
+    knowing = {path.relative_to(binding).parts[0] for path in binding.rglob("*.[ch]pp") if any(name.startswith("apps/") for name in includes(path))}
+    assert knowing == {"gallery"}
+
+
 def test_an_include_of_a_higher_layer_is_found(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.cpp"
     wrong.write_text(

@@ -1,14 +1,16 @@
-// Exceptions of C++ as the classes of penstock.errors, with their facts as attributes.
+#include "python/errors.hpp"
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <exception>
 #include <new>
 #include <string_view>
 #include <typeinfo>
+#include <utility>
 
-#include "apps/report.hpp"
 #include "machine/said_by.hpp"
 #include "penstock/buffer.hpp"
 #include "penstock/components.hpp"
@@ -20,7 +22,6 @@
 #include "penstock/spmd.hpp"
 #include "penstock/stream_error.hpp"
 #include "python/calls/body.hpp"
-#include "python/calls/python_machine.hpp"
 #include "python/calls/task_outcome.hpp"
 #include "python/ranks/rank_session.hpp"
 #include "python/streams/filter_spec.hpp"
@@ -34,74 +35,24 @@ nb::object text_of(const std::exception& error) {
     return nb::steal(PyUnicode_DecodeUTF8(said.data(), static_cast<Py_ssize_t>(said.size()), "backslashreplace"));
 }
 
-nb::object make(const char* name, const std::exception& error) {
-    return nb::module_::import_("penstock.errors").attr(name)(text_of(error));
+double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+
+void add_facts(const nb::object&) {}
+/// Names and values by turns.
+template <class Value, class... Rest>
+void add_facts(const nb::object& made, const char* name, Value&& value, Rest&&... rest) {
+    made.attr(name) = std::forward<Value>(value);
+    add_facts(made, std::forward<Rest>(rest)...);
 }
 
-void raise(const nb::object& error) { PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr()); }
-
-nb::object made_of(const ArgumentError& error) {
-    nb::object made = make("ArgumentError", error);
-    made.attr("task") = error.task();
-    made.attr("argument") = error.argument();
+template <class... Facts>
+nb::object make(const char* name, const std::exception& error, Facts&&... facts) {
+    nb::object made = error_object(name, error);
+    add_facts(made, std::forward<Facts>(facts)...);
     return made;
 }
 
-/// Of a compiled body in a worker process.
-nb::object of_dead_worker(const WorkerDied& error) {
-    nb::object made = make(error.time_limit() ? "TimeLimitExceeded" : "WorkerDied", error);
-    made.attr("task") = error.task();
-    made.attr("target") = error.target();
-    made.attr("pid") = error.pid();
-    made.attr("signal") = error.signal();
-    made.attr("exit_code") = error.exit_code();
-    made.attr("core_dumped") = error.core_dumped();
-    made.attr("output") = error.output();
-    if (error.time_limit()) made.attr("limit") = std::chrono::duration<double>(*error.time_limit()).count();
-    return made;
-}
-
-/// The exception that ended a task or a rank, as Python would have it.
-nb::object cause_of(const std::exception_ptr& exception) {
-    try {
-        std::rethrow_exception(exception);
-    } catch (const FilterRaised& cause) {
-        return *cause.raised();
-    } catch (const StreamFull& cause) {
-        return make("StreamFull", cause);
-    } catch (const ArgumentError& cause) {
-        return made_of(cause);
-    } catch (const MachineGone& cause) {
-        return make("MachineGone", cause);
-    } catch (const BodyFailed& cause) {
-        return exception_of(*cause.task());
-    } catch (const WorkerDied& cause) {
-        return of_dead_worker(cause);
-    } catch (const RemoteException& cause) {
-        nb::object made = make("RemoteException", cause);
-        made.attr("type") = cause.type();
-        return made;
-    } catch (const WorkersLost& cause) {
-        return make("WorkersLost", cause);
-    } catch (const UsageError& cause) {
-        return make("UsageError", cause);
-    } catch (const Error& cause) {
-        return make("Error", cause);
-    } catch (const std::bad_alloc&) {
-        return nb::borrow(PyExc_MemoryError)();
-    } catch (const std::exception& cause) {
-        return nb::borrow(PyExc_RuntimeError)(text_of(cause));
-    } catch (...) {
-        return nb::borrow(PyExc_RuntimeError)(said_by(exception));
-    }
-}
-
-template <class TeamError>
-nb::object of_team(const char* name, const TeamError& error) {
-    nb::object made = make(name, error);
-    made.attr("team") = error.team();
-    return made;
-}
+nb::object cause_of(const std::exception_ptr& exception);
 
 const char* reason_of(JoinRefused::Reason reason) {
     switch (reason) {
@@ -145,167 +96,148 @@ const char* reason_of(LibraryRefused::Reason reason) {
     return "bad_description";
 }
 
-/// RankDied, RankLeft or MessengerClosed.
-nb::object lost(const RankLost& error) {
-    nb::object made;
-    if (const auto* died = dynamic_cast<const RankDied*>(&error)) {
-        made = make("RankDied", error);
-        made.attr("pid") = died->pid();
-        made.attr("exit_code") = died->exit_code();
-        made.attr("signal") = died->signal();
-    } else if (const auto* left = dynamic_cast<const RankLeft*>(&error)) {
-        made = make("RankLeft", error);
-        made.attr("failed") = left->failed();
-    } else {
-        made = make(dynamic_cast<const MessengerClosed*>(&error) != nullptr ? "MessengerClosed" : "RankLost", error);
-    }
-    made.attr("rank") = error.rank();
+/// Of a compiled body in a worker process.
+nb::object of_dead_worker(const WorkerDied& error) {
+    nb::object made = make(error.time_limit() ? "TimeLimitExceeded" : "WorkerDied", error, "task", error.task(),
+                           "target", error.target(), "pid", error.pid(), "signal", error.signal(), "exit_code",
+                           error.exit_code(), "core_dumped", error.core_dumped(), "output", error.output());
+    if (error.time_limit()) made.attr("limit") = seconds(*error.time_limit());
     return made;
 }
 
-void translate(const std::exception_ptr& exception, void*) {
+nb::object lost(const RankLost& error) {
+    const auto as = [&](const char* name, auto... facts) { return make(name, error, "rank", error.rank(), facts...); };
+    if (const auto* died = dynamic_cast<const RankDied*>(&error))
+        return as("RankDied", "pid", died->pid(), "exit_code", died->exit_code(), "signal", died->signal());
+    if (const auto* left = dynamic_cast<const RankLeft*>(&error)) return as("RankLeft", "failed", left->failed());
+    return as(dynamic_cast<const MessengerClosed*>(&error) != nullptr ? "MessengerClosed" : "RankLost");
+}
+
+nb::object failed_filter(const FilterFailed& error) {
+    const nb::object cause = cause_of(error.cause());
+    // Ctrl-C came while this thread helped
+    if (PyErr_GivenExceptionMatches(cause.ptr(), PyExc_KeyboardInterrupt) != 0) return cause;
+    return make("FilterFailed", error, "filter", error.filter(), "copy", error.copy(), "firing", error.firing(),
+                "others", error.others(), "__cause__", cause);
+}
+
+/// The counterpart of an exception of Penstock; nothing for another.
+nb::object object_of(const std::exception_ptr& exception) {
     try {
         std::rethrow_exception(exception);
-    } catch (const apps::SettingError& error) {
-        nb::object made = make("SettingError", error);
-        made.attr("app") = error.app();
-        made.attr("setting") = error.setting();
-        raise(made);
+    } catch (const FilterRaised& error) {
+        return *error.raised();
+    } catch (const BodyFailed& error) {
+        return exception_of(*error.task());
     } catch (const ArgumentError& error) {
-        raise(made_of(error));
+        return make("ArgumentError", error, "task", error.task(), "argument", error.argument());
     } catch (const CannotCarryOver& error) {
-        nb::object made = make("CannotCarryOver", error);
-        made.attr("task") = error.task();
-        made.attr("argument") = error.argument();
-        raise(made);
+        return make("CannotCarryOver", error, "task", error.task(), "argument", error.argument());
     } catch (const WorkersLost& error) {
-        raise(make("WorkersLost", error));
+        return make("WorkersLost", error);
+    } catch (const WorkerDied& error) {
+        return of_dead_worker(error);
+    } catch (const RemoteException& error) {
+        return make("RemoteException", error, "type", error.type());
     } catch (const TaskFailed& error) {
-        raise(failure_object(error));
+        return failure_object(error);
     } catch (const SystemError& error) {
-        nb::object made = make("SystemError", error);
-        made.attr("number") = error.number();
-        raise(made);
+        return make("SystemError", error, "number", error.number());
     } catch (const RankLost& error) {
-        raise(lost(error));
+        return lost(error);
     } catch (const RankFailed& error) {
-        nb::object made = make("RankFailed", error);
-        made.attr("rank") = error.rank();
-        made.attr("others") = error.others();
-        made.attr("__cause__") = cause_of(error.cause());
-        raise(made);
+        return make("RankFailed", error, "rank", error.rank(), "others", error.others(), "__cause__",
+                    cause_of(error.cause()));
     } catch (const OutOfBounds& error) {
-        nb::object made = make("OutOfBounds", error);
-        made.attr("region") = error.region();
-        raise(made);
+        return make("OutOfBounds", error, "region", error.region());
     } catch (const GrantMissing& error) {
-        nb::object made = make("GrantMissing", error);
-        made.attr("owner") = error.owner();
-        made.attr("name") = error.name();
-        made.attr("waited") = std::chrono::duration<double>(error.waited()).count();
-        raise(made);
+        return make("GrantMissing", error, "owner", error.owner(), "name", error.name(), "waited",
+                    seconds(error.waited()));
     } catch (const InvalidGrant& error) {
-        nb::object made = make("InvalidGrant", error);
-        made.attr("owner") = error.owner();
-        made.attr("name") = error.name();
-        raise(made);
+        return make("InvalidGrant", error, "owner", error.owner(), "name", error.name());
     } catch (const NoSuchRank& error) {
-        nb::object made = make("NoSuchRank", error);
-        made.attr("rank") = error.rank();
-        made.attr("size") = error.size();
-        raise(made);
+        return make("NoSuchRank", error, "rank", error.rank(), "size", error.size());
     } catch (const Truncated& error) {
-        nb::object made = make("Truncated", error);
-        made.attr("source") = error.source();
-        made.attr("sent") = error.sent();
-        made.attr("room") = error.room();
-        raise(made);
+        return make("Truncated", error, "source", error.source(), "sent", error.sent(), "room", error.room());
     } catch (const MessageTooLong& error) {
-        nb::object made = make("MessageTooLong", error);
-        made.attr("source") = error.source();
-        made.attr("announced") = error.announced();
-        made.attr("limit") = error.limit();
-        raise(made);
+        return make("MessageTooLong", error, "source", error.source(), "announced", error.announced(), "limit",
+                    error.limit());
     } catch (const InvalidMessage& error) {
-        nb::object made = make("InvalidMessage", error);
-        made.attr("rank") = error.rank();
-        made.attr("field") = error.field();
-        raise(made);
+        return make("InvalidMessage", error, "rank", error.rank(), "field", error.field());
     } catch (const TeamNameTaken& error) {
-        raise(of_team("TeamNameTaken", error));
+        return make("TeamNameTaken", error, "team", error.team());
     } catch (const HostMissing& error) {
-        raise(of_team("HostMissing", error));
+        return make("HostMissing", error, "team", error.team());
     } catch (const WrongHost& error) {
-        nb::object made = of_team("WrongHost", error);
-        made.attr("expected") = error.expected();
-        made.attr("actual") = error.actual();
-        raise(made);
+        return make("WrongHost", error, "team", error.team(), "expected", error.expected(), "actual", error.actual());
     } catch (const JoinRefused& error) {
-        nb::object made = of_team("JoinRefused", error);
-        made.attr("reason") = reason_of(error.reason());
-        raise(made);
+        return make("JoinRefused", error, "team", error.team(), "reason", reason_of(error.reason()));
     } catch (const MembersMissing& error) {
-        nb::object made = of_team("MembersMissing", error);
-        made.attr("missing") = error.missing();
-        made.attr("size") = error.size();
-        raise(made);
+        return make("MembersMissing", error, "team", error.team(), "missing", error.missing(), "size", error.size());
     } catch (const RankEnded& error) {
-        raise(make("RankEnded", error));
+        return make("RankEnded", error);
     } catch (const ElementError& error) {
-        raise(make("ElementError", error));
+        return make("ElementError", error);
     } catch (const UnreadableRemote& error) {
-        raise(make("UnreadableRemote", error));
+        return make("UnreadableRemote", error);
     } catch (const GraphError& error) {
-        nb::object made = make("GraphError", error);
-        made.attr("problems") = error.problems();
-        raise(made);
+        return make("GraphError", error, "problems", error.problems());
     } catch (const FilterFailed& error) {
-        const nb::object cause = cause_of(error.cause());
-        // Ctrl-C came while this thread helped
-        if (PyErr_GivenExceptionMatches(cause.ptr(), PyExc_KeyboardInterrupt) != 0) return raise(cause);
-        nb::object made = make("FilterFailed", error);
-        made.attr("filter") = error.filter();
-        made.attr("copy") = error.copy();
-        made.attr("firing") = error.firing();
-        made.attr("others") = error.others();
-        made.attr("__cause__") = cause;
-        raise(made);
+        return failed_filter(error);
     } catch (const StreamStalled& error) {
-        raise(make("StreamStalled", error));
+        return make("StreamStalled", error);
     } catch (const StreamFull& error) {
-        raise(make("StreamFull", error));
+        return make("StreamFull", error);
     } catch (const RunEnded& error) {
-        raise(make("RunEnded", error));
+        return make("RunEnded", error);
     } catch (const BufferOverrun& error) {
-        raise(make("BufferOverrun", error));
+        return make("BufferOverrun", error);
     } catch (const Interrupted&) {
-        PyErr_SetNone(PyExc_KeyboardInterrupt);
+        return nb::borrow(PyExc_KeyboardInterrupt)();
     } catch (const PredecessorFailed& error) {
-        nb::object made = make("PredecessorFailed", error);
-        made.attr("predecessor") = error.predecessor();
-        made.attr("__cause__") = cause_of(error.cause());
-        raise(made);
+        return make("PredecessorFailed", error, "predecessor", error.predecessor(), "__cause__",
+                    cause_of(error.cause()));
     } catch (const TaskCancelled& error) {
-        raise(make("TaskCancelled", error));
+        return make("TaskCancelled", error);
     } catch (const QueueFull& error) {
-        raise(make("QueueFull", error));
+        return make("QueueFull", error);
     } catch (const NestingTooDeep& error) {
-        raise(make("NestingTooDeep", error));
+        return make("NestingTooDeep", error);
     } catch (const WouldDeadlock& error) {
-        raise(make("WouldDeadlock", error));
+        return make("WouldDeadlock", error);
     } catch (const MachineGone& error) {
-        raise(make("MachineGone", error));
+        return make("MachineGone", error);
     } catch (const BodyError& error) {
-        raise(make("BodyError", error));
+        return make("BodyError", error);
     } catch (const LibraryRefused& error) {
-        nb::object made = make("LibraryRefused", error);
-        made.attr("path") = error.path();
-        made.attr("reason") = reason_of(error.reason());
-        raise(made);
+        return make("LibraryRefused", error, "path", error.path(), "reason", reason_of(error.reason()));
     } catch (const UsageError& error) {
-        raise(make("UsageError", error));
+        return make("UsageError", error);
     } catch (const Error& error) {
-        raise(make("Error", error));
+        return make("Error", error);
+    } catch (...) {
+        return {};
+    }
+}
+
+/// The exception that ended a task, a rank or a filter, as Python would have it.
+nb::object cause_of(const std::exception_ptr& exception) {
+    if (nb::object ours = object_of(exception)) return ours;
+    try {
+        std::rethrow_exception(exception);
+    } catch (const std::bad_alloc&) {
+        return nb::borrow(PyExc_MemoryError)();
+    } catch (const std::exception& cause) {
+        return nb::borrow(PyExc_RuntimeError)(text_of(cause));
+    } catch (...) {
+        return nb::borrow(PyExc_RuntimeError)(said_by(exception));
+    }
+}
+
+void translate(const std::exception_ptr& exception, void*) {
+    if (const nb::object ours = object_of(exception)) return raise(ours);
+    try {
+        std::rethrow_exception(exception);
     } catch (const std::bad_cast&) {
         raise(nb::module_::import_("penstock.errors")
                   .attr("UsageError")("a value has another type than it should have here, or is a number that does not "
@@ -315,13 +247,15 @@ void translate(const std::exception_ptr& exception, void*) {
 
 }  // namespace
 
+nb::object error_object(const char* name, const std::exception& error) {
+    return nb::module_::import_("penstock.errors").attr(name)(text_of(error));
+}
+
+void raise(const nb::object& error) { PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr()); }
+
 nb::object failure_object(const TaskFailed& error) {
-    nb::object made = make("TaskFailed", error);
-    made.attr("task") = error.task();
-    made.attr("target") = error.target();
-    made.attr("others") = error.others();
-    made.attr("__cause__") = cause_of(error.cause());
-    return made;
+    return make("TaskFailed", error, "task", error.task(), "target", error.target(), "others", error.others(),
+                "__cause__", cause_of(error.cause()));
 }
 
 void bind_errors(nb::module_&) { nb::register_exception_translator(&translate); }

@@ -4,6 +4,7 @@
 #include "python/calls/array_argument.hpp"
 #include "python/calls/body.hpp"
 #include "python/calls/python_machine.hpp"
+#include "python/errors.hpp"
 #include "python/ranks/rank_session.hpp"
 #include "python/streams/stream_graph.hpp"
 

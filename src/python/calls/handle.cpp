@@ -18,6 +18,7 @@
 
 #include "penstock/error.hpp"
 #include "python/calls/python_machine.hpp"
+#include "python/errors.hpp"
 #include "python/calls/task_outcome.hpp"
 
 namespace penstock::python {

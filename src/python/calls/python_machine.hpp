@@ -120,9 +120,6 @@ class PythonMachine {
 
 void bind_machine(nb::module_& module);
 void bind_handle(nb::module_& module);
-/// The TaskFailed of Python, with its cause.
-nb::object failure_object(const TaskFailed& error);
-void bind_errors(nb::module_& module);
 void bind_worker_process(nb::module_& module);
 void bind_trace(nb::module_& module, nb::class_<PythonMachine>& machine);
 void bind_resident(nb::module_& module, nb::class_<PythonMachine>& machine);

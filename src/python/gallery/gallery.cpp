@@ -12,7 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "apps/written.hpp"
 #include "python/calls/python_machine.hpp"
+#include "python/errors.hpp"
+#include "python/language/application.hpp"
 
 namespace penstock::python {
 namespace {
@@ -150,6 +153,18 @@ nb::dict run(const PythonMachine& machine, const std::string& name, const nb::di
 }  // namespace
 
 void bind_gallery(nb::module_& module) {
+    nb::register_exception_translator([](const std::exception_ptr& exception, void*) {
+        try {
+            std::rethrow_exception(exception);
+        } catch (const apps::SettingError& error) {
+            const nb::object made = error_object("SettingError", error);
+            made.attr("app") = error.app();
+            made.attr("setting") = error.setting();
+            raise(made);
+        }
+    });
+    apps::register_components();
+    known_text = &apps::text_instead_of;
     module.def(
         "gallery",
         [] {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/written.hpp"
+#include "penstock/application.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/streams/filter_spec.hpp"
 #include "python/streams/stream_run.hpp"
@@ -65,8 +65,7 @@ void finish(PythonApplicationRun& self) {
     }
 }
 
-}  // namespace
-
+/// A dict for each: kind ('error', 'warning'), file, line, column, message, text.
 nb::list list_of(const std::vector<Finding>& findings) {
     nb::list all;
     for (const auto& each : findings) {
@@ -82,13 +81,32 @@ nb::list list_of(const std::vector<Finding>& findings) {
     return all;
 }
 
-void bind_application(nb::module_& module) {
+}  // namespace
+
+void bind_language(nb::module_& module) {
+    module.def(
+        "check_application",
+        [](const std::string& path, const Pairs& settings, const Folders& folders) {
+            return list_of(without_interpreter([&] {
+                const ApplicationOptions options{.settings = settings, .folders = folders};
+                const char* const text = known_text(path);
+                return text == nullptr ? check_application(path, options) : check_application_text(text, path, options);
+            }));
+        },
+        nb::arg("path"), nb::arg("settings") = Pairs(), nb::arg("folders") = Folders(),
+        nb::sig("def check_application(path: str, settings: list[tuple[str, str]] = [], folders: list[str] = []) -> "
+                "list[dict[str, Any]]"),
+        "What is wrong with an application: kind ('error', 'warning'), file, line, column, message, text. Raises "
+        "OSError when it cannot be read.");
     nb::class_<Application>(module, "Application", nb::is_final(), "What penstock.Application stands on.")
         .def_static(
             "read",
             [](const std::string& path, const Pairs& settings, const Folders& folders) {
-                return without_interpreter(
-                    [&] { return apps::read_application(path, {.settings = settings, .folders = folders}); });
+                return without_interpreter([&] {
+                    const ApplicationOptions options{.settings = settings, .folders = folders};
+                    const char* const text = known_text(path);
+                    return text == nullptr ? Application::read(path, options) : Application::parse(text, path, options);
+                });
             },
             nb::arg("path"), nb::arg("settings") = Pairs(), nb::arg("folders") = Folders(),
             nb::sig(

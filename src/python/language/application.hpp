@@ -1,4 +1,4 @@
-// What the commands for applications share.
+// What the bindings for applications share.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "penstock/application.hpp"
-
 namespace penstock::python {
 
 namespace nb = nanobind;
@@ -16,9 +14,8 @@ namespace nb = nanobind;
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 using Folders = std::vector<std::string>;
 
-/// A dict for each: kind ('error', 'warning'), file, line, column, message, text.
-nb::list list_of(const std::vector<Finding>& findings);
-
-void bind_application(nb::module_& module);
+/// The text that a path means when there is no such file but an application of that name is part of the program; else
+/// null. Set by the gallery, where there is one.
+inline const char* (*known_text)(const std::string& path) = [](const std::string&) -> const char* { return nullptr; };
 
 }  // namespace penstock::python

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "apps/written.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/streams/filter_spec.hpp"
 #include "python/streams/stream_graph.hpp"
@@ -88,7 +87,6 @@ nb::list components() {
 }  // namespace
 
 void bind_components(nb::module_& module) {
-    apps::register_components();
     Components::known().add_source(std::make_shared<Packages>());
     module.def("components", &components, nb::sig("def components() -> list[dict[str, Any]]"),
                "The component classes of applications, by name: name, documentation, origin, inputs and outputs (name, "

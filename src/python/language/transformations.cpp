@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "apps/written.hpp"
 #include "penstock/application_profile.hpp"
 #include "penstock/application_source.hpp"
 #include "penstock/transformation.hpp"
@@ -28,7 +27,7 @@ std::string transformed(const std::string& path, const std::vector<std::string>&
                         const Folders& folders, const std::string& profile) {
     const nb::gil_scoped_release release;
     const TransformOptions options{.application = {.settings = settings, .folders = folders}, .profile = profile};
-    const char* const text = apps::text_instead_of(path);
+    const char* const text = known_text(path);
     return text == nullptr ? transform(path, names, options) : transform_text(text, names, path, options);
 }
 
@@ -37,7 +36,7 @@ nb::tuple compiled(const std::string& path, const Pairs& settings, const Folders
     {
         const nb::gil_scoped_release release;
         const SourceOptions options{.application = {.settings = settings, .folders = folders}, .types = types};
-        const char* const text = apps::text_instead_of(path);
+        const char* const text = known_text(path);
         made = text == nullptr ? source_of(path, options) : source_of_text(text, path, options);
     }
     return nb::make_tuple(made.program, made.build, made.fixed);
