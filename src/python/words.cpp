@@ -67,8 +67,7 @@ void Words::place_array(const Slot& slot, const ArrayArgument& array, int number
         if (!array.contiguous()) [[unlikely]]
             refuse(number,
                    "is not contiguous, but the body takes T*, intptr_t n; copy it, or write the body for a strided "
-                   "argument: "
-                   "T*, intptr_t rows, intptr_t columns, intptr_t pitch");
+                   "argument: T*, intptr_t rows, intptr_t columns, intptr_t pitch");
         words_[slot.words[1]] = array.count();
         return;
     }

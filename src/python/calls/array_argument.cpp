@@ -41,9 +41,8 @@ ArrayArgument::ArrayArgument(nb::handle object, Access access) : object_(nb::bor
         wrong_ = stand_in->no_memory;
     } else if (!read_dlpack()) {
         refuse("is a " + nb::cast<std::string>(nb::type_name(object.type())) +
-               ", which has no memory to share; give it a NumPy array, or anything with the buffer protocol or DLPack "
-               "in the memory of "
-               "the processor");
+               ", which has no memory to share; give it a NumPy array, or anything with the buffer protocol or "
+               "DLPack in the memory of the processor");
     }
 }
 
@@ -227,11 +226,10 @@ void bind_arguments(nb::module_& module) {
     in_type = bind_tag<InArgument>(
         module, "In",
         "The task reads this array.\n\n"
-        "`array`: NumPy array, or anything with the buffer protocol or DLPack, of any element type and up to 8 "
-        "dimensions; its memory\n"
-        "is used in place. One- and two-dimensional arrays may be strided (the last dimension of two contiguous), "
-        "others must be\n"
-        "contiguous in C order. May be used for many calls: making it costs about as much as a call.\n"
+        "`array`: NumPy array, or anything with the buffer protocol or DLPack, of any element type and up to 8\n"
+        "dimensions; its memory is used in place. One- and two-dimensional arrays may be strided (the last dimension\n"
+        "of two contiguous), others must be contiguous in C order. May be used for many calls: making it costs about\n"
+        "as much as a call.\n"
         "Raises ArgumentError for what has no memory to share.",
         "def __init__(self, array: Any) -> None");
     out_type = bind_tag<OutArgument>(

@@ -107,8 +107,7 @@ const CarriedBody& CarriedBodies::find(Machine& machine, const Words& words) {
     if (info.dli_sname == nullptr || info.dli_saddr != reinterpret_cast<const void*>(address))
         throw CannotCarryOver(plan.name(), 0,
                               "the library " + std::string(info.dli_fname) +
-                                  " does not export it under a name; export it (extern "
-                                  "\"C\", not static)");
+                                  " does not export it under a name; export it (extern \"C\", not static)");
     SharedArray<CarriedBody> body = machine.array<CarriedBody>(1);
     body[0] = CarriedBody{};
     body[0].counts = plan.counts();

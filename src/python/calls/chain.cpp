@@ -341,9 +341,8 @@ void bind_chain(nb::module_& module) {
             "    sharpen.add(blur, penstock.In(image), penstock.Out(blurred))\n"
             "    sharpen.add(mix, penstock.In(image), penstock.In(blurred), penstock.Out(result), amount)\n"
             "    machine.call(sharpen, penstock.In(a), penstock.Out(b), 0.5)\n\n"
-            "Its steps run in order on one target. When one fails those behind it do not run; TaskFailed.task names "
-            "it. Tasks run the chain as\n"
-            "it was when they were issued.")
+            "Its steps run in order on one target. When one fails those behind it do not run; TaskFailed.task names\n"
+            "it. Tasks run the chain as it was when they were issued.")
             .def(
                 "__init__",
                 [](PythonChain* self, const nb::args& parameters, const std::string& name) {
@@ -353,9 +352,8 @@ void bind_chain(nb::module_& module) {
                 },
                 nb::arg("parameters"), nb::kw_only(), nb::arg("name") = "",
                 nb::sig("def __init__(self, *parameters: str, name: str = '') -> None"),
-                "`parameters`: 'float32[]' for arrays and 'float32' for scalars, by NumPy's names. `name`: for the "
-                "messages of failures.\n"
-                "Raises UsageError for a type that is not known.")
+                "`parameters`: 'float32[]' for arrays and 'float32' for scalars, by NumPy's names. `name`: for the\n"
+                "messages of failures. Raises UsageError for a type that is not known.")
             .def("parameters", &PythonChain::parameters, nb::sig("def parameters(self) -> tuple[Any, ...]"),
                  "What stands for the parameters, in their order.")
             .def("local", &PythonChain::local, nb::arg("shape"), nb::arg("dtype") = "float64",
@@ -371,10 +369,9 @@ void bind_chain(nb::module_& module) {
                 },
                 nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
                 nb::sig("def add(self, body: Any, *arguments: Any, signature: str | None = None) -> Chain"),
-                "Adds a step: a compiled body with parameters and local blocks of the chain, arrays and numbers as "
-                "arguments. Returns the chain.\n"
-                "Raises what machine.call raises, and ArgumentError for a local block that is read before a step has "
-                "written it.")
+                "Adds a step: a compiled body with parameters and local blocks of the chain, arrays and numbers as\n"
+                "arguments. Returns the chain. Raises what machine.call raises, and ArgumentError for a local block\n"
+                "that is read before a step has written it.")
             .def("__len__", &PythonChain::size, "Number of steps.")
             .def_prop_ro("local_bytes", &PythonChain::local_bytes, "Bytes of local store that a run takes.");
     chain_type = reinterpret_cast<PyTypeObject*>(type.ptr());

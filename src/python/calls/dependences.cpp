@@ -161,10 +161,9 @@ void bind_dependences(nb::module_& module) {
     nb::class_<PythonRecording>(module, "Recording", nb::is_final(),
                                 "Calls that Dependences.record kept, to be run again.")
         .def("replay", &PythonRecording::replay,
-             "Runs all of them in their order, on all targets and this thread, and returns when they have completed. "
-             "Calls that come after a\n"
-             "failed one do not run. Raises TaskFailed for the first failure (it can be replayed again), UsageError "
-             "inside a task, MachineGone.")
+             "Runs all of them in their order, on all targets and this thread, and returns when they have completed.\n"
+             "Calls that come after a failed one do not run. Raises TaskFailed for the first failure (it can be\n"
+             "replayed again), UsageError inside a task, MachineGone.")
         .def("rebind", &PythonRecording::rebind, nb::arg("from_array"), nb::arg("to_array"),
              nb::sig("def rebind(self, from_array: Any, to_array: Any) -> int"),
              "From now on each argument that lay in the one contiguous array lies at the same place of the other, as "
@@ -187,20 +186,18 @@ void bind_dependences(nb::module_& module) {
              nb::arg("signature").none() = nb::none(), nb::arg("target").none() = nb::none(),
              nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, target: int | None = "
                      "None) -> Handle"),
-             "As machine.call of a compiled body, after the calls before it that write what it touches, and those that "
-             "read what it writes.\n"
-             "Never waits for them. `target`: the only one that may run it. Where one that it comes after fails, it "
-             "does not run\n"
-             "(PredecessorFailed). Raises what machine.call raises, and UsageError in another thread.")
+             "As machine.call of a compiled body, after the calls before it that write what it touches, and those\n"
+             "that read what it writes. Never waits for them. `target`: the only one that may run it. Where one that\n"
+             "it comes after fails, it does not run (PredecessorFailed). Raises what machine.call raises, and\n"
+             "UsageError in another thread.")
         .def("wait", &PythonDependences::wait,
              "Waits for all calls of this object, running ready ones meanwhile. Raises TaskFailed for the first "
              "failure.")
         .def("record", &PythonDependences::record, nb::arg("function"),
              nb::sig("def record(self, function: Callable[[], Any]) -> Recording"),
-             "Waits for all calls so far, calls `function`, which issues calls by this object, waits for these too, "
-             "and returns them as a\n"
-             "recording. Raises what `function` and wait() raise, and UsageError for a call with more than 22 words of "
-             "arguments.")
+             "Waits for all calls so far, calls `function`, which issues calls by this object, waits for these too,\n"
+             "and returns them as a recording. Raises what `function` and wait() raise, and UsageError for a call\n"
+             "with more than 22 words of arguments.")
         .def_prop_ro("blocks", &PythonDependences::blocks, "How many different blocks of memory it knows.");
 }
 

@@ -18,8 +18,8 @@
 
 #include "penstock/error.hpp"
 #include "python/calls/python_machine.hpp"
-#include "python/errors.hpp"
 #include "python/calls/task_outcome.hpp"
+#include "python/errors.hpp"
 
 namespace penstock::python {
 namespace {
@@ -198,9 +198,8 @@ void bind_handle(nb::module_& module) {
         .def("done", &PythonHandle::ready, "The same as ready(), by the name that concurrent.futures gives it.")
         .def("result", &PythonHandle::result, nb::arg("timeout").none() = nb::none(),
              nb::sig("def result(self, timeout: float | None = None) -> Any"),
-             "Waits as wait() does, and returns what a Python body returned; None for compiled bodies. Raises what "
-             "wait() raises, and\n"
-             "TimeoutError after `timeout` seconds.")
+             "Waits as wait() does, and returns what a Python body returned; None for compiled bodies. Raises what\n"
+             "wait() raises, and TimeoutError after `timeout` seconds.")
         .def("exception", &PythonHandle::exception, nb::arg("timeout").none() = nb::none(),
              nb::sig("def exception(self, timeout: float | None = None) -> TaskFailed | None"),
              "Waits, and returns the TaskFailed that wait() would raise, or None. Raises TaskCancelled and "
@@ -216,9 +215,8 @@ void bind_handle(nb::module_& module) {
             "finds it complete, in a\n"
             "wait, a barrier or machine.poll(). What it raises is written to stderr and goes no further.")
         .def("cancel", &PythonHandle::cancel,
-             "Asks that the task be skipped if it has not started. False when it has completed already (or, a Python "
-             "body, has started);\n"
-             "wait() of a skipped task raises TaskCancelled.")
+             "Asks that the task be skipped if it has not started. False when it has completed already (or, a Python\n"
+             "body, has started); wait() of a skipped task raises TaskCancelled.")
         .def(
             "__await__",
             [](nb::handle self) { return nb::module_::import_("penstock.asynchronous").attr("awaited")(self); },
@@ -233,9 +231,8 @@ void bind_handle(nb::module_& module) {
                 const auto workers = self.pool.lock();
                 return workers == nullptr ? -1 : workers->notice();
             },
-            "Descriptor that becomes readable when a Python body, or a compiled one with notification='interrupt' that "
-            "this thread called,\n"
-            "completes; -1 for others and closed machines.")
+            "Descriptor that becomes readable when a Python body, or a compiled one with notification='interrupt'\n"
+            "that this thread called, completes; -1 for others and closed machines.")
         .def(
             "_is_compiled", [](const PythonHandle& self) { return self.task == nullptr; },
             "Does it stand for a task of a compiled body?")

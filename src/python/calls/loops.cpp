@@ -74,15 +74,12 @@ void bind_loops(nb::class_<PythonMachine>& machine) {
                 nb::arg("grain").none() = nb::none(), nb::arg("signature").none() = nb::none(),
                 nb::sig("def for_each(self, n: int, body: Any, *arguments: Any, grain: int | None = None, signature: "
                         "str | None = None) -> None"),
-                "Runs body(begin, end, *arguments) for pieces that make up 0 to n-1, shared by the caller and free "
-                "targets; returns when all are\n"
-                "done. `body`: compiled, void (intptr_t begin, intptr_t end, ...), with the arguments behind these as "
-                "in call(); every piece gets\n"
-                "the same ones, and writes what is its own. `grain`: items of a piece; left out, pieces are sized "
-                "while the loop runs.\n\n"
-                "Raises TaskFailed for the first failure, with the items of its piece (pieces that had not begun are "
-                "skipped), and what call()\n"
-                "raises; in ArgumentError, begin and end count as arguments.");
+                "Runs body(begin, end, *arguments) for pieces that make up 0 to n-1, shared by the caller and free\n"
+                "targets; returns when all are done. `body`: compiled, void (intptr_t begin, intptr_t end, ...),\n"
+                "with the arguments behind these as in call(); every piece gets the same ones, and writes what is\n"
+                "its own. `grain`: items of a piece; left out, pieces are sized while the loop runs.\n\n"
+                "Raises TaskFailed for the first failure, with the items of its piece (pieces that had not begun\n"
+                "are skipped), and what call() raises; in ArgumentError, begin and end count as arguments.");
 }
 
 }  // namespace penstock::python

@@ -101,43 +101,33 @@ MachineOptions options_of(std::optional<std::int64_t> targets, std::int64_t dept
 
 constexpr const char* call_doc =
     "Issues a task that calls `body` with these arguments, and returns at once.\n\n"
-    "`body`: a compiled function that returns nothing: a numba cfunc, a ctypes or cffi function pointer with its types "
-    "declared, a\n"
-    "capsule whose name is its C signature (SciPy's LowLevelCallable), a penstock.Body, or an address with "
-    "`signature`\n"
-    "('void (const float*, intptr_t, float)'). Tagged arrays In(x), Out(x), InOut(x) reach it as `T*, intptr_t n` "
-    "(contiguous) or\n"
-    "`T*, intptr_t rows, intptr_t columns, intptr_t pitch` (strided; pitch in elements), as its signature asks; "
-    "numbers in the type that it\n"
-    "declares. Arrays and body are held until the task has completed; do not touch what a task writes before that.\n\n"
-    "Or any other callable: a Python body, which runs in one of the machine's worker interpreters. It is carried over "
-    "once, as it is at\n"
-    "its first call. Tagged arrays reach it as NumPy arrays: those of machine.array are used in place, others are "
-    "copied there and, Out\n"
-    "and InOut, back. Everything else is pickled. What it returns is handle.result(). `time_limit`: seconds after "
-    "which it is ended, with\n"
-    "its worker.\n\n"
-    "`after`: handles of tasks, of the same kind of body, that complete before it starts; where one fails it does not "
-    "run\n"
-    "(PredecessorFailed). `priority`: 'high' goes before what waits. `then`: is called with the handle, by this thread "
-    "in its next wait,\n"
-    "barrier or poll once the task has completed. Of compiled bodies: `deadline`, seconds after which the task counts "
-    "as late in the\n"
-    "trace; `affine`, to send it where its data last lay; `notification`, how this thread learns that it has completed "
-    "('interrupt':\n"
-    "`await` needs no thread then). A penstock.Chain is called like a compiled body.\n\n"
-    "Raises ArgumentError (element type, layout, range, null, overlap), BodyError for what is no function, UsageError "
-    "for what cannot\n"
-    "be carried over, QueueFull and MachineGone. Costs about a microsecond, tags not included.";
+    "`body`: a compiled function that returns nothing: a numba cfunc, a ctypes or cffi function pointer with its\n"
+    "types declared, a capsule whose name is its C signature (SciPy's LowLevelCallable), a penstock.Body, or an\n"
+    "address with `signature` ('void (const float*, intptr_t, float)'). Tagged arrays In(x), Out(x), InOut(x) reach\n"
+    "it as `T*, intptr_t n` (contiguous) or `T*, intptr_t rows, intptr_t columns, intptr_t pitch` (strided; pitch in\n"
+    "elements), as its signature asks; numbers in the type that it declares. Arrays and body are held until the task\n"
+    "has completed; do not touch what a task writes before that.\n\n"
+    "Or any other callable: a Python body, which runs in one of the machine's worker interpreters. It is carried\n"
+    "over once, as it is at its first call. Tagged arrays reach it as NumPy arrays: those of machine.array are used\n"
+    "in place, others are copied there and, Out and InOut, back. Everything else is pickled. What it returns is\n"
+    "handle.result(). `time_limit`: seconds after which it is ended, with its worker.\n\n"
+    "`after`: handles of tasks, of the same kind of body, that complete before it starts; where one fails it does\n"
+    "not run (PredecessorFailed). `priority`: 'high' goes before what waits. `then`: is called with the handle, by\n"
+    "this thread in its next wait, barrier or poll once the task has completed. Of compiled bodies: `deadline`,\n"
+    "seconds after which the task counts as late in the trace; `affine`, to send it where its data last lay;\n"
+    "`notification`, how this thread learns that it has completed ('interrupt': `await` needs no thread then). A\n"
+    "penstock.Chain is called like a compiled body.\n\n"
+    "Raises ArgumentError (element type, layout, range, null, overlap), BodyError for what is no function,\n"
+    "UsageError for what cannot be carried over, QueueFull and MachineGone. Costs about a microsecond, tags not\n"
+    "included.";
 
 }  // namespace
 
 void bind_machine(nb::module_& module) {
     module.def("launch", &launch_from_python,
-               "Forks a small process from which the worker processes of Machine(isolation='process') come. Call it "
-               "before anything starts a\n"
-               "thread: right behind `import penstock`, before NumPy. Raises UsageError when it comes too late. A "
-               "second call does nothing.");
+               "Forks a small process from which the worker processes of Machine(isolation='process') come. Call it\n"
+               "before anything starts a thread: right behind `import penstock`, before NumPy. Raises UsageError\n"
+               "when it comes too late. A second call does nothing.");
     bind_handle(module);
     bind_worker_process(module);
     nb::class_<PythonMachine> machine(
@@ -165,35 +155,27 @@ void bind_machine(nb::module_& module) {
             nb::arg("pin") = true, nb::arg("budget") = "", nb::arg("spin") = 50e-6, nb::arg("local_store") = 0,
             nb::arg("nesting_limit") = 500, nb::arg("isolation") = "none", nb::arg("time_limit").none() = nb::none(),
             nb::arg("worker_memory") = 0,
-            nb::sig(
-                "def __init__(self, *, targets: int | None = None, depth: int = 64, "
-                "distribution: Literal['balanced', 'round_robin', 'least_loaded'] = 'balanced', "
-                "initiation: Literal['push', 'pull'] = 'push', completion: Literal['automatic', 'slot', 'line'] = "
-                "'automatic', "
-                "when_full: Literal['defer', 'wait', 'refuse'] = 'defer', pending_limit: int = 1048576, "
-                "prefetch: Literal['measured', 'always', 'never'] = 'measured', pin: bool = True, budget: str = '', "
-                "spin: float = 5e-05, local_store: int = 0, nesting_limit: int = 500, "
-                "isolation: Literal['none', 'process'] = 'none', time_limit: float | None = None, worker_memory: int = "
-                "0) -> None"),
-            "`targets`: 0 to 256, by default one for each processor but the caller's; with 0 every task runs inside "
-            "its call.\n"
-            "`depth`: tasks that a lane holds, 1 to 1024. `distribution`: which target an unnamed task goes to. "
-            "`initiation`,\n"
-            "`completion`: how descriptors and completions travel. `when_full`: defer into the caller's deque up to\n"
-            "`pending_limit` tasks (0: no limit), wait for a slot, or raise QueueFull. `prefetch`: of the next task's "
-            "arguments.\n"
-            "`pin`: each target to a processor of its own. `budget`: name of a processor budget to share with other "
-            "processes.\n"
-            "`spin`: seconds that an idle target, or a thread that waits, spins before it sleeps (with more of them "
-            "than processors at most 20 us).\n"
-            "`local_store`: bytes of each target's, 0 for half of its L2 cache.\n"
+            nb::sig("def __init__(self, *, targets: int | None = None, depth: int = 64, distribution: "
+                    "Literal['balanced', 'round_robin', 'least_loaded'] = 'balanced', initiation: Literal['push', "
+                    "'pull'] = 'push', completion: Literal['automatic', 'slot', 'line'] = 'automatic', when_full: "
+                    "Literal['defer', 'wait', 'refuse'] = 'defer', pending_limit: int = 1048576, prefetch: "
+                    "Literal['measured', 'always', 'never'] = 'measured', pin: bool = True, budget: str = '', spin: "
+                    "float = 5e-05, local_store: int = 0, nesting_limit: int = 500, isolation: Literal['none', "
+                    "'process'] = 'none', time_limit: float | None = None, worker_memory: int = 0) -> None"),
+            "`targets`: 0 to 256, by default one for each processor but the caller's; with 0 every task runs inside\n"
+            "its call. `depth`: tasks that a lane holds, 1 to 1024. `distribution`: which target an unnamed task\n"
+            "goes to. `initiation`, `completion`: how descriptors and completions travel. `when_full`: defer into\n"
+            "the caller's deque up to `pending_limit` tasks (0: no limit), wait for a slot, or raise QueueFull.\n"
+            "`prefetch`: of the next task's arguments. `pin`: each target to a processor of its own. `budget`: name\n"
+            "of a processor budget to share with other processes. `spin`: seconds that an idle target, or a thread\n"
+            "that waits, spins before it sleeps (with more of them than processors at most 20 us). `local_store`:\n"
+            "bytes of each target's, 0 for half of its L2 cache.\n"
             "`nesting_limit`: how deep tasks may wait inside tasks.\n"
-            "`isolation`: 'process' runs compiled bodies in worker processes, where a crash fails its own task; "
-            "penstock.launch() must have been\n"
-            "called. `time_limit`: seconds that a task may take there. `worker_memory`: bytes that a worker may take, "
-            "0 for no limit.\n\n"
-            "Raises UsageError for values out of range and without launch(), SystemError when the system gives no more "
-            "threads or memory.")
+            "`isolation`: 'process' runs compiled bodies in worker processes, where a crash fails its own task;\n"
+            "penstock.launch() must have been called. `time_limit`: seconds that a task may take there.\n"
+            "`worker_memory`: bytes that a worker may take, 0 for no limit.\n\n"
+            "Raises UsageError for values out of range and without launch(), SystemError when the system gives no\n"
+            "more threads or memory.")
         .def(
             "call",
             [](PythonMachine& self, nb::handle body, const nb::args& arguments, nb::handle signature,
@@ -207,12 +189,11 @@ void bind_machine(nb::module_& module) {
             nb::arg("priority").none() = nb::none(), nb::arg("then").none() = nb::none(),
             nb::arg("deadline").none() = nb::none(), nb::arg("affine").none() = nb::none(),
             nb::arg("notification").none() = nb::none(),
-            nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | None "
-                    "= None, "
-                    "after: Iterable[Handle] | None = None, priority: Literal['normal', 'high'] | None = None, "
-                    "then: Callable[[Handle], Any] | None = None, deadline: float | None = None, affine: bool | None = "
-                    "None, "
-                    "notification: Literal['polled', 'mailbox', 'interrupt'] | None = None) -> Handle"),
+            nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | "
+                    "None = None, after: Iterable[Handle] | None = None, priority: Literal['normal', 'high'] | None "
+                    "= None, then: Callable[[Handle], Any] | None = None, deadline: float | None = None, affine: "
+                    "bool | None = None, notification: Literal['polled', 'mailbox', 'interrupt'] | None = None) -> "
+                    "Handle"),
             call_doc)
         .def(
             "on",
@@ -224,9 +205,8 @@ void bind_machine(nb::module_& module) {
             "The target with this number, 0 to targets-1: machine.on(2).call(...). Raises UsageError for one that "
             "there is not.")
         .def("barrier", &PythonMachine::barrier,
-             "Waits for everything that this thread issued, running waiting tasks meanwhile. Other Python threads run "
-             "too.\n"
-             "Raises TaskFailed for the first failure; its `others` counts the rest.")
+             "Waits for everything that this thread issued, running waiting tasks meanwhile. Other Python threads\n"
+             "run too. Raises TaskFailed for the first failure; its `others` counts the rest.")
         .def("finish", &PythonMachine::finish,
              "Waits for everything that anybody issued. Raises TaskFailed, and WouldDeadlock inside a task.")
         .def("close", &PythonMachine::close,
@@ -254,24 +234,21 @@ void bind_machine(nb::module_& module) {
             nb::arg("function"), nb::arg("iterables"), nb::kw_only(), nb::arg("chunksize").none() = nb::none(),
             nb::sig("def map(self, function: Callable[..., Any], *iterables: Iterable[Any], chunksize: int | None = "
                     "None) -> Iterator[Any]"),
-            "The results of function(*items) in the order of the items, as the built-in map gives them, run by the "
+            "The results of function(*items) in the order of the items, as the built-in map gives them, run by the\n"
             "worker interpreters.\n\n"
-            "It starts at once and takes items as results are taken, so that the iterables may be without end. "
-            "`chunksize`: items that travel\n"
-            "together, by default as many as make about a millisecond. Raises TaskFailed where the first failure's "
-            "result would come.")
+            "It starts at once and takes items as results are taken, so that the iterables may be without end.\n"
+            "`chunksize`: items that travel together, by default as many as make about a millisecond. Raises\n"
+            "TaskFailed where the first failure's result would come.")
         .def(
             "executor",
             [](nb::handle self) { return nb::module_::import_("penstock.executor").attr("Executor")(self); },
             nb::sig("def executor(self) -> Any"),
-            "This machine as a concurrent.futures.Executor: submit() with its futures, map(), shutdown(). Bodies raise "
-            "their own exceptions\n"
-            "there. A thread of its own finishes what has completed.")
+            "This machine as a concurrent.futures.Executor: submit() with its futures, map(), shutdown(). Bodies\n"
+            "raise their own exceptions there. A thread of its own finishes what has completed.")
         .def(
             "notification_descriptor", [](PythonMachine& self) { return self.workers()->notice(); },
-            "A descriptor that becomes readable when a Python body completes after poll(): for select, epoll and event "
-            "loops. It is the\n"
-            "machine's; do not read or close it.")
+            "A descriptor that becomes readable when a Python body completes after poll(): for select, epoll and\n"
+            "event loops. It is the machine's; do not read or close it.")
         .def(
             "poll",
             [](PythonMachine& self) {
@@ -296,11 +273,9 @@ void bind_machine(nb::module_& module) {
             nb::arg("body"))
         .def("array", &PythonMachine::array, nb::arg("shape"), nb::arg("dtype") = "float64",
              nb::sig("def array(self, shape: int | Sequence[int], dtype: Any = 'float64') -> Any"),
-             "A NumPy array of zeros in the machine's shared heap: every target and every worker interpreter uses it "
-             "in place. It keeps its\n"
-             "memory, so it may outlive the machine. Raises ElementError for types that hold Python objects, "
-             "SystemError when there is not\n"
-             "that much memory.")
+             "A NumPy array of zeros in the machine's shared heap: every target and every worker interpreter uses it\n"
+             "in place. It keeps its memory, so it may outlive the machine. Raises ElementError for types that hold\n"
+             "Python objects, SystemError when there is not that much memory.")
         .def_prop_ro("worker_pids", &PythonMachine::worker_pids,
                      "Process numbers of the worker interpreters, 0 for one that is being started; empty before the "
                      "first Python body.")
@@ -337,12 +312,11 @@ void bind_machine(nb::module_& module) {
             nb::arg("priority").none() = nb::none(), nb::arg("then").none() = nb::none(),
             nb::arg("deadline").none() = nb::none(), nb::arg("affine").none() = nb::none(),
             nb::arg("notification").none() = nb::none(),
-            nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | None "
-                    "= None, "
-                    "after: Iterable[Handle] | None = None, priority: Literal['normal', 'high'] | None = None, "
-                    "then: Callable[[Handle], Any] | None = None, deadline: float | None = None, affine: bool | None = "
-                    "None, "
-                    "notification: Literal['polled', 'mailbox', 'interrupt'] | None = None) -> Handle"),
+            nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | "
+                    "None = None, after: Iterable[Handle] | None = None, priority: Literal['normal', 'high'] | None "
+                    "= None, then: Callable[[Handle], Any] | None = None, deadline: float | None = None, affine: "
+                    "bool | None = None, notification: Literal['polled', 'mailbox', 'interrupt'] | None = None) -> "
+                    "Handle"),
             "As Machine.call; nobody but this target runs the task.")
         .def_prop_ro("number", [](const PythonTarget& self) { return self.number; }, "Its number, from 0.");
 }

@@ -20,8 +20,7 @@ bool is_size(const Parameter& parameter) noexcept {
 
 constexpr const char* convention =
     "the body takes T*, intptr_t n for a contiguous argument, T*, intptr_t rows, intptr_t columns, intptr_t pitch for "
-    "a strided one, and "
-    "scalars as they are";
+    "a strided one, and scalars as they are";
 
 }  // namespace
 

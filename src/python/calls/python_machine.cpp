@@ -216,8 +216,7 @@ PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& ar
     if (!asked.time_limit.is_none() && !isolated)
         throw UsageError(
             "a time limit is for bodies that can be ended: Python bodies, which run in processes of their own, and "
-            "compiled ones on a "
-            "machine with isolation='process'");
+            "compiled ones on a machine with isolation='process'");
     std::optional<OptionsOrHandles> way;
     if (!plain) way = way_of(asked, target, ledger_);
     if (PythonChain* const chain = chain_of(body)) [[unlikely]]

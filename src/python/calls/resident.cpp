@@ -98,9 +98,8 @@ Handle issue_resident(Machine& machine, int target, const OptionsOrHandles* way,
 void bind_resident(nb::module_& module, nb::class_<PythonMachine>& machine) {
     const auto type =
         nb::class_<ResidentData>(module, "Resident", nb::is_final(),
-                                 "Values that stay with each target of one machine: In(resident) stands for them in "
-                                 "calls of compiled bodies.\n"
-                                 "Made by machine.resident().")
+                                 "Values that stay with each target of one machine: In(resident) stands for them in\n"
+                                 "calls of compiled bodies. Made by machine.resident().")
             .def(
                 "update",
                 [](ResidentData& self, nb::handle array) {
@@ -112,9 +111,8 @@ void bind_resident(nb::module_& module, nb::class_<PythonMachine>& machine) {
                     self.state->update(bytes_of(values));
                 },
                 nb::arg("array"), nb::sig("def update(self, array: Any) -> None"),
-                "Replaces the values, as many and of the same type, for all calls issued from now on. Calls issued "
-                "before keep theirs.\n"
-                "Raises UsageError for another number of values.")
+                "Replaces the values, as many and of the same type, for all calls issued from now on. Calls issued\n"
+                "before keep theirs. Raises UsageError for another number of values.")
             .def_prop_ro(
                 "size", [](const ResidentData& self) { return self.count; }, "Number of values.")
             .def_prop_ro(
@@ -142,10 +140,9 @@ void bind_resident(nb::module_& module, nb::class_<PythonMachine>& machine) {
             return data;
         },
         nb::arg("array"), nb::sig("def resident(self, array: Any) -> Resident"),
-        "A copy of a contiguous array that each target fetches once and keeps: In(resident) stands for it in calls of "
-        "compiled bodies, as a\n"
-        "contiguous array of one dimension. All resident data of a machine may be as large as one local store.\n"
-        "Raises UsageError for more, ArgumentError for what has no memory or is not contiguous.");
+        "A copy of a contiguous array that each target fetches once and keeps: In(resident) stands for it in calls\n"
+        "of compiled bodies, as a contiguous array of one dimension. All resident data of a machine may be as large\n"
+        "as one local store. Raises UsageError for more, ArgumentError for what has no memory or is not contiguous.");
 }
 
 const StandIn* resident_of(nb::handle object) noexcept {

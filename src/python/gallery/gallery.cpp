@@ -190,14 +190,11 @@ void bind_gallery(nb::module_& module) {
         nb::sig("def run_app(machine: Machine, name: str, settings: dict[str, int] = {}, inputs: dict[str, Any] = {}, "
                 "keep_arrays: bool = False, progress: Callable[[float], None] | None = None, "
                 "timed: Callable[[str, bool], None] | None = None) -> dict[str, Any]"),
-        "Computes an application's result in each of its ways (app_ways), interleaved, and checks it. `settings`: "
-        "rows,\n"
-        "columns, block_rows, block_columns, seed, repetitions. `inputs`: arrays by name in place of generated ones. "
-        "`progress` is told\n"
-        "the fraction done between runs, `timed` the way that is about to be timed (False) or has just been (True). "
-        "Returns app,\n"
-        "settings, workers, tasks, timings {way: seconds}, checks, arrays, graph (JSON) and ok. Raises SettingError, "
-        "UsageError for a name.");
+        "Computes an application's result in each of its ways (app_ways), interleaved, and checks it. `settings`:\n"
+        "rows, columns, block_rows, block_columns, seed, repetitions. `inputs`: arrays by name in place of\n"
+        "generated ones. `progress` is told the fraction done between runs, `timed` the way that is about to be\n"
+        "timed (False) or has just been (True). Returns app, settings, workers, tasks, timings {way: seconds},\n"
+        "checks, arrays, graph (JSON) and ok. Raises SettingError, UsageError for a name.");
 }
 
 }  // namespace penstock::python

@@ -49,9 +49,8 @@ void bind_transformations(nb::module_& module) {
                "The passes over applications: name, purpose, and what may stand behind 'NAME='.");
     module.def("transform_application", &transformed, nb::arg("path"), nb::arg("passes"), nb::arg("settings") = Pairs(),
                nb::arg("folders") = Folders(), nb::arg("profile") = "",
-               nb::sig("def transform_application(path: str, passes: list[str], settings: list[tuple[str, str]] = [], "
-                       "folders: list[str] = [], "
-                       "profile: str = '') -> str"),
+               nb::sig("def transform_application(path: str, passes: list[str], settings: list[tuple[str, str]] = "
+                       "[], folders: list[str] = [], profile: str = '') -> str"),
                "An application after these passes, as XML. Settings become defaults; `profile`: what "
                "ApplicationProfile.text() returned.");
     module.def(

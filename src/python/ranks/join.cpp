@@ -119,9 +119,8 @@ class PythonMembership {
     void end() {
         if (!may_end())
             throw UsageError(
-                "a team is left by the thread that joined it, and not by a signal handler while that waits; tell it to "
-                "come to "
-                "its end");
+                "a team is left by the thread that joined it, and not by a signal handler while that waits; tell it "
+                "to come to its end");
         session_->end();
     }
 
@@ -132,14 +131,13 @@ class PythonMembership {
 void bind_host(nb::module_& module) {
     nb::class_<PythonHost>(
         module, "TeamHost", nb::is_final(),
-        "Brings a team of processes together under a name: programs that were started apart, in Python or "
-        "C++, and call join().\n\n"
+        "Brings a team of processes together under a name: programs that were started apart, in Python or C++, and\n"
+        "call join().\n\n"
         "    with penstock.TeamHost('radio', 2) as host:\n"
         "        host.wait()\n\n"
-        "Works in a thread of its own; the process may join the team itself. The name is taken until all "
-        "members have ended or the host is\n"
-        "closed. When it is closed before the team is complete, those who came get HostMissing; later, the "
-        "team goes on without it.")
+        "Works in a thread of its own; the process may join the team itself. The name is taken until all members\n"
+        "have ended or the host is closed. When it is closed before the team is complete, those who came get\n"
+        "HostMissing; later, the team goes on without it.")
         .def(
             "__init__",
             [](PythonHost* self, const std::string& name, int size, double within,
@@ -152,15 +150,11 @@ void bind_host(nb::module_& module) {
             },
             nb::arg("name"), nb::arg("size"), nb::kw_only(), nb::arg("within") = 30.0,
             nb::arg("users") = std::vector<std::uint32_t>{}, nb::arg("pin") = true,
-            nb::sig("def __init__(self, name: str, size: int, *, within: float = 30.0, users: Sequence[int] = (), pin: "
-                    "bool = "
-                    "True) -> None"),
-            "`name`: 1 to 63 bytes without blanks. `size`: 1 to 256 members. `within`: seconds that all members have "
-            "to come. "
-            "`users`: numbers of users\n"
-            "who may join beside this one. `pin`: offer each member a processor of its own, where there are enough of "
-            "them.\n"
-            "Raises UsageError, TeamNameTaken, SystemError.")
+            nb::sig("def __init__(self, name: str, size: int, *, within: float = 30.0, users: Sequence[int] = (), "
+                    "pin: bool = True) -> None"),
+            "`name`: 1 to 63 bytes without blanks. `size`: 1 to 256 members. `within`: seconds that all members have\n"
+            "to come. `users`: numbers of users who may join beside this one. `pin`: offer each member a processor\n"
+            "of its own, where there are enough of them. Raises UsageError, TeamNameTaken, SystemError.")
         .def_prop_ro(
             "name", [](const PythonHost& self) { return self.use().name(); }, "Of the team.")
         .def_prop_ro(
@@ -172,12 +166,9 @@ void bind_host(nb::module_& module) {
             "complete", [](const PythonHost& self) { return self.use().complete(); },
             "Have all come, so that the team runs or has run?")
         .def("wait", &PythonHost::wait, nb::arg("timeout").none() = nb::none(),
-             "Returns True when all members have ended, False after `timeout` seconds. Other threads of Python run "
-             "meanwhile.\n"
-             "Raises RankDied when the process of a member died, RankFailed with the text of the first exception that "
-             "ended one, "
-             "MembersMissing\n"
-             "when the team was never complete.")
+             "Returns True when all members have ended, False after `timeout` seconds. Other threads of Python run\n"
+             "meanwhile. Raises RankDied when the process of a member died, RankFailed with the text of the first\n"
+             "exception that ended one, MembersMissing when the team was never complete.")
         .def("close", &PythonHost::close,
              "Gives the name back. May be called again. A wait() in another thread raises UsageError.")
         .def(
@@ -201,18 +192,16 @@ void bind_join(nb::module_& module) {
                                  "A place in a team, as join() gives it: `with penstock.join('radio') as me: ...`.")
         .def_prop_ro("rank", &PythonMembership::rank, "The rank, for use until this was left.")
         .def("leave", &PythonMembership::leave,
-             "This member has come to the end of its work. A second call does nothing. Raises UsageError in any thread "
-             "but the "
-             "one that joined.")
+             "This member has come to the end of its work. A second call does nothing. Raises UsageError in any "
+             "thread but the one that joined.")
         .def(
             "fail",
             [](PythonMembership& self, const nb::str& what, bool consequence) {
                 self.fail(text_of(what), consequence);
             },
             nb::arg("what"), nb::arg("consequence") = false,
-            "This member was ended by an error, of which the others and the host are told; `consequence`: only because "
-            "another "
-            "member was gone.")
+            "This member was ended by an error, of which the others and the host are told; `consequence`: only "
+            "because another member was gone.")
         .def("__enter__", &PythonMembership::rank)
         .def(
             "__exit__",
@@ -237,19 +226,12 @@ void bind_join(nb::module_& module) {
         nb::arg("within") = 10.0, nb::arg("owner").none() = nb::none(), nb::arg("accept_within") = 10.0,
         nb::arg("pin") = true,
         nb::sig("def join(name: str, *, rank: int | None = None, size: int = 0, within: float = 10.0, owner: int | "
-                "None = None, "
-                "accept_within: float = 10.0, "
-                "pin: bool = True) -> Membership"),
-        "Joins the team that a TeamHost of this name brings together, and waits until all others have come. `rank`: "
-        "the one to "
-        "be, None for the\n"
-        "lowest that is free. `size`: that the team must have, 0 for any. `within`: seconds to look for the host. "
-        "`owner`: "
-        "number of the user whose host it\n"
-        "must be, by default one's own. `accept_within`: how long accept() waits unless told otherwise. `pin`: pin "
-        "this thread "
-        "to the processor that the host\n"
-        "offers, until it leaves.\n"
+                "None = None, accept_within: float = 10.0, pin: bool = True) -> Membership"),
+        "Joins the team that a TeamHost of this name brings together, and waits until all others have come. `rank`:\n"
+        "the one to be, None for the lowest that is free. `size`: that the team must have, 0 for any. `within`:\n"
+        "seconds to look for the host. `owner`: number of the user whose host it must be, by default one's own.\n"
+        "`accept_within`: how long accept() waits unless told otherwise. `pin`: pin this thread to the processor\n"
+        "that the host offers, until it leaves.\n"
         "Raises UsageError, HostMissing, WrongHost, JoinRefused, MembersMissing, SystemError.");
     module.def(
         "end_with_parent",

@@ -120,18 +120,13 @@ void bind_messenger(nb::module_& module) {
     nb::class_<HeldMessenger>(
         module, "Messenger", nb::is_final(),
         "One rank's post office. Every rank of the team that sends or receives makes one, with the same options.\n\n"
-        "A message is bytes, with a number (`tag`, 0 to 2**32-1) beside them; type and shape do not travel. Messages "
-        "of one rank "
-        "to another arrive in the order\n"
-        "in which they were sent; a receive takes the first message of its source that no earlier receive takes. Waits "
-        "let other "
-        "threads of Python run and\n"
-        "end on Ctrl-C; a receive that was ended so stays posted, and its memory held, until the messenger is "
-        "closed.\n\n"
-        "All calls that name a rank raise NoSuchRank; those that wait RankDied and RankLeft when it is gone, "
-        "MessengerClosed "
-        "when its messenger is,\n"
-        "InvalidMessage when it wrote nonsense. What had been sent before is received first.")
+        "A message is bytes, with a number (`tag`, 0 to 2**32-1) beside them; type and shape do not travel. Messages\n"
+        "of one rank to another arrive in the order in which they were sent; a receive takes the first message of\n"
+        "its source that no earlier receive takes. Waits let other threads of Python run and end on Ctrl-C; a\n"
+        "receive that was ended so stays posted, and its memory held, until the messenger is closed.\n\n"
+        "All calls that name a rank raise NoSuchRank; those that wait RankDied and RankLeft when it is gone,\n"
+        "MessengerClosed when its messenger is, InvalidMessage when it wrote nonsense. What had been sent before is\n"
+        "received first.")
         .def(
             "__init__",
             [](HeldMessenger* self, const PythonRank& me, const std::string& protocol, std::uint64_t ring_bytes,
@@ -147,36 +142,28 @@ void bind_messenger(nb::module_& module) {
             nb::arg("me"), nb::kw_only(), nb::arg("protocol") = "automatic", nb::arg("ring_bytes") = 0,
             nb::arg("name") = "messages",
             nb::sig(
-                "def __init__(self, me: Rank, *, protocol: Literal['automatic', 'ring', 'pull', 'push', 'pure_pull'] = "
-                "'automatic', "
-                "ring_bytes: int = 0, name: str = 'messages') -> None"),
-            "`protocol`: how bytes travel that do not fit into the header (docs/messages.md). `ring_bytes`: of each "
-            "ring, a "
-            "power of two from 4096 on;\n"
-            "0 for 64 to 256 KiB, less for many ranks. `name`: tells apart several messengers of one rank.\n"
+                "def __init__(self, me: Rank, *, protocol: Literal['automatic', 'ring', 'pull', 'push', 'pure_pull'] "
+                "= 'automatic', ring_bytes: int = 0, name: str = 'messages') -> None"),
+            "`protocol`: how bytes travel that do not fit into the header (docs/messages.md). `ring_bytes`: of each\n"
+            "ring, a power of two from 4096 on; 0 for 64 to 256 KiB, less for many ranks. `name`: tells apart\n"
+            "several messengers of one rank.\n"
             "Waits for nobody; costs about (ring + 5 KiB) for each rank of the team. Raises UsageError, SystemError.")
         .def("send", &send, nb::arg("to"), nb::arg("array").none(), nb::arg("tag") = 0,
              nb::sig("def send(self, to: int, array: Any, tag: int = 0) -> None"),
-             "Sends the bytes of an array (or of anything with the buffer protocol, or of one number), and returns "
-             "when its "
-             "memory may be used again: at\n"
-             "once for short messages, else when the receiver has taken them. An array that is not contiguous is "
-             "copied first.\n"
-             "Raises ElementError for what has no memory or holds Python objects.")
+             "Sends the bytes of an array (or of anything with the buffer protocol, or of one number), and returns\n"
+             "when its memory may be used again: at once for short messages, else when the receiver has taken them.\n"
+             "An array that is not contiguous is copied first. Raises ElementError for what has no memory or holds\n"
+             "Python objects.")
         .def("recv", &receive, nb::arg("source"), nb::arg("into").none(),
              nb::sig("def recv(self, source: int, into: Any) -> Status"),
-             "Receives the next message of `source` (or any_source) into a contiguous array that may be longer than "
-             "the message.\n"
-             "Raises Truncated when it is shorter; the beginning is there then, the rest is dropped. ElementError for "
-             "memory that "
-             "cannot be used.")
+             "Receives the next message of `source` (or any_source) into a contiguous array that may be longer than\n"
+             "the message. Raises Truncated when it is shorter; the beginning is there then, the rest is dropped.\n"
+             "ElementError for memory that cannot be used.")
         .def("recv_array", &receive_array, nb::arg("source"), nb::arg("dtype") = "uint8",
              nb::sig("def recv_array(self, source: int, dtype: Any = 'uint8') -> tuple[Any, Status]"),
-             "Receives a message of any length as a new one-dimensional array of this type. Raises UsageError when the "
-             "message "
-             "is no whole number of\n"
-             "elements, MessageTooLong when it announces more than half of the machine's memory; it stays where it is "
-             "then.")
+             "Receives a message of any length as a new one-dimensional array of this type. Raises UsageError when\n"
+             "the message is no whole number of elements, MessageTooLong when it announces more than half of the\n"
+             "machine's memory; it stays where it is then.")
         .def(
             "isend",
             [](HeldMessenger& self, int to, nb::object array, std::uint32_t tag) {

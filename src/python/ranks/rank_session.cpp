@@ -90,12 +90,10 @@ void RankSession::refuse() const {
     if (!rank_)
         throw RankEnded(
             "this rank's function has ended, and with it all that the rank made; keep arrays and numbers, not the "
-            "rank, its "
-            "regions or its messengers");
+            "rank, its regions or its messengers");
     throw UsageError(
         "a rank is used by its own thread only; give other threads the array of a region, and let the rank's own "
-        "thread "
-        "publish");
+        "thread publish");
 }
 
 void RankSession::refuse_waiting() {
@@ -148,9 +146,8 @@ Awaited awaited_of(nb::handle awaited) {
 void bind_rank(nb::module_& module) {
     nb::class_<PythonRank>(
         module, "Rank", nb::is_final(),
-        "One member of a team: what spmd gives to the function that it runs. Used by the thread that runs the "
-        "function, and only\n"
-        "while it runs (RankEnded after that).")
+        "One member of a team: what spmd gives to the function that it runs. Used by the thread that runs the\n"
+        "function, and only while it runs (RankEnded after that).")
         .def_prop_ro(
             "index", [](const PythonRank& self) { return self.session->check().index(); }, "Its number, 0 to size-1.")
         .def_prop_ro(
@@ -167,9 +164,8 @@ void bind_rank(nb::module_& module) {
             nb::arg("rank"), "Was this rank's function ended by an exception?")
         .def(
             "gone", [](const PythonRank& self, int rank) { return self.session->check().gone(rank); }, nb::arg("rank"),
-            "Is this rank dead, failed or at the end of its function? Raises UsageError when there is no such rank, as "
-            "the two "
-            "above.")
+            "Is this rank dead, failed or at the end of its function? Raises UsageError when there is no such rank, "
+            "as the two above.")
         .def("__repr__", [](const PythonRank& self) {
             if (self.session->ended()) return std::string("penstock.Rank(ended)");
             const Rank& rank = self.session->check();

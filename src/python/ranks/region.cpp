@@ -142,8 +142,7 @@ std::optional<StoreWay> way_named(nb::handle word) {
 [[noreturn]] void refuse_reading() {
     throw UnreadableRemote(
         "a remote can be stored to, not read; let its owner read the region, or send it back in a message. For one "
-        "part of "
-        "several dimensions store with remote[i, j] = value");
+        "part of several dimensions store with remote[i, j] = value");
 }
 
 std::string described(const char* what, const RankMemory& memory, const Layout& layout) {
@@ -173,37 +172,28 @@ void bind_shape(nb::class_<T>& bound) {
 
 void bind_remote(nb::module_& module) {
     nb::class_<PythonRemote> remote(module, "Remote", nb::is_final(),
-                                    "A region as a rank that was granted it has it: `remote[...] = array` stores; "
+                                    "A region as a rank that was granted it has it: `remote[...] = array` stores;\n"
                                     "reading raises UnreadableRemote.\n\n"
-                                    "Keys are numbers, slices (with steps too), '...' and tuples of these, or the name "
-                                    "of a field, as for a NumPy array of "
-                                    "this shape; values are\n"
-                                    "converted and broadcast as NumPy does. One element costs about 0.2 us. Blocks of "
-                                    "4 KiB and more with contiguous rows "
-                                    "leave as whole\n"
-                                    "lines, by the way that was measured for their size; a value that is a contiguous "
-                                    "array of the same type is not copied "
-                                    "before.\n"
-                                    "What was stored is visible to the owner after publish(), or any flag, counter, "
-                                    "barrier, lock or message after it.\n"
-                                    "Raises OutOfBounds; ValueError where shapes do not fit, as NumPy does.");
+                                    "Keys are numbers, slices (with steps too), '...' and tuples of these, or the\n"
+                                    "name of a field, as for a NumPy array of this shape; values are converted and\n"
+                                    "broadcast as NumPy does. One element costs about 0.2 us. Blocks of 4 KiB and\n"
+                                    "more with contiguous rows leave as whole lines, by the way that was measured\n"
+                                    "for their size; a value that is a contiguous array of the same type is not\n"
+                                    "copied before. What was stored is visible to the owner after publish(), or any\n"
+                                    "flag, counter, barrier, lock or message after it. Raises OutOfBounds;\n"
+                                    "ValueError where shapes do not fit, as NumPy does.");
     bind_shape(remote);
     remote
         .def_static("accept", &accept_remote, nb::arg("me"), nb::arg("owner"), nb::arg("name"),
                     nb::arg("dtype").none() = nb::none(), nb::arg("shape").none() = nb::none(),
                     nb::arg("within").none() = nb::none(),
                     nb::sig("def accept(me: Rank, owner: int, name: str, dtype: Any = None, shape: int | tuple[int, "
-                            "...] | None = None, "
-                            "within: float | None = None) -> Remote"),
-                    "Waits until `owner` has granted a region of this name, for at most `within` seconds (by default "
-                    "as long as spmd was "
-                    "told).\n"
-                    "Type and shape are the owner's, unless given; for a region of a C++ program, which does not tell "
-                    "its type, `dtype` "
-                    "must be given.\n"
-                    "Raises GrantMissing, RankLost, InvalidGrant when the size of an element or the shape does not "
-                    "fit; another try with "
-                    "others may follow.")
+                            "...] | None = None, within: float | None = None) -> Remote"),
+                    "Waits until `owner` has granted a region of this name, for at most `within` seconds (by default\n"
+                    "as long as spmd was told). Type and shape are the owner's, unless given; for a region of a C++\n"
+                    "program, which does not tell its type, `dtype` must be given. Raises GrantMissing, RankLost,\n"
+                    "InvalidGrant when the size of an element or the shape does not fit; another try with others may\n"
+                    "follow.")
         .def("__setitem__", &assign, nb::arg("key").none(), nb::arg("value").none(),
              nb::sig("def __setitem__(self, key: Any, value: Any) -> None"))
         .def(
@@ -215,8 +205,7 @@ void bind_remote(nb::module_& module) {
         .def("publish", &publish, nb::arg("flag"), nb::arg("value").none() = nb::none(),
              nb::sig("def publish(self, flag: RemoteFlag | RemoteCounter, value: int | None = None) -> None"),
              "Sets the flag, or gives the counter this value: all earlier stores of this rank, into any region, are "
-             "visible to "
-             "whoever sees it.")
+             "visible to whoever sees it.")
         .def(
             "set_way", [](PythonRemote& self, nb::handle way) { self.way = way_named(way); }, nb::arg("way").none(),
             nb::sig("def set_way(self, way: Literal['plain', 'demote', 'stream'] | None) -> None"),
@@ -293,28 +282,22 @@ nb::object array_over(const std::shared_ptr<RankMemory>& memory, const Layout& l
 void bind_region(nb::module_& module) {
     nb::class_<PythonRegion> region(
         module, "Region", nb::is_final(),
-        "Memory at home, which this rank reads and writes as `region.array`, and others only store to (Remote), once "
-        "they were "
-        "granted it.\n"
-        "Elements that somebody stores may be read once he has published them; before that they are being written.");
+        "Memory at home, which this rank reads and writes as `region.array`, and others only store to (Remote),\n"
+        "once they were granted it. Elements that somebody stores may be read once he has published them; before\n"
+        "that they are being written.");
     bind_shape(region);
     region
         .def("__init__", &make_region, nb::arg("me"), nb::arg("name"), nb::arg("shape"), nb::arg("dtype") = "float64",
              nb::sig("def __init__(self, me: Rank, name: str, shape: int | tuple[int, ...], dtype: Any = 'float64') -> "
                      "None"),
-             "`name`: 1 to 63 bytes, by which others accept it. `shape`: a number of elements, or a tuple, in C order; "
-             "all 0 at "
-             "first. `dtype`:\n"
-             "any NumPy type of fixed size that holds no Python objects (numbers, bool, complex, structures of them).\n"
-             "Costs the touching of all its pages. Raises ElementError, UsageError for a dimension of 0, SystemError "
-             "when there "
-             "is not that much memory.")
+             "`name`: 1 to 63 bytes, by which others accept it. `shape`: a number of elements, or a tuple, in C\n"
+             "order; all 0 at first. `dtype`: any NumPy type of fixed size that holds no Python objects (numbers,\n"
+             "bool, complex, structures of them). Costs the touching of all its pages. Raises ElementError,\n"
+             "UsageError for a dimension of 0, SystemError when there is not that much memory.")
         .def_prop_ro(
             "array", [](const PythonRegion& self) { return self.array; }, nb::sig("def array(self) -> Any"),
-            "A NumPy array over the memory, for loading and storing, in any thread of the owner's process. It keeps "
-            "the memory "
-            "alive, after the\n"
-            "rank's end too.")
+            "A NumPy array over the memory, for loading and storing, in any thread of the owner's process. It keeps\n"
+            "the memory alive, after the rank's end too.")
         .def(
             "grant",
             [](PythonRegion& self, int rank) {
@@ -330,10 +313,8 @@ void bind_region(nb::module_& module) {
                 self.session->wait([&](const Rank& me) { me.freeze(*self.memory, limit); });
             },
             nb::arg("within").none() = nb::none(),
-            "Makes the grants final: waits until all of them were accepted, for at most `within` seconds; then no "
-            "other can be "
-            "given any more.\n"
-            "Raises GrantMissing, SystemError.")
+            "Makes the grants final: waits until all of them were accepted, for at most `within` seconds; then no\n"
+            "other can be given any more. Raises GrantMissing, SystemError.")
         .def("__repr__", [](const PythonRegion& self) { return described("Region", *self.memory, self.layout); });
     bind_remote(module);
 }

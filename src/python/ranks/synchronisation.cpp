@@ -32,8 +32,7 @@ struct Shared {
         if (spoilt)
             throw UsageError(
                 "an interruption ended a wait in the middle of this barrier or lock, so it cannot be used again; end "
-                "this "
-                "rank's function, so that the others are told");
+                "this rank's function, so that the others are told");
         return *object;
     }
     /// Calls `action(object)`, which leaves the object half done when it is interrupted.
@@ -68,17 +67,14 @@ template <class T>
 nb::class_<Shared<T>> shared_class(nb::module_& module, const char* name, const char* doc) {
     return nb::class_<Shared<T>>(module, name, nb::is_final(), doc)
         .def("__init__", &make_shared_object<T>, nb::arg("me"), nb::arg("name"),
-             "To be called by all ranks, with the same name (1 to 55 bytes). Waits for the others; raises GrantMissing "
-             "when one "
-             "does not\n"
-             "come within the time that spmd was given, RankLost, UsageError.");
+             "To be called by all ranks, with the same name (1 to 55 bytes). Waits for the others; raises\n"
+             "GrantMissing when one does not come within the time that spmd was given, RankLost, UsageError.");
 }
 
 constexpr const char* awaited_doc =
-    "\n\nOther threads of Python run meanwhile. `awaited`: whose end makes the wait hopeless: a rank, 'everybody', or "
-    "None for "
-    "anybody.\n"
-    "Raises RankDied or RankLeft then, what had been published before being seen first.";
+    "\n\n"
+    "Other threads of Python run meanwhile. `awaited`: whose end makes the wait hopeless: a rank, 'everybody', or\n"
+    "None for anybody. Raises RankDied or RankLeft then, what had been published before being seen first.";
 
 std::string with_awaited(const char* text) { return std::string(text) + awaited_doc; }
 
@@ -135,9 +131,8 @@ T accept_word(const PythonRank& me, int owner, const std::string& name, std::opt
 }
 
 constexpr const char* accept_doc =
-    "Waits until `owner` has granted it, for at most `within` seconds (by default as long as spmd was told), and takes "
-    "it.\n"
-    "Raises GrantMissing, RankLost, InvalidGrant.";
+    "Waits until `owner` has granted it, for at most `within` seconds (by default as long as spmd was told), and\n"
+    "takes it. Raises GrantMissing, RankLost, InvalidGrant.";
 
 template <class T>
 void grant_word(T& self, int rank) {
@@ -196,8 +191,7 @@ void bind_words(nb::module_& module) {
             },
             nb::arg("value"), nb::arg("timeout").none() = nb::none(), nb::arg("awaited").none() = nb::none(),
             nb::sig("def wait_until(self, value: int, timeout: float | None = None, awaited: int | "
-                    "Literal['everybody'] | None = "
-                    "None) -> bool"),
+                    "Literal['everybody'] | None = None) -> bool"),
             with_awaited(
                 "Waits until it is at least `value`, for at most `timeout` seconds. False when it was less by then.")
                 .c_str());
@@ -223,12 +217,9 @@ void bind_barrier(nb::module_& module) {
         .def(
             "arrive_and_wait",
             [](PythonBarrier& self) { self.wait([](Barrier& barrier) { barrier.arrive_and_wait(); }); },
-            "Returns when all ranks have come here; what they stored before is visible then. Other threads of Python "
-            "run "
-            "meanwhile.\n"
-            "Raises RankDied or RankLeft when one died, failed or ended without coming here; the barrier cannot be "
-            "passed after "
-            "that.");
+            "Returns when all ranks have come here; what they stored before is visible then. Other threads of\n"
+            "Python run meanwhile. Raises RankDied or RankLeft when one died, failed or ended without coming here;\n"
+            "the barrier cannot be passed after that.");
 }
 
 constexpr const char* exit_signature = "def __exit__(self, type: Any, error: Any, traceback: Any) -> None";
@@ -285,9 +276,8 @@ void bind_mutex(nb::module_& module) {
             nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(), nb::sig(exit_signature));
     shared_class<SharedMutex>(
         module, "SharedMutex",
-        "A lock of all ranks of a team for many readers or one writer: `with lock.shared(): ...` reads, "
-        "`with lock: ...` writes.\n"
-        "A read costs two stores at home, a write visits every rank.")
+        "A lock of all ranks of a team for many readers or one writer: `with lock.shared(): ...` reads, `with lock:\n"
+        "...` writes. A read costs two stores at home, a write visits every rank.")
         .def(
             "lock_shared",
             [](PythonSharedMutex& self) {
@@ -295,8 +285,7 @@ void bind_mutex(nb::module_& module) {
                 self.session->wait([&](const Rank&) { lock.lock_shared(); });
             },
             "To read. Raises RankLost where it would have to wait for a rank that is gone, UsageError when this rank "
-            "has it "
-            "already.")
+            "has it already.")
         .def(
             "unlock_shared",
             [](PythonSharedMutex& self) { self.finish([](SharedMutex& mutex) { mutex.unlock_shared(); }); },
@@ -348,13 +337,9 @@ void bind_condition(nb::module_& module) {
             },
             nb::arg("mutex"), nb::arg("holds").none() = nb::none(),
             nb::sig("def wait(self, mutex: Mutex, holds: Callable[[], bool] | None = None) -> None"),
-            "Unlocks the mutex, which this rank holds, waits for a notification, and locks it again; with `holds`, "
-            "until that "
-            "returns\n"
-            "true, which is asked with the mutex held. Raises RankLost when a rank died or failed, or all others have "
-            "ended; the "
-            "mutex\n"
-            "is not held then.")
+            "Unlocks the mutex, which this rank holds, waits for a notification, and locks it again; with `holds`,\n"
+            "until that returns true, which is asked with the mutex held. Raises RankLost when a rank died or\n"
+            "failed, or all others have ended; the mutex is not held then.")
         .def(
             "notify_one", [](PythonCondition& self) { self.use().notify_one(); },
             "Wakes one waiter, if there is one; each in turn.")
