@@ -26,7 +26,7 @@ def modules(package: Path) -> dict[str, Path]:
 
 
 def in_circles(package: Path) -> set[str]:
-    """What is left when modules that import none of the rest are taken away, again and again."""
+    """Modules in a circle, and those that need one: what is left when modules that import none of the rest go, again and again."""
     left = {name: imported(path, package) for name, path in modules(package).items()}
     while free := {name for name, needed in left.items() if not needed & left.keys()}:
         left = {name: needed for name, needed in left.items() if name not in free}

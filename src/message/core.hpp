@@ -6,6 +6,9 @@
 // message that nobody wants yet stays in its lane.
 #pragma once
 
+#include <sys/uio.h>
+
+#include <cerrno>
 #include <deque>
 #include <exception>
 #include <memory>
@@ -23,7 +26,23 @@ inline void copy_bytes(void* to, const void* from, std::uint64_t bytes) {
     if (bytes != 0) std::memcpy(to, from, bytes);
 }
 
-/// The same for up to 32 bytes, without a call: the two halves overlap.
+/// Copies between this process and another by `move` (process_vm_readv, process_vm_writev). False when the other one
+/// has died, of which whoever waits is told. `refuse` throws, for an address where nothing lies.
+template <class Refuse>
+bool copy_across(decltype(process_vm_readv)* move, pid_t process, std::byte* here, std::uintptr_t there,
+                 std::uint64_t bytes, Refuse&& refuse) {
+    for (std::uint64_t moved = 0; moved < bytes;) {
+        const iovec own{here + moved, bytes - moved};
+        const iovec other{reinterpret_cast<void*>(there + moved), bytes - moved};
+        const auto count = move(process, &own, 1, &other, 1, 0);
+        if (count < 0 && errno == ESRCH) return false;
+        if (count <= 0) refuse();
+        moved += static_cast<std::uint64_t>(count);
+    }
+    return true;
+}
+
+/// copy_bytes() for up to 32 bytes, without a call: the two halves overlap.
 inline void copy_inside(void* to, const void* from, std::uint64_t bytes) {
     auto* const target = static_cast<std::byte*>(to);
     const auto* const source = static_cast<const std::byte*>(from);

@@ -34,8 +34,8 @@ MessengerClosed::MessengerClosed(int rank)
     : RankLost(rank,
                "no message goes to rank " + std::to_string(rank) +
                    " or comes from it any more: it has destroyed its messenger, which is to be kept until the others "
-                   "are done (a "
-                   "barrier at the end), or an error or interruption in the middle of a message ended the exchange") {}
+                   "are done (a barrier at the end), or an error or interruption in the middle of a message ended the "
+                   "exchange") {}
 
 InvalidMessage::InvalidMessage(int rank, std::string field, std::uint64_t expected, std::uint64_t actual)
     : Error("what rank " + std::to_string(rank) + " wrote for a message cannot be: its " + field + " is " +

@@ -1,9 +1,6 @@
 // The receiver's half of every protocol. Nothing that another process wrote is used before it was looked at (contract
 // 20).
-#include <sys/uio.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "message/core.hpp"
@@ -209,15 +206,9 @@ bool Core::fetch(int from, Peer& peer, Operation& operation) {
         copy_bytes(operation.into, reinterpret_cast<const void*>(address), bytes);
         return true;
     }
-    for (std::uint64_t moved = 0; moved < bytes;) {
-        const iovec here{operation.into + moved, bytes - moved};
-        const iovec there{reinterpret_cast<void*>(address + moved), bytes - moved};
-        const auto count = process_vm_readv(peer.process, &here, 1, &there, 1, 0);
-        if (count < 0 && errno == ESRCH) return false;  // it died; whoever waits will be told
-        if (count <= 0) throw InvalidMessage(from, "address to fetch from", 0, address);
-        moved += static_cast<std::uint64_t>(count);
-    }
-    return !me_.dead(from);  // its number may have had a new owner meanwhile
+    const bool all = copy_across(&process_vm_readv, peer.process, operation.into, address, bytes,
+                                 [&] { throw InvalidMessage(from, "address to fetch from", 0, address); });
+    return all && !me_.dead(from);  // its number may have had a new owner meanwhile
 }
 
 /// The bytes of a message that lies in a segment of its sender. The first one of each segment accepts it.

@@ -35,14 +35,14 @@ void Segments::give_back(std::byte* data) {
     free_.emplace(segments_[number].memory.size(), number);
 }
 
-std::optional<Segments::Place> Segments::find(const std::byte* data, std::uint64_t bytes) const {
+std::optional<Segments::Location> Segments::find(const std::byte* data, std::uint64_t bytes) const {
     auto after = by_address_.upper_bound(data);
     if (after == by_address_.begin()) return std::nullopt;
     const auto& [begin, number] = *--after;
     const auto offset = static_cast<std::uint64_t>(data - begin);
     const auto size = segments_[number].memory.size();
     if (offset > size || bytes > size - offset) return std::nullopt;
-    return Place{number, offset};
+    return Location{number, offset};
 }
 
 void Segments::grant(std::uint64_t number, int peer) {

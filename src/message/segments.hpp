@@ -27,12 +27,12 @@ class Segments {
     std::byte* take(std::size_t bytes);
     void give_back(std::byte* data);
 
-    struct Place {
+    struct Location {
         std::uint64_t number;
         std::uint64_t offset;
     };
     /// Where these bytes lie, if they lie in a segment.
-    std::optional<Place> find(const std::byte* data, std::uint64_t bytes) const;
+    std::optional<Location> find(const std::byte* data, std::uint64_t bytes) const;
     /// Lets this peer accept the segment. Throws RankLost when it is gone, SystemError.
     void grant(std::uint64_t number, int peer);
 

@@ -1,8 +1,5 @@
 // The sender's half of every protocol.
-#include <sys/uio.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "message/core.hpp"
@@ -26,8 +23,8 @@ Way Core::way_of(const Peer& peer, const Operation& operation) const {
     const auto through_ring =
         operation.bytes <= std::min(longest_whole, peer.writer.capacity()) ? Way::ring_whole : Way::ring_pieces;
     switch (options_.protocol) {
-        case Protocol::
-            automatic:  // two copies that overlap are faster than one by the kernel, which looks up every page
+        case Protocol::automatic:
+            // Two copies that overlap are faster than one by the kernel, which looks up every page.
             if (through_ring == Way::ring_whole) break;
             if (operation.in_segment) return Way::segment;
             if (threads()) return Way::pull;
@@ -180,18 +177,10 @@ bool Core::store(int to, Peer& peer, Operation& operation) {
     const auto address = place.address;
     const auto bytes = std::min(place.bytes, operation.bytes);
     if (!place.begin(operation.number)) return false;
-    if (threads()) {
-        copy_bytes(reinterpret_cast<void*>(address), operation.from, bytes);
-    } else {
-        for (std::uint64_t moved = 0; moved < bytes;) {
-            const iovec here{const_cast<std::byte*>(operation.from) + moved, bytes - moved};
-            const iovec there{reinterpret_cast<void*>(address + moved), bytes - moved};
-            const auto count = process_vm_writev(peer.process, &here, 1, &there, 1, 0);
-            if (count < 0 && errno == ESRCH) return false;  // it died; whoever waits will be told
-            if (count <= 0) throw InvalidMessage(to, "address to store to", 0, address);
-            moved += static_cast<std::uint64_t>(count);
-        }
-    }
+    if (threads()) copy_bytes(reinterpret_cast<void*>(address), operation.from, bytes);
+    else if (!copy_across(&process_vm_writev, peer.process, const_cast<std::byte*>(operation.from), address, bytes,
+                          [&] { throw InvalidMessage(to, "address to store to", 0, address); }))
+        return false;
     peer.box.lane(me_.index()).inward.pushed.store(operation.number, std::memory_order_release);
     me_.ring(to);
     return true;

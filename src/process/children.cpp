@@ -87,6 +87,12 @@ Knowledge learn_end(int process, Death& death) noexcept {
     return Knowledge::known;
 }
 
+void await_kill() noexcept {
+    std::this_thread::sleep_for(1s);
+    ::kill(getpid(), SIGKILL);
+    _exit(128 + SIGKILL);
+}
+
 void Children::Child::kill() const noexcept { syscall(SYS_pidfd_send_signal, watch.get(), SIGKILL, nullptr, 0); }
 
 Death Children::Child::collect() const noexcept {

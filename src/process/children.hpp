@@ -81,4 +81,8 @@ class Children {
     std::vector<Child> running_;
 };
 
+/// The end of a process that another has decided to kill: waits for its SIGKILL, but not for ever, as what says that it
+/// comes may lie in memory that somebody has written over.
+[[noreturn]] void await_kill() noexcept;
+
 }  // namespace penstock::process

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,7 +20,14 @@ namespace penstock {
 
 namespace budget {
 class Table;
-}
+
+/// How many claims each processor has; absent means none.
+using Claims = std::map<int, int>;
+
+/// At most `wanted` processors, each once, best first: the least claimed; then `near` itself; then those whose core is
+/// least used; then those closest to `near` (or to the first chosen); then by index.
+std::vector<int> chosen(const Topology& topology, const Claims& claims, int wanted, int near);
+}  // namespace budget
 
 /// Processors that one machine has for itself as long as this lives. Moved, not copied. In a forked child it holds
 /// nothing and gives nothing back.

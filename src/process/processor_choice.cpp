@@ -1,8 +1,8 @@
-#include "process/processor_choice.hpp"
-
 #include <algorithm>
 #include <set>
 #include <tuple>
+
+#include "process/processor_budget.hpp"
 
 namespace penstock::budget {
 

@@ -18,7 +18,6 @@
 #include "penstock/detail/process/identity.hpp"
 #include "penstock/error.hpp"
 #include "process/budget_table.hpp"
-#include "process/processor_choice.hpp"
 #include "temporary_folder.hpp"
 
 namespace {

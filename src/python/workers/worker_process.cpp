@@ -18,7 +18,7 @@
 #include "penstock/detail/machine/relax.hpp"
 #include "penstock/error.hpp"
 #include "penstock/topology.hpp"
-#include "process/await_kill.hpp"
+#include "process/children.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/workers/raised_exception.hpp"
 #include "python/workers/value_codec.hpp"
@@ -273,7 +273,7 @@ class WorkerProcess {
     void stop_clock(std::uint64_t number) noexcept {
         std::uint64_t running = 2 * number;
         if (own().limited.compare_exchange_strong(running, 0, std::memory_order_acq_rel)) return;
-        await_kill();  // its time was up
+        process::await_kill();  // its time was up
     }
 
     void complete(const Claim& claim) noexcept {

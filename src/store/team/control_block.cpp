@@ -30,6 +30,13 @@ ControlBlock ControlBlock::adopt(int descriptor, int size) {
     return {SharedMemory::adopt(descriptor, bytes_for(size)), size};
 }
 
+void ControlBlock::report_failure(int rank, std::string_view what, bool consequence) const noexcept {
+    auto& report = this->report(rank);
+    report.consequence = consequence;
+    report.write(what);
+    report.order = next_failure();
+}
+
 bool ControlBlock::end(int rank, State state) const noexcept {
     auto& word = seat(rank).state;
     State seen = word.load(std::memory_order_acquire);

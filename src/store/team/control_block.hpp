@@ -28,8 +28,11 @@ class ControlBlock {
     Seat& seat(int rank) const noexcept { return seats_[rank]; }
     EndRecord& report(int rank) const noexcept { return reports_[rank]; }
     State state(int rank) const noexcept { return seats_[rank].state.load(std::memory_order_acquire); }
+    /// Orders failures: 1, 2, ...
     int next_failure() const noexcept { return failures_->fetch_add(1, std::memory_order_relaxed) + 1; }
 
+    /// Notes what this rank failed by; end() comes behind it. `consequence`: only because another rank was gone.
+    void report_failure(int rank, std::string_view what, bool consequence) const noexcept;
     /// From now on this rank has ended so, and all are woken to see it. False when it had ended before, which stands.
     bool end(int rank, State state) const noexcept;
 

@@ -242,15 +242,15 @@ void Gathering::begin() {
 }
 
 void Gathering::hand_over() {
-    if (!complete() || hoard_.outboxes.empty()) return;
+    if (!complete() || hoard_.boxes.sending.empty()) return;
     bool all = true;
     for (auto& guest : guests_) {
         guest.hand_over(hoard_);
         all &= guest.stage() != Stage::starting;
     }
     if (!all) return;
-    hoard_.inboxes.clear();  // so that what is sent to the dead is refused
-    hoard_.outboxes.clear();
+    hoard_.boxes.receiving.clear();  // so that what is sent to the dead is refused
+    hoard_.boxes.sending.clear();
 }
 
 void Gathering::notice_deaths(const std::vector<Watched>& ended) {

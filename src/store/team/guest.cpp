@@ -3,8 +3,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "store/team/mail.hpp"
-
 namespace penstock::team {
 namespace {
 
@@ -22,10 +20,12 @@ std::size_t parts(std::size_t size) { return 1 + 2 * chunks(size); }
 
 Part part_of(const Hoard& hoard, int rank, std::size_t number) {
     if (number == 0)
-        return {Subject::control, 0, {hoard.control.descriptor(), hoard.inboxes[static_cast<std::size_t>(rank)].get()}};
-    const auto size = hoard.outboxes.size();
+        return {Subject::control,
+                0,
+                {hoard.control.descriptor(), hoard.boxes.receiving[static_cast<std::size_t>(rank)].get()}};
+    const auto size = hoard.boxes.sending.size();
     const bool boxes = number <= chunks(size);
-    const auto& from = boxes ? hoard.outboxes : hoard.processes;
+    const auto& from = boxes ? hoard.boxes.sending : hoard.processes;
     Part part{
         boxes ? Subject::outboxes : Subject::processes, (number - 1) % chunks(size) * process::most_descriptors, {}};
     for (auto i = part.first; i < size && i < part.first + process::most_descriptors; ++i)
@@ -34,14 +34,6 @@ Part part_of(const Hoard& hoard, int rank, std::size_t number) {
 }
 
 }  // namespace
-
-Hoard::Hoard(int size) : control(size), processes(static_cast<std::size_t>(size)) {
-    for (int rank = 0; rank < size; ++rank) {
-        auto [in, out] = ProcessMail::box();
-        inboxes.push_back(std::move(in));
-        outboxes.push_back(std::move(out));
-    }
-}
 
 /// The length of a message that has come; nothing when none has. Descriptors that came with it are closed.
 std::optional<std::size_t> Guest::receive(std::span<std::byte> text) {
@@ -113,7 +105,7 @@ void Guest::start(const Hoard& hoard, Time until) {
 void Guest::hand_over(const Hoard& hoard) {
     blocked_ = false;
     if (stage_ != Stage::starting || under_way_) return;
-    if (part_ == parts(hoard.outboxes.size())) {
+    if (part_ == parts(hoard.boxes.sending.size())) {
         stage_ = Stage::seated;
         until_ = Time::max();
         return;

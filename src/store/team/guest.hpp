@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/team/control_block.hpp"
+#include "store/team/mail.hpp"
 #include "store/team/team_socket.hpp"
 
 namespace penstock::team {
@@ -14,11 +15,10 @@ namespace penstock::team {
 /// What the host hands out. All of it is made before anybody comes, so that a lack of descriptors is an error there.
 struct Hoard {
     ControlBlock control;
-    std::vector<OwnedDescriptor> inboxes;    ///< receiving ends, by rank
-    std::vector<OwnedDescriptor> outboxes;   ///< sending ends, by rank
+    ProcessMail::Boxes boxes;
     std::vector<OwnedDescriptor> processes;  ///< pidfds of those admitted, by rank
 
-    explicit Hoard(int size);
+    explicit Hoard(int size) : control(size), boxes(size), processes(static_cast<std::size_t>(size)) {}
 };
 
 /// What one connection is about. Its socket never blocks, so no guest holds up another.
@@ -64,7 +64,6 @@ class Guest {
     bool blocked() const noexcept { return blocked_; }
 
     void forget() noexcept;
-    void set_until(Time until) noexcept { until_ = until; }
 
   private:
     std::optional<std::size_t> receive(std::span<std::byte> text);

@@ -107,8 +107,13 @@ class ProcessMail final : public Mail {
     ProcessMail(OwnedDescriptor inbox, std::vector<OwnedDescriptor> outboxes)
         : inbox_(std::move(inbox)), outboxes_(std::move(outboxes)) {}
 
-    /// The two ends of one box: receiving, sending. Throws SystemError.
-    static std::pair<OwnedDescriptor, OwnedDescriptor> box();
+    /// The two ends of each rank's box. Throws SystemError.
+    struct Boxes {
+        std::vector<OwnedDescriptor> receiving;
+        std::vector<OwnedDescriptor> sending;
+
+        explicit Boxes(int size);
+    };
 
     RankMemory make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind,
                     Pages pages) override;

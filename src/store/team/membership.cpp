@@ -1,4 +1,3 @@
-#include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,15 +20,14 @@ pid_t this_thread() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 /// All in the order in which others may see it: from the last line on this member runs.
 void sit_down(const ControlBlock& control, int rank) {
     auto& seat = control.seat(rank);
-    seat.fenced.store(syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 ? 1 : 0,
-                      std::memory_order_relaxed);
+    register_fence(seat);
     auto expected = State::starting;
     seat.state.compare_exchange_strong(expected, State::running, std::memory_order_acq_rel);
 }
 
 }  // namespace
 
-Seated::Seated(Place place, const JoinOptions& options)
+Seated::Seated(Admission place, const JoinOptions& options)
     : control_(std::move(place.control)), connection_(std::move(place.connection)),
       mail_(std::move(place.inbox), std::move(place.outboxes)),
       member_{.seats = control_.seats(),
@@ -56,10 +54,7 @@ void Seated::leave() noexcept { go(State::finished); }
 
 void Seated::fail(std::string_view what, bool consequence) noexcept {
     if (left_) return;
-    auto& report = control_.report(member_.index);
-    report.consequence = consequence;
-    report.write(what);
-    report.order = control_.next_failure();
+    control_.report_failure(member_.index, what, consequence);
     go(State::failed);
 }
 
@@ -78,7 +73,7 @@ void Seated::go(State state) noexcept {
 // ---- membership ----
 
 Membership::Membership(std::string_view name, JoinOptions options)
-    : seated_(std::make_unique<team::Seated>(team::take_place(name, options), options)),
+    : seated_(std::make_unique<team::Seated>(team::ask_for_admission(name, options), options)),
       exceptions_(std::uncaught_exceptions()) {}
 
 Membership::~Membership() {

@@ -54,15 +54,17 @@ bool genuine(const Arrival& arrival, const Member& member) {
 
 }  // namespace
 
-std::pair<OwnedDescriptor, OwnedDescriptor> ProcessMail::box() {
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
-        throw SystemError("cannot make the socket over which a rank is granted memory", errno);
-    std::pair<OwnedDescriptor, OwnedDescriptor> both{OwnedDescriptor(ends[0]), OwnedDescriptor(ends[1])};
-    const int yes = 1;
-    if (setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0)
-        throw SystemError("cannot ask the kernel who sends grants of memory", errno);
-    return both;
+ProcessMail::Boxes::Boxes(int size) {
+    for (int rank = 0; rank < size; ++rank) {
+        int ends[2];
+        if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
+            throw SystemError("cannot make the socket over which a rank is granted memory", errno);
+        receiving.emplace_back(ends[0]);
+        sending.emplace_back(ends[1]);
+        const int yes = 1;
+        if (setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0)
+            throw SystemError("cannot ask the kernel who sends grants of memory", errno);
+    }
 }
 
 RankMemory ProcessMail::make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind,

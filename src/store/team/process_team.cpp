@@ -1,7 +1,5 @@
 // A team of processes: forked by the caller, which watches them and marks the seats of those that die.
-#include <linux/membarrier.h>
 #include <poll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,22 +29,18 @@ int run_rank(const ControlBlock& control, Member& member, const Program& program
     const int rank = member.index;
     auto& seat = control.seat(rank);
     bool failed = true;
-    auto& report = control.report(rank);
     try {
         seat.identity = ProcessIdentity::of_this_process();
         seat.user = getuid();
-        seat.fenced.store(syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 ? 1 : 0,
-                          std::memory_order_relaxed);
+        register_fence(seat);
         seat.state.store(State::running, std::memory_order_release);
         program.call(program.closure, Rank(member));
         failed = false;
     } catch (const std::exception& error) {
-        report.consequence = dynamic_cast<const RankLost*>(&error) != nullptr;
-        report.write(said_by(error));
+        control.report_failure(rank, said_by(error), dynamic_cast<const RankLost*>(&error) != nullptr);
     } catch (...) {
-        report.write("an exception that is not a std::exception");
+        control.report_failure(rank, "an exception that is not a std::exception", false);
     }
-    if (failed) report.order = control.next_failure();
     // What the rank printed must be out before anybody hears that it has ended.
     std::cout.flush();
     std::fflush(nullptr);
@@ -70,23 +64,10 @@ void await(process::Children& ranks, const ControlBlock& control, int caller) {
     }
 }
 
-struct Boxes {
-    std::vector<OwnedDescriptor> receiving;
-    std::vector<OwnedDescriptor> sending;
-
-    explicit Boxes(int size) {
-        for (int rank = 0; rank < size; ++rank) {
-            auto [in, out] = ProcessMail::box();
-            receiving.push_back(std::move(in));
-            sending.push_back(std::move(out));
-        }
-    }
-};
-
 /// The rest of the child's life. Nothing that is thrown here may reach the caller of spmd, which the child has a copy
 /// of.
-[[noreturn]] void become(Member& member, const ControlBlock& control, const Placement& placement, Boxes& boxes,
-                         const Program& program) noexcept {
+[[noreturn]] void become(Member& member, const ControlBlock& control, const Placement& placement,
+                         ProcessMail::Boxes& boxes, const Program& program) noexcept {
     placement.pin(member.index);
     ProcessMail mail(std::move(boxes.receiving[static_cast<std::size_t>(member.index)]), std::move(boxes.sending));
     boxes.receiving.clear();
@@ -105,9 +86,7 @@ Ending ending_of(const EndRecord& record) {
         ending.error = std::make_exception_ptr(Error(std::string(record.what())));
     } else if (record.state == State::dead) {
         ending.died = true;
-        ending.error = std::make_exception_ptr(RankDied(
-            record.rank, record.pid, record.exit_code < 0 ? std::nullopt : std::optional<int>(record.exit_code),
-            record.signal == 0 ? std::nullopt : std::optional<int>(record.signal)));
+        ending.error = std::make_exception_ptr(rank_died(record.rank, record.pid, record.exit_code, record.signal));
     }
     return ending;
 }
@@ -116,7 +95,7 @@ std::vector<EndRecord> run_forked(int size, const Program& program, const SpmdOp
                                   const Placement& placement, int caller) {
     settle_before_fork();
     const ControlBlock control(size);
-    Boxes boxes(size);
+    ProcessMail::Boxes boxes(size);
     process::Children ranks;
     std::cout.flush();
     std::fflush(nullptr);  // or each rank would print it again

@@ -10,6 +10,7 @@
 
 #include "penstock/detail/machine/clock.hpp"
 #include "store/team/mail.hpp"
+#include "store/team/team.hpp"
 
 namespace penstock {
 namespace {
@@ -58,6 +59,16 @@ InvalidGrant::InvalidGrant(int owner, std::string name, const std::string& what)
       name_(std::move(name)) {}
 
 namespace team {
+
+RankDied rank_died(int rank, int pid, int exit_code, int signal) {
+    return {rank, pid, exit_code < 0 ? std::nullopt : std::optional<int>(exit_code),
+            signal == 0 ? std::nullopt : std::optional<int>(signal)};
+}
+
+void register_fence(Seat& seat) noexcept {
+    const bool registered = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+    seat.fenced.store(registered ? 1 : 0, std::memory_order_relaxed);
+}
 
 bool fence_all(const Member& member) noexcept {
     if (member.substrate == Substrate::threads) return waiting::process_wide_barrier();
@@ -190,10 +201,8 @@ void Rank::throw_lost(int rank) const {
     const auto& seat = member_->seats[rank];
     const auto state = state_of(rank);
     if (state != team::State::dead) throw RankLeft(rank, state == team::State::failed);
-    const int exit_code = seat.exit_code.load(std::memory_order_relaxed);
-    const int signal = seat.signal.load(std::memory_order_relaxed);
-    throw RankDied(rank, seat.identity.pid, exit_code < 0 ? std::nullopt : std::optional<int>(exit_code),
-                   signal == 0 ? std::nullopt : std::optional<int>(signal));
+    throw team::rank_died(rank, seat.identity.pid, seat.exit_code.load(std::memory_order_relaxed),
+                          seat.signal.load(std::memory_order_relaxed));
 }
 
 int Rank::lost(Awaited awaited) const {

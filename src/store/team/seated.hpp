@@ -16,8 +16,8 @@
 
 namespace penstock::team {
 
-/// What the host hands over, as it arrives.
-struct Place {
+/// What the host hands to a member that it admits, as it arrives.
+struct Admission {
     int rank = -1;
     int size = 0;
     int processor = -1;
@@ -28,13 +28,13 @@ struct Place {
     std::vector<OwnedDescriptor> processes;
 };
 
-/// Finds the host and comes back with a whole place. Throws what Membership says.
-Place take_place(std::string_view name, const JoinOptions& options);
+/// Finds the host, and comes back with all that it hands over. Throws what Membership says.
+Admission ask_for_admission(std::string_view name, const JoinOptions& options);
 
-/// A place that is taken: the member runs.
+/// An admission that is used: the member runs.
 class Seated {
   public:
-    Seated(Place place, const JoinOptions& options);
+    Seated(Admission place, const JoinOptions& options);
     Seated(const Seated&) = delete;
     Seated& operator=(const Seated&) = delete;
     ~Seated();

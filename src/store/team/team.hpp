@@ -61,6 +61,12 @@ struct EndRecord {
 
 Ending ending_of(const EndRecord& record);
 
+/// A negative exit code and signal 0 are not known.
+RankDied rank_died(int rank, int pid, int exit_code, int signal);
+
+/// Lets this process's part in fence_all() be done from afar, and notes in its seat whether that is so.
+void register_fence(Seat& seat) noexcept;
+
 /// Forks the ranks from this process and returns when all have ended. `caller`: a descriptor; when its other end is
 /// closed, nobody waits for the team any more and it is ended; -1 for none. Throws SystemError.
 std::vector<EndRecord> run_forked(int size, const Program& program, const SpmdOptions& options,

@@ -63,8 +63,8 @@ const StoreWays& StoreWays::here() {
         const auto way = store_way_of(wish);
         if (!way)
             throw UsageError("PENSTOCK_STORES is '" + std::string(wish) +
-                             "'; it takes plain, demote or stream, measure to do "
-                             "that again, or nothing for what measured best");
+                             "'; it takes plain, demote or stream, measure to do that again, or nothing for what "
+                             "measured best");
         return StoreWays(*way);
     }();
     return ways;

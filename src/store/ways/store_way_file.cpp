@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "penstock/topology.hpp"
-#include "store/ways/reader_processor.hpp"
+#include "store/ways/store_way_measure.hpp"
 
 namespace penstock {
 namespace {

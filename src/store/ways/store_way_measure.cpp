@@ -14,7 +14,6 @@
 #include "penstock/detail/machine/relax.hpp"
 #include "penstock/store_way.hpp"
 #include "penstock/topology.hpp"
-#include "store/ways/reader_processor.hpp"
 
 namespace penstock {
 namespace {
@@ -80,6 +79,19 @@ double median(std::vector<double> values) {
 }
 
 }  // namespace
+
+std::optional<int> reader_processor() {
+    const auto& topology = Topology::here();
+    if (topology.usable() < 2) return std::nullopt;
+    const auto* own = topology.find(current_processor());
+    std::optional<int> other;
+    for (const auto& processor : topology.processors()) {
+        if (own == nullptr || processor.index == own->index) continue;
+        if (processor.core != own->core) return processor.index;
+        other = processor.index;
+    }
+    return other;
+}
 
 std::optional<double> measure_round_trip() {
     const auto processor = reader_processor();

@@ -7,6 +7,10 @@
 
 namespace penstock {
 
+/// Stores are measured from the caller's processor to this one: of another core where there is one. None where there is
+/// only one processor.
+std::optional<int> reader_processor();
+
 /// Nanoseconds in which a line goes to the reader and an answer comes back; nothing where there is no reader. Costs the
 /// start of a thread and some 100 microseconds.
 std::optional<double> measure_round_trip();

@@ -22,7 +22,7 @@
 #include "penstock/detail/task/entry.hpp"
 #include "penstock/detail/task/local_store.hpp"
 #include "penstock/topology.hpp"
-#include "process/await_kill.hpp"
+#include "process/children.hpp"
 #include "task/calls/target.hpp"
 #include "task/chain/step_failed.hpp"
 #include "task/isolated/keeper.hpp"
@@ -310,7 +310,7 @@ class Worker {
     /// The task has returned. Where the supervisor has decided to end this process for it, nothing else may begin here.
     [[gnu::noinline, gnu::cold]] void came_in_time(std::uint64_t mark) noexcept {
         if (seat_.running.timed.compare_exchange_strong(mark, 0, std::memory_order_acq_rel)) return;
-        await_kill();
+        process::await_kill();
     }
 
     [[gnu::noinline, gnu::cold]] void end_sample(std::uint64_t begin) noexcept {

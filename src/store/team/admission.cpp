@@ -55,7 +55,7 @@ class Newcomer {
         : name_(name), options_(options), owner_(options.owner.value_or(geteuid())),
           until_(deadline_after(options.within)) {}
 
-    Place come() {
+    Admission come() {
         while (!be_admitted()) {
             if (std::chrono::steady_clock::now() >= until_)
                 throw HostMissing(name_, "nobody stood host for it as user " + std::to_string(owner_) + " for " +
@@ -110,9 +110,7 @@ class Newcomer {
     /// The others need not wait for one that will never begin.
     void tell(const char* what) noexcept {
         if (!place_.control) return;
-        auto& report = place_.control.report(place_.rank);
-        report.write(what);
-        report.order = place_.control.next_failure();
+        place_.control.report_failure(place_.rank, what, false);
         place_.control.end(place_.rank, State::failed);
     }
 
@@ -199,12 +197,12 @@ class Newcomer {
     Time until_;
     std::chrono::nanoseconds wait_ = 1ms;
     process::Arrived arrived_;
-    Place place_;
+    Admission place_;
 };
 
 }  // namespace
 
-Place take_place(std::string_view name, const JoinOptions& options) {
+Admission ask_for_admission(std::string_view name, const JoinOptions& options) {
     if (options.within.count() <= 0) throw UsageError("JoinOptions::within must be more than 0");
     if (options.accept_within.count() <= 0) throw UsageError("JoinOptions::accept_within must be more than 0");
     if (options.rank < any_rank || options.size < 0)
