@@ -22,7 +22,7 @@
 #include "penstock/spmd.hpp"
 #include "penstock/stream_error.hpp"
 #include "python/calls/body.hpp"
-#include "python/calls/task_outcome.hpp"
+#include "python/calls/python_task.hpp"
 #include "python/ranks/rank_session.hpp"
 #include "python/streams/filter_spec.hpp"
 
@@ -240,8 +240,8 @@ void translate(const std::exception_ptr& exception, void*) {
         std::rethrow_exception(exception);
     } catch (const std::bad_cast&) {
         raise(nb::module_::import_("penstock.errors")
-                  .attr("UsageError")("a value has another type than it should have here, or is a number that does not "
-                                      "fit, or a text that no encoding has (lone surrogates)"));
+                  .attr("UsageError")("a value has another type than it should have here, or is a number that does "
+                                      "not fit, or a text that no encoding has (lone surrogates)"));
     }
 }
 

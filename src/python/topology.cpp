@@ -8,6 +8,7 @@
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/options.hpp"
 #include "penstock/store_way.hpp"
+#include "python/binding.hpp"
 #include "python/calls/c_call.hpp"
 #include "python/calls/python_machine.hpp"
 
@@ -16,51 +17,37 @@ namespace {
 
 nb::object cache_of(const Cache& cache) {
     if (cache.bytes == 0) return nb::none();
-    nb::dict entry;
-    entry["bytes"] = cache.bytes;
-    entry["domain"] = cache.domain;
-    return entry;
+    return dict_of("bytes", cache.bytes, "domain", cache.domain);
 }
 
 nb::dict describe() {
     const Topology& here = Topology::here();
     nb::list processors;
-    for (const Processor& processor : here.processors()) {
-        nb::dict entry;
-        entry["index"] = processor.index;
-        entry["core"] = processor.core;
-        entry["package"] = processor.package;
-        entry["node"] = processor.node;
-        entry["l1d"] = cache_of(processor.l1d);
-        entry["l2"] = cache_of(processor.l2);
-        entry["l3"] = cache_of(processor.l3);
-        processors.append(entry);
-    }
-    nb::dict result;
-    result["description"] = here.description();
-    result["processors"] = processors;
-    result["usable"] = here.usable();
-    result["quota"] = here.quota() ? nb::object(nb::float_(*here.quota())) : nb::object(nb::none());
-    result["line_size"] = here.line_size();
-    result["flat"] = here.flat();
+    for (const Processor& processor : here.processors())
+        processors.append(dict_of("index", processor.index, "core", processor.core, "package", processor.package,
+                                  "node", processor.node, "l1d", cache_of(processor.l1d), "l2", cache_of(processor.l2),
+                                  "l3", cache_of(processor.l3)));
     const auto wait = here.features().monitor_wait;
-    result["monitor_wait"] = wait == MonitorWait::umwait ? "UMWAIT" : wait == MonitorWait::mwaitx ? "MWAITX" : "none";
-    result["cldemote"] = here.has_cldemote();
-    result["nanoseconds_per_tick"] = Clock::nanoseconds_per_tick();
-    result["clock"] = Clock::source() == Clock::Source::counter ? "processor's counter" : "steady clock";
-    return result;
+    return dict_of("description", here.description(), "processors", processors, "usable", here.usable(), "quota",
+                   here.quota() ? nb::object(nb::float_(*here.quota())) : nb::object(nb::none()), "line_size",
+                   here.line_size(), "flat", here.flat(), "monitor_wait",
+                   wait == MonitorWait::umwait   ? "UMWAIT"
+                   : wait == MonitorWait::mwaitx ? "MWAITX"
+                                                 : "none",
+                   "cldemote", here.has_cldemote(), "nanoseconds_per_tick", Clock::nanoseconds_per_tick(), "clock",
+                   Clock::source() == Clock::Source::counter ? "processor's counter" : "steady clock");
 }
 
 }  // namespace
 
 void bind_topology(nb::module_& module) {
     module.def("topology", &describe, nb::sig("def topology() -> dict[str, Any]"),
-               "The processors that this process may use and what they share, the quota, the clock as calibrated (5 ms "
-               "at the first call).");
+               "The processors that this process may use and what they share, the quota, the clock as calibrated (5 "
+               "ms at the first call).");
     module.def(
         "store_ways", [] { return StoreWays::here().description(); },
-        "How stores travel to another core, by their size, as calibrated (some milliseconds, remembered in the user's "
-        "cache folder).");
+        "How stores travel to another core, by their size, as calibrated (some milliseconds, remembered in the "
+        "user's cache folder).");
     module.def(
         "distance", [](int first, int second) { return std::string(name(Topology::here().distance(first, second))); },
         nb::arg("first"), nb::arg("second"),

@@ -54,8 +54,8 @@ void bind_trace(nb::module_& module, nb::class_<PythonMachine>& machine) {
                 const nb::gil_scoped_release release;
                 return live->timeline_json();
             },
-            "The recorded timeline as JSON for Perfetto (ui.perfetto.dev): one track a thread, tasks named. About 200 "
-            "bytes a task.");
+            "The recorded timeline as JSON for Perfetto (ui.perfetto.dev): one track a thread, tasks named. About "
+            "200 bytes a task.");
 }
 
 }  // namespace penstock::python

@@ -28,7 +28,7 @@ class Words {
     Words(const Words&) = delete;
     Words& operator=(const Words&) = delete;
 
-    const Plan& plan() const noexcept { return *plan_; }
+    const CallPlan& plan() const noexcept { return *plan_; }
     const std::uint64_t* data() const noexcept { return words_; }
     /// Number of words, with the function's.
     std::size_t count() const noexcept { return plan_->counts().total() + 1; }
@@ -43,7 +43,7 @@ class Words {
     void place_scalar(const Slot& slot, nb::handle value, int number);
     [[noreturn]] void refuse(int number, const std::string& what) const;
 
-    const Plan* plan_;
+    const CallPlan* plan_;
     std::uint64_t* words_ = inline_;
     std::uint64_t inline_[inline_words];
     std::vector<std::uint64_t> long_;

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "penstock/error.hpp"
+#include "python/calls/chain.hpp"
+#include "python/calls/resident_call.hpp"
 
 namespace penstock::python {
 namespace {
@@ -28,6 +30,11 @@ std::string represent(const ArrayArgument& argument) {
 }
 
 }  // namespace
+
+const StandIn* stand_in_of(nb::handle object) noexcept {
+    if (const StandIn* const found = resident_of(object)) return found;
+    return chain_array_of(object);
+}
 
 ArrayArgument::ArrayArgument(nb::handle object, Access access) : object_(nb::borrow(object)), access_(access) {
     if (PyObject_CheckBuffer(object.ptr())) {

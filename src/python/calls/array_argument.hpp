@@ -13,7 +13,7 @@
 #include "penstock/detail/task/entry.hpp"
 #include "penstock/detail/task/footprint.hpp"
 #include "python/calls/element.hpp"
-#include "python/ranks/stand_in.hpp"
+#include "python/calls/stand_in.hpp"
 
 namespace penstock::python {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "penstock/error.hpp"
-#include "python/calls/plan.hpp"
+#include "python/calls/call_plan.hpp"
 
 namespace penstock::python {
 

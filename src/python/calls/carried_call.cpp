@@ -15,10 +15,6 @@
 namespace penstock::python {
 namespace {
 
-using Task = procedure::Call<CarriedCall, procedure::Parameters<>>;
-
-std::size_t describe_nothing(const PackedArguments&, ArgumentBlock*) noexcept { return 0; }
-
 /// Workers know the procedures that the program had at launch(). So that tasks have the names of their bodies all the
 /// same, there are entries in store, which the program names as bodies come up; workers run them by their numbers. The
 /// last one serves all further bodies.
@@ -30,7 +26,7 @@ struct Store {
 
     Store() {
         for (std::size_t i = 0; i < size; ++i) {
-            entries[i] = {&Task::run, &Task::discard, &describe_nothing, "a compiled body", false, false};
+            entries[i] = EntryByPlan<CarriedCall>::entry;
             numbers[i] = register_entry(entries[i]);
         }
     }
@@ -52,12 +48,10 @@ Store store;  // registered while the module is loaded, so before launch()
 }  // namespace penstock::python
 
 template <>
-struct penstock::procedure::Registered<penstock::python::Task,
-                                       penstock::procedure::ClosureName<penstock::python::CarriedCall>> {
-    static constexpr Entry entry{
-        &python::Task::run, &python::Task::discard, &python::describe_nothing, "a compiled body", false, false};
-    static constexpr python::EntryToIssue number{};
-};
+struct penstock::procedure::Registered<
+    penstock::procedure::Call<penstock::python::CarriedCall, penstock::procedure::Parameters<>>,
+    penstock::procedure::ClosureName<penstock::python::CarriedCall>>
+    : penstock::python::EntryByPlan<penstock::python::CarriedCall> {};
 
 namespace penstock::python {
 
@@ -67,7 +61,7 @@ void CarriedCall::operator()() const {
 }
 
 void CarriedCall::carry(isolated::Carrier& carrier) {
-    const auto& plan = *reinterpret_cast<const Plan*>(words[0]);
+    const auto& plan = *reinterpret_cast<const CallPlan*>(words[0]);
     for (const Slot& slot : plan.slots()) {
         if (!slot.is_array()) continue;
         auto* const base = reinterpret_cast<std::byte*>(words[slot.words[0]]);
@@ -86,7 +80,7 @@ void CarriedCall::carry(isolated::Carrier& carrier) {
 }
 
 const CarriedBody& CarriedBodies::find(Machine& machine, const Words& words) {
-    const Plan& plan = words.plan();
+    const CallPlan& plan = words.plan();
     const std::uint64_t address = words.data()[0];
     if (const auto found = bodies_.find({&plan, address}); found != bodies_.end()) return found->second[0];
     if (words.count() > CarriedCall::capacity)
@@ -102,8 +96,8 @@ const CarriedBody& CarriedBodies::find(Machine& machine, const Words& words) {
     if (dladdr(reinterpret_cast<const void*>(address), &info) == 0 || info.dli_fname == nullptr)
         throw CannotCarryOver(
             plan.name(), 0,
-            "this function was made at run time (numba, a ctypes callback), so that no library file has it; compile it "
-            "into a library, or call a Python function, which runs in a process of its own anyway");
+            "this function was made at run time (numba, a ctypes callback), so that no library file has it; compile "
+            "it into a library, or call a Python function, which runs in a process of its own anyway");
     if (info.dli_sname == nullptr || info.dli_saddr != reinterpret_cast<const void*>(address))
         throw CannotCarryOver(plan.name(), 0,
                               "the library " + std::string(info.dli_fname) +

@@ -44,7 +44,7 @@ class CarriedBodies {
     const CarriedBody& find(Machine& machine, const Words& words);
 
   private:
-    std::map<std::pair<const Plan*, std::uint64_t>, SharedArray<CarriedBody>> bodies_;
+    std::map<std::pair<const CallPlan*, std::uint64_t>, SharedArray<CarriedBody>> bodies_;
 };
 
 /// Issues the call to a machine of worker processes, by its plain or longer ways. Throws CannotCarryOver for what these

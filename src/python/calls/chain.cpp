@@ -4,11 +4,13 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <utility>
 
 #include "penstock/error.hpp"
+#include "python/binding.hpp"
 #include "python/calls/array_argument.hpp"
 #include "python/calls/body.hpp"
 #include "python/calls/python_machine.hpp"
@@ -42,36 +44,27 @@ struct EndOfUse {
     ~EndOfUse() { image.end(worker); }
 };
 
-/// The task of a chain whose values fit a descriptor.
-template <std::size_t capacity>
+/// The task of a chain. `Values`: an array inside the descriptor, or a vector.
+template <class Values>
 struct ChainCall {
     using TakesStore = void;
     chain::Image* image;
-    std::uint64_t values[capacity];
+    Values values;
 
     void run(LocalStore& store) const {
         const EndOfUse end{*image, store.worker()};
-        image->run(store, reinterpret_cast<const std::byte*>(values));
+        image->run(store, reinterpret_cast<const std::byte*>(std::data(values)));
     }
     void discard() const noexcept { image->end(0); }
 };
-/// The same on the heap.
-struct LongChainCall {
-    using TakesStore = void;
-    chain::Image* image;
-    std::vector<std::uint64_t> values;
-
-    void run(LocalStore& store) const {
-        const EndOfUse end{*image, store.worker()};
-        image->run(store, reinterpret_cast<const std::byte*>(values.data()));
-    }
-    void discard() const noexcept { image->end(0); }
-};
+template <class F>
+inline constexpr bool is_chain_call = false;
+template <class Values>
+inline constexpr bool is_chain_call<ChainCall<Values>> = true;
+template <class F>
+concept ChainTask = is_chain_call<F>;
 
 constexpr std::size_t chain_line_words = 4, chain_extension_words = 23;
-template <class F>
-concept ChainTask = std::is_same_v<F, ChainCall<chain_line_words>> ||
-                    std::is_same_v<F, ChainCall<chain_extension_words>> || std::is_same_v<F, LongChainCall>;
 
 }  // namespace
 }  // namespace penstock::python
@@ -127,7 +120,7 @@ ChainArray PythonChain::local(nb::handle shape, const std::string& type) {
 void PythonChain::add(nb::handle object, const nb::args& arguments, nb::handle signature) {
     nb::object body = body_of(object, signature);
     const Words words(*nb::inst_ptr<Body>(body), arguments, Takes::chains);
-    const Plan& plan = words.plan();
+    const CallPlan& plan = words.plan();
     if (words.count() > extension_words)
         throw UsageError("step " + plan.name() + " of a chain has " + std::to_string(words.count() - 1) +
                          " words of arguments and may have " + std::to_string(extension_words - 1) +
@@ -140,7 +133,7 @@ void PythonChain::add(nb::handle object, const nb::args& arguments, nb::handle s
         const std::size_t base = in_line ? 0 : offsetof(chain::Packed, extension);
         for (const LaterArgument& later : words.later()) note(later, plan.name(), base);
         chain::Packed packed{};
-        const Plan* const its_plan = &plan;
+        const CallPlan* const its_plan = &plan;
         auto* const at = reinterpret_cast<std::byte*>(&packed) + base;
         std::memcpy(at, &its_plan, sizeof its_plan);
         std::memcpy(at + sizeof its_plan, words.data(), words.count() * sizeof(std::uint64_t));
@@ -185,7 +178,7 @@ void PythonChain::note(const LaterArgument& later, const std::string& step, std:
     const Slot& slot = *later.slot;
     description_.use(place, later.access, step, later.number);  // refuses another chain's
     const auto word_at = [base](std::uint16_t word) {
-        return static_cast<std::uint16_t>(base + sizeof(const Plan*) + word * sizeof(std::uint64_t));
+        return static_cast<std::uint16_t>(base + sizeof(const CallPlan*) + word * sizeof(std::uint64_t));
     };
     Patch patch;
     patch.index = place.index;
@@ -293,8 +286,8 @@ Handle issue_chain(Machine& machine, int target, const OptionsOrHandles* way, Py
         return machine.initiator().call_on(std::get<CallOptions>(*way), std::move(closure));
     };
     const auto issue_sized = [&]<std::size_t capacity>(std::integral_constant<std::size_t, capacity>) {
-        ChainCall<capacity> call{image, {}};
-        std::copy(issue.values.begin(), issue.values.end(), call.values);
+        ChainCall<std::array<std::uint64_t, capacity>> call{image, {}};
+        std::copy(issue.values.begin(), issue.values.end(), call.values.begin());
         return issue_as(call);
     };
     try {
@@ -304,7 +297,7 @@ Handle issue_chain(Machine& machine, int target, const OptionsOrHandles* way, Py
             return issue_sized(std::integral_constant<std::size_t, chain_line_words>{});
         if (issue.values.size() <= chain_extension_words)
             return issue_sized(std::integral_constant<std::size_t, chain_extension_words>{});
-        return issue_as(boxed(LongChainCall{image, std::move(issue.values)}));
+        return issue_as(boxed(ChainCall<std::vector<std::uint64_t>>{image, std::move(issue.values)}));
     } catch (...) {
         image->end(0);
         throw;
@@ -358,16 +351,16 @@ void bind_chain(nb::module_& module) {
                  "What stands for the parameters, in their order.")
             .def("local", &PythonChain::local, nb::arg("shape"), nb::arg("dtype") = "float64",
                  nb::sig("def local(self, shape: int | Sequence[int], dtype: str = 'float64') -> ChainArray"),
-                 "A block of one dimension or two in the local store, undefined until a step writes it. Blocks that "
-                 "are not needed at the same\n"
-                 "time share room. Raises UsageError for one that no local store can hold.")
+                 "A block of one dimension or two in the local store, undefined until a step writes it. Blocks that\n"
+                 "are not needed at the same time share room. Raises UsageError for one that no local store can\n"
+                 "hold.")
             .def(
                 "add",
                 [](nb::handle self, nb::handle body, const nb::args& arguments, nb::handle signature) {
                     nb::inst_ptr<PythonChain>(self)->add(body, arguments, signature);
                     return nb::borrow(self);
                 },
-                nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
+                nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), or_none("signature"),
                 nb::sig("def add(self, body: Any, *arguments: Any, signature: str | None = None) -> Chain"),
                 "Adds a step: a compiled body with parameters and local blocks of the chain, arrays and numbers as\n"
                 "arguments. Returns the chain. Raises what machine.call raises, and ArgumentError for a local block\n"

@@ -6,6 +6,7 @@
 
 #include "penstock/error.hpp"
 #include "penstock/isolation.hpp"
+#include "python/binding.hpp"
 #include "python/calls/array_argument.hpp"
 #include "python/calls/body.hpp"
 #include "python/calls/foreign_call.hpp"
@@ -70,16 +71,8 @@ PythonHandle PythonDependences::call(nb::handle body, const nb::args& arguments,
     std::vector<std::uint32_t> addresses;
     for (const Slot& slot : words.plan().slots())
         if (slot.is_array()) addresses.push_back(slot.words[0]);
-    const auto issue = [&] {
-        return issue_foreign_in_order(order, number, words.plan(), words.data(), blocks, addresses);
-    };
-    Handle handle;
-    if (machine.may_block(*live)) {
-        const nb::gil_scoped_release release;
-        handle = issue();
-    } else {
-        handle = issue();
-    }
+    const Handle handle = machine.without_lock_if_it_may_block(
+        *live, [&] { return issue_foreign_in_order(order, number, words.plan(), words.data(), blocks, addresses); });
     if (recording_) {
         recorded_.push_back(held);
         recorded_.push_back(nb::borrow(arguments));
@@ -166,9 +159,9 @@ void bind_dependences(nb::module_& module) {
              "replayed again), UsageError inside a task, MachineGone.")
         .def("rebind", &PythonRecording::rebind, nb::arg("from_array"), nb::arg("to_array"),
              nb::sig("def rebind(self, from_array: Any, to_array: Any) -> int"),
-             "From now on each argument that lay in the one contiguous array lies at the same place of the other, as "
-             "large and of the same\n"
-             "type. Returns how many arguments moved. Raises UsageError for another size and during a replay.")
+             "From now on each argument that lay in the one contiguous array lies at the same place of the other, as\n"
+             "large and of the same type. Returns how many arguments moved. Raises UsageError for another size and\n"
+             "during a replay.")
         .def_prop_ro("tasks", &PythonRecording::tasks, "How many calls one replay runs.")
         .def_prop_ro("crossings", &PythonRecording::crossings, "How many of them wait for a call of another worker.");
     nb::class_<PythonDependences>(
@@ -183,7 +176,7 @@ void bind_dependences(nb::module_& module) {
         .def(nb::init<nb::object>(), nb::arg("machine"), nb::sig("def __init__(self, machine: Machine) -> None"),
              "Raises MachineGone, UsageError inside a task, CannotCarryOver for a machine of worker processes.")
         .def("call", &PythonDependences::call, nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(),
-             nb::arg("signature").none() = nb::none(), nb::arg("target").none() = nb::none(),
+             or_none("signature"), or_none("target"),
              nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, target: int | None = "
                      "None) -> Handle"),
              "As machine.call of a compiled body, after the calls before it that write what it touches, and those\n"

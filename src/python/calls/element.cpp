@@ -2,45 +2,68 @@
 
 #include <array>
 #include <bit>
+#include <complex>
 #include <string>
-#include <utility>
+
+#include "python/ranks/rank_session.hpp"
 
 namespace penstock::python {
 namespace {
 
 using enum ElementKind;
 
-constexpr std::array<std::pair<std::string_view, Element>, 16> names{{
-    {"bool", {boolean, 1}},
-    {"int8", {integer, 1}},
-    {"int16", {integer, 2}},
-    {"int32", {integer, 4}},
-    {"int64", {integer, 8}},
-    {"uint8", {natural, 1}},
-    {"uint16", {natural, 2}},
-    {"uint32", {natural, 4}},
-    {"uint64", {natural, 8}},
-    {"float16", {floating, 2}},
-    {"float32", {floating, 4}},
-    {"float64", {floating, 8}},
-    {"float128", {floating, 16}},
-    {"complex64", {complex, 8}},
-    {"complex128", {complex, 16}},
-    {"complex256", {complex, 32}},
-}};
+template <class T>
+ElementRow row(const char* name, ElementKind kind) {
+    return {name, {kind, sizeof(T)}, element_type<T>()};
+}
+
+const auto& rows() {
+    static const std::array<ElementRow, 16> all{{
+        row<bool>("bool", boolean),
+        row<std::int8_t>("int8", integer),
+        row<std::int16_t>("int16", integer),
+        row<std::int32_t>("int32", integer),
+        row<std::int64_t>("int64", integer),
+        row<std::uint8_t>("uint8", natural),
+        row<std::uint16_t>("uint16", natural),
+        row<std::uint32_t>("uint32", natural),
+        row<std::uint64_t>("uint64", natural),
+        {"float16", {floating, 2}, {"float16", 2}},  // C++20 has none
+        row<float>("float32", floating),
+        row<double>("float64", floating),
+        row<long double>("float128", floating),
+        row<std::complex<float>>("complex64", complex),
+        row<std::complex<double>>("complex128", complex),
+        row<std::complex<long double>>("complex256", complex),
+    }};
+    return all;
+}
 
 }  // namespace
 
 Element element_named(std::string_view name) noexcept {
-    for (const auto& [known, element] : names)
-        if (known == name) return element;
+    for (const auto& each : rows())
+        if (name == each.name) return each.element;
     return {};
 }
 
 std::string_view name_of(const Element& element) noexcept {
-    for (const auto& [name, known] : names)
-        if (known == element) return name;
+    for (const auto& each : rows())
+        if (each.element == element) return each.name;
     return "structured";
+}
+
+const ElementRow& element_of_streams(std::string_view name) {
+    for (const auto& each : rows())
+        if (name == each.name) return each;
+    throw ElementError("streams do not carry elements of type " + std::string(name) +
+                       "; give a number, bool or complex type, as in \"float32\"");
+}
+
+std::string name_of(const ElementType& type) {
+    for (const auto& each : rows())
+        if (each.type == type) return each.name;
+    return std::string(type.name);
 }
 
 Element element_of_format(const char* format, std::size_t item_bytes) noexcept {

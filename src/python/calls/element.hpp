@@ -1,9 +1,12 @@
-// The types of array elements and of scalars that C functions and Python arrays have in common.
+// The types of array elements and of scalars that C functions, streams and Python arrays have in common.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+
+#include "penstock/port.hpp"
 
 namespace penstock::python {
 
@@ -23,5 +26,16 @@ Element element_named(std::string_view name) noexcept;
 std::string_view name_of(const Element& element) noexcept;
 /// The type that a buffer's format string and item size say; `other` for structures and foreign byte order.
 Element element_of_format(const char* format, std::size_t item_bytes) noexcept;
+
+/// One type by its names: NumPy's, and C++'s, so that filters of both can be joined.
+struct ElementRow {
+    const char* name;  ///< NumPy's
+    Element element;
+    ElementType type;
+};
+/// Throws ElementError for a type that streams do not have. What it returns lives for ever.
+const ElementRow& element_of_streams(std::string_view name);
+/// NumPy's name of a type, or C++'s where NumPy has none.
+std::string name_of(const ElementType& type);
 
 }  // namespace penstock::python

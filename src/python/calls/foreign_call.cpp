@@ -27,8 +27,11 @@ constexpr Entry entry_for{&CallOf<F>::run, &CallOf<F>::discard, &describe<F>, "a
 }  // namespace
 
 template <class F>
-concept Foreign = std::is_same_v<F, ForeignCall<line_words>> || std::is_same_v<F, ForeignCall<middle_words>> ||
-                  std::is_same_v<F, ForeignCall<extension_words>> || std::is_same_v<F, LongForeignCall>;
+inline constexpr bool is_foreign = false;
+template <class Values>
+inline constexpr bool is_foreign<ForeignCall<Values>> = true;
+template <class F>
+concept Foreign = is_foreign<F>;
 
 }  // namespace penstock::python
 
@@ -42,70 +45,54 @@ struct penstock::procedure::Registered<penstock::procedure::Call<F, penstock::pr
 namespace penstock::python {
 namespace {
 
-template <std::size_t capacity>
-Handle issue(Initiator& initiator, int target, const Plan& plan, const std::uint64_t* words, std::size_t count) {
-    ForeignCall<capacity> call{&plan, {}};
-    std::copy_n(words, count, call.words);
-    return initiator.call_on(target, call);
+/// Calls `issue` with the smallest closure that holds the plan's words: as large as its entry takes it for
+/// (foreign_entry).
+template <class Issue>
+Handle issue_closure(const CallPlan& plan, const std::uint64_t* words, Issue&& issue) {
+    entry_to_issue = plan.entry();
+    const std::size_t count = plan.counts().total() + 1;
+    const auto issue_sized = [&]<std::size_t capacity>(std::integral_constant<std::size_t, capacity>) {
+        ShortForeignCall<capacity> call{&plan, {}};
+        std::copy_n(words, count, call.words.begin());
+        return issue(std::move(call));
+    };
+    if (count <= line_words) return issue_sized(std::integral_constant<std::size_t, line_words>{});
+    if (count <= middle_words) return issue_sized(std::integral_constant<std::size_t, middle_words>{});
+    if (count <= extension_words) return issue_sized(std::integral_constant<std::size_t, extension_words>{});
+    return issue(boxed(LongForeignCall{&plan, {words, words + count}}));
 }
 
 }  // namespace
 
 Entry foreign_entry(std::size_t words) noexcept {
-    return words <= line_words        ? entry_for<ForeignCall<line_words>>
-           : words <= middle_words    ? entry_for<ForeignCall<middle_words>>
-           : words <= extension_words ? entry_for<ForeignCall<extension_words>>
+    return words <= line_words        ? entry_for<ShortForeignCall<line_words>>
+           : words <= middle_words    ? entry_for<ShortForeignCall<middle_words>>
+           : words <= extension_words ? entry_for<ShortForeignCall<extension_words>>
                                       : entry_for<LongForeignCall>;
 }
 
-Handle issue_foreign_by(Machine& machine, int target, const OptionsOrHandles& way, const Plan& plan,
+Handle issue_foreign_by(Machine& machine, int target, const OptionsOrHandles& way, const CallPlan& plan,
                         const std::uint64_t* words) {
-    entry_to_issue = plan.entry();
-    const std::size_t count = plan.counts().total() + 1;
-    const auto issue_as = [&](auto closure) {
+    return issue_closure(plan, words, [&](auto&& closure) {
         if (const auto* const options = std::get_if<CallOptions>(&way))
             return machine.initiator().call_on(*options, std::move(closure));
         const auto after = machine.after(std::span<const Handle>(std::get<std::vector<Handle>>(way)));
         return target == Initiator::any_target ? after.call(std::move(closure))
                                                : after.on(target).call(std::move(closure));
-    };
-    // As large as the plan's entry takes it for, see foreign_entry.
-    const auto issue_sized = [&]<std::size_t capacity>(std::integral_constant<std::size_t, capacity>) {
-        ForeignCall<capacity> call{&plan, {}};
-        std::copy_n(words, count, call.words);
-        return issue_as(call);
-    };
-    if (count <= line_words) return issue_sized(std::integral_constant<std::size_t, line_words>{});
-    if (count <= middle_words) return issue_sized(std::integral_constant<std::size_t, middle_words>{});
-    if (count <= extension_words) return issue_sized(std::integral_constant<std::size_t, extension_words>{});
-    return issue_as(boxed(LongForeignCall{&plan, {words, words + count}}));
+    });
 }
 
-Handle issue_foreign_in_order(Dependences& order, int target, const Plan& plan, const std::uint64_t* words,
+Handle issue_foreign_in_order(Dependences& order, int target, const CallPlan& plan, const std::uint64_t* words,
                               std::span<const ArgumentBlock> blocks, std::span<const std::uint32_t> addresses) {
-    entry_to_issue = plan.entry();
-    const std::size_t count = plan.counts().total() + 1;
     std::vector<std::uint32_t> places;
     for (const auto word : addresses)
-        places.push_back(static_cast<std::uint32_t>(sizeof(const Plan*) + word * sizeof(std::uint64_t)));
-    const auto issue_sized = [&]<std::size_t capacity>(std::integral_constant<std::size_t, capacity>) {
-        ForeignCall<capacity> call{&plan, {}};
-        std::copy_n(words, count, call.words);
-        return order.call_blocks_on(target, blocks, places, call);
-    };
-    if (count <= line_words) return issue_sized(std::integral_constant<std::size_t, line_words>{});
-    if (count <= middle_words) return issue_sized(std::integral_constant<std::size_t, middle_words>{});
-    if (count <= extension_words) return issue_sized(std::integral_constant<std::size_t, extension_words>{});
-    return order.call_blocks_on(target, blocks, places, boxed(LongForeignCall{&plan, {words, words + count}}));
+        places.push_back(static_cast<std::uint32_t>(sizeof(const CallPlan*) + word * sizeof(std::uint64_t)));
+    return issue_closure(
+        plan, words, [&](auto&& closure) { return order.call_blocks_on(target, blocks, places, std::move(closure)); });
 }
 
-Handle issue_foreign(Initiator& initiator, int target, const Plan& plan, const std::uint64_t* words) {
-    entry_to_issue = plan.entry();
-    const std::size_t count = plan.counts().total() + 1;
-    if (count <= line_words) return issue<line_words>(initiator, target, plan, words, count);
-    if (count <= middle_words) return issue<middle_words>(initiator, target, plan, words, count);
-    if (count <= extension_words) return issue<extension_words>(initiator, target, plan, words, count);
-    return initiator.call_on(target, boxed(LongForeignCall{&plan, {words, words + count}}));
+Handle issue_foreign(Initiator& initiator, int target, const CallPlan& plan, const std::uint64_t* words) {
+    return issue_closure(plan, words, [&](auto&& closure) { return initiator.call_on(target, std::move(closure)); });
 }
 
 }  // namespace penstock::python

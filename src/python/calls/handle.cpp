@@ -17,8 +17,9 @@
 #include <vector>
 
 #include "penstock/error.hpp"
+#include "python/binding.hpp"
 #include "python/calls/python_machine.hpp"
-#include "python/calls/task_outcome.hpp"
+#include "python/calls/python_task.hpp"
 #include "python/errors.hpp"
 
 namespace penstock::python {
@@ -191,16 +192,16 @@ void bind_handle(nb::module_& module) {
         module, "Handle", nb::is_final(),
         "Stands for one issued task. Cheap; may be dropped, and outlives its machine (then it says so).")
         .def("wait", &PythonHandle::wait, nb::arg("help") = false,
-             "Returns when the task has completed. With help=True this thread runs other tasks that it issued "
+             "Returns when the task has completed. With help=True this thread runs other tasks that it issued\n"
              "meanwhile (compiled bodies).\n\n"
              "Other Python threads run meanwhile. Raises TaskFailed, TaskCancelled, MachineGone, WouldDeadlock.")
         .def("ready", &PythonHandle::ready, "Has the task completed (or its machine gone)? Never blocks, never raises.")
         .def("done", &PythonHandle::ready, "The same as ready(), by the name that concurrent.futures gives it.")
-        .def("result", &PythonHandle::result, nb::arg("timeout").none() = nb::none(),
+        .def("result", &PythonHandle::result, or_none("timeout"),
              nb::sig("def result(self, timeout: float | None = None) -> Any"),
              "Waits as wait() does, and returns what a Python body returned; None for compiled bodies. Raises what\n"
              "wait() raises, and TimeoutError after `timeout` seconds.")
-        .def("exception", &PythonHandle::exception, nb::arg("timeout").none() = nb::none(),
+        .def("exception", &PythonHandle::exception, or_none("timeout"),
              nb::sig("def exception(self, timeout: float | None = None) -> TaskFailed | None"),
              "Waits, and returns the TaskFailed that wait() would raise, or None. Raises TaskCancelled and "
              "TimeoutError.")
@@ -211,9 +212,9 @@ void bind_handle(nb::module_& module) {
                 nb::cast<PythonHandle&>(self).add_done_callback(call);
             },
             nb::arg("callback"), nb::sig("def add_done_callback(self, callback: Callable[[Handle], Any]) -> None"),
-            "Calls callback(handle) once the task has completed: at once where it has, or else in the thread that "
-            "finds it complete, in a\n"
-            "wait, a barrier or machine.poll(). What it raises is written to stderr and goes no further.")
+            "Calls callback(handle) once the task has completed: at once where it has, or else in the thread that\n"
+            "finds it complete, in a wait, a barrier or machine.poll(). What it raises is written to stderr and goes\n"
+            "no further.")
         .def("cancel", &PythonHandle::cancel,
              "Asks that the task be skipped if it has not started. False when it has completed already (or, a Python\n"
              "body, has started); wait() of a skipped task raises TaskCancelled.")

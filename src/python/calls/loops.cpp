@@ -9,6 +9,7 @@
 
 #include "penstock/error.hpp"
 #include "penstock/for_each.hpp"
+#include "python/binding.hpp"
 #include "python/calls/body.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/words.hpp"
@@ -18,7 +19,7 @@ namespace {
 
 /// A call whose first two words are a piece's.
 struct LoopBody {
-    const Plan& plan;
+    const CallPlan& plan;
     const std::uint64_t* words;
     std::size_t count;
 
@@ -71,7 +72,7 @@ void for_each(PythonMachine& self, std::int64_t n, nb::handle body, const nb::ar
 
 void bind_loops(nb::class_<PythonMachine>& machine) {
     machine.def("for_each", &for_each, nb::arg("n"), nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(),
-                nb::arg("grain").none() = nb::none(), nb::arg("signature").none() = nb::none(),
+                or_none("grain"), or_none("signature"),
                 nb::sig("def for_each(self, n: int, body: Any, *arguments: Any, grain: int | None = None, signature: "
                         "str | None = None) -> None"),
                 "Runs body(begin, end, *arguments) for pieces that make up 0 to n-1, shared by the caller and free\n"

@@ -11,6 +11,7 @@
 
 #include "penstock/error.hpp"
 #include "penstock/spmd.hpp"
+#include "python/binding.hpp"
 #include "python/calls/python_machine.hpp"
 
 namespace penstock::python {
@@ -22,15 +23,17 @@ struct PythonTarget {
     int number;
 };
 
-template <class Choice, std::size_t n>
-Choice choose(const char* option, const std::string& word, const std::array<std::pair<const char*, Choice>, n>& words) {
-    std::string known;
-    for (const auto& [name, choice] : words) {
-        if (word == name) return choice;
-        known += (known.empty() ? "" : ", ") + std::string(name);
-    }
-    throw UsageError(std::string(option) + " must be one of " + known + ", not " + word);
-}
+constexpr Choices<Distribution, 3> distributions{{{"balanced", Distribution::balanced},
+                                                  {"round_robin", Distribution::round_robin},
+                                                  {"least_loaded", Distribution::least_loaded}}};
+constexpr Choices<Initiation, 2> initiations{{{"push", Initiation::push}, {"pull", Initiation::pull}}};
+constexpr Choices<Completion, 3> completions{
+    {{"automatic", Completion::automatic}, {"slot", Completion::slot}, {"line", Completion::line}}};
+constexpr Choices<WhenFull, 3> when_full_words{
+    {{"defer", WhenFull::defer}, {"wait", WhenFull::wait}, {"refuse", WhenFull::refuse}}};
+constexpr Choices<Prefetch, 3> prefetches{
+    {{"measured", Prefetch::measured}, {"always", Prefetch::always}, {"never", Prefetch::never}}};
+constexpr Choices<Isolation, 2> isolations{{{"none", Isolation::none}, {"process", Isolation::process}}};
 
 template <class Integer>
 Integer in_range(const char* option, std::int64_t value, std::int64_t low, std::int64_t high) {
@@ -48,44 +51,34 @@ void launch_from_python() {
         launch();
     } catch (const UsageError&) {
         throw UsageError(
-            "launch() comes too late: this process has several threads already, and importing NumPy starts some; call "
-            "penstock.launch() right behind `import penstock`");
+            "launch() comes too late: this process has several threads already, and importing NumPy starts some; "
+            "call penstock.launch() right behind `import penstock`");
     }
     launched = true;
 }
 
-MachineOptions options_of(std::optional<std::int64_t> targets, std::int64_t depth, const std::string& distribution,
-                          const std::string& initiation, const std::string& completion, const std::string& when_full,
-                          std::int64_t pending_limit, const std::string& prefetch, bool pin, const std::string& budget,
-                          double spin, std::int64_t local_store, std::int64_t nesting_limit,
-                          const std::string& isolation, std::optional<double> time_limit, std::int64_t worker_memory) {
+void make_machine(PythonMachine* self, std::optional<std::int64_t> targets, std::int64_t depth,
+                  const std::string& distribution, const std::string& initiation, const std::string& completion,
+                  const std::string& when_full, std::int64_t pending_limit, const std::string& prefetch, bool pin,
+                  const std::string& budget, double spin, std::int64_t local_store, std::int64_t nesting_limit,
+                  const std::string& isolation, std::optional<double> time_limit, std::int64_t worker_memory) {
     constexpr std::int64_t most = std::int64_t{1} << 48;
     MachineOptions options;
     if (targets) options.targets = in_range<int>("targets", *targets, 0, MachineOptions::max_targets);
     options.depth = in_range<std::uint32_t>("depth", depth, 1, MachineOptions::max_depth);
-    options.distribution = choose<Distribution, 3>("distribution", distribution,
-                                                   {{{"balanced", Distribution::balanced},
-                                                     {"round_robin", Distribution::round_robin},
-                                                     {"least_loaded", Distribution::least_loaded}}});
-    options.initiation =
-        choose<Initiation, 2>("initiation", initiation, {{{"push", Initiation::push}, {"pull", Initiation::pull}}});
-    options.completion = choose<Completion, 3>(
-        "completion", completion,
-        {{{"automatic", Completion::automatic}, {"slot", Completion::slot}, {"line", Completion::line}}});
-    options.when_full = choose<WhenFull, 3>(
-        "when_full", when_full, {{{"defer", WhenFull::defer}, {"wait", WhenFull::wait}, {"refuse", WhenFull::refuse}}});
+    options.distribution = choose("distribution", distribution, distributions);
+    options.initiation = choose("initiation", initiation, initiations);
+    options.completion = choose("completion", completion, completions);
+    options.when_full = choose("when_full", when_full, when_full_words);
     options.pending_limit = in_range<std::size_t>("pending_limit", pending_limit, 0, most);
-    options.prefetch = choose<Prefetch, 3>(
-        "prefetch", prefetch,
-        {{{"measured", Prefetch::measured}, {"always", Prefetch::always}, {"never", Prefetch::never}}});
+    options.prefetch = choose("prefetch", prefetch, prefetches);
     options.pin = pin;
     options.budget = budget;
     if (!(spin >= 0 && spin <= 1e6)) throw UsageError("spin is in seconds and must be 0 to 1,000,000");
     options.spin = std::chrono::nanoseconds(std::llround(spin * 1e9));
     options.local_store = in_range<std::size_t>("local_store", local_store, 0, most);
     options.nesting_limit = in_range<std::uint32_t>("nesting_limit", nesting_limit, 1, 1 << 20);
-    options.isolation =
-        choose<Isolation, 2>("isolation", isolation, {{{"none", Isolation::none}, {"process", Isolation::process}}});
+    options.isolation = choose("isolation", isolation, isolations);
     if (options.isolation == Isolation::process && !launched)
         throw UsageError(
             "worker processes come from a process that penstock.launch() starts; call it right behind `import "
@@ -96,7 +89,7 @@ MachineOptions options_of(std::optional<std::int64_t> targets, std::int64_t dept
         options.time_limit = std::chrono::nanoseconds(std::llround(*time_limit * 1e9));
     }
     options.worker_memory = in_range<std::size_t>("worker_memory", worker_memory, 0, most);
-    return options;
+    new (self) PythonMachine(options);
 }
 
 constexpr const char* call_doc =
@@ -121,6 +114,28 @@ constexpr const char* call_doc =
     "UsageError for what cannot be carried over, QueueFull and MachineGone. Costs about a microsecond, tags not\n"
     "included.";
 
+/// `receiver(self)`: the machine, and the target that is to run the task.
+template <class T, class Receiver>
+void add_call(nb::class_<T>& bound, Receiver receiver, const char* doc) {
+    bound.def(
+        "call",
+        [receiver](T& self, nb::handle body, const nb::args& arguments, nb::handle signature, nb::handle time_limit,
+                   nb::handle after, nb::handle priority, nb::handle then, nb::handle deadline, nb::handle affine,
+                   nb::handle notification) {
+            const auto [machine, target] = receiver(self);
+            return machine->call(target, body, arguments,
+                                 {signature, time_limit, after, priority, then, deadline, affine, notification});
+        },
+        nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), or_none("signature"), or_none("time_limit"),
+        or_none("after"), or_none("priority"), or_none("then"), or_none("deadline"), or_none("affine"),
+        or_none("notification"),
+        nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | None = "
+                "None, after: Iterable[Handle] | None = None, priority: Literal['normal', 'high'] | None = None, "
+                "then: Callable[[Handle], Any] | None = None, deadline: float | None = None, affine: bool | None = "
+                "None, notification: Literal['polled', 'mailbox', 'interrupt'] | None = None) -> Handle"),
+        doc);
+}
+
 }  // namespace
 
 void bind_machine(nb::module_& module) {
@@ -138,63 +153,33 @@ void bind_machine(nb::module_& module) {
         "        machine.barrier()\n\n"
         "Leaving the block finishes all tasks and raises the first failure that nobody has seen.");
     machine
-        .def(
-            "__init__",
-            [](PythonMachine* self, std::optional<std::int64_t> targets, std::int64_t depth,
-               const std::string& distribution, const std::string& initiation, const std::string& completion,
-               const std::string& when_full, std::int64_t pending_limit, const std::string& prefetch, bool pin,
-               const std::string& budget, double spin, std::int64_t local_store, std::int64_t nesting_limit,
-               const std::string& isolation, std::optional<double> time_limit, std::int64_t worker_memory) {
-                new (self) PythonMachine(options_of(targets, depth, distribution, initiation, completion, when_full,
-                                                    pending_limit, prefetch, pin, budget, spin, local_store,
-                                                    nesting_limit, isolation, time_limit, worker_memory));
-            },
-            nb::kw_only(), nb::arg("targets").none() = nb::none(), nb::arg("depth") = 64,
-            nb::arg("distribution") = "balanced", nb::arg("initiation") = "push", nb::arg("completion") = "automatic",
-            nb::arg("when_full") = "defer", nb::arg("pending_limit") = 1 << 20, nb::arg("prefetch") = "measured",
-            nb::arg("pin") = true, nb::arg("budget") = "", nb::arg("spin") = 50e-6, nb::arg("local_store") = 0,
-            nb::arg("nesting_limit") = 500, nb::arg("isolation") = "none", nb::arg("time_limit").none() = nb::none(),
-            nb::arg("worker_memory") = 0,
-            nb::sig("def __init__(self, *, targets: int | None = None, depth: int = 64, distribution: "
-                    "Literal['balanced', 'round_robin', 'least_loaded'] = 'balanced', initiation: Literal['push', "
-                    "'pull'] = 'push', completion: Literal['automatic', 'slot', 'line'] = 'automatic', when_full: "
-                    "Literal['defer', 'wait', 'refuse'] = 'defer', pending_limit: int = 1048576, prefetch: "
-                    "Literal['measured', 'always', 'never'] = 'measured', pin: bool = True, budget: str = '', spin: "
-                    "float = 5e-05, local_store: int = 0, nesting_limit: int = 500, isolation: Literal['none', "
-                    "'process'] = 'none', time_limit: float | None = None, worker_memory: int = 0) -> None"),
-            "`targets`: 0 to 256, by default one for each processor but the caller's; with 0 every task runs inside\n"
-            "its call. `depth`: tasks that a lane holds, 1 to 1024. `distribution`: which target an unnamed task\n"
-            "goes to. `initiation`, `completion`: how descriptors and completions travel. `when_full`: defer into\n"
-            "the caller's deque up to `pending_limit` tasks (0: no limit), wait for a slot, or raise QueueFull.\n"
-            "`prefetch`: of the next task's arguments. `pin`: each target to a processor of its own. `budget`: name\n"
-            "of a processor budget to share with other processes. `spin`: seconds that an idle target, or a thread\n"
-            "that waits, spins before it sleeps (with more of them than processors at most 20 us). `local_store`:\n"
-            "bytes of each target's, 0 for half of its L2 cache.\n"
-            "`nesting_limit`: how deep tasks may wait inside tasks.\n"
-            "`isolation`: 'process' runs compiled bodies in worker processes, where a crash fails its own task;\n"
-            "penstock.launch() must have been called. `time_limit`: seconds that a task may take there.\n"
-            "`worker_memory`: bytes that a worker may take, 0 for no limit.\n\n"
-            "Raises UsageError for values out of range and without launch(), SystemError when the system gives no\n"
-            "more threads or memory.")
-        .def(
-            "call",
-            [](PythonMachine& self, nb::handle body, const nb::args& arguments, nb::handle signature,
-               nb::handle time_limit, nb::handle after, nb::handle priority, nb::handle then, nb::handle deadline,
-               nb::handle affine, nb::handle notification) {
-                return self.call(Initiator::any_target, body, arguments,
-                                 {signature, time_limit, after, priority, then, deadline, affine, notification});
-            },
-            nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
-            nb::arg("time_limit").none() = nb::none(), nb::arg("after").none() = nb::none(),
-            nb::arg("priority").none() = nb::none(), nb::arg("then").none() = nb::none(),
-            nb::arg("deadline").none() = nb::none(), nb::arg("affine").none() = nb::none(),
-            nb::arg("notification").none() = nb::none(),
-            nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | "
-                    "None = None, after: Iterable[Handle] | None = None, priority: Literal['normal', 'high'] | None "
-                    "= None, then: Callable[[Handle], Any] | None = None, deadline: float | None = None, affine: "
-                    "bool | None = None, notification: Literal['polled', 'mailbox', 'interrupt'] | None = None) -> "
-                    "Handle"),
-            call_doc)
+        .def("__init__", &make_machine, nb::kw_only(), or_none("targets"), nb::arg("depth") = 64,
+             nb::arg("distribution") = "balanced", nb::arg("initiation") = "push", nb::arg("completion") = "automatic",
+             nb::arg("when_full") = "defer", nb::arg("pending_limit") = 1 << 20, nb::arg("prefetch") = "measured",
+             nb::arg("pin") = true, nb::arg("budget") = "", nb::arg("spin") = 50e-6, nb::arg("local_store") = 0,
+             nb::arg("nesting_limit") = 500, nb::arg("isolation") = "none", or_none("time_limit"),
+             nb::arg("worker_memory") = 0,
+             nb::sig("def __init__(self, *, targets: int | None = None, depth: int = 64, distribution: "
+                     "Literal['balanced', 'round_robin', 'least_loaded'] = 'balanced', initiation: Literal['push', "
+                     "'pull'] = 'push', completion: Literal['automatic', 'slot', 'line'] = 'automatic', when_full: "
+                     "Literal['defer', 'wait', 'refuse'] = 'defer', pending_limit: int = 1048576, prefetch: "
+                     "Literal['measured', 'always', 'never'] = 'measured', pin: bool = True, budget: str = '', spin: "
+                     "float = 5e-05, local_store: int = 0, nesting_limit: int = 500, isolation: Literal['none', "
+                     "'process'] = 'none', time_limit: float | None = None, worker_memory: int = 0) -> None"),
+             "`targets`: 0 to 256, by default one for each processor but the caller's; with 0 every task runs inside\n"
+             "its call. `depth`: tasks that a lane holds, 1 to 1024. `distribution`: which target an unnamed task\n"
+             "goes to. `initiation`, `completion`: how descriptors and completions travel. `when_full`: defer into\n"
+             "the caller's deque up to `pending_limit` tasks (0: no limit), wait for a slot, or raise QueueFull.\n"
+             "`prefetch`: of the next task's arguments. `pin`: each target to a processor of its own. `budget`: name\n"
+             "of a processor budget to share with other processes. `spin`: seconds that an idle target, or a thread\n"
+             "that waits, spins before it sleeps (with more of them than processors at most 20 us). `local_store`:\n"
+             "bytes of each target's, 0 for half of its L2 cache.\n"
+             "`nesting_limit`: how deep tasks may wait inside tasks.\n"
+             "`isolation`: 'process' runs compiled bodies in worker processes, where a crash fails its own task;\n"
+             "penstock.launch() must have been called. `time_limit`: seconds that a task may take there.\n"
+             "`worker_memory`: bytes that a worker may take, 0 for no limit.\n\n"
+             "Raises UsageError for values out of range and without launch(), SystemError when the system gives no\n"
+             "more threads or memory.")
         .def(
             "on",
             [](nb::handle self, int target) {
@@ -210,28 +195,15 @@ void bind_machine(nb::module_& module) {
         .def("finish", &PythonMachine::finish,
              "Waits for everything that anybody issued. Raises TaskFailed, and WouldDeadlock inside a task.")
         .def("close", &PythonMachine::close,
-             "Finishes all tasks, gives the threads back. Raises the first failure that nobody has seen. "
-             "May be called again.")
-        .def(
-            "__enter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __enter__(self) -> Machine"))
-        .def(
-            "__exit__",
-            [](PythonMachine& self, nb::handle, nb::handle error, nb::handle) {
-                try {
-                    self.close();
-                } catch (const Error&) {
-                    if (error.is_none()) throw;  // the error that ends the block comes first
-                }
-            },
-            nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(),
-            nb::sig("def __exit__(self, type: Any, error: Any, traceback: Any) -> None"))
+             "Finishes all tasks, gives the threads back. Raises the first failure that nobody has seen. May be "
+             "called again.")
         .def(
             "map",
             [](nb::handle self, nb::handle function, const nb::args& iterables, nb::handle chunksize) {
                 return nb::module_::import_("penstock.executor")
                     .attr("mapped")(self, function, nb::borrow<nb::tuple>(iterables), chunksize);
             },
-            nb::arg("function"), nb::arg("iterables"), nb::kw_only(), nb::arg("chunksize").none() = nb::none(),
+            nb::arg("function"), nb::arg("iterables"), nb::kw_only(), or_none("chunksize"),
             nb::sig("def map(self, function: Callable[..., Any], *iterables: Iterable[Any], chunksize: int | None = "
                     "None) -> Iterator[Any]"),
             "The results of function(*items) in the order of the items, as the built-in map gives them, run by the\n"
@@ -290,35 +262,26 @@ void bind_machine(nb::module_& module) {
         .def(
             "waiting_report", [](const PythonMachine& self) { return self.live()->waiting_report(); },
             "What every waiting thread waits for, a line each.");
+    add_call(machine, [](PythonMachine& self) { return std::pair(&self, Initiator::any_target); }, call_doc);
+    add_block(machine, "def __enter__(self) -> Machine", nothing, [](PythonMachine& self, nb::handle error) {
+        try {
+            self.close();
+        } catch (const Error&) {
+            if (error.is_none()) throw;  // the error that ends the block comes first
+        }
+    });
     bind_trace(module, machine);
     bind_resident(module, machine);
     bind_loops(machine);
     bind_dependences(module);
     bind_chain(module);
 
-    nb::class_<PythonTarget>(module, "Target", nb::is_final(),
-                             "One target of a machine, as the receiver of calls: machine.on(number).")
-        .def(
-            "call",
-            [](PythonTarget& self, nb::handle body, const nb::args& arguments, nb::handle signature,
-               nb::handle time_limit, nb::handle after, nb::handle priority, nb::handle then, nb::handle deadline,
-               nb::handle affine, nb::handle notification) {
-                return nb::cast<PythonMachine&>(self.machine)
-                    .call(self.number, body, arguments,
-                          {signature, time_limit, after, priority, then, deadline, affine, notification});
-            },
-            nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), nb::arg("signature").none() = nb::none(),
-            nb::arg("time_limit").none() = nb::none(), nb::arg("after").none() = nb::none(),
-            nb::arg("priority").none() = nb::none(), nb::arg("then").none() = nb::none(),
-            nb::arg("deadline").none() = nb::none(), nb::arg("affine").none() = nb::none(),
-            nb::arg("notification").none() = nb::none(),
-            nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | "
-                    "None = None, after: Iterable[Handle] | None = None, priority: Literal['normal', 'high'] | None "
-                    "= None, then: Callable[[Handle], Any] | None = None, deadline: float | None = None, affine: "
-                    "bool | None = None, notification: Literal['polled', 'mailbox', 'interrupt'] | None = None) -> "
-                    "Handle"),
-            "As Machine.call; nobody but this target runs the task.")
-        .def_prop_ro("number", [](const PythonTarget& self) { return self.number; }, "Its number, from 0.");
+    nb::class_<PythonTarget> target(module, "Target", nb::is_final(),
+                                    "One target of a machine, as the receiver of calls: machine.on(number).");
+    target.def_prop_ro("number", [](const PythonTarget& self) { return self.number; }, "Its number, from 0.");
+    add_call(
+        target, [](PythonTarget& self) { return std::pair(&nb::cast<PythonMachine&>(self.machine), self.number); },
+        "As Machine.call; nobody but this target runs the task.");
 }
 
 }  // namespace penstock::python

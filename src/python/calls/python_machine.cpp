@@ -16,11 +16,12 @@
 
 #include "penstock/error.hpp"
 #include "penstock/isolation.hpp"
+#include "python/binding.hpp"
 #include "python/calls/chain.hpp"
 #include "python/calls/dependences.hpp"
 #include "python/calls/foreign_call.hpp"
+#include "python/calls/python_task.hpp"
 #include "python/calls/resident_call.hpp"
-#include "python/calls/task_outcome.hpp"
 #include "python/ranks/rank_session.hpp"
 #include "python/streams/stream_run.hpp"
 #include "python/words.hpp"
@@ -45,27 +46,20 @@ std::chrono::nanoseconds limit_of(double seconds) {
     return std::chrono::ceil<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
 }
 
-bool is_high(nb::handle priority) {
-    if (priority.is_none()) return false;
-    const nb::str text(priority);
-    if (text.equal(nb::str("high"))) return true;
-    if (!text.equal(nb::str("normal"))) throw UsageError("priority must be one of normal, high");
-    return false;
-}
+constexpr Choices<Priority, 2> priorities{{{"normal", Priority::normal}, {"high", Priority::high}}};
+constexpr Choices<Notification, 3> notifications{
+    {{"polled", Notification::polled}, {"mailbox", Notification::mailbox}, {"interrupt", Notification::interrupt}}};
 
-Notification notification_of(nb::handle notification) {
-    if (notification.is_none()) return Notification::polled;
-    const auto text = nb::cast<std::string>(nb::str(notification));
-    if (text == "interrupt") return Notification::interrupt;
-    if (text == "mailbox") return Notification::mailbox;
-    if (text != "polled") throw UsageError("notification must be one of polled, mailbox, interrupt, not " + text);
-    return Notification::polled;
+/// The first of the choices where nothing is said.
+template <class Choice, std::size_t n>
+Choice choose_or_first(const char* option, nb::handle given, const Choices<Choice, n>& choices) {
+    return given.is_none() ? choices.front().second : choose(option, given, choices);
 }
 
 /// What a Python body is asked to be called with.
 void read_wishes(const CallWords& asked, TaskWishes& wishes) {
     if (!asked.time_limit.is_none()) wishes.limit = limit_of(nb::cast<double>(asked.time_limit));
-    wishes.urgent = is_high(asked.priority);
+    wishes.urgent = choose_or_first("priority", asked.priority, priorities) == Priority::high;
     if (!asked.deadline.is_none() || !asked.affine.is_none() || !asked.notification.is_none())
         throw UsageError("deadline=, affine= and notification= are for compiled bodies; a Python body has time_limit=");
     if (asked.after.is_none()) return;
@@ -113,11 +107,11 @@ OptionsOrHandles way_of(const CallWords& asked, int target, const std::shared_pt
     }
     CallOptions options;
     options.target = target;
-    options.priority = is_high(asked.priority) ? Priority::high : Priority::normal;
+    options.priority = choose_or_first("priority", asked.priority, priorities);
     if (!asked.then.is_none()) options.then = call_back(asked.then, ledger);
     if (!asked.deadline.is_none()) options.deadline = limit_of(nb::cast<double>(asked.deadline));
     if (!asked.time_limit.is_none()) options.time_limit = limit_of(nb::cast<double>(asked.time_limit));
-    options.notification = notification_of(asked.notification);
+    options.notification = choose_or_first("notification", asked.notification, notifications);
     options.affine = !asked.affine.is_none() && nb::cast<bool>(asked.affine);
     return options;
 }
@@ -236,13 +230,7 @@ PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& ar
         if (way) return issue_foreign_by(*machine, target, *way, words.plan(), words.data());
         return issue_foreign(machine->initiator(), target, words.plan(), words.data());
     };
-    Handle handle;
-    if (may_block(*machine)) [[unlikely]] {
-        const nb::gil_scoped_release release;
-        handle = issue();
-    } else {
-        handle = issue();
-    }
+    const Handle handle = without_lock_if_it_may_block(*machine, issue);
     PythonHandle made = keep(handle, std::move(held_body), nb::borrow(arguments));
     if (way) note_interrupt(made, *way, machine);
     return made;
@@ -265,13 +253,8 @@ PythonHandle PythonMachine::call_chain(int target, PythonChain& chain, nb::handl
         throw CannotCarryOver(chain.name(), 0,
                               "chains are kept by thread targets only; issue its steps as calls of their own");
     auto issue = chain.begin(machine->initiator(), arguments);
-    Handle handle;
-    if (may_block(*machine)) {
-        const nb::gil_scoped_release release;
-        handle = issue_chain(*machine, target, way, std::move(issue));
-    } else {
-        handle = issue_chain(*machine, target, way, std::move(issue));
-    }
+    const Handle handle =
+        without_lock_if_it_may_block(*machine, [&] { return issue_chain(*machine, target, way, std::move(issue)); });
     PythonHandle made = keep(handle, nb::borrow(object), nb::borrow(arguments));
     if (way != nullptr) note_interrupt(made, *way, machine);
     return made;
@@ -399,31 +382,25 @@ nb::object PythonMachine::array(nb::handle shape, nb::handle dtype) {
 }
 
 void PythonMachine::barrier() {
-    const auto machine = live();
-    const auto failure = failure_of([&] { machine->barrier(); });
-    ledger_->sweep();
-    issued_ = ledger_->size();
-    std::vector<TaskPointer> failed;
-    if (pool_ != nullptr) failed = pool_->barrier();
-    take_python_failures(failed);
-    throw_all(failure, failed);
+    wait_for_all([](Machine& machine) { machine.barrier(); }, [](WorkerPool& pool) { return pool.barrier(); });
 }
 
 void PythonMachine::finish() {
+    wait_for_all([](Machine& machine) { machine.finish(); }, [](WorkerPool& pool) { return pool.finish(); });
+}
+
+/// `wait` for compiled bodies, then `collect` what Python bodies failed.
+template <class Wait, class Collect>
+void PythonMachine::wait_for_all(Wait wait, Collect collect) {
     const auto machine = live();
-    const auto failure = failure_of([&] { machine->finish(); });
+    const auto failure = failure_of([&] { wait(*machine); });
     ledger_->sweep();
     issued_ = ledger_->size();
     std::vector<TaskPointer> failed;
-    if (pool_ != nullptr) failed = pool_->finish();
-    take_python_failures(failed);
-    throw_all(failure, failed);
-}
-
-void PythonMachine::take_python_failures(std::vector<TaskPointer>& failed) {
-    for (TaskPointer& task : failed_at_once_)
+    if (pool_ != nullptr) failed = collect(*pool_);
+    for (TaskPointer& task : std::exchange(failed_at_once_, {}))
         if (!task->delivered) failed.push_back(std::move(task));
-    failed_at_once_.clear();
+    throw_all(failure, failed);
 }
 
 }  // namespace penstock::python

@@ -90,8 +90,14 @@ class PythonMachine {
     void barrier();
     void finish();
     std::size_t held() const noexcept { return ledger_->size(); }
-    /// May issuing a call to this machine have to wait for a task? Then without the interpreter's lock.
-    bool may_block(const Machine& machine) const;
+    /// Issues a call: without the interpreter's lock where that may have to wait for a task.
+    template <class Issue>
+    Handle without_lock_if_it_may_block(const Machine& machine, Issue&& issue) const {
+        if (!may_block(machine)) [[likely]]
+            return issue();
+        const nb::gil_scoped_release release;
+        return issue();
+    }
     /// Holds what a task needs until it has completed.
     PythonHandle keep(Handle handle, nb::object body, nb::object arguments);
     /// Objects that end with the machine.
@@ -101,12 +107,14 @@ class PythonMachine {
     void add_run(const std::shared_ptr<LiveRun>& run);
 
   private:
+    bool may_block(const Machine& machine) const;
     PythonHandle call_chain(int target, PythonChain& chain, nb::handle object, const nb::args& arguments,
                             const OptionsOrHandles* way);
     static void note_interrupt(PythonHandle& handle, const OptionsOrHandles& way,
                                const std::shared_ptr<Machine>& machine);
     TaskPointer run_at_once(nb::handle body, const nb::tuple& arguments, nb::handle names);
-    void take_python_failures(std::vector<TaskPointer>& failed);
+    template <class Wait, class Collect>
+    void wait_for_all(Wait wait, Collect collect);
 
     std::shared_ptr<Machine> machine_;
     std::shared_ptr<Ledger> ledger_ = std::make_shared<Ledger>();

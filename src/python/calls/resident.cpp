@@ -16,24 +16,12 @@ struct penstock::procedure::ParametersOf<penstock::python::ResidentCall> {
     using Result = void;
 };
 
-namespace penstock::python {
-namespace {
-
-using Task = procedure::Call<ResidentCall, procedure::Parameters<>>;
-
-std::size_t describe_nothing(const PackedArguments&, ArgumentBlock*) noexcept { return 0; }
-
-}  // namespace
-}  // namespace penstock::python
-
 /// Each plan has an entry of its own for calls with resident data too, so that they have the body's name.
 template <>
-struct penstock::procedure::Registered<penstock::python::Task,
-                                       penstock::procedure::ClosureName<penstock::python::ResidentCall>> {
-    static constexpr Entry entry{
-        &python::Task::run, &python::Task::discard, &python::describe_nothing, "a compiled body", false, false};
-    static constexpr python::EntryToIssue number{};
-};
+struct penstock::procedure::Registered<
+    penstock::procedure::Call<penstock::python::ResidentCall, penstock::procedure::Parameters<>>,
+    penstock::procedure::ClosureName<penstock::python::ResidentCall>>
+    : penstock::python::EntryByPlan<penstock::python::ResidentCall> {};
 
 namespace penstock::python {
 namespace {
@@ -65,19 +53,19 @@ ResidentCall::ResidentCall(const Words& words, std::uint64_t machine)
 
 void ResidentCall::run(LocalStore& store) {
     struct End {
-        const std::vector<Place>& places;
+        const std::vector<DataWord>& places;
         std::uint32_t worker;
         ~End() {
-            for (const Place& place : places) place.version->uses.end(worker);
+            for (const DataWord& place : places) place.version->uses.end(worker);
         }
     } const end{places_, store.worker()};
-    for (const Place& place : places_)
+    for (const DataWord& place : places_)
         words_[place.word] = reinterpret_cast<std::uint64_t>(place.version->local(store.worker()));
     plan_->run(words_.data());
 }
 
 void ResidentCall::discard() const noexcept {
-    for (const Place& place : places_) place.version->uses.end(0);
+    for (const DataWord& place : places_) place.version->uses.end(0);
 }
 
 Handle issue_resident(Machine& machine, int target, const OptionsOrHandles* way, const Words& words) {
@@ -85,7 +73,7 @@ Handle issue_resident(Machine& machine, int target, const OptionsOrHandles* way,
         throw UsageError(
             "a call after others cannot have resident data; wait for the others, or give it the array itself");
     const ResidentCall call(words, machine.initiator().machine_id());
-    entry_to_issue = words.plan().resident_entry({&Task::run, &Task::discard, &describe_nothing, {}, false, false});
+    entry_to_issue = words.plan().resident_entry(EntryByPlan<ResidentCall>::entry);
     try {
         return way != nullptr ? machine.initiator().call_on(std::get<CallOptions>(*way), boxed(call))
                               : machine.initiator().call_on(target, boxed(call));

@@ -23,13 +23,13 @@ class ResidentCall {
     void discard() const noexcept;
 
   private:
-    struct Place {
+    struct DataWord {
         std::uint16_t word;
         resident::Version* version;
     };
-    const Plan* plan_;
+    const CallPlan* plan_;
     std::vector<std::uint64_t> words_;
-    std::vector<Place> places_;
+    std::vector<DataWord> places_;
 };
 
 /// Issues a call with resident arguments, by a machine's plain or longer ways. Throws UsageError for calls after

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "penstock/region.hpp"
+#include "python/errors.hpp"
 #include "python/ranks/region.hpp"
 
 namespace penstock::python {
@@ -119,10 +120,10 @@ nb::object part_of(const nb::object& window, nb::handle key, const std::string& 
         if (!error.matches(PyExc_IndexError)) throw;
         const auto what = nb::cast<std::string>(nb::str(error.value()));
         if (what.find("out of bounds") == what.npos) throw;
-        nb::object made = nb::module_::import_("penstock.errors")
-                              .attr("OutOfBounds")("storing into region '" + region + "': " + what);
+        const nb::object made = nb::module_::import_("penstock.errors")
+                                    .attr("OutOfBounds")("storing into region '" + region + "': " + what);
         made.attr("region") = region;
-        PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
+        raise(made);
         throw nb::python_error();
     }
 }

@@ -18,7 +18,7 @@ namespace penstock::python {
 enum class Outcome : std::uint8_t { nothing, value, raised, died, time_limit, cancelled, predecessor, lost };
 
 /// Where bytes lie in the machine's shared heap: offset + 1. 0: nowhere.
-using Place = std::uint64_t;
+using HeapPlace = std::uint64_t;
 
 /// One task. 256 bytes: what every task needs in the first line, arguments and result of up to 192 bytes behind it.
 struct alignas(64) TaskSlot {
@@ -28,10 +28,10 @@ struct alignas(64) TaskSlot {
     std::uint32_t function = 0;           ///< issuer: its place in the table of functions
     std::uint32_t size = 0;               ///< issuer: bytes of the packed arguments
     std::uint64_t function_serial = 0;    ///< issuer
-    Place block = 0;                      ///< issuer: where these lie, and then the result; 0: in `bytes`
+    HeapPlace block = 0;                  ///< issuer: where these lie, and then the result; 0: in `bytes`
     std::uint32_t room = 0;               ///< issuer: bytes at `block`
     std::uint32_t result_size = 0;        ///< worker
-    Place result_block = 0;               ///< worker: where the result lies; 0: in `bytes`
+    HeapPlace result_block = 0;           ///< worker: where the result lies; 0: in `bytes`
     std::uint64_t limit = 0;              ///< issuer: longest run in ns, 0 for none
     Outcome outcome = Outcome::nothing;   ///< worker
     std::byte bytes[inline_bytes];        ///< issuer, then worker
@@ -55,13 +55,13 @@ struct alignas(128) WorkerBoard {
     /// Asks the keeper for room for a large result: worker writes the bytes, keeper answers with a place and clears
     /// them.
     std::atomic<std::uint64_t> wanted{0};
-    std::atomic<Place> granted{0};
+    std::atomic<HeapPlace> granted{0};
 };
 
 /// A function that was carried over: pickled bytes in the heap.
 struct FunctionPlace {
     std::uint64_t serial = 0;  ///< tells who lay here before
-    Place block = 0;
+    HeapPlace block = 0;
     std::uint64_t size = 0;
 };
 

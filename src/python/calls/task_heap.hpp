@@ -21,7 +21,7 @@ namespace penstock::python {
 
 /// Memory that was given out. Nothing for `bytes` 0.
 struct Block {
-    Place place = 0;
+    HeapPlace place = 0;
     std::byte* data = nullptr;
     std::size_t bytes = 0;  ///< what was given, at least what was asked for
 };
@@ -38,8 +38,8 @@ class TaskHeap {
     /// Does nothing in a child of fork: the block is still its parent's.
     void free(const Block& block) noexcept;
     /// Where this memory lies, or 0 when not all of it is the heap's.
-    Place place_of(const std::byte* data, std::size_t bytes) const noexcept {
-        return heap_->contains(data, bytes) ? static_cast<Place>(data - heap_->base()) + 1 : 0;
+    HeapPlace place_of(const std::byte* data, std::size_t bytes) const noexcept {
+        return heap_->contains(data, bytes) ? static_cast<HeapPlace>(data - heap_->base()) + 1 : 0;
     }
     int descriptor() const { return heap_->descriptor(); }
 

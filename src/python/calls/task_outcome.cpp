@@ -1,11 +1,10 @@
-#include "python/calls/task_outcome.hpp"
-
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <exception>
 #include <utility>
 
+#include "python/calls/python_task.hpp"
 #include "python/workers/raised_exception.hpp"
 #include "python/workers/value_codec.hpp"
 

@@ -175,7 +175,7 @@ void WorkerPool::take_result(PythonTask& task, const TaskSlot& slot, std::uint32
     if (task.outcome != Outcome::nothing && task.outcome != Outcome::value && task.outcome != Outcome::raised)
         task.outcome = Outcome::lost;
     if (task.outcome == Outcome::nothing || task.outcome == Outcome::lost) return;
-    const Place place = slot.result_block;
+    const HeapPlace place = slot.result_block;
     if (place == 0) {
         task.raw.assign(reinterpret_cast<const char*>(slot.bytes), std::min(task.result_size, TaskSlot::inline_bytes));
     } else if (place == task.room.place && task.result_size <= task.room.bytes) {
@@ -274,8 +274,7 @@ void WorkerPool::died(const process::Death& death) {
 /// write.
 void WorkerPool::tell() {
     board_.header().completion.notify();
-    const std::uint64_t one = 1;
-    static_cast<void>(write(keeper_->notice(), &one, sizeof one));
+    eventfd_write(keeper_->notice(), 1);
 }
 
 void WorkerPool::hopeless(std::string why) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "apps/written.hpp"
+#include "python/binding.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/errors.hpp"
 #include "python/language/application.hpp"
@@ -54,29 +55,30 @@ apps::Array array_of(const std::string& app, const std::string& name, nb::handle
     return array;
 }
 
-template <class Integer>
-void read_setting(const std::string& app, const nb::dict& settings, const char* name, Integer& field) {
-    if (!settings.contains(name)) return;
-    if (!nb::try_cast(settings[name], field))
-        throw apps::SettingError(app, name, "give it a whole number that is not negative");
+/// Calls `work(name, field)` for each setting that is a number.
+template <class Settings, class Work>
+void for_each_setting(Settings& settings, Work&& work) {
+    work("rows", settings.rows);
+    work("columns", settings.columns);
+    work("block_rows", settings.block_rows);
+    work("block_columns", settings.block_columns);
+    work("seed", settings.seed);
+    work("repetitions", settings.repetitions);
 }
 
 apps::Settings settings_of(const std::string& app, const nb::dict& given, const nb::dict& inputs, bool keep_arrays) {
     apps::Settings settings;
-    for (auto [key, value] : given) {
-        const auto name = nb::cast<std::string>(key);
-        if (name != "rows" && name != "columns" && name != "block_rows" && name != "block_columns" && name != "seed" &&
-            name != "repetitions")
-            throw apps::SettingError(
-                app, name,
-                "there is no such setting; there are rows, columns, block_rows, block_columns, seed and repetitions");
-    }
-    read_setting(app, given, "rows", settings.rows);
-    read_setting(app, given, "columns", settings.columns);
-    read_setting(app, given, "block_rows", settings.block_rows);
-    read_setting(app, given, "block_columns", settings.block_columns);
-    read_setting(app, given, "seed", settings.seed);
-    read_setting(app, given, "repetitions", settings.repetitions);
+    nb::dict left = nb::steal<nb::dict>(PyDict_Copy(given.ptr()));
+    for_each_setting(settings, [&](const char* name, auto& field) {
+        if (!left.contains(name)) return;
+        if (!nb::try_cast(left[name], field))
+            throw apps::SettingError(app, name, "give it a whole number that is not negative");
+        nb::del(left[name]);
+    });
+    for (auto [key, value] : left)
+        throw apps::SettingError(
+            app, nb::cast<std::string>(key),
+            "there is no such setting; there are rows, columns, block_rows, block_columns, seed and repetitions");
     settings.keep_arrays = keep_arrays;
     for (auto [key, value] : inputs) settings.inputs.push_back(array_of(app, nb::cast<std::string>(key), value));
     return settings;
@@ -84,12 +86,7 @@ apps::Settings settings_of(const std::string& app, const nb::dict& given, const 
 
 nb::dict to_dict(apps::RunResult result) {
     nb::dict settings;
-    settings["rows"] = result.settings.rows;
-    settings["columns"] = result.settings.columns;
-    settings["block_rows"] = result.settings.block_rows;
-    settings["block_columns"] = result.settings.block_columns;
-    settings["seed"] = result.settings.seed;
-    settings["repetitions"] = result.settings.repetitions;
+    for_each_setting(result.settings, [&](const char* name, auto value) { settings[name] = value; });
     nb::dict timings;
     for (const apps::Timing& timing : result.timings) {
         nb::list seconds;
@@ -97,32 +94,16 @@ nb::dict to_dict(apps::RunResult result) {
         timings[timing.way.c_str()] = seconds;
     }
     nb::list checks;
-    for (const apps::Check& check : result.checks) {
-        nb::dict entry;
-        entry["name"] = check.name;
-        entry["expected"] = check.expected;
-        entry["actual"] = check.actual;
-        entry["tolerance"] = check.tolerance;
-        entry["source"] = check.source;
-        entry["ok"] = check.ok();
-        checks.append(entry);
-    }
+    for (const apps::Check& check : result.checks)
+        checks.append(dict_of("name", check.name, "expected", check.expected, "actual", check.actual, "tolerance",
+                              check.tolerance, "source", check.source, "ok", check.ok()));
     nb::dict arrays;
     for (apps::Array& array : result.arrays) {
         arrays[array.name.c_str()] =
             std::visit([&](auto& values) { return to_numpy(std::move(values), array.shape); }, array.values);
     }
-    nb::dict made;
-    made["app"] = result.app;
-    made["settings"] = settings;
-    made["workers"] = result.workers;
-    made["tasks"] = result.tasks;
-    made["timings"] = timings;
-    made["checks"] = checks;
-    made["arrays"] = arrays;
-    made["graph"] = result.graph;
-    made["ok"] = result.ok();
-    return made;
+    return dict_of("app", result.app, "settings", settings, "workers", result.workers, "tasks", result.tasks, "timings",
+                   timings, "checks", checks, "arrays", arrays, "graph", result.graph, "ok", result.ok());
 }
 
 nb::dict run(const PythonMachine& machine, const std::string& name, const nb::dict& settings, const nb::dict& inputs,
@@ -185,11 +166,10 @@ void bind_gallery(nb::module_& module) {
         "UsageError for a name.");
     module.def(
         "run_app", &run, nb::arg("machine"), nb::arg("name"), nb::arg("settings") = nb::dict(),
-        nb::arg("inputs") = nb::dict(), nb::arg("keep_arrays") = false, nb::arg("progress").none() = nb::none(),
-        nb::arg("timed").none() = nb::none(),
-        nb::sig("def run_app(machine: Machine, name: str, settings: dict[str, int] = {}, inputs: dict[str, Any] = {}, "
-                "keep_arrays: bool = False, progress: Callable[[float], None] | None = None, "
-                "timed: Callable[[str, bool], None] | None = None) -> dict[str, Any]"),
+        nb::arg("inputs") = nb::dict(), nb::arg("keep_arrays") = false, or_none("progress"), or_none("timed"),
+        nb::sig("def run_app(machine: Machine, name: str, settings: dict[str, int] = {}, inputs: dict[str, Any] = "
+                "{}, keep_arrays: bool = False, progress: Callable[[float], None] | None = None, timed: "
+                "Callable[[str, bool], None] | None = None) -> dict[str, Any]"),
         "Computes an application's result in each of its ways (app_ways), interleaved, and checks it. `settings`:\n"
         "rows, columns, block_rows, block_columns, seed, repetitions. `inputs`: arrays by name in place of\n"
         "generated ones. `progress` is told the fraction done between runs, `timed` the way that is about to be\n"

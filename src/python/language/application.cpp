@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "penstock/application.hpp"
+#include "python/binding.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/streams/filter_spec.hpp"
 #include "python/streams/stream_run.hpp"
@@ -45,7 +46,7 @@ bool wait_for(PythonApplicationRun& self, double seconds) {
     if (!(seconds >= 0)) throw UsageError("an application is waited for for at least 0 seconds");
     constexpr auto piece = std::chrono::milliseconds(50);
     auto& live = *self.run.live;
-    if (!live.ending) live.ending = std::make_unique<Ending>(self.application());
+    if (!live.ending) live.ending = std::make_unique<EndWaiter>(self.application());
     const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(std::min(seconds, 1e9));
     for (;;) {
         const auto left =
@@ -68,16 +69,10 @@ void finish(PythonApplicationRun& self) {
 /// A dict for each: kind ('error', 'warning'), file, line, column, message, text.
 nb::list list_of(const std::vector<Finding>& findings) {
     nb::list all;
-    for (const auto& each : findings) {
-        nb::dict entry;
-        entry["kind"] = each.kind == Finding::Kind::error ? "error" : "warning";
-        entry["file"] = each.where.file;
-        entry["line"] = each.where.line;
-        entry["column"] = each.where.column;
-        entry["message"] = each.message;
-        entry["text"] = each.text();
-        all.append(entry);
-    }
+    for (const auto& each : findings)
+        all.append(dict_of("kind", each.kind == Finding::Kind::error ? "error" : "warning", "file", each.where.file,
+                           "line", each.where.line, "column", each.where.column, "message", each.message, "text",
+                           each.text()));
     return all;
 }
 
@@ -118,8 +113,8 @@ void bind_language(nb::module_& module) {
                     [&] { return Application::parse(text, file, {.settings = settings, .folders = folders}); });
             },
             nb::arg("text"), nb::arg("file"), nb::arg("settings") = Pairs(), nb::arg("folders") = Folders(),
-            nb::sig("def parse(text: str, file: str, settings: list[tuple[str, str]] = [], folders: list[str] = []) -> "
-                    "Application"))
+            nb::sig("def parse(text: str, file: str, settings: list[tuple[str, str]] = [], folders: list[str] = []) "
+                    "-> Application"))
         .def("name", &Application::name)
         .def("events", &Application::events)
         .def("options", &Application::options, nb::sig("def options(self) -> list[tuple[str, bool]]"))

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "python/binding.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/streams/filter_spec.hpp"
 #include "python/streams/stream_graph.hpp"
@@ -65,21 +66,11 @@ nb::list components() {
     for (const auto& name : known.names()) {
         const auto* const found = known.find(name);
         if (found == nullptr) continue;  // of a package that cannot be imported, which has been told
-        const auto& each = *found;
-        nb::dict entry;
-        entry["name"] = each.name;
-        entry["documentation"] = each.documentation;
-        entry["origin"] = words_of(each.origin);
-        entry["inputs"] = ports_of(each.filter.inputs);
-        entry["outputs"] = ports_of(each.filter.outputs);
-        nb::list settings;
-        for (const auto& setting : each.filter.settings) {
-            settings.append(nb::make_tuple(setting.name, object_of(setting.value), setting.limits.unit,
-                                           setting.limits.least, setting.limits.most));
-        }
-        entry["settings"] = settings;
-        entry["may_be_copied"] = each.filter.may_be_copied;
-        all.append(entry);
+        const auto& filter = found->filter;
+        all.append(dict_of("name", found->name, "documentation", found->documentation, "origin",
+                           words_of(found->origin), "inputs", ports_of(filter.inputs), "outputs",
+                           ports_of(filter.outputs), "settings", list_of(filter.settings), "may_be_copied",
+                           filter.may_be_copied));
     }
     return all;
 }
@@ -89,9 +80,9 @@ nb::list components() {
 void bind_components(nb::module_& module) {
     Components::known().add_source(std::make_shared<Packages>());
     module.def("components", &components, nb::sig("def components() -> list[dict[str, Any]]"),
-               "The component classes of applications, by name: name, documentation, origin, inputs and outputs (name, "
-               "type, required), settings (name,\n"
-               "value, unit, least, most) and may_be_copied. Imports the packages that have some.");
+               "The component classes of applications, by name: name, documentation, origin, inputs and outputs\n"
+               "(name, type, required), settings (name, value, unit, least, most) and may_be_copied. Imports the\n"
+               "packages that have some.");
     module.def(
         "load_components", [](const std::string& path) { return Components::known().load(path); }, nb::arg("path"),
         "The classes of a shared library, which stays loaded, and their names. Raises LibraryRefused.");

@@ -58,8 +58,8 @@ void bind_transformations(nb::module_& module) {
         nb::arg("folders") = Folders(), nb::arg("types") = Pairs(),
         nb::sig("def compile_application(path: str, settings: list[tuple[str, str]] = [], folders: list[str] = [], "
                 "types: list[tuple[str, str]] = []) -> tuple[str, str, list[str]]"),
-        "An application as a C++ program: main.cpp, CMakeLists.txt, and the names of the parameters that are fixed in "
-        "it.");
+        "An application as a C++ program: main.cpp, CMakeLists.txt, and the names of the parameters that are fixed "
+        "in it.");
     nb::class_<ApplicationProfile>(module, "ApplicationProfile", nb::is_final(),
                                    "What a run of an application was like.")
         .def(nb::init<std::string, int>(), nb::arg("application"), nb::arg("targets"))

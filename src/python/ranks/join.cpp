@@ -16,12 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "python/binding.hpp"
 #include "python/ranks/rank_session.hpp"
 
 namespace penstock::python {
 namespace {
-
-constexpr std::chrono::milliseconds between_looks{50};
 
 /// Lets Python handle signals, and ends what is under way where that raises. Without the interpreter's lock.
 void look_for_signals() {
@@ -129,7 +128,7 @@ class PythonMembership {
 };
 
 void bind_host(nb::module_& module) {
-    nb::class_<PythonHost>(
+    nb::class_<PythonHost> host(
         module, "TeamHost", nb::is_final(),
         "Brings a team of processes together under a name: programs that were started apart, in Python or C++, and\n"
         "call join().\n\n"
@@ -137,8 +136,8 @@ void bind_host(nb::module_& module) {
         "        host.wait()\n\n"
         "Works in a thread of its own; the process may join the team itself. The name is taken until all members\n"
         "have ended or the host is closed. When it is closed before the team is complete, those who came get\n"
-        "HostMissing; later, the team goes on without it.")
-        .def(
+        "HostMissing; later, the team goes on without it.");
+    host.def(
             "__init__",
             [](PythonHost* self, const std::string& name, int size, double within,
                const std::vector<std::uint32_t>& users, bool pin) {
@@ -165,32 +164,23 @@ void bind_host(nb::module_& module) {
         .def_prop_ro(
             "complete", [](const PythonHost& self) { return self.use().complete(); },
             "Have all come, so that the team runs or has run?")
-        .def("wait", &PythonHost::wait, nb::arg("timeout").none() = nb::none(),
+        .def("wait", &PythonHost::wait, or_none("timeout"),
              "Returns True when all members have ended, False after `timeout` seconds. Other threads of Python run\n"
              "meanwhile. Raises RankDied when the process of a member died, RankFailed with the text of the first\n"
              "exception that ended one, MembersMissing when the team was never complete.")
         .def("close", &PythonHost::close,
-             "Gives the name back. May be called again. A wait() in another thread raises UsageError.")
-        .def(
-            "__enter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __enter__(self) -> TeamHost"))
-        .def(
-            "__exit__", [](PythonHost& self, nb::handle, nb::handle, nb::handle) { self.close(); },
-            nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(),
-            nb::sig("def __exit__(self, type: Any, error: Any, traceback: Any) -> None"));
-}
-
-void end_block(PythonMembership& self, nb::handle error) {
-    if (error.is_none()) return self.leave();
-    self.fail(description_of(error), nb::isinstance(error, nb::module_::import_("penstock.errors").attr("RankLost")));
+             "Gives the name back. May be called again. A wait() in another thread raises UsageError.");
+    add_block(host, "def __enter__(self) -> TeamHost", nothing, [](PythonHost& self, nb::handle) { self.close(); });
 }
 
 }  // namespace
 
 void bind_join(nb::module_& module) {
     bind_host(module);
-    nb::class_<PythonMembership>(module, "Membership", nb::is_final(),
-                                 "A place in a team, as join() gives it: `with penstock.join('radio') as me: ...`.")
-        .def_prop_ro("rank", &PythonMembership::rank, "The rank, for use until this was left.")
+    nb::class_<PythonMembership> membership(
+        module, "Membership", nb::is_final(),
+        "A place in a team, as join() gives it: `with penstock.join('radio') as me: ...`.");
+    membership.def_prop_ro("rank", &PythonMembership::rank, "The rank, for use until this was left.")
         .def("leave", &PythonMembership::leave,
              "This member has come to the end of its work. A second call does nothing. Raises UsageError in any "
              "thread but the one that joined.")
@@ -202,12 +192,12 @@ void bind_join(nb::module_& module) {
             nb::arg("what"), nb::arg("consequence") = false,
             "This member was ended by an error, of which the others and the host are told; `consequence`: only "
             "because another member was gone.")
-        .def("__enter__", &PythonMembership::rank)
-        .def(
-            "__exit__",
-            [](PythonMembership& self, nb::handle, nb::handle error, nb::handle) { end_block(self, error); },
-            nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(),
-            nb::sig("def __exit__(self, type: Any, error: Any, traceback: Any) -> None"));
+        .def("__enter__", &PythonMembership::rank);
+    add_exit(membership, [](PythonMembership& self, nb::handle error) {
+        if (error.is_none()) return self.leave();
+        self.fail(description_of(error),
+                  nb::isinstance(error, nb::module_::import_("penstock.errors").attr("RankLost")));
+    });
     module.def(
         "join",
         [](const std::string& name, std::optional<int> rank, int size, double within,
@@ -222,9 +212,8 @@ void bind_join(nb::module_& module) {
             options.pin = pin;
             return std::make_unique<PythonMembership>(name, std::move(options));
         },
-        nb::arg("name"), nb::kw_only(), nb::arg("rank").none() = nb::none(), nb::arg("size") = 0,
-        nb::arg("within") = 10.0, nb::arg("owner").none() = nb::none(), nb::arg("accept_within") = 10.0,
-        nb::arg("pin") = true,
+        nb::arg("name"), nb::kw_only(), or_none("rank"), nb::arg("size") = 0, nb::arg("within") = 10.0,
+        or_none("owner"), nb::arg("accept_within") = 10.0, nb::arg("pin") = true,
         nb::sig("def join(name: str, *, rank: int | None = None, size: int = 0, within: float = 10.0, owner: int | "
                 "None = None, accept_within: float = 10.0, pin: bool = True) -> Membership"),
         "Joins the team that a TeamHost of this name brings together, and waits until all others have come. `rank`:\n"

@@ -3,11 +3,11 @@
 #include <nanobind/stl/string.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
 
+#include "python/binding.hpp"
 #include "python/ranks/messenger.hpp"
 
 namespace penstock::python {
@@ -35,16 +35,11 @@ struct HeldRequest {
     std::shared_ptr<Transfer> transfer;
 };
 
-Protocol protocol_named(const std::string& word) {
-    constexpr std::array<std::pair<const char*, Protocol>, 5> words{{{"automatic", Protocol::automatic},
-                                                                     {"ring", Protocol::ring},
-                                                                     {"pull", Protocol::pull},
-                                                                     {"push", Protocol::push},
-                                                                     {"pure_pull", Protocol::pure_pull}}};
-    for (const auto& [known, protocol] : words)
-        if (word == known) return protocol;
-    throw UsageError("protocol must be one of automatic, ring, pull, push, pure_pull, not " + word);
-}
+constexpr Choices<Protocol, 5> protocols{{{"automatic", Protocol::automatic},
+                                          {"ring", Protocol::ring},
+                                          {"pull", Protocol::pull},
+                                          {"push", Protocol::push},
+                                          {"pure_pull", Protocol::pure_pull}}};
 
 constexpr auto forever = std::chrono::nanoseconds::max();
 
@@ -117,22 +112,23 @@ void bind_status(nb::module_& module) {
 void bind_messenger(nb::module_& module) {
     bind_status(module);
     module.attr("any_source") = any_source;
-    nb::class_<HeldMessenger>(
+    nb::class_<HeldMessenger> messenger(
         module, "Messenger", nb::is_final(),
         "One rank's post office. Every rank of the team that sends or receives makes one, with the same options.\n\n"
-        "A message is bytes, with a number (`tag`, 0 to 2**32-1) beside them; type and shape do not travel. Messages\n"
-        "of one rank to another arrive in the order in which they were sent; a receive takes the first message of\n"
-        "its source that no earlier receive takes. Waits let other threads of Python run and end on Ctrl-C; a\n"
-        "receive that was ended so stays posted, and its memory held, until the messenger is closed.\n\n"
+        "A message is bytes, with a number (`tag`, 0 to 2**32-1) beside them; type and shape do not travel.\n"
+        "Messages of one rank to another arrive in the order in which they were sent; a receive takes the first\n"
+        "message of its source that no earlier receive takes. Waits let other threads of Python run and end on\n"
+        "Ctrl-C; a receive that was ended so stays posted, and its memory held, until the messenger is closed.\n\n"
         "All calls that name a rank raise NoSuchRank; those that wait RankDied and RankLeft when it is gone,\n"
         "MessengerClosed when its messenger is, InvalidMessage when it wrote nonsense. What had been sent before is\n"
-        "received first.")
+        "received first.");
+    messenger
         .def(
             "__init__",
             [](HeldMessenger* self, const PythonRank& me, const std::string& protocol, std::uint64_t ring_bytes,
                const std::string& name) {
                 MessengerOptions options;
-                options.protocol = protocol_named(protocol);
+                options.protocol = choose("protocol", protocol, protocols);
                 options.ring_bytes = ring_bytes;
                 options.name = name;
                 auto made = std::make_shared<PythonMessenger>(me.session, options);
@@ -217,13 +213,9 @@ void bind_messenger(nb::module_& module) {
             "under_way", [](HeldMessenger& self) { return self.held->under_way(); },
             "Sends and receives that have not ended.")
         .def("close", &HeldMessenger::close,
-             "Drops what was neither received nor taken from here. Ends by itself with the rank. May be called again.")
-        .def(
-            "__enter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __enter__(self) -> Messenger"))
-        .def(
-            "__exit__", [](HeldMessenger& self, nb::handle, nb::handle, nb::handle) { self.close(); },
-            nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(),
-            nb::sig("def __exit__(self, type: Any, error: Any, traceback: Any) -> None"));
+             "Drops what was neither received nor taken from here. Ends by itself with the rank. May be called again.");
+    add_block(messenger, "def __enter__(self) -> Messenger", nothing,
+              [](HeldMessenger& self, nb::handle) { self.close(); });
 }
 
 }  // namespace penstock::python

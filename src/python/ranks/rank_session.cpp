@@ -12,8 +12,6 @@
 namespace penstock::python {
 namespace {
 
-constexpr std::chrono::milliseconds between_looks{50};
-
 thread_local RankSession* session_of_this_thread = nullptr;  // of a thread of spmd, which has one in its life
 
 bool is_main_thread() {

@@ -26,6 +26,9 @@ namespace penstock::python {
 
 namespace nb = nanobind;
 
+/// How often waits look for signals and interruptions.
+inline constexpr std::chrono::milliseconds between_looks{50};
+
 /// A rank, or what it made, was used when its function had ended.
 class RankEnded : public UsageError {
   public:

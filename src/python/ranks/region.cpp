@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "python/binding.hpp"
 #include "python/ranks/region.hpp"
-#include "python/ranks/synchronisation.hpp"
 
 namespace penstock::python {
 namespace {
@@ -184,9 +184,8 @@ void bind_remote(nb::module_& module) {
                                     "ValueError where shapes do not fit, as NumPy does.");
     bind_shape(remote);
     remote
-        .def_static("accept", &accept_remote, nb::arg("me"), nb::arg("owner"), nb::arg("name"),
-                    nb::arg("dtype").none() = nb::none(), nb::arg("shape").none() = nb::none(),
-                    nb::arg("within").none() = nb::none(),
+        .def_static("accept", &accept_remote, nb::arg("me"), nb::arg("owner"), nb::arg("name"), or_none("dtype"),
+                    or_none("shape"), or_none("within"),
                     nb::sig("def accept(me: Rank, owner: int, name: str, dtype: Any = None, shape: int | tuple[int, "
                             "...] | None = None, within: float | None = None) -> Remote"),
                     "Waits until `owner` has granted a region of this name, for at most `within` seconds (by default\n"
@@ -202,7 +201,7 @@ void bind_remote(nb::module_& module) {
                 store_into(self.use().window, std::move(value), self.way, self.own());
             },
             nb::arg("value").none(), nb::sig("def fill(self, value: Any) -> None"), "Stores the same value everywhere.")
-        .def("publish", &publish, nb::arg("flag"), nb::arg("value").none() = nb::none(),
+        .def("publish", &publish, nb::arg("flag"), or_none("value"),
              nb::sig("def publish(self, flag: RemoteFlag | RemoteCounter, value: int | None = None) -> None"),
              "Sets the flag, or gives the counter this value: all earlier stores of this rank, into any region, are "
              "visible to whoever sees it.")
@@ -288,8 +287,8 @@ void bind_region(nb::module_& module) {
     bind_shape(region);
     region
         .def("__init__", &make_region, nb::arg("me"), nb::arg("name"), nb::arg("shape"), nb::arg("dtype") = "float64",
-             nb::sig("def __init__(self, me: Rank, name: str, shape: int | tuple[int, ...], dtype: Any = 'float64') -> "
-                     "None"),
+             nb::sig("def __init__(self, me: Rank, name: str, shape: int | tuple[int, ...], dtype: Any = 'float64') "
+                     "-> None"),
              "`name`: 1 to 63 bytes, by which others accept it. `shape`: a number of elements, or a tuple, in C\n"
              "order; all 0 at first. `dtype`: any NumPy type of fixed size that holds no Python objects (numbers,\n"
              "bool, complex, structures of them). Costs the touching of all its pages. Raises ElementError,\n"
@@ -304,15 +303,15 @@ void bind_region(nb::module_& module) {
                 self.session->wait([&](const Rank& me) { me.grant(*self.memory, rank); });
             },
             nb::arg("rank"),
-            "Lets this rank store here, once it has accepted. Raises UsageError after freeze() and for a second grant; "
-            "RankLost.")
+            "Lets this rank store here, once it has accepted. Raises UsageError after freeze() and for a second "
+            "grant; RankLost.")
         .def(
             "freeze",
             [](PythonRegion& self, std::optional<double> within) {
                 const auto limit = within_of(within);
                 self.session->wait([&](const Rank& me) { me.freeze(*self.memory, limit); });
             },
-            nb::arg("within").none() = nb::none(),
+            or_none("within"),
             "Makes the grants final: waits until all of them were accepted, for at most `within` seconds; then no\n"
             "other can be given any more. Raises GrantMissing, SystemError.")
         .def("__repr__", [](const PythonRegion& self) { return described("Region", *self.memory, self.layout); });

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "penstock/flag.hpp"
 #include "penstock/store_way.hpp"
 #include "python/ranks/rank_session.hpp"
 
@@ -35,5 +36,26 @@ nb::object part_of(const nb::object& window, nb::handle key, const std::string& 
 /// array. Blocks of 4 KiB and more whose rows are contiguous travel by `way` (nothing: as measured for their size), the
 /// rest as NumPy stores them. `own`: the memory is this rank's own, from which `value` may be taken.
 void store_into(const nb::object& part, nb::object value, std::optional<StoreWay> way, bool own);
+
+/// A flag or counter, with the session that says whether it may be used.
+template <class Word>
+struct PythonWord {
+    std::shared_ptr<RankSession> session;
+    Word word;
+
+    Word& use() {
+        session->check();
+        return word;
+    }
+    const Word& use() const {
+        session->check();
+        return word;
+    }
+};
+
+using PythonFlag = PythonWord<Flag>;
+using PythonRemoteFlag = PythonWord<RemoteFlag>;
+using PythonCounter = PythonWord<Counter>;
+using PythonRemoteCounter = PythonWord<RemoteCounter>;
 
 }  // namespace penstock::python

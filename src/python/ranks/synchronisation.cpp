@@ -1,6 +1,4 @@
 // Flags, counters, barriers and locks for Python. Waits run without the interpreter's lock (rank_session.hpp).
-#include "python/ranks/synchronisation.hpp"
-
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -15,6 +13,8 @@
 #include "penstock/flag.hpp"
 #include "penstock/mutex.hpp"
 #include "penstock/shared_mutex.hpp"
+#include "python/binding.hpp"
+#include "python/ranks/region.hpp"
 
 namespace penstock::python {
 namespace {
@@ -78,13 +78,18 @@ constexpr const char* awaited_doc =
 
 std::string with_awaited(const char* text) { return std::string(text) + awaited_doc; }
 
-template <class T, class Class>
-void bind_flag_operations(Class& flag) {
-    flag.def_prop_ro(
+/// What flags and counters have in common, at home and far.
+template <class T>
+void bind_word(nb::class_<T>& word) {
+    word.def_prop_ro(
             "owner", [](const T& self) { return self.word.owner(); }, "The rank that waits for it.")
-        .def_prop_ro(
-            "name", [](const T& self) { return self.word.name(); }, "What it was granted as.")
-        .def(
+        .def_prop_ro("name", [](const T& self) { return self.word.name(); }, "What it was granted as.");
+}
+
+template <class T>
+void bind_flag_operations(nb::class_<T>& flag) {
+    bind_word(flag);
+    flag.def(
             "is_set", [](const T& self) { return self.use().is_set(); },
             "Is it set? What its setter had stored before is visible after True.")
         .def(
@@ -96,14 +101,11 @@ void bind_flag_operations(Class& flag) {
             "test_and_set", [](T& self) { return self.use().test_and_set(); }, "Sets it. True when it was set before.");
 }
 
-template <class T, class Class>
-void bind_counter_operations(Class& counter) {
-    counter.def_prop_ro(
-               "owner", [](const T& self) { return self.word.owner(); }, "The rank that waits for it.")
-        .def_prop_ro(
-            "name", [](const T& self) { return self.word.name(); }, "What it was granted as.")
-        .def(
-            "load", [](const T& self) { return self.use().load(); }, "Its value, 0 to 2**64-1.")
+template <class T>
+void bind_counter_operations(nb::class_<T>& counter) {
+    bind_word(counter);
+    counter.def(
+               "load", [](const T& self) { return self.use().load(); }, "Its value, 0 to 2**64-1.")
         .def(
             "store", [](T& self, std::uint64_t value) { self.use().store(value); }, nb::arg("value"),
             "Gives it this value: publishes all that this rank has stored so far, and wakes the owner.")
@@ -134,72 +136,77 @@ constexpr const char* accept_doc =
     "Waits until `owner` has granted it, for at most `within` seconds (by default as long as spmd was told), and\n"
     "takes it. Raises GrantMissing, RankLost, InvalidGrant.";
 
+/// A word at home.
 template <class T>
-void grant_word(T& self, int rank) {
-    self.session->check();
-    self.session->finish([&](const Rank&) { self.word.grant(rank); });
+void bind_home(nb::class_<T>& word, const char* grant_doc) {
+    word.def(
+            "__init__",
+            [](T* self, const PythonRank& me, const std::string& name) {
+                new (self) T{me.session, decltype(T::word)(me.session->check(), name)};
+            },
+            nb::arg("me"), nb::arg("name"), "`name`: 1 to 63 bytes. Raises UsageError, SystemError.")
+        .def(
+            "grant",
+            [](T& self, int rank) {
+                self.session->check();
+                self.session->finish([&](const Rank&) { self.word.grant(rank); });
+            },
+            nb::arg("rank"), grant_doc);
+}
+
+/// Another rank's word.
+template <class T>
+void bind_remote(nb::class_<T>& word) {
+    word.def_static("accept", &accept_word<T>, nb::arg("me"), nb::arg("owner"), nb::arg("name"), or_none("within"),
+                    accept_doc);
+}
+
+std::chrono::nanoseconds limit_of(std::optional<double> timeout) {
+    return timeout ? seconds("timeout", *timeout) : std::chrono::nanoseconds::max();
 }
 
 void bind_words(nb::module_& module) {
     nb::class_<PythonFlag> flag(module, "Flag", nb::is_final(),
                                 "A flag at home: this rank waits for it. It is not set at first.");
+    bind_home(flag, "Lets this rank set it, once it has accepted. Raises UsageError, RankLost.");
     flag.def(
-            "__init__",
-            [](PythonFlag* self, const PythonRank& me, const std::string& name) {
-                new (self) PythonFlag{me.session, Flag(me.session->check(), name)};
-            },
-            nb::arg("me"), nb::arg("name"), "`name`: 1 to 63 bytes. Raises UsageError, SystemError.")
-        .def("grant", &grant_word<PythonFlag>, nb::arg("rank"),
-             "Lets this rank set it, once it has accepted. Raises UsageError, RankLost.")
-        .def(
-            "wait",
-            [](PythonFlag& self, std::optional<double> timeout, nb::handle awaited) {
-                if (self.use().is_set()) return true;
-                const auto whom = awaited_of(awaited);
-                const auto limit = timeout ? seconds("timeout", *timeout) : std::chrono::nanoseconds::max();
-                return self.session->wait([&](const Rank&) { return self.word.wait_for(limit, whom); });
-            },
-            nb::arg("timeout").none() = nb::none(), nb::arg("awaited").none() = nb::none(),
-            nb::sig("def wait(self, timeout: float | None = None, awaited: int | Literal['everybody'] | None = None) "
-                    "-> bool"),
-            with_awaited("Waits until it is set, for at most `timeout` seconds. False when it was not by then.")
-                .c_str());
-    bind_flag_operations<PythonFlag>(flag);
+        "wait",
+        [](PythonFlag& self, std::optional<double> timeout, nb::handle awaited) {
+            if (self.use().is_set()) return true;
+            const auto whom = awaited_of(awaited);
+            const auto limit = limit_of(timeout);
+            return self.session->wait([&](const Rank&) { return self.word.wait_for(limit, whom); });
+        },
+        or_none("timeout"), or_none("awaited"),
+        nb::sig("def wait(self, timeout: float | None = None, awaited: int | Literal['everybody'] | None = None) -> "
+                "bool"),
+        with_awaited("Waits until it is set, for at most `timeout` seconds. False when it was not by then.").c_str());
+    bind_flag_operations(flag);
     nb::class_<PythonRemoteFlag> remote_flag(module, "RemoteFlag", nb::is_final(), "Another rank's flag.");
-    remote_flag.def_static("accept", &accept_word<PythonRemoteFlag>, nb::arg("me"), nb::arg("owner"), nb::arg("name"),
-                           nb::arg("within").none() = nb::none(), accept_doc);
-    bind_flag_operations<PythonRemoteFlag>(remote_flag);
+    bind_remote(remote_flag);
+    bind_flag_operations(remote_flag);
 
     nb::class_<PythonCounter> counter(module, "Counter", nb::is_final(),
                                       "A counter at home: this rank waits for it. It is 0 at first.");
-    counter
-        .def(
-            "__init__",
-            [](PythonCounter* self, const PythonRank& me, const std::string& name) {
-                new (self) PythonCounter{me.session, Counter(me.session->check(), name)};
-            },
-            nb::arg("me"), nb::arg("name"), "`name`: 1 to 63 bytes. Raises UsageError, SystemError.")
-        .def("grant", &grant_word<PythonCounter>, nb::arg("rank"),
-             "Lets this rank change it, once it has accepted. Raises UsageError, RankLost.")
-        .def(
-            "wait_until",
-            [](PythonCounter& self, std::uint64_t value, std::optional<double> timeout, nb::handle awaited) {
-                if (self.use().load() >= value) return true;
-                const auto whom = awaited_of(awaited);
-                const auto limit = timeout ? seconds("timeout", *timeout) : std::chrono::nanoseconds::max();
-                return self.session->wait([&](const Rank&) { return self.word.wait_until_for(value, limit, whom); });
-            },
-            nb::arg("value"), nb::arg("timeout").none() = nb::none(), nb::arg("awaited").none() = nb::none(),
-            nb::sig("def wait_until(self, value: int, timeout: float | None = None, awaited: int | "
-                    "Literal['everybody'] | None = None) -> bool"),
-            with_awaited(
-                "Waits until it is at least `value`, for at most `timeout` seconds. False when it was less by then.")
-                .c_str());
-    bind_counter_operations<PythonCounter>(counter);
+    bind_home(counter, "Lets this rank change it, once it has accepted. Raises UsageError, RankLost.");
+    counter.def(
+        "wait_until",
+        [](PythonCounter& self, std::uint64_t value, std::optional<double> timeout, nb::handle awaited) {
+            if (self.use().load() >= value) return true;
+            const auto whom = awaited_of(awaited);
+            const auto limit = limit_of(timeout);
+            return self.session->wait([&](const Rank&) { return self.word.wait_until_for(value, limit, whom); });
+        },
+        nb::arg("value"), or_none("timeout"), or_none("awaited"),
+        nb::sig("def wait_until(self, value: int, timeout: float | None = None, awaited: int | Literal['everybody'] "
+                "| None = None) -> bool"),
+        with_awaited(
+            "Waits until it is at least `value`, for at most `timeout` seconds. False when it was less by then.")
+            .c_str());
+    bind_counter_operations(counter);
     nb::class_<PythonRemoteCounter> remote_counter(module, "RemoteCounter", nb::is_final(), "Another rank's counter.");
-    remote_counter.def_static("accept", &accept_word<PythonRemoteCounter>, nb::arg("me"), nb::arg("owner"),
-                              nb::arg("name"), nb::arg("within").none() = nb::none(), accept_doc);
-    bind_counter_operations<PythonRemoteCounter>(remote_counter);
+    bind_remote(remote_counter);
+    bind_counter_operations(remote_counter);
 }
 
 using PythonBarrier = Shared<Barrier>;
@@ -222,8 +229,6 @@ void bind_barrier(nb::module_& module) {
             "the barrier cannot be passed after that.");
 }
 
-constexpr const char* exit_signature = "def __exit__(self, type: Any, error: Any, traceback: Any) -> None";
-
 void lock_mutex(PythonMutex& self) {
     self.wait([](Mutex& mutex) { mutex.lock(); });
     self.held = true;
@@ -234,84 +239,60 @@ void unlock_mutex(PythonMutex& self) {
     self.finish([](Mutex& mutex) { mutex.unlock(); });
 }
 
+void lock_shared(PythonSharedMutex& self) {
+    SharedMutex& lock = self.use();
+    self.session->wait([&](const Rank&) { lock.lock_shared(); });
+}
+void unlock_shared(PythonSharedMutex& self) {
+    self.finish([](SharedMutex& mutex) { mutex.unlock_shared(); });
+}
+void lock_to_write(PythonSharedMutex& self) {
+    self.wait([](SharedMutex& mutex) { mutex.lock(); });
+}
+void unlock_to_write(PythonSharedMutex& self) {
+    self.finish([](SharedMutex& mutex) { mutex.unlock(); });
+}
+
 void bind_mutex(nb::module_& module) {
-    shared_class<Mutex>(
+    auto mutex = shared_class<Mutex>(
         module, "Mutex",
         "A mutex of all ranks of a team, granted in the order in which they asked: `with mutex: ...`.\n\n"
-        "When a rank dies or ends while it holds it or waits for it, it is broken: lock() raises RankDied or RankLeft.")
+        "When a rank dies or ends while it holds it or waits for it, it is broken: lock() raises RankDied or\n"
+        "RankLeft.");
+    mutex
         .def(
             "lock", &lock_mutex,
             "Waits for its turn. Raises RankLost when the mutex is broken, UsageError when this rank holds it already.")
         .def(
             "try_lock", [](PythonMutex& self) { return self.held = self.use().try_lock(); },
             "False when somebody holds it.")
-        .def("unlock", &unlock_mutex, "Raises UsageError when this rank does not hold it.")
-        .def(
-            "__enter__",
-            [](nb::handle self) {
-                lock_mutex(nb::cast<PythonMutex&>(self));
-                return nb::borrow(self);
-            },
-            nb::sig("def __enter__(self) -> Mutex"))
-        .def(
-            "__exit__",
-            [](PythonMutex& self, nb::handle, nb::handle, nb::handle) {
-                if (self.held) unlock_mutex(self);  // a condition that was told of a death has let it go
-            },
-            nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(), nb::sig(exit_signature));
+        .def("unlock", &unlock_mutex, "Raises UsageError when this rank does not hold it.");
+    add_block(mutex, "def __enter__(self) -> Mutex", &lock_mutex, [](PythonMutex& self, nb::handle) {
+        if (self.held) unlock_mutex(self);  // a condition that was told of a death has let it go
+    });
 
-    nb::class_<SharedHold>(module, "SharedHold", nb::is_final(), "What SharedMutex.shared() gives: a block that reads.")
-        .def("__enter__",
-             [](SharedHold& self) {
-                 nb::cast<PythonSharedMutex&>(self.mutex)
-                     .session->wait([&, &lock = nb::cast<PythonSharedMutex&>(self.mutex).use()](const Rank&) {
-                         lock.lock_shared();
-                     });
-             })
-        .def(
-            "__exit__",
-            [](SharedHold& self, nb::handle, nb::handle, nb::handle) {
-                nb::cast<PythonSharedMutex&>(self.mutex).finish([](SharedMutex& mutex) { mutex.unlock_shared(); });
-            },
-            nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(), nb::sig(exit_signature));
-    shared_class<SharedMutex>(
+    nb::class_<SharedHold> hold(module, "SharedHold", nb::is_final(),
+                                "What SharedMutex.shared() gives: a block that reads.");
+    add_block(
+        hold, "def __enter__(self) -> SharedHold",
+        [](SharedHold& self) { lock_shared(nb::cast<PythonSharedMutex&>(self.mutex)); },
+        [](SharedHold& self, nb::handle) { unlock_shared(nb::cast<PythonSharedMutex&>(self.mutex)); });
+    auto lock = shared_class<SharedMutex>(
         module, "SharedMutex",
         "A lock of all ranks of a team for many readers or one writer: `with lock.shared(): ...` reads, `with lock:\n"
-        "...` writes. A read costs two stores at home, a write visits every rank.")
-        .def(
-            "lock_shared",
-            [](PythonSharedMutex& self) {
-                SharedMutex& lock = self.use();
-                self.session->wait([&](const Rank&) { lock.lock_shared(); });
-            },
-            "To read. Raises RankLost where it would have to wait for a rank that is gone, UsageError when this rank "
-            "has it already.")
-        .def(
-            "unlock_shared",
-            [](PythonSharedMutex& self) { self.finish([](SharedMutex& mutex) { mutex.unlock_shared(); }); },
-            "Raises UsageError when this rank does not read.")
-        .def(
-            "lock", [](PythonSharedMutex& self) { self.wait([](SharedMutex& mutex) { mutex.lock(); }); },
-            "To write. Raises RankLost when the lock is broken, UsageError when this rank has it already.")
-        .def(
-            "unlock", [](PythonSharedMutex& self) { self.finish([](SharedMutex& mutex) { mutex.unlock(); }); },
-            "Raises UsageError when this rank does not write.")
+        "...` writes. A read costs two stores at home, a write visits every rank.");
+    lock.def("lock_shared", &lock_shared,
+             "To read. Raises RankLost where it would have to wait for a rank that is gone, UsageError when this rank "
+             "has it already.")
+        .def("unlock_shared", &unlock_shared, "Raises UsageError when this rank does not read.")
+        .def("lock", &lock_to_write,
+             "To write. Raises RankLost when the lock is broken, UsageError when this rank has it already.")
+        .def("unlock", &unlock_to_write, "Raises UsageError when this rank does not write.")
         .def(
             "shared", [](nb::handle self) { return SharedHold{nb::borrow(self)}; },
-            nb::sig("def shared(self) -> SharedHold"), "For `with`: reads inside of the block.")
-        .def(
-            "__enter__",
-            [](nb::handle self) {
-                nb::cast<PythonSharedMutex&>(self).wait([](SharedMutex& mutex) { mutex.lock(); });
-                return nb::borrow(self);
-            },
-            nb::sig("def __enter__(self) -> SharedMutex"))
-        .def(
-            "__exit__",
-            [](PythonSharedMutex& self, nb::handle, nb::handle, nb::handle) {
-                self.finish([](SharedMutex& mutex) { mutex.unlock(); });
-            },
-            nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(), nb::sig(exit_signature));
+            nb::sig("def shared(self) -> SharedHold"), "For `with`: reads inside of the block.");
+    add_block(lock, "def __enter__(self) -> SharedMutex", &lock_to_write,
+              [](PythonSharedMutex& self, nb::handle) { unlock_to_write(self); });
 }
 
 void wait_for_notification(PythonCondition& self, PythonMutex& mutex) {
@@ -335,7 +316,7 @@ void bind_condition(nb::module_& module) {
                 if (holds.is_none()) return wait_for_notification(self, mutex);
                 while (!nb::cast<bool>(nb::bool_(nb::borrow(holds())))) wait_for_notification(self, mutex);
             },
-            nb::arg("mutex"), nb::arg("holds").none() = nb::none(),
+            nb::arg("mutex"), or_none("holds"),
             nb::sig("def wait(self, mutex: Mutex, holds: Callable[[], bool] | None = None) -> None"),
             "Unlocks the mutex, which this rank holds, waits for a notification, and locks it again; with `holds`,\n"
             "until that returns true, which is asked with the mutex held. Raises RankLost when a rank died or\n"

@@ -12,13 +12,12 @@
 #include <vector>
 
 #include "penstock/spmd.hpp"
+#include "python/errors.hpp"
 #include "python/ranks/rank_session.hpp"
 #include "python/workers/raised_exception.hpp"
 
 namespace penstock::python {
 namespace {
-
-constexpr std::chrono::milliseconds between_looks{50};
 
 /// A team while it runs. All but `done` is guarded by the interpreter's lock.
 class ThreadTeam {
@@ -90,7 +89,8 @@ class ThreadTeam {
             try {
                 results_[index] = function_(PythonRank{session}, *arguments_);
             } catch (nb::python_error& error) {
-                errors_[index] = exception_of(error);
+                error.restore();
+                errors_[index] = raised_exception();  // before Python 3.12 `error` may hold a type only
                 consequence = nb::isinstance(errors_[index], nb::module_::import_("penstock.errors").attr("RankLost"));
                 text = description_of(errors_[index]);
             }
@@ -98,12 +98,6 @@ class ThreadTeam {
         }
         if (consequence) throw RankLost(me.index(), text);
         throw Error(text);
-    }
-
-    /// The exception as an object, with its traceback. Before Python 3.12 it may be a type only, until somebody asks.
-    static nb::object exception_of(nb::python_error& error) {
-        error.restore();
-        return raised_exception();
     }
 
     bool ended_within(std::chrono::milliseconds time) {
@@ -126,12 +120,12 @@ class ThreadTeam {
         try {
             std::rethrow_exception(failure_);
         } catch (const RankFailed& failed) {
-            nb::object made = nb::module_::import_("penstock.errors").attr("RankFailed")(std::string(failed.what()));
+            const nb::object made = error_object("RankFailed", failed);
             made.attr("rank") = failed.rank();
             made.attr("others") = failed.others();
             if (const auto& cause = errors_[static_cast<std::size_t>(failed.rank())]; cause.is_valid())
                 made.attr("__cause__") = cause;
-            PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
+            raise(made);
             throw nb::python_error();
         }
     }

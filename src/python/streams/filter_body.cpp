@@ -43,7 +43,7 @@ struct BodyKind final : SpecKind {
 
     HeldObject body;
     std::uint64_t address = 0;
-    const Plan* plan = nullptr;
+    const CallPlan* plan = nullptr;
 };
 
 class BodyFilter final : public SpecFilter {
@@ -92,7 +92,7 @@ class BodyFilter final : public SpecFilter {
     }
 
     HeldObject body_;
-    const Plan& plan_;
+    const CallPlan& plan_;
     std::vector<std::uint64_t> words_;
 };
 
@@ -100,7 +100,7 @@ BodyKind::BodyKind(std::shared_ptr<FilterSpec> given, nb::object of) : SpecKind(
     const Body& compiled = *nb::inst_ptr<Body>(of);
     address = compiled.address();
     std::vector<ArgumentKind> kinds;
-    std::vector<const StreamElement*> elements;
+    std::vector<const ElementRow*> elements;
     for (const auto* const element : spec->inputs)
         kinds.push_back(spec->in_place ? ArgumentKind::inout : ArgumentKind::in), elements.push_back(element);
     if (!spec->in_place)

@@ -7,9 +7,8 @@
 
 #include "penstock/error.hpp"
 #include "python/calls/array_argument.hpp"
-#include "python/calls/task_outcome.hpp"
+#include "python/calls/python_task.hpp"
 #include "python/streams/filter_spec.hpp"
-#include "python/streams/stream_names.hpp"
 #include "python/workers/process_site.hpp"
 #include "python/workers/raised_exception.hpp"
 

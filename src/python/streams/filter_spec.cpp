@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "penstock/error.hpp"
-#include "python/streams/stream_names.hpp"
 #include "python/workers/raised_exception.hpp"
 
 namespace penstock::python {
@@ -132,6 +131,14 @@ SettingValue setting_of(nb::handle value) {
     PyErr_Clear();
     throw UsageError("a setting or the value of an event is True or False, a number or a text, not " +
                      nb::cast<std::string>(nb::repr(value)));
+}
+
+nb::list list_of(const std::vector<SettingDescription>& settings) {
+    nb::list all;
+    for (const auto& setting : settings)
+        all.append(nb::make_tuple(setting.name, object_of(setting.value), setting.limits.unit, setting.limits.least,
+                                  setting.limits.most));
+    return all;
 }
 
 nb::object object_of(const Event& event) {

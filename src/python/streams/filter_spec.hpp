@@ -12,13 +12,29 @@
 
 #include "penstock/described_filter.hpp"
 #include "penstock/error.hpp"
-#include "python/held_object.hpp"
 #include "python/streams/stream_array.hpp"
 
 namespace penstock::python {
 
 class PythonMachine;
 class ProcessSite;
+
+/// An object of Python that travels with what is not Python's, and may be let go by any thread.
+using HeldObject = std::shared_ptr<nb::object>;
+
+/// With the interpreter's lock. Whoever is last to let go takes it for that; when the interpreter is gone the object is
+/// left alone.
+inline HeldObject hold(nb::object object) {
+    return {new nb::object(std::move(object)), [](nb::object* held) {
+                if (!nb::is_alive()) {
+                    static_cast<void>(held->release());
+                    delete held;
+                    return;
+                }
+                const nb::gil_scoped_acquire acquire;
+                delete held;
+            }};
+}
 
 /// How large the buffers are that are made before a firing: as those of an input, or fixed.
 struct Shape {
@@ -28,7 +44,7 @@ struct Shape {
 
 struct FilterSpec {
     FilterDescription description;
-    std::vector<const StreamElement*> inputs, outputs;
+    std::vector<const ElementRow*> inputs, outputs;
     std::vector<Shape> shapes;  ///< of the outputs
     bool fills = false;         ///< outputs are made before the firing, which writes into them
     /// The buffer of each input is written, and becomes that of the output with its number
@@ -80,6 +96,8 @@ struct SpecKind : streaming::FilterKind {
 
 nb::object object_of(const SettingValue& value);
 SettingValue setting_of(nb::handle value);
+/// A tuple for each: name, value, unit, least, most.
+nb::list list_of(const std::vector<SettingDescription>& settings);
 /// A penstock.Event.
 nb::object object_of(const Event& event);
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "penstock/described_filter.hpp"
-#include "python/streams/stream_names.hpp"
+#include "python/binding.hpp"
 
 namespace penstock::python {
 namespace {
@@ -16,6 +16,8 @@ namespace {
 // Borrowed from the module, which lives as long as they are used.
 PyTypeObject* buffer_type = nullptr;
 PyTypeObject* tagged_type = nullptr;
+
+const StreamNames* known = nullptr;  // under the interpreter's lock
 
 struct Tagged {
     nb::object values, sequence, time, user;
@@ -43,7 +45,7 @@ class View {
     View& operator=(const View&) = delete;
 
     /// False where it has none that is contiguous and of this type, with one to three dimensions.
-    bool take(nb::handle value, const StreamElement& element) {
+    bool take(nb::handle value, const ElementRow& element) {
         if (PyObject_GetBuffer(value.ptr(), &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) {
             PyErr_Clear();
             return false;
@@ -118,7 +120,30 @@ ArrayBuffer& whole(ArrayBuffer& held) {
 
 }  // namespace
 
-nb::object array_over(RawBuffer&& buffer, const StreamElement& element, bool writable) {
+const StreamNames& stream_names() {
+    if (known != nullptr) [[likely]]
+        return *known;
+    const auto numpy = nb::module_::import_("numpy"), filters = nb::module_::import_("penstock.filters"),
+               firing = nb::module_::import_("penstock._firing"), core = nb::module_::import_("penstock._core");
+    auto* const made = new StreamNames{numpy.attr("ndarray"),
+                                       numpy.attr("dtype"),
+                                       filters.attr("_converted"),
+                                       filters.attr("Tags"),
+                                       filters.attr("Event"),
+                                       nb::module_::import_("types").attr("GeneratorType"),
+                                       firing.attr("Several"),
+                                       filters.attr("_tagged"),
+                                       core.attr("In"),
+                                       core.attr("Out"),
+                                       firing.attr("ENDED"),
+                                       nb::module_::import_("penstock.errors").attr("StateLost"),
+                                       nb::dict()};
+    if (known == nullptr) known = made;  // imports let other threads run
+    else delete made;
+    return *known;
+}
+
+nb::object array_over(RawBuffer&& buffer, const ElementRow& element, bool writable) {
     const StreamNames& names = stream_names();
     nb::object type = nb::borrow(PyDict_GetItemString(names.dtypes.ptr(), element.name));
     if (!type.is_valid()) {
@@ -136,7 +161,7 @@ nb::object array_over(RawBuffer&& buffer, const StreamElement& element, bool wri
     return names.array(shape, type, held);
 }
 
-RawBuffer buffer_of(nb::object value, const StreamElement& element, const MakeBuffer& make) {
+RawBuffer buffer_of(nb::object value, const ElementRow& element, const MakeBuffer& make) {
     nb::object tagged;
     if (Py_TYPE(value.ptr()) == tagged_type) {
         tagged = std::move(value);
@@ -183,8 +208,8 @@ void set_tags(RawBuffer& buffer, nb::handle sequence, nb::handle time, nb::handl
 void bind_stream_array(nb::module_& module) {
     const auto buffer =
         nb::class_<ArrayBuffer>(module, "Buffer", nb::is_final(), nb::type_slots(buffer_slots),
-                                "The buffer of a stream behind an array: array.base. It holds the memory, and the tags "
-                                "that travel with it.")
+                                "The buffer of a stream behind an array: array.base. It holds the memory, and the "
+                                "tags that travel with it.")
             .def_prop_rw(
                 "sequence", [](ArrayBuffer& held) { return whole(held).buffer.tags().sequence; },
                 [](ArrayBuffer& held, std::uint64_t value) { whole(held).buffer.edit_tags().sequence = value; },
@@ -209,8 +234,7 @@ void bind_stream_array(nb::module_& module) {
                 [](Tagged* self, nb::object values, nb::object sequence, nb::object time, nb::object user) {
                     new (self) Tagged{std::move(values), std::move(sequence), std::move(time), std::move(user)};
                 },
-                nb::arg("values"), nb::kw_only(), nb::arg("sequence").none() = nb::none(),
-                nb::arg("time").none() = nb::none(), nb::arg("user").none() = nb::none(),
+                nb::arg("values"), nb::kw_only(), or_none("sequence"), or_none("time"), or_none("user"),
                 nb::sig("def __init__(self, values: Any, *, sequence: int | None = None, time: int | None = None, "
                         "user: tuple[int, int] | None = None) -> None"),
                 "Tags that are None are those of the first buffer that the filter read.")

@@ -11,13 +11,23 @@
 #include <vector>
 
 #include "penstock/buffer.hpp"
-#include "python/streams/stream_element.hpp"
+#include "python/calls/element.hpp"
 
 namespace penstock::python {
 
 namespace nb = nanobind;
 
 using RawBuffer = Buffer<std::byte>;
+
+/// What streams need of NumPy and of the package's Python part, looked up once and held for ever.
+struct StreamNames {
+    nb::object array, dtype, converted, tags, event, generator, several, tagged, in, out, ended, state_lost;
+    nb::dict dtypes;  ///< by name
+};
+
+/// With the interpreter's lock. No function-local static: whoever waits for one to be made would keep the lock that its
+/// maker needs.
+const StreamNames& stream_names();
 
 /// What an array over a buffer holds: penstock.Buffer, its `base`.
 struct ArrayBuffer {
@@ -26,7 +36,7 @@ struct ArrayBuffer {
 };
 
 /// An array over the buffer's values, with the buffer's dimensions. A writable one has values of its own from now on.
-nb::object array_over(RawBuffer&& buffer, const StreamElement& element, bool writable);
+nb::object array_over(RawBuffer&& buffer, const ElementRow& element, bool writable);
 
 /// Makes a buffer with these extents.
 using MakeBuffer = std::function<RawBuffer(std::span<const std::size_t>)>;
@@ -34,7 +44,7 @@ using MakeBuffer = std::function<RawBuffer(std::span<const std::size_t>)>;
 /// The values of `value` as a buffer with elements of this type: the buffer that lies behind the array, where all of it
 /// is handed on; else a copy, converted as NumPy does it for `same_kind`. `value` is let go of. Tags of a
 /// penstock.Tagged are set. Raises what NumPy raises.
-RawBuffer buffer_of(nb::object value, const StreamElement& element, const MakeBuffer& make);
+RawBuffer buffer_of(nb::object value, const ElementRow& element, const MakeBuffer& make);
 
 /// Sets the tags that are not None.
 void set_tags(RawBuffer& buffer, nb::handle sequence, nb::handle time, nb::handle user);

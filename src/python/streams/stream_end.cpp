@@ -9,6 +9,7 @@
 #include "penstock/described_filter.hpp"
 #include "penstock/run.hpp"
 #include "penstock/stream_error.hpp"
+#include "python/binding.hpp"
 #include "python/ranks/rank_session.hpp"
 #include "python/streams/stream_graph.hpp"
 
@@ -16,7 +17,7 @@ namespace penstock::python {
 namespace {
 
 struct EndPorts {
-    const StreamElement* element;
+    const ElementRow* element;
     std::optional<DescribedInput> input;
     std::optional<DescribedOutput> output;
 };
@@ -62,7 +63,7 @@ std::vector<std::size_t> extents_of(nb::handle shape) {
 class StreamEnd {
   public:
     StreamEnd(const std::string& type, bool writes) : ports_(std::make_shared<EndPorts>()), writes_(writes) {
-        ports_->element = &stream_element_named(type);
+        ports_->element = &element_of_streams(type);
         const PortDescription port{writes ? "output" : "input", ports_->element->type};
         if (writes) ports_->output.emplace(port);
         else ports_->input.emplace(port);
@@ -119,8 +120,7 @@ void bind_stream_end(nb::module_& module) {
         .def(nb::init<const std::string&, bool>(), nb::arg("dtype"), nb::arg("writes"))
         .def("kind", &StreamEnd::kind)
         .def("make", &StreamEnd::make, nb::arg("shape"), nb::sig("def make(self, shape: int | tuple[int, ...]) -> Any"))
-        .def("write", &StreamEnd::write, nb::arg("values"), nb::arg("sequence").none() = nb::none(),
-             nb::arg("time").none() = nb::none(), nb::arg("user").none() = nb::none(),
+        .def("write", &StreamEnd::write, nb::arg("values"), or_none("sequence"), or_none("time"), or_none("user"),
              nb::sig("def write(self, values: Any, sequence: int | None = None, time: int | None = None, user: "
                      "tuple[int, int] | None = None) -> None"))
         .def("close", &StreamEnd::close)

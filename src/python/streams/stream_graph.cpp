@@ -4,51 +4,29 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <array>
 #include <utility>
 
 #include "penstock/run.hpp"
+#include "python/binding.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/language/application.hpp"
-#include "python/streams/stream_names.hpp"
 
 namespace penstock::python {
 namespace {
 
-template <class Choice, std::size_t n>
-using Words = std::array<std::pair<const char*, Choice>, n>;
-
-constexpr Words<Policy, 6> policies{{{"demand_driven", Policy::demand_driven},
-                                     {"round_robin", Policy::round_robin},
-                                     {"random", Policy::random},
-                                     {"broadcast", Policy::broadcast},
-                                     {"by_key", Policy::by_key},
-                                     {"chosen", Policy::chosen}}};
-constexpr Words<WhenStreamFull, 4> when_full{{{"wait", WhenStreamFull::wait},
-                                              {"drop_oldest", WhenStreamFull::drop_oldest},
-                                              {"drop_newest", WhenStreamFull::drop_newest},
-                                              {"fail", WhenStreamFull::fail}}};
-constexpr Words<OnFailure, 2> on_failure{{{"stop", OnFailure::stop}, {"go_on", OnFailure::go_on}}};
-constexpr Words<Removal, 3> removals{
+constexpr Choices<Policy, 6> policies{{{"demand_driven", Policy::demand_driven},
+                                       {"round_robin", Policy::round_robin},
+                                       {"random", Policy::random},
+                                       {"broadcast", Policy::broadcast},
+                                       {"by_key", Policy::by_key},
+                                       {"chosen", Policy::chosen}}};
+constexpr Choices<WhenStreamFull, 4> when_full{{{"wait", WhenStreamFull::wait},
+                                                {"drop_oldest", WhenStreamFull::drop_oldest},
+                                                {"drop_newest", WhenStreamFull::drop_newest},
+                                                {"fail", WhenStreamFull::fail}}};
+constexpr Choices<OnFailure, 2> on_failure{{{"stop", OnFailure::stop}, {"go_on", OnFailure::go_on}}};
+constexpr Choices<Removal, 3> removals{
     {{"finish", Removal::finish}, {"hand_over", Removal::hand_over}, {"discard", Removal::discard}}};
-
-template <class Choice, std::size_t n>
-Choice choose(const char* option, nb::handle given, const Words<Choice, n>& words) {
-    const auto word = nb::cast<std::string>(nb::str(given));
-    std::string known;
-    for (const auto& [name, choice] : words) {
-        if (word == name) return choice;
-        known += (known.empty() ? "" : ", ") + std::string(name);
-    }
-    throw UsageError(std::string(option) + " must be one of " + known + ", not " + word);
-}
-
-template <class Choice, std::size_t n>
-const char* word_of(Choice choice, const Words<Choice, n>& words) {
-    for (const auto& [name, each] : words)
-        if (each == choice) return name;
-    return "";
-}
 
 template <class T>
 T number(const nb::dict& given, const char* option) {
@@ -121,21 +99,21 @@ void bind_edit(nb::module_& module) {
             "replace",
             [](PythonEdit& self, const std::string& old, const PythonKind& kind, const std::string& removal) {
                 if (kind.site != nullptr) bind_site(*self.machine, *kind.site);
-                return instance_of(self.live().replace_kind(old, choose("removal", nb::str(removal.c_str()), removals),
-                                                            kind.kind, &take_over));
+                return instance_of(
+                    self.live().replace_kind(old, choose("removal", removal, removals), kind.kind, &take_over));
             },
             nb::arg("old"), nb::arg("kind"), nb::arg("removal"),
             nb::sig("def replace(self, old: str, kind: FilterKind, removal: str) -> Any"))
         .def(
             "remove",
             [](PythonEdit& self, const std::string& filter, const std::string& removal) {
-                self.live().remove(filter, choose("removal", nb::str(removal.c_str()), removals));
+                self.live().remove(filter, choose("removal", removal, removals));
             },
             nb::arg("filter"), nb::arg("removal"))
         .def(
             "remove_group",
             [](PythonEdit& self, const std::string& group, const std::string& removal) {
-                self.live().remove_group(group, choose("removal", nb::str(removal.c_str()), removals));
+                self.live().remove_group(group, choose("removal", removal, removals));
             },
             nb::arg("group"), nb::arg("removal"))
         .def(
@@ -175,10 +153,10 @@ void bind_site(PythonMachine& machine, ProcessSite& site) {
 
 StreamOptions stream_options_of(const nb::dict& given) {
     StreamOptions options;
-    options.policy = choose("policy", given["policy"], policies);
+    options.policy = choose("policy", nb::object(given["policy"]), policies);
     options.capacity = number<std::size_t>(given, "capacity");
     options.capacity_bytes = number<std::size_t>(given, "capacity_bytes");
-    options.when_full = choose("when_full", given["when_full"], when_full);
+    options.when_full = choose("when_full", nb::object(given["when_full"]), when_full);
     options.ordered = nb::cast<bool>(nb::bool_(given["ordered"]));
     options.fuse = nb::cast<bool>(nb::bool_(given["fuse"]));
     options.feedback = nb::cast<bool>(nb::bool_(given["feedback"]));
@@ -193,7 +171,7 @@ FilterOptions filter_options_of(const nb::dict& given) {
     if (!nb::try_cast(given["targets"], options.targets))
         throw UsageError("targets is a list of the numbers of targets");
     options.near = nb::cast<std::string>(nb::str(given["near"]));
-    options.on_failure = choose("on_failure", given["on_failure"], on_failure);
+    options.on_failure = choose("on_failure", nb::object(given["on_failure"]), on_failure);
     options.pool = number<std::size_t>(given, "pool");
     return options;
 }
@@ -201,44 +179,22 @@ FilterOptions filter_options_of(const nb::dict& given) {
 nb::dict object_of(const GraphDescription& description) {
     nb::list filters, streams;
     for (const auto& filter : description.filters) {
-        nb::dict made;
-        made["name"] = filter.name;
-        made["type"] = filter.type;
-        made["inputs"] = ports_of(filter.inputs);
-        made["outputs"] = ports_of(filter.outputs);
-        nb::list settings;
-        for (const auto& setting : filter.settings)
-            settings.append(nb::make_tuple(setting.name, object_of(setting.value), setting.limits.unit,
-                                           setting.limits.least, setting.limits.most));
-        made["settings"] = settings;
-        made["copies"] = filter.options.copies;
-        made["targets"] = filter.options.targets;
-        made["near"] = filter.options.near;
-        made["on_failure"] = word_of(filter.options.on_failure, on_failure);
-        made["pool"] = filter.options.pool;
-        made["may_be_copied"] = filter.may_be_copied;
-        made["on_any_input"] = filter.on_any_input;
-        made["of_program"] = filter.of_program;
-        filters.append(made);
+        const auto& options = filter.options;
+        filters.append(dict_of("name", filter.name, "type", filter.type, "inputs", ports_of(filter.inputs), "outputs",
+                               ports_of(filter.outputs), "settings", list_of(filter.settings), "copies", options.copies,
+                               "targets", options.targets, "near", options.near, "on_failure",
+                               word_of(options.on_failure, on_failure), "pool", options.pool, "may_be_copied",
+                               filter.may_be_copied, "on_any_input", filter.on_any_input, "of_program",
+                               filter.of_program));
     }
     for (const auto& stream : description.streams) {
-        nb::dict made;
-        made["source"] = stream.from;
-        made["sink"] = stream.to;
-        made["policy"] = word_of(stream.options.policy, policies);
-        made["capacity"] = stream.options.capacity;
-        made["capacity_bytes"] = stream.options.capacity_bytes;
-        made["when_full"] = word_of(stream.options.when_full, when_full);
-        made["ordered"] = stream.options.ordered;
-        made["fuse"] = stream.options.fuse;
-        made["feedback"] = stream.options.feedback;
-        made["name"] = stream.options.name;
-        streams.append(made);
+        const auto& options = stream.options;
+        streams.append(dict_of("source", stream.from, "sink", stream.to, "policy", word_of(options.policy, policies),
+                               "capacity", options.capacity, "capacity_bytes", options.capacity_bytes, "when_full",
+                               word_of(options.when_full, when_full), "ordered", options.ordered, "fuse", options.fuse,
+                               "feedback", options.feedback, "name", options.name));
     }
-    nb::dict all;
-    all["filters"] = filters;
-    all["streams"] = streams;
-    return all;
+    return dict_of("filters", filters, "streams", streams);
 }
 
 void bind_stream_graph(nb::module_& module) {

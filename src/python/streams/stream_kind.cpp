@@ -11,8 +11,8 @@ namespace penstock::python {
 namespace {
 
 std::size_t element_port(const nb::handle& port, std::vector<PortDescription>& ports,
-                         std::vector<const StreamElement*>& elements) {
-    const auto& element = stream_element_named(nb::cast<std::string>(port[1]));
+                         std::vector<const ElementRow*>& elements) {
+    const auto& element = element_of_streams(nb::cast<std::string>(port[1]));
     elements.push_back(&element);
     ports.push_back({nb::cast<std::string>(port[0]), element.type});
     return ports.size() - 1;

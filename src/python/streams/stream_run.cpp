@@ -99,6 +99,30 @@ void look_for_signals() {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
+EndWaiter::EndWaiter(ApplicationRun& run)
+    : thread_([this, &run] {
+          std::exception_ptr failure;
+          try {
+              run.finish();
+          } catch (...) {
+              failure = std::current_exception();
+          }
+          const std::lock_guard guard(lock_);
+          failure_ = std::move(failure);
+          over_ = true;
+          ended_.notify_all();
+      }) {}
+
+EndWaiter::~EndWaiter() { thread_.join(); }
+
+bool EndWaiter::wait_for(std::chrono::nanoseconds patience) {
+    origin_.require("this application");
+    std::unique_lock guard(lock_);
+    if (!ended_.wait_for(guard, patience, [this] { return over_; })) return false;
+    if (auto failure = std::exchange(failure_, nullptr)) std::rethrow_exception(failure);
+    return true;
+}
+
 LiveRun::~LiveRun() {
     const nb::gil_scoped_release release;
     if (origin.left_behind()) {

@@ -118,13 +118,13 @@ void write_value(ByteWriter& writer, nb::handle value) {
     writer.put_text({bytes.c_str(), bytes.size()});
 }
 
-void write_array(ByteWriter& writer, const ArrayArgument& array, Place place, bool contiguous) {
+void write_array(ByteWriter& writer, const ArrayArgument& array, HeapPlace place, bool contiguous) {
     nb::bytes type;
     if (array.element().kind == ElementKind::other)
         type = pickled(nb::module_::import_("numpy").attr("asarray")(array.object()).attr("dtype"));
     const std::size_t dimensions = array.dimensions();
     writer.put('A');
-    writer.put(static_cast<std::uint64_t>(sizeof(Place) + 3 + sizeof(std::uint64_t) + 3 + sizeof(std::uint64_t) +
+    writer.put(static_cast<std::uint64_t>(sizeof(HeapPlace) + 3 + sizeof(std::uint64_t) + 3 + sizeof(std::uint64_t) +
                                           (type.is_valid() ? type.size() : 0) +
                                           dimensions * sizeof(std::uint64_t) * (contiguous ? 1 : 2)));
     writer.put(place);
@@ -142,7 +142,7 @@ void write_array(ByteWriter& writer, const ArrayArgument& array, Place place, bo
 
 ArrayDescription::ArrayDescription(std::string_view description) {
     ByteReader reader(reinterpret_cast<const std::byte*>(description.data()), description.size());
-    place = reader.get<Place>();
+    place = reader.get<HeapPlace>();
     element.kind = static_cast<ElementKind>(reader.get<std::uint8_t>());
     element.bytes = reader.get<std::uint16_t>();
     item_bytes = reader.get<std::uint64_t>();

@@ -85,7 +85,7 @@ class ByteReader {
 /// Anything but a tagged array. Raises what pickling raises.
 void write_value(ByteWriter& writer, nb::handle value);
 /// An array whose elements lie at `place`; contiguous unless it is used in place.
-void write_array(ByteWriter& writer, const ArrayArgument& array, Place place, bool contiguous);
+void write_array(ByteWriter& writer, const ArrayArgument& array, HeapPlace place, bool contiguous);
 
 /// Copies an array's elements into contiguous memory, and back.
 void gather(const ArrayArgument& array, std::byte* contiguous) noexcept;
@@ -105,7 +105,7 @@ nb::object read_value(ByteReader& reader, ArrayViews* views);
 
 /// What an array's bytes say.
 struct ArrayDescription {
-    Place place = 0;
+    HeapPlace place = 0;
     Element element;
     std::size_t item_bytes = 0;
     bool writable = false;

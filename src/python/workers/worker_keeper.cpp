@@ -20,10 +20,10 @@ constexpr std::uint32_t most_failed_starts = 3, most_killed_starts = 50;
 constexpr std::chrono::seconds stop_within{2};
 constexpr std::chrono::milliseconds tick{2};  // while tasks have time limits or wait for slots
 
-int event_descriptor() {
-    const int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (descriptor < 0) throw SystemError("cannot make an eventfd", errno);
-    return descriptor;
+OwnedDescriptor event_descriptor() {
+    OwnedDescriptor made(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!made) throw SystemError("cannot make an eventfd", errno);
+    return made;
 }
 
 std::uint64_t now_ns() noexcept { return static_cast<std::uint64_t>(Clock::now().time_since_epoch().count()); }
@@ -31,10 +31,8 @@ std::uint64_t now_ns() noexcept { return static_cast<std::uint64_t>(Clock::now()
 }  // namespace
 
 WorkerKeeper::WorkerKeeper(TaskBoard& board, int heap, WorkerCommand command, Hooks hooks)
-    : board_(board), heap_(heap), command_(std::move(command)), hooks_(std::move(hooks)), workers_(board.workers()) {
-    wake_ = event_descriptor();
-    notice_ = event_descriptor();
-}
+    : board_(board), heap_(heap), command_(std::move(command)), hooks_(std::move(hooks)), workers_(board.workers()),
+      wake_(event_descriptor()), notice_(event_descriptor()) {}
 
 void WorkerKeeper::begin() {
     thread_ = process::quiet_thread("ps-keeper", [this] { keep(); });
@@ -46,17 +44,6 @@ void WorkerKeeper::end() {
     if (thread_.joinable()) thread_.join();
 }
 
-WorkerKeeper::~WorkerKeeper() {
-    end();
-    close(wake_);
-    close(notice_);
-}
-
-void WorkerKeeper::wake() noexcept {
-    const std::uint64_t one = 1;
-    static_cast<void>(write(wake_, &one, sizeof one));
-}
-
 std::vector<int> WorkerKeeper::pids() const {
     std::vector<int> found;
     for (const Worker& worker : workers_) found.push_back(worker.pid.load());
@@ -66,13 +53,13 @@ std::vector<int> WorkerKeeper::pids() const {
 void WorkerKeeper::keep() {
     for (std::uint32_t w = 0; w < workers_.size(); ++w) start(w);
     while (!stopping_.load()) {
-        pollfd woken{wake_, POLLIN, 0};
+        pollfd woken{wake_.get(), POLLIN, 0};
         const bool more = hooks_.feed();
         const bool limits = enforce_limits();
         const auto deaths = children_.wait({&woken, 1}, more || limits ? tick : std::chrono::milliseconds{-1});
         if (woken.revents != 0) {
-            std::uint64_t count = 0;
-            static_cast<void>(read(wake_, &count, sizeof count));
+            eventfd_t count = 0;
+            static_cast<void>(eventfd_read(wake_.get(), &count));
         }
         answer();
         for (const auto& death : deaths)
@@ -89,10 +76,10 @@ void WorkerKeeper::start(std::uint32_t w) {
     if (given_up_.load()) return;
     board_.worker(w).serving.store(0);
     auto arguments = command_.arguments;
-    for (const int number : {board_.descriptor(), heap_, static_cast<int>(w), wake_, notice_, command_.processors[w],
-                             static_cast<int>(getpid())})
+    for (const int number : {board_.descriptor(), heap_, static_cast<int>(w), wake_.get(), notice_.get(),
+                             command_.processors[w], static_cast<int>(getpid())})
         arguments.push_back(std::to_string(number));
-    const std::array kept{board_.descriptor(), heap_, wake_, notice_};
+    const std::array kept{board_.descriptor(), heap_, wake_.get(), notice_.get()};
     const pid_t pid = children_.spawn(w, arguments, command_.environment, kept);
     if (pid < 0) return give_up("cannot start a Python worker with " + arguments[0] + ": " + std::strerror(errno));
     workers_[w].pid.store(pid);

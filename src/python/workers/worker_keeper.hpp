@@ -5,6 +5,8 @@
 // lock.
 #pragma once
 
+#include <sys/eventfd.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -37,7 +39,7 @@ class WorkerKeeper {
     };
 
     WorkerKeeper(TaskBoard& board, int heap, WorkerCommand command, Hooks hooks);
-    ~WorkerKeeper();
+    ~WorkerKeeper() { end(); }
     WorkerKeeper(const WorkerKeeper&) = delete;
     WorkerKeeper& operator=(const WorkerKeeper&) = delete;
 
@@ -47,9 +49,9 @@ class WorkerKeeper {
     /// them.
     void end();
     /// There is something to do: time limits or tasks without a slot.
-    void wake() noexcept;
+    void wake() noexcept { eventfd_write(wake_.get(), 1); }
     /// Is written to by workers for whom `armed` is set.
-    int notice() const noexcept { return notice_; }
+    int notice() const noexcept { return notice_.get(); }
     /// Process numbers of the workers, 0 for those that are being started. Any thread.
     std::vector<int> pids() const;
 
@@ -75,8 +77,8 @@ class WorkerKeeper {
     std::vector<Worker> workers_;
     std::atomic<bool> stopping_{false};
     std::atomic<bool> given_up_{false};
-    int wake_ = -1;
-    int notice_ = -1;
+    OwnedDescriptor wake_;
+    OwnedDescriptor notice_;
     std::thread thread_;
 };
 

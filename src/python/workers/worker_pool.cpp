@@ -128,7 +128,7 @@ void WorkerPool::place_array(ByteWriter& writer, PythonTask& task, const ArrayAr
     const auto low = reinterpret_cast<const std::byte*>(array.bounds().low);
     if (array.count() != 0) {
         const std::size_t bytes = array.bounds().high - array.bounds().low;
-        if (const Place place = heap_->place_of(low, bytes); place != 0)
+        if (const HeapPlace place = heap_->place_of(low, bytes); place != 0)
             return write_array(writer, array, place + (array.base() - array.bounds().low), array.contiguous());
     }
     // Another's memory travels through the heap. An empty array needs a place too.
@@ -326,8 +326,8 @@ void WorkerPool::poll() {
 
 void WorkerPool::rearm() {
     refuse_child();
-    std::uint64_t count = 0;
-    static_cast<void>(read(keeper_->notice(), &count, sizeof count));
+    eventfd_t count = 0;
+    static_cast<void>(eventfd_read(keeper_->notice(), &count));
     poll();
     board_.header().armed.store(1, std::memory_order_seq_cst);
     poll();  // what completed in between told nobody

@@ -1,6 +1,7 @@
 // What a Python worker does: claims tasks from the board, calls their functions, tells how they ended.
 #include <fcntl.h>
 #include <nanobind/stl/string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -39,7 +40,7 @@ class HeapOfParent {
     }
 
     /// Throws Error where there are not so many bytes.
-    std::byte* at(Place place, std::size_t bytes) {
+    std::byte* at(HeapPlace place, std::size_t bytes) {
         if (place == 0 || place > memory_.size() || bytes > memory_.size() - (place - 1))
             throw Error("a place in the shared heap is none: something overwrote it");
         return memory_.data() + (place - 1);
@@ -87,7 +88,7 @@ class CachedViews : public ArrayViews {
         const ArrayDescription description(text);
         const auto [low, high] = description.reach();
         const std::size_t offset = description.place - 1;
-        heap_.at(description.place + static_cast<Place>(low), static_cast<std::size_t>(high - low));
+        heap_.at(description.place + static_cast<HeapPlace>(low), static_cast<std::size_t>(high - low));
         const nb::object numpy = nb::module_::import_("numpy");
         nb::object type;
         if (description.pickled_type.empty()) type = numpy.attr("dtype")(std::string(name_of(description.element)));
@@ -249,17 +250,16 @@ class WorkerProcess {
     }
 
     /// The parent's keeper gives out the heap. 0, with MemoryError set, when there is no more.
-    Place ask_for_room(std::size_t bytes) {
+    HeapPlace ask_for_room(std::size_t bytes) {
         own().granted.store(0, std::memory_order_relaxed);
         own().wanted.store(bytes, std::memory_order_seq_cst);
-        const std::uint64_t one = 1;
-        static_cast<void>(write(keeper_, &one, sizeof one));
+        eventfd_write(keeper_, 1);
         {
             const nb::gil_scoped_release release;
             const auto answered = [&] { return own().wanted.load(std::memory_order_seq_cst) == 0; };
             while (!answered()) board_.header().grant.sleep(answered, std::chrono::milliseconds{100});
         }
-        const Place place = own().granted.load(std::memory_order_relaxed);
+        const HeapPlace place = own().granted.load(std::memory_order_relaxed);
         if (place == 0) PyErr_NoMemory();
         return place;
     }
@@ -284,8 +284,7 @@ class WorkerProcess {
         header.completion.notify();
         if (header.armed.load(std::memory_order_seq_cst) != 0 &&
             header.armed.exchange(0, std::memory_order_seq_cst) != 0) {
-            const std::uint64_t one = 1;
-            static_cast<void>(write(notice_, &one, sizeof one));
+            eventfd_write(notice_, 1);
         }
     }
 

@@ -1,4 +1,4 @@
-#include "python/calls/plan.hpp"
+#include "python/calls/call_plan.hpp"
 
 #include <map>
 #include <utility>
@@ -24,8 +24,8 @@ constexpr const char* convention =
 
 }  // namespace
 
-Plan::Plan(const std::string& name, const std::string& signature, const std::vector<Parameter>& parameters,
-           std::vector<ArgumentKind> arguments)
+CallPlan::CallPlan(const std::string& name, const std::string& signature, const std::vector<Parameter>& parameters,
+                   std::vector<ArgumentKind> arguments)
     : name_(name), arguments_(std::move(arguments)) {
     assign_forms(signature, parameters);
     assign_words(parameters);
@@ -34,7 +34,7 @@ Plan::Plan(const std::string& name, const std::string& signature, const std::vec
     number_ = register_entry(entry_);
 }
 
-std::uint32_t Plan::resident_entry(const Entry& functions) const {
+std::uint32_t CallPlan::resident_entry(const Entry& functions) const {
     if (resident_number_ == 0) {
         resident_entry_ = functions;
         resident_entry_.name = name_;
@@ -43,7 +43,7 @@ std::uint32_t Plan::resident_entry(const Entry& functions) const {
     return resident_number_;
 }
 
-void Plan::assign_forms(const std::string& signature, const std::vector<Parameter>& parameters) {
+void CallPlan::assign_forms(const std::string& signature, const std::vector<Parameter>& parameters) {
     std::size_t at = 0;
     for (std::size_t i = 0; i < arguments_.size(); ++i) {
         const int number = static_cast<int>(i) + 1;
@@ -93,7 +93,7 @@ void Plan::assign_forms(const std::string& signature, const std::vector<Paramete
                          convention);
 }
 
-void Plan::assign_words(const std::vector<Parameter>& parameters) {
+void CallPlan::assign_words(const std::vector<Parameter>& parameters) {
     enum class Class { integer, floating, stack };
     std::vector<std::pair<Class, std::uint16_t>> places;
     for (const Parameter& parameter : parameters) {
@@ -122,7 +122,7 @@ void Plan::assign_words(const std::vector<Parameter>& parameters) {
     }
 }
 
-std::size_t Plan::describe(const std::uint64_t* words, ArgumentBlock* blocks) const noexcept {
+std::size_t CallPlan::describe(const std::uint64_t* words, ArgumentBlock* blocks) const noexcept {
     std::size_t count = 0;
     for (const Slot& slot : slots_) {
         if (!slot.is_array() || count == Entry::max_blocks) continue;
@@ -146,10 +146,10 @@ Procedure& Procedure::find(const std::string& name, const std::string& signature
     return *found;
 }
 
-const Plan& Procedure::plan(const std::vector<ArgumentKind>& arguments) {
+const CallPlan& Procedure::plan(const std::vector<ArgumentKind>& arguments) {
     for (const auto& plan : plans_)
         if (plan->arguments() == arguments) return *plan;
-    plans_.push_back(std::make_unique<Plan>(name_, signature_, parameters_, arguments));
+    plans_.push_back(std::make_unique<CallPlan>(name_, signature_, parameters_, arguments));
     return *plans_.back();
 }
 

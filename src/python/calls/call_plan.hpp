@@ -41,13 +41,13 @@ struct Slot {
 enum class ArgumentKind : std::uint8_t { scalar, in, out, inout };
 
 /// Made once for a signature and a pattern of arguments, and kept for ever: the entry of the task layer points into it.
-class Plan {
+class CallPlan {
   public:
     /// Throws ArgumentError, and UsageError for what this processor's calling convention does not carry.
-    Plan(const std::string& name, const std::string& signature, const std::vector<Parameter>& parameters,
-         std::vector<ArgumentKind> arguments);
-    Plan(const Plan&) = delete;
-    Plan& operator=(const Plan&) = delete;
+    CallPlan(const std::string& name, const std::string& signature, const std::vector<Parameter>& parameters,
+             std::vector<ArgumentKind> arguments);
+    CallPlan(const CallPlan&) = delete;
+    CallPlan& operator=(const CallPlan&) = delete;
 
     const std::string& name() const noexcept { return name_; }
     const std::vector<Slot>& slots() const noexcept { return slots_; }
@@ -87,8 +87,8 @@ class Procedure {
 
     const std::string& name() const noexcept { return name_; }
     const std::string& signature() const noexcept { return signature_; }
-    /// The plan for these arguments. Throws as Plan does.
-    const Plan& plan(const std::vector<ArgumentKind>& arguments);
+    /// The plan for these arguments. Throws as CallPlan does.
+    const CallPlan& plan(const std::vector<ArgumentKind>& arguments);
 
   private:
     Procedure(std::string name, std::string signature, std::vector<Parameter> parameters)
@@ -97,7 +97,7 @@ class Procedure {
     std::string name_;
     std::string signature_;
     std::vector<Parameter> parameters_;
-    std::vector<std::unique_ptr<Plan>> plans_;
+    std::vector<std::unique_ptr<CallPlan>> plans_;
 };
 
 }  // namespace penstock::python
