@@ -1,11 +1,8 @@
 """The main program of a worker process of spmd (see workers.py)."""
 
-import atexit
-import contextlib
 import os
 import pickle
 import signal
-import sys
 import traceback
 from multiprocessing import process, spawn
 from multiprocessing.connection import Connection
@@ -14,6 +11,7 @@ from typing import Any
 import cloudpickle
 
 from penstock import _core
+from penstock._interpreter import come_to_an_end
 from penstock.errors import RankLost, text_of
 
 End = tuple[bool, bytes, str, str, bool, bool]  # the fields of workers.End
@@ -26,11 +24,7 @@ def main(descriptor: int, parent: int) -> None:
     with Connection(descriptor) as to_parent:
         end = work(to_parent)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over
-        with contextlib.suppress(Exception):
-            atexit._run_exitfuncs()  # noqa: SLF001 - as this process ends without them below
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(Exception):
-                stream.flush()
+        come_to_an_end()
         to_parent.send_bytes(pickle.dumps(end))
     os._exit(1 if end[0] else 0)  # threads that the function left behind do not keep the process
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from threading import Thread
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -27,23 +27,8 @@ PATIENCE = 1.0  # seconds that an application may take before anything is shown
 EVERY = 0.5  # seconds between two looks
 
 
-class View(Protocol):
-    """What is told of a run while it lasts."""
-
-    def __enter__(self) -> Self: ...
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None: ...
-    def look(self) -> None:
-        """Called again and again, in the thread that waits."""
-
-    def say(self, text: str) -> None:
-        """Any thread."""
-
-    def leave(self) -> None:
-        """The process ends now: gives the terminal back as it was. Any thread."""
-
-
-class Silent:
-    """Without a terminal: nothing is shown or read; what must be said goes to stderr."""
+class View:
+    """What is told of a run while it lasts. This one shows and reads nothing, as without a terminal; what must be said goes to stderr."""
 
     def __enter__(self) -> Self:
         return self
@@ -52,16 +37,17 @@ class Silent:
         pass
 
     def look(self) -> None:
-        pass
+        """Called again and again, in the thread that waits."""
 
     def say(self, text: str) -> None:
+        """Any thread."""
         paper(stderr=True).print(text, soft_wrap=True)
 
     def leave(self) -> None:
-        pass
+        """The process ends now: gives the terminal back as it was. Any thread."""
 
 
-class Shown:
+class Shown(View):
     """On a terminal. Figures come up when the run takes longer than PATIENCE. What the application prints then goes through a terminal of its
     own, so that it comes out above them, line by line."""
 

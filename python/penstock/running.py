@@ -10,7 +10,7 @@ from penstock import _core
 from penstock.applications import Application, ApplicationRun
 from penstock.errors import UsageError
 from penstock.interruptions import Interruptions
-from penstock.live import Shown, Silent, View
+from penstock.live import Shown, View
 from penstock.terminal import console
 
 Where = Literal["thread", "process"]
@@ -39,7 +39,7 @@ def machine_for(application: Application, targets: int | None, isolation: Where 
 
 
 def view_of(application: Application, run: ApplicationRun) -> View:
-    return Shown(application, run) if console.is_terminal and sys.stdout.isatty() else Silent()
+    return Shown(application, run) if console.is_terminal and sys.stdout.isatty() else View()
 
 
 def run_to_end(
@@ -49,7 +49,7 @@ def run_to_end(
     interruption ends the process. look: called again and again meanwhile, every so many seconds."""
     begun = Event()
     run: ApplicationRun | None = None
-    view: View = Silent()
+    view = View()
 
     def first() -> None:
         begun.wait()
@@ -59,7 +59,7 @@ def run_to_end(
 
     def last() -> None:
         view.leave()
-        Silent().say("penstock: stopped")
+        View().say("penstock: stopped")
 
     with Interruptions(first, last) as interruptions:  # from before the start on: none goes astray
         try:
