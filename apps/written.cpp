@@ -32,16 +32,6 @@ const char* text_instead_of(const std::string& path) {
     return nullptr;
 }
 
-Application read_application(const std::string& path, const ApplicationOptions& options) {
-    const char* const text = text_instead_of(path);
-    return text == nullptr ? Application::read(path, options) : Application::parse(text, path, options);
-}
-
-std::vector<Finding> check(const std::string& path, const ApplicationOptions& options) {
-    const char* const text = text_instead_of(path);
-    return text == nullptr ? check_application(path, options) : check_application_text(text, path, options);
-}
-
 Application application(const std::string& name, const ApplicationOptions& options) {
     std::string names;
     for (const auto& each : all_written()) {

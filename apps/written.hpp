@@ -4,7 +4,6 @@
 
 #include <span>
 #include <string>
-#include <vector>
 
 #include "penstock/application.hpp"
 
@@ -24,11 +23,6 @@ Application application(const std::string& name, const ApplicationOptions& optio
 /// The text that a path means when there is no such file and it is no more than the name of one of these
 /// ("tissue.xml"); else null.
 const char* text_instead_of(const std::string& path);
-
-/// The application in the file; where there is none, that of text_instead_of(). Throws as Application::read().
-Application read_application(const std::string& path, const ApplicationOptions& options = {});
-/// What is wrong with it, as check_application() tells it.
-std::vector<Finding> check(const std::string& path, const ApplicationOptions& options = {});
 
 /// Adds the filters of all of them, which read and write files. Throws as Components::add().
 void add_components(Components& components);
