@@ -94,6 +94,12 @@ def test_a_kernel_knows_nothing_of_the_runtime_but_the_shape_of_its_arguments() 
         assert ours <= {"penstock/view.hpp"}, label(path)
 
 
+def test_processes_are_started_watched_and_collected_by_one_layer() -> None:
+    calls = re.compile(r"pidfd_open|pidfd_send_signal|\b(waitpid|waitid|posix_spawn|signalfd|prctl)\(|(^|[^\w.])fork\(\)")
+    callers = {path.relative_to(ROOT / "src").parts[0] for path in (ROOT / "src").rglob("*.cpp") if calls.search(path.read_text())}
+    assert callers == {"process"}
+
+
 def test_only_the_gallery_of_the_python_module_knows_the_applications() -> None:
     binding = ROOT / "src" / "python"
     knowing = {path.relative_to(binding).parts[0] for path in binding.rglob("*.[ch]pp") if any(name.startswith("apps/") for name in includes(path))}

@@ -87,6 +87,10 @@ Knowledge learn_end(int process, Death& death) noexcept {
     return Knowledge::known;
 }
 
+void end_with(pid_t parent) noexcept {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(1);
+}
+
 void await_kill() noexcept {
     std::this_thread::sleep_for(1s);
     ::kill(getpid(), SIGKILL);
@@ -121,7 +125,7 @@ pid_t Children::fork(std::uint32_t tag) {
     if (pid > 0) return add(tag, pid);
     if (pid == 0) {
         running_.clear();
-        if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(1);
+        end_with(parent);
     }
     return pid;
 }

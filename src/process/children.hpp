@@ -81,6 +81,10 @@ class Children {
     std::vector<Child> running_;
 };
 
+/// This process is killed when the thread that started it ends. `parent`: the process of that thread, which may have
+/// ended already.
+void end_with(pid_t parent) noexcept;
+
 /// The end of a process that another has decided to kill: waits for its SIGKILL, but not for ever, as what says that it
 /// comes may lie in memory that somebody has written over.
 [[noreturn]] void await_kill() noexcept;

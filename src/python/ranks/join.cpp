@@ -5,17 +5,15 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "process/children.hpp"
 #include "python/binding.hpp"
 #include "python/ranks/rank_session.hpp"
 
@@ -222,13 +220,8 @@ void bind_join(nb::module_& module) {
         "`accept_within`: how long accept() waits unless told otherwise. `pin`: pin this thread to the processor\n"
         "that the host offers, until it leaves.\n"
         "Raises UsageError, HostMissing, WrongHost, JoinRefused, MembersMissing, SystemError.");
-    module.def(
-        "end_with_parent",
-        [](int parent) {
-            if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(1);
-        },
-        nb::arg("parent"),
-        "Ends this process at once when the thread that started it ends. For the worker processes of spmd.");
+    module.def("end_with_parent", &process::end_with, nb::arg("parent"),
+               "Ends this process at once when the thread that started it ends. For the worker processes of spmd.");
 }
 
 }  // namespace penstock::python
