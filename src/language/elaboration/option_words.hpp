@@ -1,14 +1,16 @@
-// The words of the language for options of streams and filters, in the order of their enumerations.
+// The words of the language for options of streams and filters, in the order of their enumerations: the names of the
+// stream layer, and some of its own.
 #pragma once
 
 #include <string_view>
 
+#include "stream/description/option_names.hpp"
+
 namespace penstock::language {
 
-inline constexpr std::string_view policy_words[] = {"demand-driven", "round-robin", "random",
-                                                    "broadcast",     "by-key",      "chosen"};
-inline constexpr std::string_view when_full_words[] = {"wait", "drop-oldest", "drop-newest", "fail"};
-inline constexpr std::string_view on_failure_words[] = {"stop", "go-on"};
+inline constexpr auto& policy_words = streaming::Spelt<streaming::policy_names, '-'>::words;
+inline constexpr auto& when_full_words = streaming::Spelt<streaming::when_full_names, '-'>::words;
+inline constexpr auto& on_failure_words = streaming::Spelt<streaming::on_failure_names, '-'>::words;
 inline constexpr std::string_view isolation_words[] = {"thread", "process"};
 inline constexpr std::string_view type_words[] = {"boolean", "integer", "number", "text"};  ///< of SettingValue
 inline constexpr std::string_view shape_words[] = {"task", "slice", "crossdep"};

@@ -156,21 +156,20 @@ class Source {
         return names_in(element.attribute(attribute)->value).empty() ? text : "static_cast<std::size_t>(" + text + ")";
     }
     std::string options_of_stream(const Element& stream) {
-        constexpr const char* policies[] = {"demand_driven", "round_robin", "random", "broadcast", "by_key", "chosen"};
-        constexpr const char* when_full[] = {"wait", "drop_oldest", "drop_newest", "fail"};
         std::vector<std::string> all;
         const auto word = [&](const char* attribute, const auto& words, const auto& names, const char* field,
                               const char* type) {
             const auto given = value(stream, attribute);
             for (std::size_t i = 0; i < std::size(words); ++i)
-                if (given == words[i]) all.push_back("." + std::string(field) + " = " + type + "::" + names[i]);
+                if (given == words[i])
+                    all.push_back("." + std::string(field) + " = " + type + "::" + std::string(names[i]));
         };
-        word("policy", policy_words, policies, "policy", "Policy");
+        word("policy", policy_words, streaming::policy_names, "policy", "Policy");
         if (stream.attribute("capacity") != nullptr)
             all.push_back(".capacity = " + size(stream, "capacity", "std::int64_t{1} << 40"));
         if (stream.attribute("capacity-bytes") != nullptr)
             all.push_back(".capacity_bytes = " + size(stream, "capacity-bytes", "std::int64_t{1} << 40"));
-        word("when-full", when_full_words, when_full, "when_full", "WhenStreamFull");
+        word("when-full", when_full_words, streaming::when_full_names, "when_full", "WhenStreamFull");
         for (const auto* flag : {"ordered", "fuse", "feedback"})
             if (stream.attribute(flag) != nullptr) all.push_back("." + std::string(flag) + " = " + value(stream, flag));
         if (stream.attribute("name") != nullptr) all.push_back(".name = " + cpp_text(value(stream, "name")));

@@ -17,7 +17,7 @@ Element named(const char* name) {
 
 template <class Choice, std::size_t n>
 void set_word(Element& element, std::string_view attribute, Choice choice, Choice usual,
-              const std::string_view (&words)[n]) {
+              const streaming::Names<n>& words) {
     if (choice != usual) set_plain(element, attribute, words[static_cast<std::size_t>(choice)]);
 }
 

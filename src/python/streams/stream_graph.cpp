@@ -10,23 +10,21 @@
 #include "python/binding.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/language/application.hpp"
+#include "stream/description/option_names.hpp"
 
 namespace penstock::python {
 namespace {
 
-constexpr Choices<Policy, 6> policies{{{"demand_driven", Policy::demand_driven},
-                                       {"round_robin", Policy::round_robin},
-                                       {"random", Policy::random},
-                                       {"broadcast", Policy::broadcast},
-                                       {"by_key", Policy::by_key},
-                                       {"chosen", Policy::chosen}}};
-constexpr Choices<WhenStreamFull, 4> when_full{{{"wait", WhenStreamFull::wait},
-                                                {"drop_oldest", WhenStreamFull::drop_oldest},
-                                                {"drop_newest", WhenStreamFull::drop_newest},
-                                                {"fail", WhenStreamFull::fail}}};
-constexpr Choices<OnFailure, 2> on_failure{{{"stop", OnFailure::stop}, {"go_on", OnFailure::go_on}}};
-constexpr Choices<Removal, 3> removals{
-    {{"finish", Removal::finish}, {"hand_over", Removal::hand_over}, {"discard", Removal::discard}}};
+template <class Choice, std::size_t n>
+constexpr Choices<Choice, n> choices_of(const streaming::Names<n>& names) {
+    Choices<Choice, n> all{};
+    for (std::size_t i = 0; i < n; ++i) all[i] = {names[i].data(), static_cast<Choice>(i)};
+    return all;
+}
+constexpr auto policies = choices_of<Policy>(streaming::policy_names);
+constexpr auto when_full = choices_of<WhenStreamFull>(streaming::when_full_names);
+constexpr auto on_failure = choices_of<OnFailure>(streaming::on_failure_names);
+constexpr auto removals = choices_of<Removal>(streaming::removal_names);
 
 template <class T>
 T number(const nb::dict& given, const char* option) {

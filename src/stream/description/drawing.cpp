@@ -1,23 +1,41 @@
 // A graph as a drawing, in the language of graphviz.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <locale>
 #include <map>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "penstock/graph.hpp"
 #include "penstock/stream_statistics.hpp"
-#include "stream/description/words.hpp"
+#include "stream/description/option_names.hpp"
 #include "trace/text.hpp"
 
 namespace penstock {
 namespace {
 
-using streaming::short_number;
-using streaming::text_of;
+using streaming::name_of;
+using streaming::Spelt;
 using trace::dot_text;
 
 constexpr double share_worth_showing = 0.01;
+
+/// "2.5 kB" for 2500 and "B": three digits, and the unit with a prefix.
+std::string short_number(double value, const std::string& unit) {
+    std::ostringstream text;
+    text.imbue(std::locale::classic());
+    text.precision(3);
+    for (const auto& [factor, prefix] :
+         std::array<std::pair<double, const char*>, 3>{{{1e9, " G"}, {1e6, " M"}, {1e3, " k"}}})
+        if (value >= 0.9995 * factor) {
+            text << value / factor << prefix << unit;
+            return text.str();
+        }
+    text << value << ' ' << unit;
+    return text.str();
+}
 
 /// Lines below one another, as one label.
 std::string label_of(const std::vector<std::string>& lines) {
@@ -125,11 +143,14 @@ void draw_stream(std::ostream& out, const StreamDescription& stream, const RunSt
     const auto& options = stream.options;
     std::vector<std::string> said;
     if (!options.name.empty()) said.push_back("\"" + options.name + "\"");
-    if (options.policy != Policy::demand_driven) said.emplace_back(text_of(options.policy));
+    if (options.policy != Policy::demand_driven)
+        said.emplace_back(name_of(options.policy, Spelt<streaming::policy_names, ' '>::words));
     if (options.capacity != 0) said.push_back("room for " + std::to_string(options.capacity));
     if (options.capacity_bytes != 0)
         said.push_back("for " + short_number(static_cast<double>(options.capacity_bytes), "B"));
-    if (options.when_full != WhenStreamFull::wait) said.push_back(std::string("full: ") + text_of(options.when_full));
+    if (options.when_full != WhenStreamFull::wait)
+        said.push_back(
+            std::string("full: ").append(name_of(options.when_full, Spelt<streaming::when_full_names, ' '>::words)));
     if (options.ordered) said.emplace_back("ordered");
     if (options.feedback) said.emplace_back("feedback");
     std::vector<std::string> lines{port_of(stream.from) + " - " + port_of(stream.to)};

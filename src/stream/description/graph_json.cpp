@@ -8,13 +8,14 @@
 #include "machine/file_size.hpp"
 #include "penstock/graph.hpp"
 #include "penstock/stream_statistics.hpp"
-#include "stream/description/words.hpp"
+#include "stream/description/option_names.hpp"
 #include "trace/text.hpp"
 
 namespace penstock {
 namespace {
 
-using streaming::text_of;
+using streaming::name_of;
+using streaming::Spelt;
 using trace::exact;
 using trace::json_text;
 
@@ -67,10 +68,11 @@ std::string text_of(const FilterDescription& filter, const FilterStatistics* fig
 std::string text_of(const StreamDescription& stream, const StreamStatistics* figures) {
     const auto& options = stream.options;
     std::string text = "{\"from\":" + json_text(stream.from) + ",\"to\":" + json_text(stream.to) +
-                       ",\"name\":" + json_text(options.name) + ",\"policy\":" + json_text(text_of(options.policy)) +
+                       ",\"name\":" + json_text(options.name) +
+                       ",\"policy\":" + json_text(name_of(options.policy, Spelt<streaming::policy_names, ' '>::words)) +
                        ",\"capacity\":" + std::to_string(options.capacity) +
-                       ",\"capacity_bytes\":" + std::to_string(options.capacity_bytes) +
-                       ",\"when_full\":" + json_text(text_of(options.when_full)) +
+                       ",\"capacity_bytes\":" + std::to_string(options.capacity_bytes) + ",\"when_full\":" +
+                       json_text(name_of(options.when_full, Spelt<streaming::when_full_names, ' '>::words)) +
                        ",\"ordered\":" + text_of(options.ordered) + ",\"feedback\":" + text_of(options.feedback) +
                        ",\"fuse\":" + text_of(options.fuse);
     if (figures != nullptr) text += ",\"statistics\":" + figures_of(*figures);
