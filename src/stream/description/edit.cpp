@@ -22,6 +22,13 @@ FilterModel* required(Model& model, const std::string& name) {
     return filter;
 }
 
+auto stream_between(Model& model, const streaming::OutputPort& from, const streaming::InputPort& to) {
+    return std::ranges::find_if(model.streams, [&](const StreamModel& stream) {
+        return model.filter(stream.from)->first->outputs[stream.output] == &from &&
+               model.filter(stream.to)->first->inputs[stream.input] == &to;
+    });
+}
+
 void take_out(Model& model, std::uint64_t id) {
     std::erase_if(model.streams, [id](const StreamModel& stream) { return stream.from == id || stream.to == id; });
     std::erase_if(model.filters, [id](const FilterModel& filter) { return filter.id == id; });
@@ -108,12 +115,9 @@ void Edit::take_over_by(std::function<void()> work) {
 }
 
 void Edit::disconnect_ports(streaming::OutputPort& from, streaming::InputPort& to) {
-    const auto joins = [&](const StreamModel& stream) {
-        return model().filter(stream.from)->first->outputs[stream.output] == &from &&
-               model().filter(stream.to)->first->inputs[stream.input] == &to;
-    };
-    if (std::erase_if(model().streams, joins) == 0)
-        model().problems.push_back("no stream leads from '" + from.name() + "' to '" + to.name() + "'");
+    const auto found = stream_between(model(), from, to);
+    if (found != model().streams.end()) model().streams.erase(found);
+    else model().problems.push_back("no stream leads from '" + from.name() + "' to '" + to.name() + "'");
 }
 
 void Edit::disconnect(const std::string& from, const std::string& to) {
@@ -124,17 +128,13 @@ void Edit::disconnect(const std::string& from, const std::string& to) {
 void Edit::change(const std::string& from, const std::string& to, StreamOptions options) {
     const auto [output, input] = ports_named(from, to);
     if (output == nullptr || input == nullptr) return;
-    for (auto& stream : model().streams) {
-        if (model().filter(stream.from)->first->outputs[stream.output] != output ||
-            model().filter(stream.to)->first->inputs[stream.input] != input)
-            continue;
-        if (options.feedback != stream.options.feedback || options.ordered != stream.options.ordered)
-            model().problems.push_back("the stream from '" + from + "' to '" + to +
-                                       "' cannot begin or cease to be ordered, or feedback, while it runs");
-        stream.options = std::move(options);
-        return;
-    }
-    model().problems.push_back("no stream leads from '" + from + "' to '" + to + "'");
+    const auto found = stream_between(model(), *output, *input);
+    if (found == model().streams.end())
+        return model().problems.push_back("no stream leads from '" + from + "' to '" + to + "'");
+    if (options.feedback != found->options.feedback || options.ordered != found->options.ordered)
+        model().problems.push_back("the stream from '" + from + "' to '" + to +
+                                   "' cannot begin or cease to be ordered, or feedback, while it runs");
+    found->options = std::move(options);
 }
 
 void Edit::copies(const std::string& filter, int count) {

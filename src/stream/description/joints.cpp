@@ -87,6 +87,11 @@ int Joints::place(const FilterModel& filter, int copy) const noexcept {
     return targets.empty() ? -1 : targets[static_cast<std::size_t>(copy) % targets.size()];
 }
 
+bool Joints::near_for_ever(const FilterModel& filter) const noexcept {
+    const auto& near = model_.filters[anchors_[position(filter.id)]].options.near;
+    return !near.empty() && model_.named(near) != nullptr;
+}
+
 bool Joints::order_matters(std::uint64_t filter, std::size_t output) const noexcept {
     const auto streams = out_of(filter);
     return std::ranges::any_of(

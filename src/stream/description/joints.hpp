@@ -22,9 +22,10 @@ class Joints {
     std::span<const StreamModel* const> out_of(std::uint64_t filter) const noexcept { return of(out_of_, filter); }
     /// The number of a stream among those into the same input, from 0.
     std::size_t rank(const StreamModel& stream) const noexcept { return ranks_[number(stream)]; }
-    /// The target of a copy, or -1 for any; as Model::place(), but not by way of all filters between it and the one
-    /// that has targets.
+    /// The target of a copy, or -1 for any.
     int place(const FilterModel& filter, int copy) const noexcept;
+    /// The way from it to the next filter that it is to be near, and so on, does not end.
+    bool near_for_ever(const FilterModel& filter) const noexcept;
     /// The copies of a filter write here, and their order is restored further down.
     bool order_matters(std::uint64_t filter, std::size_t output) const noexcept;
 

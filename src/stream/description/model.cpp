@@ -4,7 +4,6 @@
 #include <bit>
 #include <functional>
 #include <map>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -26,27 +25,9 @@ std::size_t hash_of(const AnyFilter* filter) noexcept {
 
 std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
-/// Filters whose way from one to the next that it is to be near does not end.
-std::set<std::uint64_t> near_for_ever(const Model& model) {
-    std::set<std::uint64_t> ending, endless;
-    for (const auto& filter : model.filters) {
-        std::vector<std::uint64_t> way;
-        std::set<std::uint64_t> seen;
-        const auto* next = &filter;
-        while (next != nullptr && !next->options.near.empty() && !ending.contains(next->id) &&
-               !endless.contains(next->id) && seen.insert(next->id).second) {
-            way.push_back(next->id);
-            next = model.named(next->options.near);
-        }
-        const bool ends = next == nullptr || next->options.near.empty() || ending.contains(next->id);
-        (ends ? ending : endless).insert(way.begin(), way.end());
-    }
-    return endless;
-}
-
-void check_filters(const Model& model, int targets, const Say& say) {
+void check_filters(const Joints& joints, int targets, const Say& say) {
+    const auto& model = joints.model();
     std::unordered_set<std::string_view> names(model.filters.size());
-    const auto circles = near_for_ever(model);
     for (const auto& filter : model.filters) {
         const auto& options = filter.options;
         if (filter.name.empty()) say("a filter has no name");
@@ -61,7 +42,7 @@ void check_filters(const Model& model, int targets, const Say& say) {
                 ": say one of the two");
         if (!options.near.empty() && model.named(options.near) == nullptr)
             say("filter " + quoted(filter.name) + " is to be near " + quoted(options.near) + ", which does not exist");
-        if (circles.contains(filter.id))
+        if (joints.near_for_ever(filter))
             say("filter " + quoted(filter.name) + " is to be near a filter that is to be near it");
         for (const int target : options.targets)
             if (target < 0 || (targets >= 0 && target >= targets))
@@ -78,17 +59,15 @@ void check_filters(const Model& model, int targets, const Say& say) {
     }
 }
 
-void check_inputs(const Model& model, const Say& say) {
-    std::vector<std::pair<std::uint64_t, std::size_t>> joined;
-    joined.reserve(model.streams.size());
-    for (const auto& stream : model.streams) joined.emplace_back(stream.to, stream.input);
-    std::ranges::sort(joined);
-    for (const auto& filter : model.filters)
-        for (std::size_t i = 0; i < filter.first->inputs.size(); ++i) {
-            const auto* const port = filter.first->inputs[i];
-            if (port->options().required && !std::ranges::binary_search(joined, std::pair{filter.id, i}))
-                say("nothing leads to input " + quoted(filter.name + "." + port->name()) + ", which is required");
-        }
+void check_inputs(const Joints& joints, const Say& say) {
+    for (const auto& filter : joints.model().filters) {
+        const auto& inputs = filter.first->inputs;
+        std::vector<bool> joined(inputs.size());
+        for (const auto* const stream : joints.into(filter.id)) joined[stream->input] = true;
+        for (std::size_t i = 0; i < inputs.size(); ++i)
+            if (inputs[i]->options().required && !joined[i])
+                say("nothing leads to input " + quoted(filter.name + "." + inputs[i]->name()) + ", which is required");
+    }
 }
 
 using Pair = std::tuple<std::uint64_t, std::size_t, std::uint64_t, std::size_t>;
@@ -104,11 +83,11 @@ bool any_twice(const Model& model) {
     return std::ranges::adjacent_find(pairs) != pairs.end();
 }
 
-void check_streams(const Model& model, const Say& say) {
+void check_streams(const Joints& joints, const Say& say) {
+    const auto& model = joints.model();
     const bool twice = any_twice(model);
     std::set<Pair> pairs;
     std::map<std::string, const StreamModel*> groups;
-    std::optional<Joints> joints;  // which only ordered streams need
     for (const auto& stream : model.streams) {
         const auto* const from = model.filter(stream.from);
         const auto* const to = model.filter(stream.to);
@@ -130,8 +109,7 @@ void check_streams(const Model& model, const Say& say) {
             say("the stream from " + text() +
                 " is ordered and may drop buffers: an order with gaps cannot be waited for");
         const auto several = [&] {
-            if (!joints) joints.emplace(model);
-            const auto all = joints->into(stream.to);
+            const auto all = joints.into(stream.to);
             return std::ranges::count_if(all, [&](const StreamModel* other) { return other->input == stream.input; }) >
                    1;
         };
@@ -148,12 +126,11 @@ void check_streams(const Model& model, const Say& say) {
 }
 
 /// Streams by which buffers from copies come to where their order is restored may not lose any.
-void check_order(const Model& model, const Say& say) {
+void check_order(const Joints& joints, const Say& say) {
+    const auto& model = joints.model();
     std::vector<std::uint64_t> writers;
     for (const auto& stream : model.streams)
         if (stream.options.ordered) writers.push_back(stream.from);
-    if (writers.empty()) return;
-    const Joints joints(model);
     std::set<std::uint64_t> seen;
     while (!writers.empty()) {
         const auto filter = writers.back();
@@ -222,13 +199,6 @@ void FilterIndex::add(std::size_t hash, std::uint64_t filter) {
     ++taken_;
 }
 
-int Model::place(const FilterModel& filter, int copy) const noexcept {
-    const FilterModel* of = &filter;
-    while (of != nullptr && !of->options.near.empty()) of = named(of->options.near);
-    if (of == nullptr || of->options.targets.empty()) return -1;
-    return of->options.targets[static_cast<std::size_t>(copy) % of->options.targets.size()];
-}
-
 std::string Model::group_of(const StreamModel& stream) {
     return stream.options.name.empty() ? "#" + std::to_string(stream.id) : stream.options.name;
 }
@@ -236,11 +206,12 @@ std::string Model::group_of(const StreamModel& stream) {
 std::vector<std::string> problems_of(const Model& model, int targets) {
     auto problems = model.problems;
     const Say say = [&](std::string problem) { problems.push_back(std::move(problem)); };
-    check_filters(model, targets, say);
-    check_inputs(model, say);
-    check_streams(model, say);
+    const Joints joints(model);
+    check_filters(joints, targets, say);
+    check_inputs(joints, say);
+    check_streams(joints, say);
     find_undeclared_cycles(model, say);
-    check_order(model, say);
+    check_order(joints, say);
     return problems;
 }
 

@@ -94,8 +94,6 @@ struct Model {
     const FilterModel* named(const std::string& name) const noexcept;
     FilterModel* named(const std::string& name) noexcept;
     const FilterModel* owning(const AnyFilter* filter) const noexcept;
-    /// The target of a copy, or -1 for any.
-    int place(const FilterModel& filter, int copy) const noexcept;
     /// What makes streams one stream: a name, or else a number of its own.
     static std::string group_of(const StreamModel& stream);
 

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -67,18 +68,21 @@ void check(const std::string& name, const char* where) {
 
 std::string error(const std::string& what) { return "{\"error\":" + json_text(what) + "}"; }
 
-int digit(char letter) noexcept {
-    if (letter >= '0' && letter <= '9') return letter - '0';
-    if (letter >= 'A' && letter <= 'F') return letter - 'A' + 10;
-    return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+/// All of the text as a number.
+template <class Number>
+std::optional<Number> number_of(std::string_view text, auto... base) {
+    Number number{};
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number, base...);
+    return read.ec == std::errc{} && read.ptr == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
 std::string decoded(std::string_view text) {
     std::string result;
     for (std::size_t i = 0; i < text.size(); ++i) {
-        const bool coded = text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0;
-        result += coded ? static_cast<char>(16 * digit(text[i + 1]) + digit(text[i + 2])) : text[i];
-        if (coded) i += 2;
+        const auto code =
+            text[i] == '%' && i + 2 < text.size() ? number_of<unsigned char>(text.substr(i + 1, 2), 16) : std::nullopt;
+        result += code ? static_cast<char>(*code) : text[i];
+        if (code) i += 2;
     }
     return result;
 }
@@ -98,13 +102,10 @@ SettingValue value_of(const std::string& text) {
     const auto rest = text.substr(std::min<std::size_t>(text.size(), 2));
     if (what == "s:") return rest;
     if (what == "b:" && (rest == "true" || rest == "false")) return rest == "true";
-    const auto* const end = rest.data() + rest.size();
-    if (std::int64_t integer = 0; what == "i:")
-        if (const auto read = std::from_chars(rest.data(), end, integer); read.ec == std::errc{} && read.ptr == end)
-            return integer;
-    if (double number = 0; what == "d:")
-        if (const auto read = std::from_chars(rest.data(), end, number); read.ec == std::errc{} && read.ptr == end)
-            return number;
+    if (what == "i:")
+        if (const auto number = number_of<std::int64_t>(rest)) return *number;
+    if (what == "d:")
+        if (const auto number = number_of<double>(rest)) return *number;
     throw UsageError(
         "'" + text +
         "' is no value of an event: say b:true, b:false, i: and an integer, d: and a number, or s: and a text");

@@ -30,6 +30,17 @@ struct Shape {
     bool tagged = false;
     Tags tags{};
     std::array<std::size_t, Block::max_rank> extents{};
+
+    static Shape of(const Block& block) noexcept {
+        return {block.bytes, block.rank, block.tagged, block.tags, block.extents};
+    }
+    void give_to(Block& block) const noexcept {
+        block.bytes = bytes;
+        block.rank = rank;
+        block.tagged = tagged;
+        block.tags = tags;
+        block.extents = extents;
+    }
 };
 
 /// A buffer that waits at an input and may be read in this job. `slot`: by which both sides know memory that the worker

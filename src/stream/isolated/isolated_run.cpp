@@ -8,7 +8,7 @@
 #include "penstock/topology.hpp"
 #include "process/quiet_thread.hpp"
 #include "stream/buffers/pool.hpp"
-#include "stream/description/model.hpp"
+#include "stream/description/joints.hpp"
 #include "stream/isolated/worker_filter.hpp"
 #include "stream/isolated/worker_proxy.hpp"
 #include "stream/run/run_core.hpp"
@@ -162,39 +162,39 @@ void IsolatedRun::poll() {
     if (now - looked_for_deaths_.load(std::memory_order_relaxed) > look_for_deaths_every.count()) look_for_deaths();
 }
 
-void IsolatedRun::look_at_reports() {
-    std::vector<WorkerProxy*> reported;
-    {
-        const std::lock_guard lock(lock_);
-        seen_.store(board_->news.load(std::memory_order_acquire), std::memory_order_relaxed);
-        std::erase_if(jobs_, [&](const UnderWay& job) {
-            job.proxy->answer();
-            if (!job.proxy->has_reported(job.number)) return false;
-            if (job.issued) endings_.push_back({job.handle});
-            reported.push_back(job.proxy);
-            return true;
-        });
-        under_way_.store(jobs_.size(), std::memory_order_relaxed);
-    }
-    for (WorkerProxy* const proxy : reported) proxy->tell_station();
-    collect_endings(false);
-}
-
-void IsolatedRun::look_for_deaths() {
-    looked_for_deaths_.store(std::chrono::steady_clock::now().time_since_epoch().count(), std::memory_order_relaxed);
+template <class Ended>
+void IsolatedRun::end_jobs(Ended&& ended) {
     std::vector<WorkerProxy*> over;
     {
         const std::lock_guard lock(lock_);
         std::erase_if(jobs_, [&](const UnderWay& job) {
-            if (!job.issued || !job.handle.ready()) return false;
-            if (!job.proxy->has_reported(job.number)) job.proxy->note_death(cause_of(job.handle));
-            over.push_back(job.proxy);
-            return true;
+            const bool is_over = ended(job);
+            if (is_over) over.push_back(job.proxy);
+            return is_over;
         });
         under_way_.store(jobs_.size(), std::memory_order_relaxed);
     }
     for (WorkerProxy* const proxy : over) proxy->tell_station();
     collect_endings(false);
+}
+
+void IsolatedRun::look_at_reports() {
+    seen_.store(board_->news.load(std::memory_order_acquire), std::memory_order_relaxed);
+    end_jobs([this](const UnderWay& job) {
+        job.proxy->answer();
+        if (!job.proxy->has_reported(job.number)) return false;
+        if (job.issued) endings_.push_back({job.handle});
+        return true;
+    });
+}
+
+void IsolatedRun::look_for_deaths() {
+    looked_for_deaths_.store(std::chrono::steady_clock::now().time_since_epoch().count(), std::memory_order_relaxed);
+    end_jobs([](const UnderWay& job) {
+        if (!job.issued || !job.handle.ready()) return false;
+        if (!job.proxy->has_reported(job.number)) job.proxy->note_death(cause_of(job.handle));
+        return true;
+    });
 }
 
 /// A worker that ended right behind a report has failed a task whose firing is complete: the failure is nobody's.
@@ -271,6 +271,7 @@ std::vector<std::string> IsolatedRun::problems(const Model& model, const Model* 
             problems.push_back("filter '" + filter.name + "' has a time limit that is not from 1 ms to 27 minutes");
         }
     }
+    const Joints joints(model), joints_before(before == nullptr ? model : *before);
     for (const auto& filter : model.filters) {
         if (filter.kind->external || filter.options.isolation == Isolation::none) continue;
         const auto* const same = before == nullptr ? nullptr : before->filter(filter.id);
@@ -283,7 +284,8 @@ std::vector<std::string> IsolatedRun::problems(const Model& model, const Model* 
         }
         const bool begins_afresh = filter.first->has_state() || filter.kind->may_be_copied;
         for (int copy = 0; !begins_afresh && copy < filter.options.copies; ++copy)
-            if (const int target = model.place(filter, copy); target >= 0 && target != before->place(*same, copy)) {
+            if (const int target = joints.place(filter, copy);
+                target >= 0 && target != joints_before.place(*same, copy)) {
                 problems.push_back(
                     "filter '" + filter.name +
                     "' cannot go to another worker process: it has no state() that could go with it, and does "

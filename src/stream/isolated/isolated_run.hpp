@@ -89,6 +89,9 @@ class IsolatedRun final : public FilterBackend {
     static constexpr std::chrono::nanoseconds look_for_deaths_every = std::chrono::milliseconds(2);
 
     void attend() noexcept;
+    /// Those of which `ended(job)` says so are over, and their stations are told. Under the lock.
+    template <class Ended>
+    void end_jobs(Ended&& ended);
     void look_at_reports();
     void look_for_deaths();
     void collect_endings(bool wait);

@@ -133,18 +133,7 @@ void WorkerFilter::make_filter(const Job& job) {
     auto made = record_.make(arguments);
     inlets_.clear();
     outlets_.clear();
-    for (InputPort* const port : made->inputs) {
-        auto& inlet = *inlets_.emplace_back(std::make_unique<Inlet>());
-        inlet.port = port;
-        inlet.index = static_cast<std::uint32_t>(inlets_.size() - 1);
-        port->inlet = &inlet;
-    }
-    for (OutputPort* const port : made->outputs) {
-        auto& outlet = *outlets_.emplace_back(std::make_unique<Outlet>());
-        outlet.port = port;
-        outlet.index = static_cast<std::uint32_t>(outlets_.size() - 1);
-        port->outlet = &outlet;
-    }
+    make_ends(*made, nullptr, inlets_, outlets_);
     for (Spread* const spread : made->spreads) spread->keep_at_once(&kept_);
     grants_.assign(outlets_.size(), {});
     filter_ = std::move(made);
@@ -200,11 +189,7 @@ void WorkerFilter::pass_in(const Passed& passed) {
         block->data = passed.values;
         block->number = passed.slot;
     }
-    block->bytes = passed.shape.bytes;
-    block->rank = passed.shape.rank;
-    block->tagged = passed.shape.tagged;
-    block->tags = passed.shape.tags;
-    block->extents = passed.shape.extents;
+    passed.shape.give_to(*block);
     block->written = passed.written;
     inlets_[passed.inlet]->queue.push({block, nullptr});
 }

@@ -62,8 +62,8 @@ class WorkerFilter {
     FiringRecord& record_;
     std::shared_ptr<Values> values_;
     std::unique_ptr<AnyFilter> filter_;
-    std::vector<std::unique_ptr<Inlet>> inlets_;
-    std::vector<std::unique_ptr<Outlet>> outlets_;
+    Inlets inlets_;
+    Outlets outlets_;
     std::vector<std::vector<Granted>> grants_;  ///< of each outlet, and not used yet
     Loans loans_;
     std::vector<Block*> shared_;  ///< stand for what others read too, while the filter has it

@@ -107,10 +107,7 @@ void WorkerFilter::write(Outlet& outlet, Block* block) {
         if (block->bytes != 0) std::memcpy(values, block->data, block->bytes);
         loan = current_->loans_.find(values);
     }
-    current_->actions_.push_back({Action::write,
-                                  outlet.index,
-                                  loan->second.slot,
-                                  {block->bytes, block->rank, block->tagged, block->tags, block->extents}});
+    current_->actions_.push_back({Action::write, outlet.index, loan->second.slot, Shape::of(*block)});
     current_->loans_.erase(loan);
     give_back(block);  // of which the program knows by the action alone
 }

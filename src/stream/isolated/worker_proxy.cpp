@@ -126,13 +126,9 @@ Block& WorkerProxy::in_heap(Waiting& waiting) {
     if (block->data != nullptr && !block->is_wrapped() && run_.heap().contains(block->data, 1)) return *block;
     Block* const copy = make_block_in(run_.memory(), block->bytes);
     if (block->bytes != 0) std::memcpy(copy->data, block->data, block->bytes);
-    copy->bytes = block->bytes;
-    copy->rank = block->rank;
-    copy->tagged = block->tagged;
-    copy->tags = block->tags;
+    Shape::of(*block).give_to(*copy);
     copy->written = block->written;
     copy->order = block->order;
-    copy->extents = block->extents;
     waiting.block = copy;
     give_back(block);
     return *copy;
@@ -149,13 +145,8 @@ void WorkerProxy::pass_inputs(std::vector<Passed>& passed) {
             const Block& block = in_heap(inlet->queue.front());
             const auto slot = lend(inlet->queue.front().block, inlet.get());
             sent.push_back({inlet->queue.pop(), slot});
-            passed.push_back({inlet->index,
-                              slot,
-                              block.data,
-                              block.storage->capacity,
-                              block.written,
-                              block.storage->readers.load(std::memory_order_acquire) != 1,
-                              {block.bytes, block.rank, block.tagged, block.tags, block.extents}});
+            passed.push_back({inlet->index, slot, block.data, block.storage->capacity, block.written,
+                              block.storage->readers.load(std::memory_order_acquire) != 1, Shape::of(block)});
         }
         passed_all_ = passed_all_ && inlet->queue.empty();
         inlet->waiting.store(inlet->queue.size(), std::memory_order_relaxed);
@@ -257,7 +248,11 @@ void WorkerProxy::retire() {
             station_.run().failed(station_, station_.firings.load(std::memory_order_relaxed), std::current_exception());
         }
     }
-    auto blocks = take_all_slots();
+    leave_worker(take_all_slots());
+}
+
+/// Where the object lives in the worker, that drops it before it has the blocks no more.
+void WorkerProxy::leave_worker(std::vector<Block*> blocks) {
     if (made_.exchange(false, std::memory_order_relaxed)) return run_.forget(target(), record_->key, std::move(blocks));
     for (Block* const block : blocks) give_back(block);
 }
@@ -274,9 +269,7 @@ void WorkerProxy::move_to(int target) {
     }
     station_.run().note_lost(kept.lost);
     tally(station_.lost, kept.lost.size());
-    if (made_.exchange(false, std::memory_order_relaxed)) run_.forget(this->target(), record_->key, std::move(blocks));
-    else
-        for (Block* const block : blocks) give_back(block);
+    leave_worker(std::move(blocks));
     record_->key = next_key();  // what the old worker is told to forget is not what comes back to it one day
     target_.store(target, std::memory_order_relaxed);
 }

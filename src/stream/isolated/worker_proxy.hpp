@@ -94,6 +94,7 @@ class WorkerProxy final : public FilterProxy {
     void lose(Outcome& outcome, std::uint64_t before_job);
     void keep_state(const std::byte* from, std::uint64_t bytes);
     std::vector<Block*> take_all_slots();
+    void leave_worker(std::vector<Block*> blocks);
 
     IsolatedRun& run_;
     Station& station_;

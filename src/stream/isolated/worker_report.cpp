@@ -40,11 +40,9 @@ void WorkerProxy::write_one(const Action& action, std::exception_ptr& failure) {
         give_back(block);
         refuse_nonsense();
     }
-    block->bytes = shape.bytes;
-    block->rank = shape.rank;
-    block->tagged = shape.tagged;
-    if (shape.tagged || !was_made) block->tags = shape.tags;
-    block->extents = shape.extents;
+    const auto tags = shape.tagged || !was_made ? shape.tags : block->tags;
+    shape.give_to(*block);
+    block->tags = tags;
     if (was_made) {
         auto& made = makes_[action.port];
         ++made.now;

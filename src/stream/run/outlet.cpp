@@ -59,10 +59,12 @@ void Outlet::write(Block* block) {
             throw;
         }
     }
-    if (!sent) {
-        pending.push(block);
-        held_back.store(pending.size(), std::memory_order_relaxed);
-    }
+    if (!sent) hold_back(block);
+}
+
+void Outlet::hold_back(Block* block) {
+    pending.push(block);
+    held_back.store(pending.size(), std::memory_order_relaxed);
 }
 
 bool Outlet::flush() {
@@ -86,10 +88,7 @@ void Outlet::skip() {
     Block* const block = patiently([&] { return make_block(from, 0); });
     block->kind = MailKind::skip;
     station->label(*this, *block);
-    if (station->spreading || !pending.empty() || !send(block)) {
-        pending.push(block);
-        held_back.store(pending.size(), std::memory_order_relaxed);
-    }
+    if (station->spreading || !pending.empty() || !send(block)) hold_back(block);
 }
 
 bool Outlet::send(Block* block) {

@@ -206,16 +206,10 @@ void RunState::stop_for_end() noexcept {
     while (core.awaited()) std::this_thread::yield();
 }
 
-void RunState::attend_program_ends() {
+void RunState::at_program_ends(void (*act)(Station&)) {
     const std::unique_lock lock(core.structure, std::try_to_lock);
     if (!lock.owns_lock()) return;
-    for (auto* const station : wiring.program_ends) attend_program_end(*station);
-}
-
-void RunState::make_way() {
-    const std::unique_lock lock(core.structure, std::try_to_lock);
-    if (!lock.owns_lock()) return;
-    for (auto* const station : wiring.program_ends) make_way_at(*station);
+    for (auto* const station : wiring.program_ends) act(*station);
 }
 
 void RunState::edit(const std::function<void(Edit&)>& describe) {
@@ -234,16 +228,12 @@ void RunState::keep_open() {
 
 void RunState::change_to(const Model& wished) {
     keep_open();
-    struct Open {
-        RunCore& core;
-        explicit Open(RunCore& of) : core(of) { core.at_work.fetch_add(1, std::memory_order_acq_rel); }
-        ~Open() {
-            core.at_work.fetch_sub(1, std::memory_order_acq_rel);
-            core.let_end();
-        }
-        Open(const Open&) = delete;
-        Open& operator=(const Open&) = delete;
-    } open{core};
+    const RunCore::LetEnd behind{core};
+    struct AtWork {
+        std::atomic<int>& count;
+        explicit AtWork(std::atomic<int>& of) : count(of) { count.fetch_add(1, std::memory_order_acq_rel); }
+        ~AtWork() { count.fetch_sub(1, std::memory_order_acq_rel); }
+    } const at_work(core.at_work);
     auto problems = problems_of(wished, core.machine().targets());
     Change change(*this, wished);
     if (problems.empty()) problems = change.problems();

@@ -77,10 +77,10 @@ struct RunState final : MachineEnd::Stoppable {
     Pressure pressure{*this};
 
     /// Takes in what has come to the program's own ends; ends those that have nothing to come.
-    void attend_program_ends();
+    void attend_program_ends() { at_program_ends(&attend_program_end); }
     /// Takes what has come to the program's own reading ends out of the streams' room, because the program waits for an
     /// edit and does not read.
-    void make_way();
+    void make_way() { at_program_ends(&make_way_at); }
     /// Checks the edit, then makes it. Not inside a filter.
     void edit(const std::function<void(Edit&)>& describe);
     /// Until core.let_end(). Throws RunEnded.
@@ -108,6 +108,9 @@ struct RunState final : MachineEnd::Stoppable {
         const std::lock_guard lock(core.structure);
         return {description(false), statistics()};
     }
+
+    /// Nothing while an edit changes which there are.
+    void at_program_ends(void (*act)(Station&));
 
     std::unique_ptr<Door> door{};  ///< last, because it uses the others
 };

@@ -17,6 +17,21 @@ constexpr std::uint32_t firings_a_sample = 64;
 
 }  // namespace
 
+void make_ends(const AnyFilter& filter, Station* station, Inlets& inlets, Outlets& outlets) {
+    const auto make = [station](const auto& ports, auto& ends, auto end_of) {
+        for (auto* const port : ports) {
+            auto& end = *ends.emplace_back(
+                std::make_unique<typename std::remove_reference_t<decltype(ends)>::value_type::element_type>());
+            end.station = station;
+            end.port = port;
+            end.index = static_cast<std::uint32_t>(ends.size() - 1);
+            port->*end_of = &end;
+        }
+    };
+    make(filter.inputs, inlets, &InputPort::inlet);
+    make(filter.outputs, outlets, &OutputPort::outlet);
+}
+
 Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter,
                  const FilterKind& kind, const FilterOptions& options)
     : filter_(std::move(filter)), ahead_(run.machine().options().prefetch), run_(run), external(kind.external),
@@ -29,7 +44,8 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
     close_mail.kind = MailKind::errand;
     close_mail.work = [](Station& station) { station.end_source(); };
     try {
-        take_ports(options);
+        make_ends(*filter_, this, inlets, outlets);
+        for (auto& outlet : outlets) outlet->pool = new Pool(*this, options.pool, run_.backend().block_memory());
     } catch (...) {
         leave_ports();
         throw;
@@ -41,24 +57,6 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
     }
     tasks_done.kind = MailKind::tasks;
     source_ = inlets.empty();
-}
-
-void Station::take_ports(const FilterOptions& options) {
-    for (InputPort* port : filter_->inputs) {
-        auto& inlet = *inlets.emplace_back(std::make_unique<Inlet>());
-        inlet.station = this;
-        inlet.port = port;
-        inlet.index = static_cast<std::uint32_t>(inlets.size() - 1);
-        port->inlet = &inlet;
-    }
-    for (OutputPort* port : filter_->outputs) {
-        auto& outlet = *outlets.emplace_back(std::make_unique<Outlet>());
-        outlet.station = this;
-        outlet.port = port;
-        outlet.index = static_cast<std::uint32_t>(outlets.size() - 1);
-        outlet.pool = new Pool(*this, options.pool, run_.backend().block_memory());
-        port->outlet = &outlet;
-    }
 }
 
 void Station::leave_ports() noexcept {

@@ -113,6 +113,7 @@ struct alignas(64) Outlet {
         std::uint32_t next_turn = 0;
     };
     bool send(Block* block);
+    void hold_back(Block* block);
     Choice choose(Branch& branch, const Block& block);
     Choice by_policy(Branch& branch, const Block& block);
     Choice to_most_idle(Branch& branch, const Block& block);
@@ -121,6 +122,12 @@ struct alignas(64) Outlet {
     void send_by(Link& link, Block* block);
     void skip();
 };
+
+using Inlets = std::vector<std::unique_ptr<Inlet>>;
+using Outlets = std::vector<std::unique_ptr<Outlet>>;
+
+/// Makes what stands behind the ports of a filter while it runs. `station`: null in a worker process.
+void make_ends(const AnyFilter& filter, Station* station, Inlets& inlets, Outlets& outlets);
 
 /// Mail that carries something to be done by the station itself, between firings.
 struct Errand : Mail {
@@ -152,8 +159,8 @@ class alignas(64) Station {
     std::shared_ptr<AnyFilter> filter_;
 
   public:
-    std::vector<std::unique_ptr<Inlet>> inlets;
-    std::vector<std::unique_ptr<Outlet>> outlets;
+    Inlets inlets;
+    Outlets outlets;
     /// Of a filter that fires elsewhere; null: the filter itself is called
     std::unique_ptr<FilterProxy> proxy;
     Loop* loop = nullptr;
@@ -347,8 +354,8 @@ class alignas(64) Station {
 
   private:
     friend struct Outlet;
-    void take_ports(const FilterOptions& options);
     void leave_ports() noexcept;
+    Inlet* inlet_of(const std::string& port) const noexcept;
     enum class Next : std::uint8_t { nothing, start, event, fire, finish, close };
     Next next();
     bool inputs_ready() const noexcept;

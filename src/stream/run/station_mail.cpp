@@ -238,17 +238,21 @@ void Station::free_room() {
             credit(std::exchange(inlet->queue[i].link, nullptr), inlet->queue[i].block->bytes);
 }
 
-std::size_t Station::waiting_at(const std::string& port) const noexcept {
+Inlet* Station::inlet_of(const std::string& port) const noexcept {
     const auto inlet = std::ranges::find_if(inlets, [&](const auto& each) { return each->port->name() == port; });
-    return inlet == inlets.end() ? 0 : (*inlet)->queue.size();
+    return inlet == inlets.end() ? nullptr : inlet->get();
+}
+
+std::size_t Station::waiting_at(const std::string& port) const noexcept {
+    const Inlet* const inlet = inlet_of(port);
+    return inlet == nullptr ? 0 : inlet->queue.size();
 }
 
 bool Station::inherit(const std::string& port, Block* block) {
-    if (ended_ || finished_ || over_ || stopping) return false;
-    const auto inlet = std::ranges::find_if(inlets, [&](const auto& each) { return each->port->name() == port; });
-    if (inlet == inlets.end()) return false;
+    Inlet* const inlet = inlet_of(port);
+    if (ended_ || finished_ || over_ || stopping || inlet == nullptr) return false;
     if (block->kind == MailKind::skip) give_back(block);
-    else take_back(**inlet, {block, nullptr});
+    else take_back(*inlet, {block, nullptr});
     return true;
 }
 
