@@ -19,6 +19,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -94,7 +95,7 @@ struct alignas(64) Block : Mail {
 /// std::bad_alloc.
 Block* make_block(Pool* pool, std::size_t bytes);
 /// Makes the values of a fresh block these, which stay where they are; `holder` is let go when its last reader is done.
-/// Nothing of them is written: who edits the block gets a copy.
+/// Nothing of them is written: whoever edits the block gets a copy.
 void wrap(Block& block, std::span<const std::byte> values, std::shared_ptr<const void> holder) noexcept;
 /// The reader is done.
 void give_back(Block* block) noexcept;
@@ -122,6 +123,10 @@ class Buffer {
     /// A buffer that belongs to no stream, with `n` values that are not initialised. Throws std::bad_alloc.
     explicit Buffer(std::size_t n) : Buffer(streaming::make_block(nullptr, bytes_of(n))) {}
     explicit Buffer(streaming::Block* block) noexcept : block_(block) {}
+    /// Nothing for null.
+    static std::optional<Buffer> if_any(streaming::Block* block) noexcept {
+        return block == nullptr ? std::nullopt : std::optional<Buffer>(Buffer(block));
+    }
     ~Buffer() { reset(); }
     Buffer(Buffer&& other) noexcept : block_(std::exchange(other.block_, nullptr)), taken_(other.taken_) {}
     Buffer& operator=(Buffer&& other) noexcept {

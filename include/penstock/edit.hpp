@@ -15,12 +15,11 @@ namespace penstock {
 /// What becomes of the buffers that wait at a filter that is removed.
 enum class Removal {
     finish,  ///< it works them off first; what it writes still goes where it went
-    /// They go back to who wrote them, to be sent to whichever sinks there are after the edit, in their old order.
-    /// Where the
+    /// They go back to whoever wrote them, to be sent to whichever sinks there are after the edit, in their old order.
+    /// Where the writer has ended, or is the program itself, they go to a successor or another copy that still reads;
+    /// where there is none, or more is to come from others that are taken out, the filter finishes instead. So do
+    /// several copies whose order is restored further down, and filters that share buffers with others.
     hand_over,
-    ///< writer has ended, or is the program itself, they go to a successor or another copy that still reads; where
-    ///< there is none, or more is to come from others that are taken out, the filter finishes instead. So do several
-    ///< copies whose order is restored further down, and filters that share buffers with others
     discard,  ///< they are dropped, and counted (RunStatistics::lost)
 };
 

@@ -151,10 +151,7 @@ class Input : public streaming::InputPort {
     /// more than one).
     Buffer<T> read() { return Buffer<T>(take()); }
     /// The oldest buffer, or nothing.
-    std::optional<Buffer<T>> read_if_any() {
-        auto* const block = take_if_any();
-        return block == nullptr ? std::nullopt : std::optional<Buffer<T>>(Buffer<T>(block));
-    }
+    std::optional<Buffer<T>> read_if_any() { return Buffer<T>::if_any(take_if_any()); }
     /// Buffers that wait here now.
     std::size_t waiting() const noexcept { return streaming::waiting_at(inlet); }
     /// True when all producers have closed and nothing waits.

@@ -70,14 +70,9 @@ class StreamReader {
     /// The next buffer; nothing at the end of the stream. Runs filters or waits meanwhile. Throws RunEnded when the
     /// graph never ran, StreamStalled when nothing can come any more although the stream has not ended, UsageError
     /// inside a filter.
-    std::optional<Buffer<T>> read() { return wrap(streaming::program_read(input, true)); }
+    std::optional<Buffer<T>> read() { return Buffer<T>::if_any(streaming::program_read(input, true)); }
     /// The same, but nothing also when no buffer waits now.
-    std::optional<Buffer<T>> read_if_any() { return wrap(streaming::program_read(input, false)); }
-
-  private:
-    static std::optional<Buffer<T>> wrap(streaming::Block* block) {
-        return block == nullptr ? std::nullopt : std::optional<Buffer<T>>(Buffer<T>(block));
-    }
+    std::optional<Buffer<T>> read_if_any() { return Buffer<T>::if_any(streaming::program_read(input, false)); }
 };
 
 template <class T>

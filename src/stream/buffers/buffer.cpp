@@ -151,7 +151,7 @@ void Pool::put(Block* block) noexcept {
         block->next = local_;
         local_ = block;
         if (most_ != 0 && starvation_.must_tell()) [[unlikely]]
-            station_.run().post(station_, &poke_);
+            station_.run().post(station_, &room_mail_);
         return;
     }
     // As soon as the block lies in the list the pool may be closed and gone, unless it stays for this thread.
@@ -163,7 +163,7 @@ void Pool::put(Block* block) noexcept {
         if (returned_.leave()) return delete this;
     }
     if (!bounded) return;
-    if (open && starvation_.must_tell()) station_.run().post(station_, &poke_);
+    if (open && starvation_.must_tell()) station_.run().post(station_, &room_mail_);
     if (returned_.leave()) delete this;
 }
 

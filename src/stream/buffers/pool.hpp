@@ -33,9 +33,7 @@ class Pool {
     /// `most`: blocks that exist at once before exhausted(); 0: no limit. `memory`: of their values; null: the cache of
     /// blocks, or malloc.
     Pool(Station& station, std::size_t most, std::shared_ptr<BlockMemory> memory) noexcept
-        : station_(station), most_(most), memory_(std::move(memory)) {
-        poke_.kind = MailKind::poke;
-    }
+        : station_(station), most_(most), memory_(std::move(memory)) {}
 
     /// For whoever runs the station. Throws std::bad_alloc.
     Block* get(std::size_t bytes);
@@ -43,13 +41,13 @@ class Pool {
     void put(Block* block) noexcept;
     /// True when the station must wait for a block to come back. It will be told.
     bool exhausted() noexcept;
-    Mail& poke() noexcept { return poke_; }
+    Mail& room_mail() noexcept { return room_mail_; }
     /// A block that get() gives without making one, or one more of which exhausted() would not say that it is too many?
     bool has_one() const noexcept {
         return most_ == 0 || local_ != nullptr || made_ < static_cast<std::int64_t>(most_) || returned_.any_relaxed();
     }
-    /// The poke has arrived.
-    void poked() noexcept { starvation_.arrived(); }
+    /// That mail has arrived.
+    void room_arrived() noexcept { starvation_.arrived(); }
     Starvation<>& starvation() noexcept { return starvation_; }
     /// No more blocks will be asked for. The pool deletes itself, now or later.
     void close() noexcept;
@@ -69,7 +67,7 @@ class Pool {
     std::int64_t made_ = 0;
     alignas(64) ReturnList<Mail> returned_;  ///< readers elsewhere
     Starvation<> starvation_;
-    Mail poke_;
+    Mail room_mail_{.kind = MailKind::room};  ///< a block has come back
 };
 
 }  // namespace penstock::streaming

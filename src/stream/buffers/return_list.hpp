@@ -6,7 +6,7 @@
 // in the same step in which it adds the blocks abroad: before that step no number of returns reaches zero.
 //
 // Happens-before. Everybody's last touch of the pool comes before its decrement (acq_rel). Read-modify-writes of one
-// word form one release sequence, so who takes the count to zero has acquired all of them. For the list see
+// word form one release sequence, so whoever takes the count to zero has acquired all of them. For the list see
 // push_list.hpp. tests/model/return_list_model_test.cpp checks this code, and finds what happens without the guard.
 #pragma once
 
@@ -47,7 +47,7 @@ class ReturnList {
         const auto less = guard - abroad;
         return left_.fetch_sub(less, std::memory_order_acq_rel) == less;
     }
-    /// Has anything come back? seq_cst, for who has just said that it starves.
+    /// Has anything come back? seq_cst, for a caller that has just said that it starves.
     bool any() const noexcept { return list_.newest().load(std::memory_order_seq_cst) != nullptr; }
     bool any_relaxed() const noexcept { return list_.newest().load(std::memory_order_relaxed) != nullptr; }
 

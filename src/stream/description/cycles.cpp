@@ -8,15 +8,11 @@ namespace {
 
 using Successors = std::vector<std::vector<std::size_t>>;
 
-std::size_t position(const Model& model, std::uint64_t filter) {
-    return static_cast<std::size_t>(model.filter(filter) - model.filters.data());
-}
-
 Successors successors_of(const Model& model, bool with_feedback) {
     Successors successors(model.filters.size());
     for (const auto& stream : model.streams)
         if (with_feedback || !stream.options.feedback)
-            successors[position(model, stream.from)].push_back(position(model, stream.to));
+            successors[model.position(stream.from)].push_back(model.position(stream.to));
     return successors;
 }
 
@@ -124,7 +120,7 @@ void find_undeclared_cycles(const Model& model, const std::function<void(std::st
     }
     const auto cycles = cycles_of(model);
     for (const auto& stream : model.streams) {
-        const auto from = position(model, stream.from), to = position(model, stream.to);
+        const auto from = model.position(stream.from), to = model.position(stream.to);
         if (stream.options.feedback && (cycles[from] == 0 || cycles[from] != cycles[to]))
             say("the stream from " + name(from) + " to " + name(to) + " is called feedback, but closes no cycle");
     }

@@ -10,10 +10,7 @@ DescribedInput::DescribedInput(const PortDescription& description)
     : InputPort(description.name, description.element,
                 {.required = description.required, .at_least = description.at_least}) {}
 
-std::optional<Buffer<std::byte>> DescribedInput::read_if_any() {
-    auto* const block = take_if_any();
-    return block == nullptr ? std::nullopt : std::optional<Buffer<std::byte>>(Buffer<std::byte>(block));
-}
+std::optional<Buffer<std::byte>> DescribedInput::read_if_any() { return Buffer<std::byte>::if_any(take_if_any()); }
 
 DescribedOutput::DescribedOutput(const PortDescription& description)
     : OutputPort(description.name, description.element) {}

@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "stream/description/joints.hpp"
+#include "stream/description/adjacency.hpp"
 
 namespace penstock::streaming {
 namespace {
@@ -25,8 +25,8 @@ std::size_t hash_of(const AnyFilter* filter) noexcept {
 
 std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
-void check_filters(const Joints& joints, int targets, const Say& say) {
-    const auto& model = joints.model();
+void check_filters(const Adjacency& adjacency, int targets, const Say& say) {
+    const auto& model = adjacency.model();
     std::unordered_set<std::string_view> names(model.filters.size());
     for (const auto& filter : model.filters) {
         const auto& options = filter.options;
@@ -42,7 +42,7 @@ void check_filters(const Joints& joints, int targets, const Say& say) {
                 ": say one of the two");
         if (!options.near.empty() && model.named(options.near) == nullptr)
             say("filter " + quoted(filter.name) + " is to be near " + quoted(options.near) + ", which does not exist");
-        if (joints.near_for_ever(filter))
+        if (adjacency.near_for_ever(filter))
             say("filter " + quoted(filter.name) + " is to be near a filter that is to be near it");
         for (const int target : options.targets)
             if (target < 0 || (targets >= 0 && target >= targets))
@@ -59,11 +59,11 @@ void check_filters(const Joints& joints, int targets, const Say& say) {
     }
 }
 
-void check_inputs(const Joints& joints, const Say& say) {
-    for (const auto& filter : joints.model().filters) {
+void check_inputs(const Adjacency& adjacency, const Say& say) {
+    for (const auto& filter : adjacency.model().filters) {
         const auto& inputs = filter.first->inputs;
         std::vector<bool> joined(inputs.size());
-        for (const auto* const stream : joints.into(filter.id)) joined[stream->input] = true;
+        for (const auto* const stream : adjacency.into(filter.id)) joined[stream->input] = true;
         for (std::size_t i = 0; i < inputs.size(); ++i)
             if (inputs[i]->options().required && !joined[i])
                 say("nothing leads to input " + quoted(filter.name + "." + inputs[i]->name()) + ", which is required");
@@ -83,8 +83,8 @@ bool any_twice(const Model& model) {
     return std::ranges::adjacent_find(pairs) != pairs.end();
 }
 
-void check_streams(const Joints& joints, const Say& say) {
-    const auto& model = joints.model();
+void check_streams(const Adjacency& adjacency, const Say& say) {
+    const auto& model = adjacency.model();
     const bool twice = any_twice(model);
     std::set<Pair> pairs;
     std::map<std::string, const StreamModel*> groups;
@@ -109,7 +109,7 @@ void check_streams(const Joints& joints, const Say& say) {
             say("the stream from " + text() +
                 " is ordered and may drop buffers: an order with gaps cannot be waited for");
         const auto several = [&] {
-            const auto all = joints.into(stream.to);
+            const auto all = adjacency.into(stream.to);
             return std::ranges::count_if(all, [&](const StreamModel* other) { return other->input == stream.input; }) >
                    1;
         };
@@ -126,8 +126,8 @@ void check_streams(const Joints& joints, const Say& say) {
 }
 
 /// Streams by which buffers from copies come to where their order is restored may not lose any.
-void check_order(const Joints& joints, const Say& say) {
-    const auto& model = joints.model();
+void check_order(const Adjacency& adjacency, const Say& say) {
+    const auto& model = adjacency.model();
     std::vector<std::uint64_t> writers;
     for (const auto& stream : model.streams)
         if (stream.options.ordered) writers.push_back(stream.from);
@@ -136,7 +136,7 @@ void check_order(const Joints& joints, const Say& say) {
         const auto filter = writers.back();
         writers.pop_back();
         if (!seen.insert(filter).second || model.filter(filter)->options.copies == 1) continue;
-        for (const auto* const stream : joints.into(filter)) {
+        for (const auto* const stream : adjacency.into(filter)) {
             if (stream->options.when_full != WhenStreamFull::wait)
                 say("the stream into " + quoted(model.filter(filter)->name) +
                     " may drop buffers, but their order is restored further down");
@@ -157,6 +157,10 @@ const FilterModel* Model::filter(std::uint64_t id) const noexcept {
 }
 FilterModel* Model::filter(std::uint64_t id) noexcept {
     return const_cast<FilterModel*>(std::as_const(*this).filter(id));
+}
+std::size_t Model::position(std::uint64_t id) const noexcept {
+    const auto* const found = filter(id);
+    return found == nullptr ? filters.size() : static_cast<std::size_t>(found - filters.data());
 }
 const FilterModel* Model::named(const std::string& name) const noexcept {
     return filter(by_name_.find(std::hash<std::string>{}(name), [&](std::uint64_t id) {
@@ -206,12 +210,12 @@ std::string Model::group_of(const StreamModel& stream) {
 std::vector<std::string> problems_of(const Model& model, int targets) {
     auto problems = model.problems;
     const Say say = [&](std::string problem) { problems.push_back(std::move(problem)); };
-    const Joints joints(model);
-    check_filters(joints, targets, say);
-    check_inputs(joints, say);
-    check_streams(joints, say);
+    const Adjacency adjacency(model);
+    check_filters(adjacency, targets, say);
+    check_inputs(adjacency, say);
+    check_streams(adjacency, say);
     find_undeclared_cycles(model, say);
-    check_order(joints, say);
+    check_order(adjacency, say);
     return problems;
 }
 

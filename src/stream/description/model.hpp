@@ -91,6 +91,8 @@ struct Model {
     FilterModel& add(FilterModel filter);
     const FilterModel* filter(std::uint64_t id) const noexcept;
     FilterModel* filter(std::uint64_t id) noexcept;
+    /// Where it stands in `filters`; their number, where it does not.
+    std::size_t position(std::uint64_t filter) const noexcept;
     const FilterModel* named(const std::string& name) const noexcept;
     FilterModel* named(const std::string& name) noexcept;
     const FilterModel* owning(const AnyFilter* filter) const noexcept;

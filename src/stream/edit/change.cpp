@@ -23,10 +23,9 @@ std::set<std::uint64_t> ids_of(const Model& model) {
 
 std::vector<std::string> Change::problems() {
     std::vector<std::string> problems;
-    const auto in_cycle = [old_cycles = cycles_of(old_), cycles = cycles_of(wished_), this](const Model& model,
+    const auto in_cycle = [this, old_cycles = cycles_of(old_), cycles = cycles_of(wished_)](const Model& model,
                                                                                             std::uint64_t filter) {
-        return (&model == &old_ ? old_cycles
-                                : cycles)[static_cast<std::size_t>(model.filter(filter) - model.filters.data())] != 0;
+        return (&model == &old_ ? old_cycles : cycles)[model.position(filter)] != 0;
     };
     const auto before = ids_of(old_), after = ids_of(wished_);
     for (const auto& stream : wished_.streams) {
@@ -49,7 +48,7 @@ std::vector<std::string> Change::problems() {
         if (now == nullptr) continue;
         bool ordered = false;
         for (std::size_t i = 0; i < filter.first->outputs.size(); ++i)
-            ordered = ordered || old_joints_.order_matters(filter.id, i) || joints_.order_matters(filter.id, i);
+            ordered = ordered || old_adjacency_.order_matters(filter.id, i) || adjacency_.order_matters(filter.id, i);
         if (ordered && several(old_, filter.id) != several(wished_, filter.id))
             problems.push_back(
                 "filter '" + filter.name +
@@ -65,16 +64,16 @@ std::vector<std::string> Change::problems() {
 namespace {
 
 /// Streams whose buffers are numbered for those who restore an order: from the last filter of one copy on.
-std::set<std::uint64_t> numbered_streams(const Joints& joints) {
+std::set<std::uint64_t> numbered_streams(const Adjacency& adjacency) {
     std::set<std::uint64_t> numbered;
     std::vector<const StreamModel*> found;
-    for (const auto& stream : joints.model().streams)
+    for (const auto& stream : adjacency.model().streams)
         if (stream.options.ordered) found.push_back(&stream);
     while (!found.empty()) {
         const auto& stream = *found.back();
         found.pop_back();
-        if (!numbered.insert(stream.id).second || joints.model().filter(stream.from)->options.copies == 1) continue;
-        const auto into = joints.into(stream.from);
+        if (!numbered.insert(stream.id).second || adjacency.model().filter(stream.from)->options.copies == 1) continue;
+        const auto into = adjacency.into(stream.from);
         found.insert(found.end(), into.begin(), into.end());
     }
     return numbered;
@@ -92,12 +91,12 @@ void Change::check_order(std::vector<std::string>& problems) const {
             std::ranges::any_of(wished_.removals, [&](const auto& each) { return each.successor == filter; });
         return replaces && several(wished_, filter) ? Is::between : Is::fresh;
     };
-    const auto numbered = numbered_streams(joints_);
+    const auto numbered = numbered_streams(adjacency_);
     const auto before = ids_of(old_);
     for (const auto& stream : wished_.streams) {
         if (before.contains(stream.id)) continue;
         const auto from = kind_of(stream.from), to = kind_of(stream.to);
-        const auto readers = old_joints_.into(stream.to);
+        const auto readers = old_adjacency_.into(stream.to);
         const bool was_ordered = std::ranges::any_of(
             readers, [&](const StreamModel* each) { return each->input == stream.input && each->options.ordered; });
         const bool fits = (from == Is::fresh && to == Is::fresh) || (from == Is::between && to != Is::fresh) ||
@@ -139,7 +138,7 @@ void Change::make_stations() {
         const auto crew = wiring_.crews.find(filter.id);
         for (int copy = crew == wiring_.crews.end() ? 0 : static_cast<int>(crew->second.size());
              copy < core_.copies(filter); ++copy) {
-            auto station = wiring_.make_station(joints_, filter, copy);
+            auto station = wiring_.make_station(adjacency_, filter, copy);
             station->box.begin_at_rest();
             station->held = true;
             station->unborn = true;
@@ -153,7 +152,7 @@ void Change::make_stations() {
             crew.pop_back();
         }
         for (Station* const station : crew) {
-            const int target = station->external ? -1 : joints_.place(filter, station->copy());
+            const int target = station->external ? -1 : adjacency_.place(filter, station->copy());
             if (station->proxy != nullptr) {
                 if (target >= 0 && target != station->proxy->target()) relocations_.emplace_back(station, target);
                 continue;
@@ -246,12 +245,12 @@ void Change::join() {
     const auto rewire = [this](Station& station) {
         const auto& filter = *wished_.filter(station.filter_id());
         station.several_copies.store(filter.options.copies != 1, std::memory_order_relaxed);
-        for (const auto* const stream : joints_.out_of(station.filter_id()))
+        for (const auto* const stream : adjacency_.out_of(station.filter_id()))
             for (int to = 0; to < static_cast<int>(wiring_.crews.at(stream->to).size()); ++to)
                 wiring_.set_capacity(wished_, *stream, *wiring_.links.at({stream->id, station.copy(), to}));
         for (std::size_t i = 0; i < station.outlets.size(); ++i)
-            station.outlets[i]->order_matters = joints_.order_matters(filter.id, i);
-        wiring_.set_branches(joints_, station.filter_id(), station);
+            station.outlets[i]->order_matters = adjacency_.order_matters(filter.id, i);
+        wiring_.set_branches(adjacency_, station.filter_id(), station);
         for (auto& outlet : station.outlets) {
             if (!has_reader(outlet.get())) outlet->discard_pending();
             // else it has ended meanwhile, or closed this output: the new sinks must know
@@ -303,7 +302,7 @@ void Change::move() {
     const auto moved = [this](const Station* station) {
         return std::ranges::any_of(moves_, [&](const auto& each) { return each.first == station; });
     };
-    // Of links that go, too: who reads there may be elsewhere from now on.
+    // Also of links that go: their readers may be elsewhere from now on.
     const auto set_local = [&](bool allowed) {
         auto links = old_links_;
         links.insert(links.end(), wiring_.links.begin(), wiring_.links.end());
@@ -333,7 +332,7 @@ void Change::move() {
     }
     set_local(true);
     for (Station* const source : sources_)
-        core_.do_at(*source, [this](Station& each) { wiring_.set_branches(joints_, each.filter_id(), each); });
+        core_.do_at(*source, [this](Station& each) { wiring_.set_branches(adjacency_, each.filter_id(), each); });
 }
 
 void Change::apply_settings() {

@@ -30,7 +30,7 @@ class Change {
   public:
     Change(RunState& state, Model wished)
         : state_(state), core_(state.core), wiring_(state.wiring), old_(state.model), wished_(std::move(wished)),
-          old_joints_(old_), joints_(wished_) {}
+          old_adjacency_(old_), adjacency_(wished_) {}
 
     /// What it still has in its hands is dropped: it could not be carried out.
     ~Change();
@@ -42,7 +42,7 @@ class Change {
     void make();
 
   private:
-    /// A buffer that waited at a filter which retires, and who sends it again.
+    /// A buffer that waited at a filter which retires, and the output that sends it again.
     struct Returned {
         Outlet* writer;
         Block* block;
@@ -89,7 +89,7 @@ class Change {
     Wiring& wiring_;
     const Model& old_;
     Model wished_;
-    const Joints old_joints_, joints_;  ///< of both
+    const Adjacency old_adjacency_, adjacency_;  ///< of both
     std::vector<Station*> fresh_;
     std::vector<std::pair<Station*, Removal>> retiring_;
     std::vector<std::pair<LinkName, Link*>> new_links_;

@@ -38,7 +38,7 @@ void Change::retire_one(Station& station, Removal removal) {
         if (removal == Removal::discard) old.discard_waiting();
         old.end_source();
         if (old.external && !old.outlets.empty()) old.outlets[0]->close_when_empty();
-        old.held = !orphans_.empty();  // or it would end before it is known who reads them
+        old.held = !orphans_.empty();  // or it would end before it is known whether anybody reads them
     });
     if (orphans_.empty()) return;
     give_to_heirs(station);
@@ -114,7 +114,7 @@ std::vector<Station*> Change::heirs_of(const Station& retired) const {
         if (removal.filter == filter && removal.successor != 0) filter = removal.successor;
     const auto crew = wiring_.crews.find(filter);
     if (crew == wiring_.crews.end()) return {};
-    const auto streams = old_joints_.into(retired.filter_id());
+    const auto streams = old_adjacency_.into(retired.filter_id());
     const bool by_key = std::ranges::any_of(streams, [](const StreamModel* stream) {
         return stream->options.policy == Policy::by_key || stream->options.policy == Policy::chosen;
     });
@@ -193,7 +193,7 @@ void Change::give_back_to(Station& source) {
     }
 }
 
-// Who writes to a filter of one copy goes on when that has written its last, so that nothing is overtaken; not later,
+// A writer to a filter of one copy goes on when that has written its last, so that nothing is overtaken; not later,
 // because what retires may have to get rid of its last buffers by way of those that were held. Several copies overtake
 // one another anyway.
 void Change::go_on() {
@@ -216,32 +216,29 @@ void Change::go_on() {
                    return each.first->filter_id() != removal->filter || ended(each.first);
                });
     };
+    const auto over = [&] {
+        return held.empty() && waiting.empty() &&
+               std::ranges::all_of(retiring_, [&](const auto& each) { return ended(each.first); });
+    };
+    const auto each_ready = [](std::set<Station*>& stations, const auto& ready, auto&& go) {
+        for (auto each = stations.begin(); each != stations.end();) {
+            if (!ready(*each)) {
+                ++each;
+                continue;
+            }
+            go(**each);
+            each = stations.erase(each);
+        }
+    };
     for (;;) {
-        for (auto each = waiting.begin(); each != waiting.end();) {
-            if (!ready_to_begin(*each)) {
-                ++each;
-                continue;
-            }
-            begin(**each);
-            each = waiting.erase(each);
-        }
-        for (auto each = held.begin(); each != held.end();) {
-            if (!ready_to_write(*each)) {
-                ++each;
-                continue;
-            }
-            release(**each);
-            each = held.erase(each);
-        }
-        if (held.empty() && waiting.empty() &&
-            std::ranges::all_of(retiring_, [&](const auto& each) { return ended(each.first); }))
-            break;
+        each_ready(waiting, ready_to_begin, [this](Station& fresh) { begin(fresh); });
+        each_ready(held, ready_to_write, [this](Station& source) { release(source); });
+        if (over()) break;
         core_.help_until(
             [&] {
                 state_.make_way();
                 return std::ranges::any_of(held, ready_to_write) || std::ranges::any_of(waiting, ready_to_begin) ||
-                       (held.empty() && waiting.empty() &&
-                        std::ranges::all_of(retiring_, [&](const auto& each) { return ended(each.first); }));
+                       over();
             },
             "an edit", false);
     }

@@ -8,7 +8,7 @@
 #include "penstock/topology.hpp"
 #include "process/quiet_thread.hpp"
 #include "stream/buffers/pool.hpp"
-#include "stream/description/joints.hpp"
+#include "stream/description/adjacency.hpp"
 #include "stream/isolated/worker_filter.hpp"
 #include "stream/isolated/worker_proxy.hpp"
 #include "stream/run/run_core.hpp"
@@ -178,6 +178,7 @@ void IsolatedRun::end_jobs(Ended&& ended) {
     collect_endings(false);
 }
 
+/// What was announced before it is said to have been seen is seen by the looks at the jobs behind that.
 void IsolatedRun::look_at_reports() {
     seen_.store(board_->news.load(std::memory_order_acquire), std::memory_order_relaxed);
     end_jobs([this](const UnderWay& job) {
@@ -271,7 +272,7 @@ std::vector<std::string> IsolatedRun::problems(const Model& model, const Model* 
             problems.push_back("filter '" + filter.name + "' has a time limit that is not from 1 ms to 27 minutes");
         }
     }
-    const Joints joints(model), joints_before(before == nullptr ? model : *before);
+    const Adjacency adjacency(model), adjacency_before(before == nullptr ? model : *before);
     for (const auto& filter : model.filters) {
         if (filter.kind->external || filter.options.isolation == Isolation::none) continue;
         const auto* const same = before == nullptr ? nullptr : before->filter(filter.id);
@@ -284,8 +285,8 @@ std::vector<std::string> IsolatedRun::problems(const Model& model, const Model* 
         }
         const bool begins_afresh = filter.first->has_state() || filter.kind->may_be_copied;
         for (int copy = 0; !begins_afresh && copy < filter.options.copies; ++copy)
-            if (const int target = joints.place(filter, copy);
-                target >= 0 && target != joints_before.place(*same, copy)) {
+            if (const int target = adjacency.place(filter, copy);
+                target >= 0 && target != adjacency_before.place(*same, copy)) {
                 problems.push_back(
                     "filter '" + filter.name +
                     "' cannot go to another worker process: it has no state() that could go with it, and does "

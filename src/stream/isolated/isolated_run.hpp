@@ -44,7 +44,7 @@ class IsolatedRun final : public FilterBackend {
     bool targets_run_stations() const noexcept override { return false; }
     int most_firing() const noexcept override {
         return machine_.targets();
-    }  // who helps fires none that is in a worker
+    }  // a thread that helps fires none that is in a worker
     WaitPolicy wait_policy() const override;
     std::shared_ptr<BlockMemory> block_memory() const noexcept override { return memory_; }
     std::vector<std::string> problems(const Model& model, const Model* before) const override;

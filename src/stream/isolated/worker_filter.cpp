@@ -173,7 +173,7 @@ Block* WorkerFilter::block_over(std::byte* values, std::size_t capacity) const {
     return block;
 }
 
-/// A buffer that others read too has a second reader here, who never goes: so edit() makes a copy. Nobody but
+/// A buffer that others read too has a second reader here, which never goes: so edit() makes a copy. Nobody but
 /// clear_up() ends it.
 void WorkerFilter::pass_in(const Passed& passed) {
     loans_.emplace(passed.values, Loan{passed.slot, passed.capacity});

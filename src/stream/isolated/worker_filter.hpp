@@ -57,6 +57,7 @@ class WorkerFilter {
     void give(Loans::iterator loan) noexcept;
     Block* block_over(std::byte* values, std::size_t capacity) const;
 
+    static WorkerFilter& firing();
     static WorkerFilter* current_;
 
     FiringRecord& record_;

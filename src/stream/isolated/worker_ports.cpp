@@ -14,8 +14,6 @@ namespace {
 constexpr int looks_before_yield = 200;
 constexpr int looks_before_sleep = 2'000;
 
-[[noreturn]] void refuse_outside() { throw UsageError("the ports of a filter are used inside its firing only"); }
-
 }  // namespace
 
 // ---- memory ----
@@ -59,18 +57,23 @@ void WorkerFilter::give(Loans::iterator loan) noexcept {
 
 // ---- ports ----
 
+/// The filter that fires now.
+WorkerFilter& WorkerFilter::firing() {
+    if (current_ == nullptr) throw UsageError("the ports of a filter are used inside its firing only");
+    return *current_;
+}
+
 Block* WorkerFilter::take(Inlet& inlet) {
-    if (current_ == nullptr) refuse_outside();
+    WorkerFilter& filter = firing();
     if (inlet.queue.empty()) return nullptr;
-    current_->actions_.push_back({Action::take, inlet.index});
-    auto& count = current_->record_.taken[inlet.index];
+    filter.actions_.push_back({Action::take, inlet.index});
+    auto& count = filter.record_.taken[inlet.index];
     count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     return inlet.queue.pop().block;
 }
 
 Block* WorkerFilter::make(Outlet& outlet, std::size_t bytes) {
-    if (current_ == nullptr) refuse_outside();
-    auto& grants = current_->grants_[outlet.index];
+    auto& grants = firing().grants_[outlet.index];
     const auto fits = std::ranges::find_if(grants, [bytes](const Granted& each) { return each.capacity >= bytes; });
     Granted granted;
     if (fits != grants.end()) {
@@ -87,7 +90,7 @@ Block* WorkerFilter::make(Outlet& outlet, std::size_t bytes) {
 }
 
 void WorkerFilter::write(Outlet& outlet, Block* block) {
-    if (current_ == nullptr) give_back(block), refuse_outside();
+    if (current_ == nullptr) give_back(block), firing();
     if (outlet.closing) {
         give_back(block);
         throw UsageError("a filter writes to its output '" + outlet.port->name() + "' after it has closed it");
@@ -113,9 +116,9 @@ void WorkerFilter::write(Outlet& outlet, Block* block) {
 }
 
 void WorkerFilter::close(Outlet& outlet) {
-    if (current_ == nullptr) refuse_outside();
+    WorkerFilter& filter = firing();
     if (std::exchange(outlet.closing, true)) return;
-    if (!current_->discards_) current_->actions_.push_back({Action::close, outlet.index});
+    if (!filter.discards_) filter.actions_.push_back({Action::close, outlet.index});
 }
 
 }  // namespace penstock::streaming

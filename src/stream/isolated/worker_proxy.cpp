@@ -55,7 +55,7 @@ WorkerProxy::~WorkerProxy() {
     run_.leave(*this);
     for (auto& inlet : sent_)
         for (const Sent& each : inlet) give_back(each.waiting.block), lent_[each.slot].block = nullptr;
-    for (Block* const block : take_all_slots()) give_back(block);
+    for (Block* const block : take_slots()) give_back(block);
     for (const Area* const area : {&arguments_, &state_, &job_area_, &report_}) run_.heap().release(area->at);
     run_.heap().release(reinterpret_cast<std::byte*>(record_));
 }
@@ -113,10 +113,15 @@ Block* WorkerProxy::free_slot(std::uint32_t slot) {
     return std::exchange(lent_[slot].block, nullptr);
 }
 
-std::vector<Block*> WorkerProxy::take_all_slots() {
+std::vector<Block*> WorkerProxy::take_slots(std::uint64_t before_job, std::vector<LostBuffer>* lost) {
     std::vector<Block*> blocks;
-    for (std::uint32_t slot = 0; slot < lent_.size(); ++slot)
-        if (lent_[slot].block != nullptr) blocks.push_back(free_slot(slot));
+    blocks.reserve(lent_.size());
+    for (std::uint32_t slot = 0; slot < lent_.size(); ++slot) {
+        const auto& [block, inlet, job, waits] = lent_[slot];
+        if (block == nullptr || job >= before_job) continue;
+        if (lost != nullptr && inlet != nullptr) lost->push_back(station_.lost_buffer(*inlet, *block));
+        blocks.push_back(free_slot(slot));
+    }
     return blocks;
 }
 
@@ -248,7 +253,7 @@ void WorkerProxy::retire() {
             station_.run().failed(station_, station_.firings.load(std::memory_order_relaxed), std::current_exception());
         }
     }
-    leave_worker(take_all_slots());
+    leave_worker(take_slots());
 }
 
 /// Where the object lives in the worker, that drops it before it has the blocks no more.
@@ -259,16 +264,10 @@ void WorkerProxy::leave_worker(std::vector<Block*> blocks) {
 
 void WorkerProxy::move_to(int target) {
     if (target == target_.load(std::memory_order_relaxed)) return;
-    Outcome kept;
-    std::vector<Block*> blocks;
-    for (std::uint32_t slot = 0; slot < lent_.size(); ++slot) {
-        if (lent_[slot].block == nullptr) continue;
-        if (lent_[slot].inlet != nullptr)
-            kept.lost.push_back(station_.lost_buffer(*lent_[slot].inlet, *lent_[slot].block));
-        blocks.push_back(free_slot(slot));
-    }
-    station_.run().note_lost(kept.lost);
-    tally(station_.lost, kept.lost.size());
+    std::vector<LostBuffer> lost;
+    auto blocks = take_slots(all_jobs, &lost);
+    station_.run().note_lost(lost);
+    tally(station_.lost, lost.size());
     leave_worker(std::move(blocks));
     record_->key = next_key();  // what the old worker is told to forget is not what comes back to it one day
     target_.store(target, std::memory_order_relaxed);

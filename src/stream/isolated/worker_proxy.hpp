@@ -93,7 +93,9 @@ class WorkerProxy final : public FilterProxy {
     void put_back_untaken();
     void lose(Outcome& outcome, std::uint64_t before_job);
     void keep_state(const std::byte* from, std::uint64_t bytes);
-    std::vector<Block*> take_all_slots();
+    static constexpr std::uint64_t all_jobs = ~std::uint64_t{0};
+    /// What the worker has since before a job; named where it was read by the filter and `lost` is asked for.
+    std::vector<Block*> take_slots(std::uint64_t before_job = all_jobs, std::vector<LostBuffer>* lost = nullptr);
     void leave_worker(std::vector<Block*> blocks);
 
     IsolatedRun& run_;

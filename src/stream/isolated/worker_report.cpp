@@ -121,13 +121,7 @@ void WorkerProxy::put_back_untaken() {
 
 /// What the worker had since before that job.
 void WorkerProxy::lose(Outcome& outcome, std::uint64_t before_job) {
-    for (std::uint32_t slot = 0; slot < lent_.size(); ++slot) {
-        if (lent_[slot].block == nullptr || lent_[slot].job >= before_job) continue;
-        const Inlet* const inlet = lent_[slot].inlet;
-        Block* const block = free_slot(slot);
-        if (inlet != nullptr) outcome.lost.push_back(station_.lost_buffer(*inlet, *block));
-        give_back(block);
-    }
+    for (Block* const block : take_slots(before_job, &outcome.lost)) give_back(block);
 }
 
 FilterProxy::Outcome WorkerProxy::take_back() {

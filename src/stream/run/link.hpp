@@ -43,7 +43,7 @@ struct alignas(128) Link {
     bool feedback = false;
     bool enters_loop = false;  ///< from outside the cycle
     Loop* loop = nullptr;      ///< the cycle that the sink is in, or null
-    Mail closing{};
+    Mail closing{.from = this, .kind = MailKind::close};
 
     // The producer's.
     alignas(128) std::uint64_t sent = 0;  ///< mail, closing included
@@ -69,8 +69,8 @@ struct alignas(128) Link {
     std::atomic<std::uint64_t> buffers_through{0};
     std::atomic<std::uint64_t> displaced{0};  ///< the oldest, for lack of room
 
-    alignas(128) Starvation<> starvation;  ///< producer waits for room
-    Mail poke{};                           ///< consumer to producer
+    alignas(128) Starvation<> starvation;                  ///< producer waits for room
+    Mail room_mail{.from = this, .kind = MailKind::room};  ///< consumer to producer
 
     /// Producer: is there room for a buffer of so many bytes?
     bool has_room(std::uint64_t bytes) noexcept {
@@ -93,7 +93,7 @@ struct alignas(128) Link {
             return fits(bytes);
         });
     }
-    /// Consumer: a buffer has left the queue. True: the producer must be poked.
+    /// Consumer: a buffer has left the queue. True: the producer must be told.
     bool take(std::uint64_t bytes) noexcept {
         taken_bytes.store(taken_bytes.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
         const auto now = taken.load(std::memory_order_relaxed) + 1;

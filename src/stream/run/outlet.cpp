@@ -46,8 +46,6 @@ void Outlet::write(Block* block) {
                          "whose order is restored further down: write one buffer in a firing, or run one copy");
     }
     station->label(*this, *block);
-    tally(written);
-    tally(written_bytes, block->bytes);
     if (fused != nullptr && pending.empty() && !station->spreading && Server::current->hand_over(*fused, block)) return;
     const bool now = pending.empty() && !station->spreading && !station->held;
     bool sent = false;
@@ -266,8 +264,6 @@ void Outlet::close() {
 
 void Outlet::close_link(Link& link) {
     if (std::exchange(link.closed, true)) return;
-    link.closing.kind = MailKind::close;
-    link.closing.from = &link;
     link.closing.number = link.sent++;
     link.announced.store(link.sent, std::memory_order_relaxed);
     station->run().post(*link.to->station, &link.closing);

@@ -59,12 +59,13 @@ bool works(const Station& station) {
 
 /// Where it matters to nobody how many copies there are: not where keys, turns or all copies decide who gets a buffer,
 /// nor where a firing needs buffers of several streams that belong together.
-bool Pressure::governs(const Joints& joints, const std::vector<std::size_t>& cycles, const FilterModel& filter) const {
+bool Pressure::governs(const Adjacency& adjacency, const std::vector<std::size_t>& cycles,
+                       const FilterModel& filter) const {
     if (filter.options.copies != FilterOptions::automatic || run_.core.machine().targets() == 0) return false;
     if (!run_.core.backend().abilities.lose_copies) return false;
-    if (joints.place(filter, 0) >= 0) return false;
-    if (cycles[static_cast<std::size_t>(&filter - joints.model().filters.data())] != 0) return false;
-    const auto into = joints.into(filter.id);
+    if (adjacency.place(filter, 0) >= 0) return false;
+    if (cycles[adjacency.model().position(filter.id)] != 0) return false;
+    const auto into = adjacency.into(filter.id);
     return into.size() == 1 &&
            (into[0]->options.policy == Policy::demand_driven || into[0]->options.policy == Policy::random);
 }
@@ -73,10 +74,10 @@ void Pressure::begin() {
     std::map<std::uint64_t, Watched> watched;
     const auto automatic = [](const FilterModel& filter) { return filter.options.copies == FilterOptions::automatic; };
     if (std::ranges::none_of(run_.model.filters, automatic)) return watched_.clear();
-    const Joints joints(run_.model);
+    const Adjacency adjacency(run_.model);
     const auto cycles = cycles_of(run_.model);
     for (const auto& filter : run_.model.filters) {
-        if (!governs(joints, cycles, filter)) continue;
+        if (!governs(adjacency, cycles, filter)) continue;
         const auto before = watched_.find(filter.id);
         watched.emplace(filter.id, before != watched_.end() ? before->second : Watched{.patience = least_patience});
     }
@@ -109,7 +110,7 @@ void Pressure::look() {
     clock_.at(std::max(next, steady_clock::now()), [this] { look(); });
 }
 
-/// False when it is not to be changed now: it, or who writes to it, ends.
+/// False when it is not to be changed now: it, or a filter that writes to it, ends.
 bool Pressure::look_at(const FilterModel& filter, Seen& seen) const {
     const auto& crew = run_.wiring.crews.at(filter.id);
     if (std::ranges::any_of(crew, [](const Station* each) { return each->ended(); })) return false;

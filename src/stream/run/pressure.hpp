@@ -11,9 +11,9 @@
 #include <map>
 #include <vector>
 
-#include "stream/description/joints.hpp"
+#include "stream/description/adjacency.hpp"
 #include "stream/description/model.hpp"
-#include "stream/run/attendant.hpp"
+#include "stream/run/timer_thread.hpp"
 
 namespace penstock::streaming {
 
@@ -24,7 +24,7 @@ class Pressure {
   public:
     explicit Pressure(RunState& run) noexcept : run_(run) {}
 
-    /// Looks from now on, if there is a filter to look at. For who has the run's `editing`. Throws SystemError.
+    /// Looks from now on, if there is a filter to look at. The caller holds the run's `editing`. Throws SystemError.
     void begin();
     /// Returns when nothing is being changed, and nothing will be.
     void stop() { clock_.stop(); }
@@ -47,7 +47,7 @@ class Pressure {
         bool settled = false;  ///< a copy could not be made: it stays as it is
     };
 
-    bool governs(const Joints& joints, const std::vector<std::size_t>& cycles, const FilterModel& filter) const;
+    bool governs(const Adjacency& adjacency, const std::vector<std::size_t>& cycles, const FilterModel& filter) const;
     void look();
     bool look_at(const FilterModel& filter, Seen& seen) const;
     /// Copies that it is to have.
@@ -57,7 +57,7 @@ class Pressure {
     RunState& run_;
     std::map<std::uint64_t, Watched> watched_;
     bool looking_ = false;  ///< under `editing`
-    Attendant clock_{};
+    TimerThread clock_{};
 };
 
 }  // namespace penstock::streaming

@@ -202,7 +202,7 @@ void RunState::stop_for_end() noexcept {
     } catch (const std::exception& error) {
         std::fprintf(stderr, "penstock: a run that its machine's end stops: %s\n", said_by(error));
     }
-    // who waited for the run in other threads may still look at the machine
+    // threads that waited for the run may still look at the machine
     while (core.awaited()) std::this_thread::yield();
 }
 
@@ -258,10 +258,7 @@ int RunState::send(const Event& event, const std::string& to, const std::shared_
     for (const auto& station : core.stations) {
         const bool meant = to.empty() || station->name() == to || (to.back() == '/' && station->name().starts_with(to));
         if (!meant || !station->filter().handles_events() || station->retired.load(std::memory_order_relaxed)) continue;
-        auto mail = std::make_unique<EventMail>();
-        mail->kind = MailKind::event;
-        mail->event = event;
-        mail->beat = beat;
+        auto mail = std::make_unique<EventMail>(event, beat);
         core.post_counted(*station, *mail);
         (void)mail.release();
         ++reached;
@@ -282,26 +279,26 @@ int RunState::send_to_some(const Event& event, const std::string& to) {
 
 void RunState::send_again(std::chrono::steady_clock::time_point when, Event event, std::string to,
                           std::chrono::nanoseconds period, std::weak_ptr<const void> before) {
-    attendant.at(
-        when, [this, when, event = std::move(event), to = std::move(to), period, before = std::move(before)]() mutable {
-            if (core.all_ended()) return;
-            try {
-                if (before.expired()) {
-                    const std::shared_ptr<const void> beat = std::make_shared<char>();
-                    before = beat;
-                    send(event, to, beat);
-                }
-                if (period.count() <= 0) return;
-                const auto missed = std::max((std::chrono::steady_clock::now() - when) / period, std::int64_t{0});
-                send_again(deadline_after(period, when + missed * period), event, to, period, before);
-            } catch (...) {
-                core.failed_later(std::current_exception());
-            }
-        });
+    timer.at(when,
+             [this, when, event = std::move(event), to = std::move(to), period, before = std::move(before)]() mutable {
+                 if (core.all_ended()) return;
+                 try {
+                     if (before.expired()) {
+                         const std::shared_ptr<const void> beat = std::make_shared<char>();
+                         before = beat;
+                         send(event, to, beat);
+                     }
+                     if (period.count() <= 0) return;
+                     const auto missed = std::max((std::chrono::steady_clock::now() - when) / period, std::int64_t{0});
+                     send_again(deadline_after(period, when + missed * period), event, to, period, before);
+                 } catch (...) {
+                     core.failed_later(std::current_exception());
+                 }
+             });
 }
 
 void RunState::edit_later(std::function<void(Edit&)> describe) {
-    attendant.soon([this, describe = std::move(describe)] {
+    timer.soon([this, describe = std::move(describe)] {
         try {
             edit(describe);
         } catch (const RunEnded&) {  // before it could be made: nothing is left that it could change
@@ -319,7 +316,7 @@ GraphDescription RunState::description(bool settings) {
 void RunState::settle() {
     const std::lock_guard lock(settling);  // several threads may have waited for the end
     if (finished) return;
-    attendant.stop();
+    timer.stop();
     pressure.stop();
     if (door != nullptr) door->close();
     for (const auto& link : core.links) link->starvation.give_up();

@@ -96,12 +96,12 @@ void RunCore::deliver_at(int target, Station& station, Mail* mail) {
 }
 
 void RunCore::move_on(Station& station, bool has_turn) {
-    station.nudged.store(true, std::memory_order_relaxed);
+    station.waking.store(true, std::memory_order_relaxed);
     station.moving = false;
     if (Server* const old = station.home()) old->forget(station);
     station.set_home(station.next_home);  // from here on it is another thread's
     if (has_turn) send_turn(station);
-    post(station, &station.nudge);
+    post(station, &station.wake_mail);
 }
 
 void RunCore::send_turn(Station& station) {
@@ -133,25 +133,23 @@ void RunCore::go_on(Server* server) {
 }
 
 void RunCore::do_at(Station& station, std::function<void(Station&)> work, bool last) {
-    Errand errand;
-    errand.kind = MailKind::errand;
-    errand.work = std::move(work);
-    errand.last = last;
-    // Before anybody has the errand, which lies here, or it is counted: what asks for memory.
+    Command command(std::move(work));
+    command.last = last;
+    // Before anybody has the command, which lies here, or it is counted: what asks for memory.
     const std::function<bool()> done = [&, external = station.external] {
-        if (external && !errand.done.load(std::memory_order_acquire)) attend_program_end(station);
-        return errand.done.load(std::memory_order_acquire);
+        if (external && !command.done.load(std::memory_order_acquire)) attend_program_end(station);
+        return command.done.load(std::memory_order_acquire);
     };
-    if (last) post(station, &errand);
-    else post_counted(station, errand);
+    if (last) post(station, &command);
+    else post_counted(station, command);
     std::exception_ptr thrown;
-    while (!errand.done.load(std::memory_order_acquire)) try {
+    while (!command.done.load(std::memory_order_acquire)) try {
             help_until(done, "an edit", false);
-        } catch (...) {  // somebody still has the errand
+        } catch (...) {  // somebody still has the command
             thrown = std::current_exception();
         }
     if (thrown != nullptr) std::rethrow_exception(thrown);
-    if (errand.failed != nullptr) std::rethrow_exception(errand.failed);
+    if (command.failed != nullptr) std::rethrow_exception(command.failed);
 }
 
 bool RunCore::keep_open() noexcept {

@@ -149,6 +149,7 @@ class RunCore {
     std::optional<std::uint64_t> turns_while_idle();
     std::uint64_t progress();
     void look_for_stall(Look& look);
+    void post_once(Station& to, Mail& mail, std::atomic<bool>& sent);
 
     static void deliver_posted(void* station, void* mail, int target) noexcept;
     void deliver_at(int target, Station& station, Mail* mail);
@@ -166,8 +167,7 @@ class RunCore {
     std::atomic<std::size_t> ready_count_{0};
     int serving_ = 0;               ///< tasks of serve() that have been issued and have not ended
     std::uint64_t made_ready_ = 0;  ///< stations so far
-    /// Who waits for the run and helps. Lies where he waits, so that waiting needs no memory: what he waits for may lie
-    /// there too.
+    /// A thread that waits for the run and helps. Lies on that thread's stack, so that waiting needs no memory.
     struct WaitingThread {
         Doorbell* bell;
         WaitingThread* next;

@@ -12,9 +12,9 @@
 #include "penstock/run.hpp"
 #include "stream/description/model.hpp"
 #include "stream/door/door.hpp"
-#include "stream/run/attendant.hpp"
 #include "stream/run/pressure.hpp"
 #include "stream/run/run_core.hpp"
+#include "stream/run/timer_thread.hpp"
 #include "stream/run/wiring.hpp"
 #include "task/calls/machine_end.hpp"
 
@@ -72,7 +72,7 @@ struct RunState final : MachineEnd::Stoppable {
                     std::chrono::nanoseconds period, std::weak_ptr<const void> before = {});
     std::function<bool(const Event&)> listener{};  ///< under the structure's lock
     std::mutex editing;                            ///< one edit at a time
-    Attendant attendant{};                         ///< what is to be done beside the filters
+    TimerThread timer{};                           ///< what is to be done beside the filters
     EarlierCounts earlier{};                       ///< under the core's `structure`
     Pressure pressure{*this};
 
@@ -85,7 +85,7 @@ struct RunState final : MachineEnd::Stoppable {
     void edit(const std::function<void(Edit&)>& describe);
     /// Until core.let_end(). Throws RunEnded.
     void keep_open();
-    /// Makes the edit, for who has `editing`.
+    /// Makes the edit. The caller holds `editing`.
     void change_to(const Model& wished);
     /// Has it made by the run's own thread.
     void edit_later(std::function<void(Edit&)> describe);

@@ -190,14 +190,17 @@ void RunCore::post_counted(Station& to, Mail& mail) {
     }
 }
 
+/// To a station that an edit has made and that none has taken out.
+void RunCore::post_once(Station& to, Mail& mail, std::atomic<bool>& sent) {
+    if (to.unborn || to.retired.load(std::memory_order_relaxed) || sent.load()) return;
+    post_counted(to, mail);
+    sent.store(true);
+}
+
 void RunCore::stop() {
     stopping_.store(true, std::memory_order_release);
     const std::lock_guard lock(structure);
-    for (const auto& station : stations)
-        if (!station->unborn && !station->retired.load(std::memory_order_relaxed) && !station->stop_sent.load()) {
-            post_counted(*station, station->stop_mail);
-            station->stop_sent.store(true);
-        }
+    for (const auto& station : stations) post_once(*station, station->stop_mail, station->stop_sent);
 }
 
 void RunCore::close() {
@@ -206,11 +209,7 @@ void RunCore::close() {
     const LetEnd behind{*this};
     closing_.store(true, std::memory_order_release);
     for (const auto& station : stations)
-        if (!station->external && !station->unborn && !station->retired.load(std::memory_order_relaxed) &&
-            !station->close_sent.load()) {
-            post_counted(*station, station->close_mail);
-            station->close_sent.store(true);
-        }
+        if (!station->external) post_once(*station, station->close_mail, station->close_sent);
 }
 
 bool RunCore::program_writes() {

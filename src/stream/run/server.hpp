@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "stream/run/ring_queue.hpp"
@@ -76,28 +77,17 @@ class Server {
     std::uint64_t turns() const noexcept { return active_.load(std::memory_order_acquire); }
 
     /// For the length of a task: it is at work.
-    class Turn {
-      public:
-        explicit Turn(Server& server) noexcept : server_(server) { server_.begin(); }
-        ~Turn() { server_.end(); }
-        Turn(const Turn&) = delete;
-        Turn& operator=(const Turn&) = delete;
-
-      private:
-        Server& server_;
+    struct Turn {
+        Server& server;
+        explicit Turn(Server& of) noexcept : server(of) { server.begin(); }
+        ~Turn() { server.end(); }
     };
 
     /// For the length of a task: the thread's server.
-    class Here {
-      public:
-        explicit Here(Server& server) noexcept : server_(server), outer_(current) { current = &server; }
-        ~Here() { current = outer_; }
-        Here(const Here&) = delete;
-        Here& operator=(const Here&) = delete;
-
-      private:
-        Server& server_;
-        Server* outer_;
+    struct Here {
+        Server* const outer;
+        explicit Here(Server& server) noexcept : outer(std::exchange(current, &server)) {}
+        ~Here() { current = outer; }
     };
 
   private:

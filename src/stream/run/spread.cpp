@@ -110,7 +110,7 @@ void Station::complete_job() {
     }
     spreading = false;
     if (loop != nullptr) loop_tokens_ += taken_in_firing_ + (outcome.call == FilterCall::start ? 1 : 0);
-    for (Errand* const errand : std::exchange(postponed_, {})) carry_out(errand);
+    for (Command* const command : std::exchange(postponed_, {})) carry_out(command);
 }
 
 LostBuffer Station::lost_buffer(const Inlet& inlet, const Block& block) const {

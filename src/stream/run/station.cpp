@@ -37,12 +37,6 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
     : filter_(std::move(filter)), ahead_(run.machine().options().prefetch), run_(run), external(kind.external),
       on_failure(options.on_failure), born(Clock::ticks()), on_any_input_(kind.on_any_input),
       bounded_pools_(options.pool != 0), name_(std::move(name)), copy_(copy), filter_id_(filter_id) {
-    visit.kind = MailKind::visit;
-    nudge.kind = MailKind::nudge;
-    stop_mail.kind = MailKind::errand;
-    stop_mail.work = [](Station& station) { station.stopping = true; };
-    close_mail.kind = MailKind::errand;
-    close_mail.work = [](Station& station) { station.end_source(); };
     try {
         make_ends(*filter_, this, inlets, outlets);
         for (auto& outlet : outlets) outlet->pool = new Pool(*this, options.pool, run_.backend().block_memory());
@@ -55,7 +49,6 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
         // Said each time: the run before may have been another machine's.
         spread->keep_at_once(run.backend().abilities.issue_tasks ? nullptr : &kept);
     }
-    tasks_done.kind = MailKind::tasks;
     source_ = inlets.empty();
 }
 
@@ -360,7 +353,7 @@ void Station::end_of_inputs() {
 }
 
 void Station::never_begin() {
-    nudged.store(false, std::memory_order_relaxed);
+    waking.store(false, std::memory_order_relaxed);
     retired.store(true, std::memory_order_relaxed);
     if (home() == nullptr) box.begin_at_rest();
     ended_ = true;
@@ -370,7 +363,7 @@ void Station::never_begin() {
 
 void Station::end_reader() {
     if (ended_ || std::exchange(over_, true)) return;      // a stop may have come with the last of its links
-    doing.store(Doing::ended, std::memory_order_release);  // who sees this sees the filter's last state
+    doing.store(Doing::ended, std::memory_order_release);  // whoever sees this sees the filter's last state
     run_.station_ended(*this);
 }
 
@@ -387,7 +380,7 @@ void Station::end() {
     }
     if (loop_tokens_ != 0) [[unlikely]]
         leave_loop();
-    doing.store(Doing::ended, std::memory_order_release);  // who sees this sees the filter's last state
+    doing.store(Doing::ended, std::memory_order_release);  // whoever sees this sees the filter's last state
     run_.station_ended(*this);
 }
 

@@ -46,7 +46,6 @@ struct alignas(64) Inlet {
     Station* station = nullptr;
     Block* hand = nullptr;  ///< handed over by the firing before this one
     std::atomic<std::uint64_t> read{0};
-    std::atomic<std::uint64_t> read_bytes{0};
     RingQueue<Waiting> queue;
     InputPort* port = nullptr;
     std::uint32_t open_links = 0;
@@ -73,8 +72,6 @@ struct alignas(64) Outlet {
     /// The only sink, which the same thread runs, and which may fire inside the writer's firing
     Link* fused = nullptr;
     std::uint64_t next_order = 0;
-    std::atomic<std::uint64_t> written{0};
-    std::atomic<std::uint64_t> written_bytes{0};
     bool closed = false;
     bool closing = false;        ///< takes no more; the end follows when what is held back has gone
     bool order_matters = false;  ///< several copies write here, and their order is restored further down
@@ -130,7 +127,9 @@ using Outlets = std::vector<std::unique_ptr<Outlet>>;
 void make_ends(const AnyFilter& filter, Station* station, Inlets& inlets, Outlets& outlets);
 
 /// Mail that carries something to be done by the station itself, between firings.
-struct Errand : Mail {
+struct Command : Mail {
+    explicit Command(std::function<void(Station&)> what) : Mail{.kind = MailKind::command}, work(std::move(what)) {}
+
     std::function<void(Station&)> work;
     bool last = false;  ///< the station is not touched any more behind this
     std::exception_ptr failed{};
@@ -138,6 +137,9 @@ struct Errand : Mail {
 };
 
 struct EventMail : Mail {
+    EventMail(Event what, std::shared_ptr<const void> of)
+        : Mail{.kind = MailKind::event}, event(std::move(what)), beat(std::move(of)) {}
+
     Event event;
     std::shared_ptr<const void> beat;  ///< of a timer: kept until the event was handled
 };
@@ -208,7 +210,6 @@ class alignas(64) Station {
     int copy() const noexcept { return copy_; }
     std::uint64_t filter_id() const noexcept { return filter_id_; }
     AnyFilter& filter() const noexcept { return *filter_; }
-    std::shared_ptr<AnyFilter> filter_pointer() const noexcept { return filter_; }
     /// Has it ended, so that what is sent to it is lost? Any thread; writers to several copies ask.
     bool reads_no_more() const noexcept { return reads_no_more_.load(std::memory_order_relaxed); }
     /// The server whose thread alone runs this station; null: any.
@@ -268,7 +269,7 @@ class alignas(64) Station {
     bool ended() const noexcept { return doing.load(std::memory_order_acquire) == Doing::ended; }
     /// Any thread: is one of the two on its way?
     bool awaited() const noexcept {
-        return visited.load(std::memory_order_acquire) || nudged.load(std::memory_order_acquire);
+        return visited.load(std::memory_order_acquire) || waking.load(std::memory_order_acquire);
     }
     /// Firings in a row: about two microseconds of them.
     int burst() const noexcept { return fuses ? std::min(burst_, 2) : burst_; }
@@ -280,13 +281,13 @@ class alignas(64) Station {
     alignas(64) MailBox<> box;
     // A box that is not at rest has one turn, which is somewhere: in a queue of ready stations, with a thread that runs
     // the station, or, when the station has got a home meanwhile, on its way there as a visit.
-    alignas(64) Mail visit{};
-    std::atomic<bool> visited{false};  ///< it is on its way
-    Mail nudge{};                      ///< for the first time, and at a new home
-    std::atomic<bool> nudged{false};
-    Errand stop_mail;  ///< "end without firing again"
+    alignas(64) Mail visit{.kind = MailKind::visit};
+    std::atomic<bool> visited{false};        ///< it is on its way
+    Mail wake_mail{.kind = MailKind::wake};  ///< for the first time, and at a new home
+    std::atomic<bool> waking{false};
+    Command stop_mail{[](Station& station) { station.stopping = true; }};  ///< "end without firing again"
     std::atomic<bool> stop_sent{false};
-    Errand close_mail;  ///< "end, if you are a source"
+    Command close_mail{[](Station& station) { station.end_source(); }};  ///< "end, if you are a source"
     std::atomic<bool> close_sent{false};
     bool queued = false;               ///< home's thread: in its list
     std::atomic<bool> retired{false};  ///< taken out by an edit: gets no more events
@@ -309,12 +310,12 @@ class alignas(64) Station {
     void count_handled() noexcept {
         handled.store(handled.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
-    std::atomic<std::uint64_t> posted{0};  ///< errands and events that were sent to it
+    std::atomic<std::uint64_t> posted{0};  ///< commands and events that were sent to it
     std::recursive_mutex program;          ///< the program's own end: which of its threads acts as the station
 
     // ---- a firing that goes on as tasks (spread.cpp) ----
     std::atomic<std::uint32_t> tasks_left{0};  ///< the firing itself counts as one until it returns
-    Mail tasks_done{};                         ///< sent once for each such firing, by whoever was the last
+    Mail tasks_done{.kind = MailKind::tasks};  ///< sent once for each such firing, by whoever was the last
     std::vector<std::shared_ptr<void>> kept;   ///< until then
     std::mutex task_failure_lock;
     std::exception_ptr task_failure;  ///< of the first task that threw
@@ -336,7 +337,6 @@ class alignas(64) Station {
     }
     void note_taken(Inlet& inlet, const Block& block) {
         tally(inlet.read);
-        tally(inlet.read_bytes, block.bytes);
         if (taken_in_firing_++ != 0) return;
         first_tags_ = block.tags;
         first_order_ = block.order;
@@ -367,17 +367,17 @@ class alignas(64) Station {
     void turn_to(Doing what) {
         if (timed_) [[unlikely]]
             add_up_time();
-        doing.store(what, std::memory_order_release);  // who sees that it has ended sees the filter's last state
+        doing.store(what, std::memory_order_release);  // whoever sees that it has ended sees the filter's last state
     }
     void add_up_time();
     void complete_spread();
     void leave_loop();
     void complete_job();
-    void carry_out(Errand* errand);
+    void carry_out(Command* command);
     void handle_event();
     void end_of_inputs();
     void accept_in_turn(Link& link, Mail* mail);
-    void accept_poke(const Mail* mail);
+    void accept_room(const Mail* mail);
     void arrive(Link& link, Mail* mail);
     void enqueue(Inlet& inlet, Waiting waiting);
     void put_in_order(Inlet& inlet, Waiting waiting);
@@ -400,8 +400,8 @@ class alignas(64) Station {
     std::array<std::atomic<std::uint64_t>, 8> ticks_in_{};
     std::uint32_t timeline_id_ = 0;  ///< of the filter's name, once a firing was recorded
     int burst_ = 1;
-    int gave_way_ = 0;                ///< in a row
-    std::vector<Errand*> postponed_;  ///< came while the filter fired elsewhere
+    int gave_way_ = 0;                 ///< in a row
+    std::vector<Command*> postponed_;  ///< came while the filter fired elsewhere
     std::string name_;
     int copy_;
     std::uint64_t filter_id_;
@@ -424,7 +424,7 @@ struct Loop {
     std::atomic<bool> used{false};  ///< it is entered from outside, or a buffer was in it
     std::atomic<bool> ended{false};
     std::vector<Link*> feedback;
-    std::vector<std::unique_ptr<Errand>> ends{};  ///< to the sources of the feedback, whose links it is to close
+    std::vector<std::unique_ptr<Command>> ends{};  ///< to the sources of the feedback, whose links it is to close
 };
 
 }  // namespace penstock::streaming

@@ -18,8 +18,8 @@ bool Station::accept(Mail* mail) {
         case MailKind::close:
             accept_in_turn(*static_cast<Link*>(mail->from), mail);
             break;
-        case MailKind::poke:
-            accept_poke(mail);
+        case MailKind::room:
+            accept_room(mail);
             break;
         case MailKind::event:
             try {
@@ -30,22 +30,22 @@ bool Station::accept(Mail* mail) {
             }
             count_handled();
             break;
-        case MailKind::errand: {
-            auto* const errand = static_cast<Errand*>(mail);
-            if (proxy != nullptr && spreading) [[unlikely]] {  // errands are done between firings
-                postponed_.push_back(errand);
+        case MailKind::command: {
+            auto* const command = static_cast<Command*>(mail);
+            if (proxy != nullptr && spreading) [[unlikely]] {  // commands are done between firings
+                postponed_.push_back(command);
                 break;
             }
-            const bool last = errand->last;
-            carry_out(errand);
+            const bool last = command->last;
+            carry_out(command);
             return !last;
         }
         case MailKind::tasks:
             if (proxy != nullptr) complete_job();
             else complete_spread();
             break;
-        case MailKind::nudge:
-            nudged.store(false, std::memory_order_release);
+        case MailKind::wake:
+            waking.store(false, std::memory_order_release);
             run_.stir();  // an edit waits for its arrival
             break;
         case MailKind::visit:
@@ -57,16 +57,16 @@ bool Station::accept(Mail* mail) {
     return true;
 }
 
-void Station::carry_out(Errand* errand) {
+void Station::carry_out(Command* command) {
     RunCore& run = run_;
-    const bool last = errand->last;
+    const bool last = command->last;
     try {
-        errand->work(*this);
+        command->work(*this);
     } catch (...) {
-        errand->failed = std::current_exception();
+        command->failed = std::current_exception();
     }
     if (!last) count_handled();
-    errand->done.store(true, std::memory_order_release);
+    command->done.store(true, std::memory_order_release);
     run.stir();
 }
 
@@ -90,10 +90,10 @@ void Station::accept_in_turn(Link& link, Mail* mail) {
 }
 
 /// There is room again at a sink, or a block has come back to a pool.
-void Station::accept_poke(const Mail* mail) {
+void Station::accept_room(const Mail* mail) {
     if (mail->from != nullptr) return static_cast<Link*>(mail->from)->starvation.arrived();
     for (auto& outlet : outlets)
-        if (mail == &outlet->pool->poke()) return outlet->pool->poked();
+        if (mail == &outlet->pool->room_mail()) return outlet->pool->room_arrived();
 }
 
 void Station::accept_box() {
@@ -204,7 +204,7 @@ void Station::release(Waiting waiting) {
 }
 
 void Station::credit(Link* link, std::uint64_t bytes) {
-    if (link != nullptr && link->take(bytes)) run_.post(*link->from->station, &link->poke);
+    if (link != nullptr && link->take(bytes)) run_.post(*link->from->station, &link->room_mail);
 }
 
 void Station::drop(Waiting waiting) {

@@ -15,7 +15,7 @@ constexpr std::uint64_t scrambled_start = 0xBF58476D1CE4E5B9u;
 
 }  // namespace
 
-std::unique_ptr<Station> Wiring::make_station(const Joints& joints, const FilterModel& filter, int copy) const {
+std::unique_ptr<Station> Wiring::make_station(const Adjacency& adjacency, const FilterModel& filter, int copy) const {
     auto held = copy == 0 ? filter.first : std::shared_ptr<AnyFilter>(filter.kind->make());
     if (copy != 0)
         for (std::size_t i = 0; i < held->settings.size(); ++i)
@@ -23,12 +23,12 @@ std::unique_ptr<Station> Wiring::make_station(const Joints& joints, const Filter
     auto station =
         std::make_unique<Station>(run_, filter.id, filter.name, copy, std::move(held), *filter.kind, filter.options);
     station->several_copies = filter.options.copies != 1;
-    const int target = joints.place(filter, copy);
+    const int target = adjacency.place(filter, copy);
     station->proxy = run_.backend().proxy_for(*station, filter, target);
     if (!station->external) station->set_home(run_.server_of(target));
     for (std::size_t i = 0; i < station->outlets.size(); ++i)
-        station->outlets[i]->order_matters = joints.order_matters(filter.id, i);
-    for (const auto* const stream : joints.into(filter.id)) {
+        station->outlets[i]->order_matters = adjacency.order_matters(filter.id, i);
+    for (const auto* const stream : adjacency.into(filter.id)) {
         Inlet& inlet = *station->inlets[stream->input];
         inlet.connected = true;
         inlet.ordered = inlet.ordered || stream->options.ordered;
@@ -47,8 +47,6 @@ std::unique_ptr<Link> Wiring::make_link(const Model& model, const StreamModel& s
     link->stream = stream.id;
     link->feedback = stream.options.feedback;
     link->local = source.home() != nullptr && source.home() == sink.home();
-    link->poke.kind = MailKind::poke;
-    link->poke.from = link.get();
     set_capacity(model, stream, *link);
     return link;
 }
@@ -78,7 +76,7 @@ void Wiring::set_capacity(const Model& model, const StreamModel& stream, Link& l
 }
 
 /// The one link of an outlet whose sink has no other input, may be run by the same thread and may be fused; else null.
-Link* Wiring::only_sink_to_fuse(const Joints& joints, const Outlet& outlet) const {
+Link* Wiring::only_sink_to_fuse(const Adjacency& adjacency, const Outlet& outlet) const {
     if (outlet.branches.size() != 1 || outlet.branches[0].links.size() != 1 || outlet.order_matters) return nullptr;
     Link* const link = outlet.branches[0].links[0];
     const Station& sink = *link->to->station;
@@ -89,23 +87,24 @@ Link* Wiring::only_sink_to_fuse(const Joints& joints, const Outlet& outlet) cons
         link->to->port->options().at_least != 1)
         return nullptr;
     if (outlet.station->has_bounded_pools() || sink.has_bounded_pools()) return nullptr;
-    const auto streams = joints.out_of(source.filter_id());
+    const auto streams = adjacency.out_of(source.filter_id());
     const auto allows = [&](const StreamModel* stream) {
         return stream->output != outlet.index || stream->options.fuse;
     };
     return std::ranges::all_of(streams, allows) ? link : nullptr;
 }
 
-void Wiring::set_branches(const Joints& joints, std::uint64_t filter, Station& station) const {
+void Wiring::set_branches(const Adjacency& adjacency, std::uint64_t filter, Station& station) const {
     station.fuses = false;
     const std::lock_guard lock(run_.picture);
     for (auto& outlet : station.outlets) {
         std::map<std::string, Branch> branches;
-        for (const auto* const stream : joints.out_of(filter)) {
+        for (const auto* const stream : adjacency.out_of(filter)) {
             if (stream->output != outlet->index) continue;
             Branch& branch = branches[Model::group_of(*stream)];
             branch.policy = stream->options.policy;
-            branch.turn = static_cast<std::uint32_t>(joints.rank(*stream)) + static_cast<std::uint32_t>(station.copy());
+            branch.turn =
+                static_cast<std::uint32_t>(adjacency.rank(*stream)) + static_cast<std::uint32_t>(station.copy());
             if (stream->options.key) branch.key = stream->options.key;
             for (int copy = 0; copy < static_cast<int>(crews.at(stream->to).size()); ++copy)
                 branch.links.push_back(links.at({stream->id, station.copy(), copy}));
@@ -119,16 +118,16 @@ void Wiring::set_branches(const Joints& joints, std::uint64_t filter, Station& s
             else branch.turn %= static_cast<std::uint32_t>(branch.links.size());
             outlet->branches.push_back(std::move(branch));
         }
-        outlet->fused = only_sink_to_fuse(joints, *outlet);
+        outlet->fused = only_sink_to_fuse(adjacency, *outlet);
         station.fuses = station.fuses || outlet->fused != nullptr;
     }
 }
 
 void Wiring::build(const Model& model) {
-    const Joints joints(model);
+    const Adjacency adjacency(model);
     for (const auto& filter : model.filters)
         for (int copy = 0; copy < run_.copies(filter); ++copy) {
-            auto station = make_station(joints, filter, copy);
+            auto station = make_station(adjacency, filter, copy);
             crews[filter.id].push_back(&keep(std::move(station)));
         }
     for (const auto& stream : model.streams) {
@@ -144,7 +143,7 @@ void Wiring::build(const Model& model) {
     }
     build_loops(model);
     for (const auto& [filter, crew] : crews)
-        for (Station* const station : crew) set_branches(joints, filter, *station);
+        for (Station* const station : crew) set_branches(adjacency, filter, *station);
 }
 
 Station& Wiring::keep(std::unique_ptr<Station> station) {
@@ -160,7 +159,7 @@ void Wiring::build_loops(const Model& model) {
     const auto cycles = cycles_of(model);
     std::map<std::size_t, Loop*> loops;
     const auto loop_of = [&](std::uint64_t filter) -> Loop* {
-        const auto cycle = cycles[static_cast<std::size_t>(model.filter(filter) - model.filters.data())];
+        const auto cycle = cycles[model.position(filter)];
         if (cycle == 0) return nullptr;
         Loop*& loop = loops[cycle];
         if (loop == nullptr) loop = run_.loops.emplace_back(std::make_unique<Loop>()).get();
@@ -186,10 +185,9 @@ void Wiring::build_loops(const Model& model) {
             }
             if (!link->feedback) continue;
             loop->feedback.push_back(link);
-            auto& end = *loop->ends.emplace_back(std::make_unique<Errand>());
-            end.kind = MailKind::errand;
+            auto& end = *loop->ends.emplace_back(
+                std::make_unique<Command>([link](Station&) { link->from->close_link(*link); }));
             end.from = link->from->station;
-            end.work = [link](Station&) { link->from->close_link(*link); };
         }
     }
 }
@@ -197,8 +195,8 @@ void Wiring::build_loops(const Model& model) {
 void Wiring::begin(Station& station) const {
     if (station.external) return;
     if (station.home() != nullptr) {
-        station.nudged.store(true, std::memory_order_relaxed);
-        run_.try_to_post(station, &station.nudge);
+        station.waking.store(true, std::memory_order_relaxed);
+        run_.try_to_post(station, &station.wake_mail);
     } else {
         run_.put_ready(station);
     }

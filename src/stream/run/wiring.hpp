@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "stream/description/joints.hpp"
+#include "stream/description/adjacency.hpp"
 #include "stream/description/model.hpp"
 #include "stream/run/run_core.hpp"
 
@@ -32,17 +32,17 @@ class Wiring {
     /// Keeps a station, as one of the run.
     Station& keep(std::unique_ptr<Station> station);
 
-    std::unique_ptr<Station> make_station(const Joints& joints, const FilterModel& filter, int copy) const;
+    std::unique_ptr<Station> make_station(const Adjacency& adjacency, const FilterModel& filter, int copy) const;
     std::unique_ptr<Link> make_link(const Model& model, const StreamModel& stream, int source_copy,
                                     int sink_copy) const;
     void set_capacity(const Model& model, const StreamModel& stream, Link& link) const;
     /// The outlets' lists of sinks, as the model says, out of the links that there are. For stations that do not fire.
-    void set_branches(const Joints& joints, std::uint64_t filter, Station& station) const;
+    void set_branches(const Adjacency& adjacency, std::uint64_t filter, Station& station) const;
     void begin(Station& station) const;
 
   private:
     void build_loops(const Model& model);
-    Link* only_sink_to_fuse(const Joints& joints, const Outlet& outlet) const;
+    Link* only_sink_to_fuse(const Adjacency& adjacency, const Outlet& outlet) const;
 
     RunCore& run_;
     std::size_t local_store_bytes_;

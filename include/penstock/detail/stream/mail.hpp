@@ -21,13 +21,13 @@ enum class MailKind : std::uint8_t {
     buffer,
     skip,   ///< a turn in the order in which nothing was written
     close,  ///< the link's last
-    poke,   ///< there is room again
+    room,   ///< there is room again
     event,
-    errand,  ///< something that the station itself must do
+    command,  ///< something that the station itself must do
     /// The turn of a station that was made ready through its box and has a home now: its home shall look into the box
     visit,
     tasks,  ///< the tasks of a firing have completed
-    nudge,  ///< the station shall look whether it has something to do
+    wake,   ///< the station shall look whether it has something to do
 };
 
 /// Whatever is sent to a filter. Lies in one box at a time.

@@ -11,9 +11,9 @@
 namespace penstock::streaming {
 
 /// Of a model that stays as it is meanwhile.
-class Joints {
+class Adjacency {
   public:
-    explicit Joints(const Model& model);
+    explicit Adjacency(const Model& model);
 
     const Model& model() const noexcept { return model_; }
     /// The streams that lead into a filter and out of it, in the order of the model. None for a filter that is not in
@@ -38,7 +38,6 @@ class Joints {
     template <class Filter>
     Side sorted_by(Filter filter) const;
     std::span<const StreamModel* const> of(const Side& side, std::uint64_t filter) const noexcept;
-    std::size_t position(std::uint64_t filter) const noexcept;
     std::size_t number(const StreamModel& stream) const noexcept {
         return static_cast<std::size_t>(&stream - model_.streams.data());
     }

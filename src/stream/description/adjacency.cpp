@@ -1,11 +1,11 @@
-#include "stream/description/joints.hpp"
+#include "stream/description/adjacency.hpp"
 
 #include <algorithm>
 #include <numeric>
 
 namespace penstock::streaming {
 
-Joints::Joints(const Model& model)
+Adjacency::Adjacency(const Model& model)
     : model_(model), into_(sorted_by(&StreamModel::to)), out_of_(sorted_by(&StreamModel::from)),
       in_order_(model.streams.size()) {
     ranks_.resize(model.streams.size());
@@ -18,38 +18,34 @@ Joints::Joints(const Model& model)
     find_anchors();
 }
 
-std::size_t Joints::position(std::uint64_t filter) const noexcept {
-    const auto* const found = model_.filter(filter);
-    return found == nullptr ? model_.filters.size() : static_cast<std::size_t>(found - model_.filters.data());
-}
-
 template <class Filter>
-Joints::Side Joints::sorted_by(Filter filter) const {
+Adjacency::Side Adjacency::sorted_by(Filter filter) const {
     Side side{std::vector<const StreamModel*>(model_.streams.size()),
               std::vector<std::size_t>(model_.filters.size() + 2)};
     std::vector<std::size_t> positions;
     positions.reserve(model_.streams.size());
-    for (const auto& stream : model_.streams) ++side.begins[positions.emplace_back(position(stream.*filter)) + 1];
+    for (const auto& stream : model_.streams)
+        ++side.begins[positions.emplace_back(model_.position(stream.*filter)) + 1];
     std::partial_sum(side.begins.begin(), side.begins.end(), side.begins.begin());
     auto next = side.begins;
     for (std::size_t i = 0; i < positions.size(); ++i) side.streams[next[positions[i]]++] = &model_.streams[i];
     return side;
 }
 
-std::span<const StreamModel* const> Joints::of(const Side& side, std::uint64_t filter) const noexcept {
-    const auto at = position(filter);
+std::span<const StreamModel* const> Adjacency::of(const Side& side, std::uint64_t filter) const noexcept {
+    const auto at = model_.position(filter);
     if (at == model_.filters.size()) return {};
     return std::span(side.streams).subspan(side.begins[at], side.begins[at + 1] - side.begins[at]);
 }
 
 /// From the streams that are ordered back against the streams, through filters in copies.
-void Joints::find_order() {
+void Adjacency::find_order() {
     std::vector<std::uint64_t> found;
     std::vector<bool> seen(model_.filters.size());
     // Where a filter in copies writes to such a stream, the order of what it reads matters, too.
     const auto mark = [&](const StreamModel& stream) {
         if (stream.options.feedback || model_.filter(stream.from)->options.copies == 1) return;
-        const auto at = position(stream.from);
+        const auto at = model_.position(stream.from);
         in_order_[number(stream)] = true;
         if (!seen[at]) seen[at] = true, found.push_back(stream.from);
     };
@@ -62,8 +58,8 @@ void Joints::find_order() {
     }
 }
 
-/// Each is looked up once: who is near one whose anchor is known has the same.
-void Joints::find_anchors() {
+/// Each is looked up once: a filter near one whose anchor is known has the same anchor.
+void Adjacency::find_anchors() {
     const auto none = model_.filters.size();
     anchors_.assign(none, none);
     std::vector<std::size_t> way;
@@ -82,17 +78,17 @@ void Joints::find_anchors() {
     }
 }
 
-int Joints::place(const FilterModel& filter, int copy) const noexcept {
-    const auto& targets = model_.filters[anchors_[position(filter.id)]].options.targets;
+int Adjacency::place(const FilterModel& filter, int copy) const noexcept {
+    const auto& targets = model_.filters[anchors_[model_.position(filter.id)]].options.targets;
     return targets.empty() ? -1 : targets[static_cast<std::size_t>(copy) % targets.size()];
 }
 
-bool Joints::near_for_ever(const FilterModel& filter) const noexcept {
-    const auto& near = model_.filters[anchors_[position(filter.id)]].options.near;
+bool Adjacency::near_for_ever(const FilterModel& filter) const noexcept {
+    const auto& near = model_.filters[anchors_[model_.position(filter.id)]].options.near;
     return !near.empty() && model_.named(near) != nullptr;
 }
 
-bool Joints::order_matters(std::uint64_t filter, std::size_t output) const noexcept {
+bool Adjacency::order_matters(std::uint64_t filter, std::size_t output) const noexcept {
     const auto streams = out_of(filter);
     return std::ranges::any_of(
         streams, [&](const StreamModel* stream) { return stream->output == output && in_order_[number(*stream)]; });

@@ -1,4 +1,4 @@
-#include "stream/run/attendant.hpp"
+#include "stream/run/timer_thread.hpp"
 
 #include <system_error>
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace penstock::streaming {
 
-void Attendant::at(Time time, std::function<void()> work) {
+void TimerThread::at(Time time, std::function<void()> work) {
     const std::lock_guard lock(lock_);
     if (stopping_) return;
     due_.emplace(time, std::move(work));
@@ -22,7 +22,7 @@ void Attendant::at(Time time, std::function<void()> work) {
     changed_.notify_one();
 }
 
-void Attendant::stop() {
+void TimerThread::stop() {
     std::thread thread;
     {
         const std::lock_guard lock(lock_);
@@ -34,7 +34,7 @@ void Attendant::stop() {
     if (thread.joinable()) thread.join();
 }
 
-void Attendant::serve() {
+void TimerThread::serve() {
     std::unique_lock lock(lock_);
     while (!stopping_) {
         if (due_.empty()) {

@@ -1,5 +1,5 @@
-// A thread for what is to be done beside the filters of a run: edits that filters asked for, and timers. Made when it
-// is first needed; no buffer passes by it.
+// A thread that does things at their times, beside the filters of a run: timers, and edits that filters asked for. Made
+// when it is first needed; no buffer passes by it.
 #pragma once
 
 #include <chrono>
@@ -11,13 +11,13 @@
 
 namespace penstock::streaming {
 
-class Attendant {
+class TimerThread {
   public:
     using Time = std::chrono::steady_clock::time_point;
 
-    ~Attendant() { stop(); }
+    ~TimerThread() { stop(); }
 
-    /// Does `work` at that time, or at once. Dropped when the attendant has been stopped. Throws SystemError.
+    /// Does `work` at that time, or at once. Dropped behind stop(). Throws SystemError.
     void at(Time time, std::function<void()> work);
     void soon(std::function<void()> work) { at(Time{}, std::move(work)); }
     /// Returns when nothing is being done, and nothing will be.
