@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "penstock/application.hpp"
 #include "penstock/run.hpp"
 #include "python/binding.hpp"
 #include "python/calls/python_machine.hpp"

@@ -5,8 +5,8 @@
 // `streamed in a row`). So the program keeps the values of some blocks, the newest, up to a bound in bytes; what has
 // waited longest goes back to malloc first.
 //
-// give() and take() wait for nobody: a caller that finds the lock taken uses malloc. So a forked child whose parent's other
-// threads held it goes on without.
+// give() and take() wait for nobody: a caller that finds the lock taken uses malloc. So a forked child whose parent's
+// other threads held it goes on without.
 //
 // Happens-before. give() and take() of a block hold the lock, so what its last user did with it comes before what the
 // next one does.

@@ -5,8 +5,8 @@
 // and then looks for a starving waiter.
 //
 // Happens-before. Both sides store and then load, all four sequentially consistent: so either the waiter's second look
-// finds the room, or the other side finds it starving. Whoever finds the state at `told` may rely on the mail under way:
-// the waiter goes back to `none` when that mail arrives and looks for room after that.
+// finds the room, or the other side finds it starving. Whoever finds the state at `told` may rely on the mail under
+// way: the waiter goes back to `none` when that mail arrives and looks for room after that.
 // tests/model/starvation_model_test.cpp checks this code.
 #pragma once
 
@@ -29,7 +29,8 @@ class Starvation {
     }
     /// Waiter, when the mail has arrived: looks for room only after this.
     void arrived() noexcept { state_.store(none, std::memory_order_seq_cst); }
-    /// Whoever has made room, by a sequentially consistent store or read-modify-write. True: the caller must send the mail.
+    /// Whoever has made room, by a sequentially consistent store or read-modify-write. True: the caller must send the
+    /// mail.
     bool must_tell() noexcept {
         if (state_.load(std::memory_order_seq_cst) != starving) [[likely]]
             return false;
