@@ -79,11 +79,12 @@ struct ThreadInitiators {
 
 }  // namespace
 
-Core::Core(const MachineOptions& options) : options_(options), id_(next_id.fetch_add(1)), started_(Clock::ticks()) {
+Core::Core(const MachineOptions& options)
+    : options_(options), id_(next_id.fetch_add(1)), started_(Clock::ticks()),
+      maker_(Backend::maker(options.isolation)) {
     const Topology& topology = Topology::here();
     if (options_.targets == MachineOptions::one_per_processor) options_.targets = std::max(0, topology.usable() - 1);
-    const bool isolated = options_.isolation == Isolation::process;
-    if (isolated && options_.targets == 0) options_.targets = 1;  // where there is one processor, or none was asked for
+    if (options_.targets == 0) options_.targets = maker_.least_targets;
     if (options_.targets < 0 || options_.targets > MachineOptions::max_targets)
         throw UsageError("a machine can have 0 to " + std::to_string(MachineOptions::max_targets) + " targets, not " +
                          std::to_string(options_.targets));
@@ -101,7 +102,7 @@ Core::Core(const MachineOptions& options) : options_(options), id_(next_id.fetch
     // others wait for this processor: no longer than the policy says
     const bool crowded = options_.targets + 1 > topology.usable();
     policy_.spin = crowded ? std::min(policy_.spin, options_.spin) : options_.spin;
-    policy_.across_processes = isolated;
+    policy_.across_processes = maker_.across_processes;
     const auto l2 = topology.processors().front().l2.bytes;
     local_store_ = options_.local_store != 0 ? options_.local_store : std::max<std::size_t>(l2 / 2, 128 * 1024);
     hand_off_ticks_.store(static_cast<std::uint64_t>(1000 / Clock::nanoseconds_per_tick()));  // until it is measured
@@ -129,11 +130,7 @@ std::vector<int> Core::choose_processors() {
 
 void Core::start() {
     const auto processors = choose_processors();
-    if (options_.isolation == Isolation::process) {
-        host_ = std::make_unique<isolated::WorkerHost>(options_, heap(), processors, policy_, local_store_);
-        // Who sleeps is seen by its bell: a count that processes share would be wrong after a death.
-        board_.idle_targets.store(1, std::memory_order_relaxed);
-    }
+    backend_ = maker_.make(*this, processors);
     const auto most_lanes = most_threads + 1 + static_cast<std::uint32_t>(options_.targets);
     for (int t = 0; t < options_.targets; ++t) {
         targets_.push_back(std::make_unique<Target>(*this, t, processors[static_cast<std::size_t>(t)], most_lanes));
@@ -142,14 +139,7 @@ void Core::start() {
         initiators_[static_cast<std::size_t>(t)] = &targets_.back()->initiator();
     }
     initiator_count_.store(static_cast<std::uint32_t>(options_.targets), std::memory_order_release);
-    if (host_ != nullptr) return host_->start([this] { return progress(); });
-    try {
-        for (auto& target : targets_) target->start();
-    } catch (...) {
-        // Those that run look at all initiators: they end before any of these goes.
-        for (auto& target : targets_) target->stop();
-        throw;
-    }
+    backend_->start();
 }
 
 static std::size_t count_of(const std::vector<Failure>& failures) {
@@ -169,7 +159,7 @@ void Core::shut_down() noexcept {
         // A forked child has the memory but not the threads: leave everything as it is.
         for (auto& target : targets_) (void)target.release()->waiter();
         for (auto& initiator : owned_) (void)initiator.release();
-        (void)host_.release();
+        (void)backend_.release();
         return;
     }
     Waiter waiter(policy_);
@@ -188,8 +178,7 @@ void Core::shut_down() noexcept {
     } catch (...) {
         // Out of memory while collecting messages: the machine still has to stop.
     }
-    for (auto& target : targets_) target->stop();
-    if (host_ != nullptr) host_->stop();
+    backend_->stop();
     LetGo::sweep();
     claim_ = {};  // the memory may be kept for a while, the processors not
 }
@@ -201,7 +190,6 @@ std::shared_ptr<SharedHeap> Core::heap() {
 }
 
 void Core::forward_all() noexcept {
-    if (host_ == nullptr) return;
     each_initiator([](Initiator& initiator) {
         for (auto& place : initiator.rings_) {
             Ring* const ring = place.load(std::memory_order_acquire);
@@ -221,15 +209,15 @@ void Core::judge_watched() {
 }
 
 std::uint64_t Core::executed() const noexcept {
-    std::uint64_t executed = host_ != nullptr ? host_->executed() : 0;
+    std::uint64_t executed = backend_->executed();
     each_initiator([&](const Initiator& initiator) { executed += initiator.runner_->executed(); });
     return executed;
 }
 
 // Executions are read before calls. Both only grow and no task is executed before it was called, so when the sums agree
 // there was a moment at which everything called had been executed.
-isolated::Progress Core::progress() const noexcept {
-    isolated::Progress progress{executed(), 0, false};
+Core::Progress Core::progress() const noexcept {
+    Progress progress{executed(), 0, false};
     each_initiator([&](const Initiator& initiator) {
         progress.called += initiator.counters_.calls.value();
         progress.waits = progress.waits || std::string_view(initiator.waiter_.reason().what) != "nothing";
@@ -238,7 +226,7 @@ isolated::Progress Core::progress() const noexcept {
 }
 
 bool Core::all_executed() const noexcept {
-    if (host_ != nullptr && host_->given_up()) return true;
+    if (backend_->given_up()) return true;
     const auto progress = this->progress();
     return progress.executed == progress.called;
 }
@@ -397,7 +385,6 @@ void Core::tell_of_returned(Ring& ring, std::uint32_t count) noexcept {
 }
 
 void Core::give_back_what_is_held_up(const Initiator& taker) noexcept {
-    if (host_ != nullptr) return;
     each_initiator([&](Initiator& other) {
         if (&other != &taker) other.runner_->give_back_if_held_up(taker);
     });

@@ -14,9 +14,9 @@
 #include "penstock/options.hpp"
 #include "process/fork.hpp"
 #include "process/processor_budget.hpp"
+#include "task/backend/backend.hpp"
 #include "task/calls/machine_end.hpp"
 #include "task/calls/target.hpp"
-#include "task/isolated/worker_host.hpp"
 #include "task/waiting/circles.hpp"
 #include "task/waiting/watched.hpp"
 
@@ -53,7 +53,13 @@ class Core : public std::enable_shared_from_this<Core> {
     /// Waits for all tasks of all initiators, then throws the first failure that nobody has seen.
     void finish(Initiator& caller);
     bool all_executed() const noexcept;
-    isolated::Progress progress() const noexcept;
+    /// Sums over all who issue and run tasks.
+    struct Progress {
+        std::uint64_t executed = 0;
+        std::uint64_t called = 0;
+        bool waits = false;  ///< a thread has been waiting for tasks for a while
+    };
+    Progress progress() const noexcept;
     /// Keeps what `collect` puts into a list for the next finish(), which sees all of it or (before) none.
     template <class Collect>
     void keep_unclaimed(Collect&& collect) {
@@ -126,12 +132,12 @@ class Core : public std::enable_shared_from_this<Core> {
     /// Made when it is first asked for. Throws SystemError.
     std::shared_ptr<SharedHeap> heap();
     const std::shared_ptr<MachineEnd>& end() const noexcept { return end_; }
-    /// Of worker processes; null where targets are threads.
-    isolated::WorkerHost* host() noexcept { return host_.get(); }
+    /// Where its tasks run.
+    Backend& backend() noexcept { return *backend_; }
 
   private:
     friend class Target;
-    /// Brings back what process targets have written, in all deques.
+    /// Brings back what tasks have written elsewhere, in all deques.
     void forward_all() noexcept;
     std::vector<int> choose_processors();
 
@@ -151,7 +157,8 @@ class Core : public std::enable_shared_from_this<Core> {
     Watched watched_;
     Circles circles_;
     std::mutex replays_;
-    std::unique_ptr<isolated::WorkerHost> host_;
+    const Backend::Maker& maker_;
+    std::unique_ptr<Backend> backend_;
     std::vector<std::unique_ptr<Target>> targets_;
     /// All that issue: the targets' first. Only grows; entries are never moved.
     std::unique_ptr<Initiator*[]> initiators_;

@@ -17,7 +17,6 @@
 
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/error.hpp"
-#include "penstock/isolation.hpp"
 #include "task/calls/core.hpp"
 
 namespace penstock::loop {
@@ -154,10 +153,7 @@ class Loop {
 
 void run(Machine& machine, std::size_t n, std::size_t item_bytes, Grain grain, const Body& body) {
     if (n == 0) return;
-    if (machine.options().isolation == Isolation::process)
-        throw CannotCarryOver(
-            "for_each", 0,
-            "its body lies in the program's own memory; cut the range into calls, or use thread targets");
+    Core::of(machine).backend().require(Backend::Ability::loops);
     auto& mine = machine.initiator();
     const auto targets = static_cast<std::size_t>(machine.targets());
     const auto most = item_bytes == 0 ? n : mine.local_store_bytes() / item_bytes;

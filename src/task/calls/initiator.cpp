@@ -22,16 +22,15 @@ constexpr std::uint32_t largest_ring = 1u << 18;
 }  // namespace
 
 Initiator::Initiator(Core& core, int target, Waiter* waiter)
-    : board_(core.board()), core_(core), target_(target), host_(core.host()),
-      own_waiter_(waiter != nullptr  ? nullptr
-                  : host_ == nullptr ? std::make_unique<Waiter>(core.wait_policy())
-                                     : std::make_unique<Waiter>(core.wait_policy(), host_->make_bell())),
+    : board_(core.board()), core_(core), target_(target), call_side_(core.backend().call_side()),
+      helps_(core.backend().takes_help()),
+      own_waiter_(waiter != nullptr ? nullptr : new Waiter(core.backend().waiter(any_target))),
       waiter_(waiter == nullptr ? *own_waiter_ : *waiter),
       runner_(std::make_unique<Runner>(*this, target, core.local_store_bytes(), core.options())),
       started_(Clock::ticks()), local_store_bytes_(core.local_store_bytes()), machine_id_(core.id()) {
     target_count_ = std::max(0, core.options().targets);
     asked_ = core.standing_options();
-    direct_ = core.options().distribution == Distribution::balanced && asked_ == nullptr && host_ == nullptr;
+    direct_ = core.options().distribution == Distribution::balanced && asked_ == nullptr && core.backend().direct();
     lanes_ = std::make_unique<LaneEnd[]>(static_cast<std::size_t>(target_count_));
     lanes_idle_ = target_count_;
     base_.last.assign(static_cast<std::size_t>(target_count_), 0);
@@ -129,7 +128,7 @@ Initiator::Spot Initiator::reserve_in_lane(int target) {
 
 Ring* Initiator::ring_with_room(Scope& scope, int only_target, bool urgent) noexcept {
     for (Ring* ring : only_target == any_target ? scope.rings : scope.named) {
-        if (ring->isolated()) ring->forward_through(ring->pending().appended());
+        ring->bring_back();
         if (ring->only_target() == only_target && ring->urgent == urgent && ring->pending().reserve() != nullptr)
             return ring;
     }
@@ -181,7 +180,8 @@ void Initiator::make_lane(int target) {
     const auto& options = core_.options();
     // One slot more than the depth, rounded up: with depth 1 the lane still alternates between its slots when it must.
     const auto capacity = std::bit_ceil(std::max<std::uint32_t>(options.depth, 2));
-    Ring& ring = Ring::acquire(Ring::Kind::lane, capacity, 0, *this, waiter_.bell(), target, host_, options.initiation);
+    Ring& ring = Ring::acquire(Ring::Kind::lane, capacity, 0, *this, waiter_.bell(), target,
+                               core_.backend().sees_rings(), options.initiation);
     Target& receiver = core_.target(target);
     {
         const std::lock_guard lock(core_.mutex());
@@ -355,8 +355,8 @@ Ring* Initiator::add_ring(Scope& scope, int only_target, bool urgent) {
     if (place == max_rings) return nullptr;
     list.reserve(list.size() + 1);
     free_rings_.reserve(place + 1);
-    Ring& ring =
-        Ring::acquire(Ring::Kind::pending, capacity, core_.claimants(), *this, waiter_.bell(), only_target, host_);
+    Ring& ring = Ring::acquire(Ring::Kind::pending, capacity, core_.claimants(), *this, waiter_.bell(), only_target,
+                               core_.backend().sees_rings());
     ring.place = place;
     ring.urgent = urgent;
     if (urgent)

@@ -20,9 +20,7 @@ std::size_t place_of(const void* block) noexcept {
 }  // namespace
 
 int Initiator::route(const CallOptions& options, const void* home) {
-    if (options.time_limit.count() != 0 && host_ == nullptr)
-        throw UsageError(
-            "CallOptions::time_limit needs process targets (MachineOptions::isolation): a thread cannot be ended");
+    if (options.time_limit.count() != 0) core_.backend().require(Backend::Ability::time_limits);
     if (options.target != CallOptions::any_target) {
         if (options.target < 0 || options.target >= target_count_)
             throw UsageError("this machine has no target " + std::to_string(options.target) +

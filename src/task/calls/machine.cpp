@@ -162,9 +162,7 @@ trace::Snapshot Machine::snapshot() const {
         } else {
             track.role = trace::Role::target;
             track.name = "target " + std::to_string(initiator.track_);
-            auto* const host = core_->host();
-            snapshot.add(track,
-                         host != nullptr ? host->seat(initiator.target_).counters : initiator.runner_->counters());
+            snapshot.add(track, core_->backend().counters(initiator.target_));
         }
     });
     return snapshot;

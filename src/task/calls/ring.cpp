@@ -50,9 +50,9 @@ Ring::Ring(std::uint32_t index, std::uint32_t capacity, bool shared) : index_(in
 }
 
 Ring& Ring::acquire(Kind kind, std::uint32_t capacity, std::uint32_t claimants, Initiator& owner, Doorbell& owner_bell,
-                    int only_target, isolated::WorkerHost* host, Initiation initiation) {
+                    int only_target, OffloadBackend* seen_by, Initiation initiation) {
     auto& all = directory;
-    const bool shared = host != nullptr && capacity != 0;
+    const bool shared = seen_by != nullptr && capacity != 0;
     Ring* ring = nullptr;
     const std::lock_guard lock(all.mutex);
     auto& first_free = all.first_free(capacity, shared);
@@ -86,7 +86,7 @@ Ring& Ring::acquire(Kind kind, std::uint32_t capacity, std::uint32_t claimants, 
         ring->nodes_ = std::make_unique<DependentNode[]>(capacity);
         ring->notes_ = std::make_unique<DependentNote[]>(capacity);
     }
-    if (shared) ring->share(*host, initiation);
+    if (shared) ring->share(*seen_by, initiation);
     ring->reset(kind, claimants, owner, owner_bell, only_target);
     first_free = all.entry(index).next_free;  // from here on it is taken
     ring->in_use_ = true;
@@ -100,7 +100,7 @@ void Ring::reset(Kind kind, std::uint32_t claimants, Initiator& owner, Doorbell&
     machine_.store(owner.machine_id(), std::memory_order_release);
     owner_bell_ = &owner_bell;
     only_target_ = only_target;
-    if (shared_ == nullptr) {
+    if (has_records_of_its_own()) {
         for (std::uint32_t i = 0; i < capacity_; ++i) new (&slots_[i]) TaskRecord;
         credits_->completed.store(0, std::memory_order_relaxed);
         bell_->issued.store(0, std::memory_order_relaxed);
@@ -136,9 +136,8 @@ void Ring::release() noexcept {
     auto& all = directory;
     const std::lock_guard lock(all.mutex);
     in_use_ = false;
-    const bool shared = shared_ != nullptr;
-    if (shared) unshare();
-    all.entry(index_).next_free = std::exchange(all.first_free(capacity_, shared), index_);
+    unshare();
+    all.entry(index_).next_free = std::exchange(all.first_free(capacity_, !has_records_of_its_own()), index_);
 }
 
 Ring* Ring::find(std::uint32_t index) noexcept {
@@ -203,23 +202,20 @@ std::vector<Failure> Ring::take_failures(std::uint64_t after, std::uint64_t unti
 void Ring::ask_to_cancel(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
     cancelled_.push_back(number);
-    cancellations_.store(static_cast<std::uint32_t>(cancelled_.size()), std::memory_order_relaxed);
-    if (shared_ != nullptr) show_cancellations();
+    note_cancellations();
 }
 
 bool Ring::take_cancellation(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
     const bool asked = std::erase(cancelled_, number) != 0;
-    cancellations_.store(static_cast<std::uint32_t>(cancelled_.size()), std::memory_order_relaxed);
-    if (shared_ != nullptr) show_cancellations();
+    note_cancellations();
     return asked;
 }
 
 void Ring::forget_cancellations(std::uint64_t after, std::uint64_t until) {
     const std::lock_guard lock(mutex_);
     std::erase_if(cancelled_, [&](std::uint64_t number) { return number > after && number <= until; });
-    cancellations_.store(static_cast<std::uint32_t>(cancelled_.size()), std::memory_order_relaxed);
-    if (shared_ != nullptr) show_cancellations();
+    note_cancellations();
 }
 
 }  // namespace penstock

@@ -192,8 +192,8 @@ void Runner::give_back_all() noexcept {
 }
 
 void Runner::give_back_if_held_up(const Initiator& taker) noexcept {
-    if (!waiting::process_wide_barrier()) return;
     const auto levels = open_claims_.load(std::memory_order_acquire);
+    if (levels == 0 || !waiting::process_wide_barrier()) return;
     for (std::uint32_t level = 0; level < levels; ++level) {
         auto& [claim, seen, since] = open_[level];
         const auto next = claim.next();

@@ -19,12 +19,8 @@ namespace penstock {
 
 Target::Target(Core& core, int index, int processor, std::uint32_t most_lanes)
     : core_(core), index_(index), processor_(processor), lanes_(std::make_unique<LaneInbox[]>(most_lanes)),
-      waiter_(core.host() == nullptr ? Waiter(core.wait_policy())
-                                     : Waiter(core.wait_policy(), core.host()->seat(index).bell)),
-      initiator_(new Initiator(core, index, &waiter_)), runner_(initiator_->runner_.get()) {
-    // its tasks, in a worker process, wait for none
-    if (core.host() != nullptr) idle_.store(true, std::memory_order_relaxed);
-}
+      waiter_(core.backend().waiter(index)), initiator_(new Initiator(core, index, &waiter_)),
+      runner_(initiator_->runner_.get()) {}
 
 Target::~Target() { stop(); }
 

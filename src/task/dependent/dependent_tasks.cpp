@@ -6,7 +6,6 @@
 
 #include "penstock/detail/task/initiator.hpp"
 #include "penstock/error.hpp"
-#include "penstock/isolation.hpp"
 #include "task/calls/core.hpp"
 #include "task/calls/runner.hpp"
 #include "task/waiting/verdict.hpp"
@@ -23,10 +22,6 @@ constexpr std::uint32_t lines_ahead = 4;
 }  // namespace
 
 Initiator::DependentSpot Initiator::begin_dependent(DependentGroup* given, int target) {
-    if (host_ != nullptr)
-        throw CannotCarryOver("that comes after others", 0,
-                              "dependences are kept by thread targets only; wait for the tasks that it comes after, or "
-                              "use thread targets");
     Scope& mine = scope();
     if (target_count_ == 0 && runner_->depth() >= core_.options().nesting_limit)
         throw NestingTooDeep("calls inside tasks are nested " + std::to_string(runner_->depth()) +
@@ -167,6 +162,7 @@ Ring& Initiator::dependent_ring_with_room(DependentGroup& group) {
 }
 
 Ring& Initiator::add_dependent_ring(DependentGroup& group) {
+    core_.backend().require(Backend::Ability::dependences);
     Scope& mine = scope();
     std::erase_if(mine.dependents, [this](Ring* ring) {
         if (!ring->orphaned || !ring->pending().drained() ||

@@ -9,7 +9,7 @@
 #include "penstock/detail/task/chain_image.hpp"
 #include "penstock/detail/task/entry.hpp"
 #include "penstock/isolation.hpp"
-#include "task/isolated/worker_host.hpp"
+#include "task/backend/backend.hpp"
 
 namespace penstock::isolated {
 namespace {
@@ -48,7 +48,7 @@ void copy(const StagedPiece& piece) noexcept {
 }  // namespace
 
 StagedTask::~StagedTask() {
-    for (const auto& piece : pieces) host->give_block(piece.copy, piece.bytes);
+    for (const auto& piece : pieces) backend->give_block(piece.copy, piece.bytes);
     if (counts)
         for (Shared* const one : held) one->end_elsewhere();
 }
@@ -59,11 +59,11 @@ void StagedTask::write_back() const noexcept {
 }
 
 StagedTask& Carrier::staged() {
-    if (staged_ == nullptr) staged_ = std::make_unique<StagedTask>(host_);
+    if (staged_ == nullptr) staged_ = std::make_unique<StagedTask>(side_.backend);
     return *staged_;
 }
 
-const std::shared_ptr<SharedHeap>& Carrier::heap() const noexcept { return host_.heap(); }
+const std::shared_ptr<SharedHeap>& Carrier::heap() const noexcept { return side_.backend.heap(); }
 
 void Carrier::hold(Shared& used) { staged().held.push_back(&used); }
 
@@ -72,12 +72,12 @@ void Carrier::hold_chain(chain::Image& image) {
     staged().chain = &image;
 }
 
-Carrier Carrier::for_step(std::uint32_t entry) const { return {host_, side_, entry, entry_of(entry).name}; }
+Carrier Carrier::for_step(std::uint32_t entry) const { return {side_, entry, entry_of(entry).name}; }
 
 std::byte* Carrier::copy_in(StagedPiece& piece, bool filled) {
     staged();
     staged_->pieces.reserve(staged_->pieces.size() + 1);
-    piece.copy = host_.take_block(piece.bytes);
+    piece.copy = side_.backend.take_block(piece.bytes);
     staged_->pieces.push_back(piece);
     if (filled) copy<true>(piece);
     return piece.copy;
@@ -134,7 +134,7 @@ void Carrier::check_function(const void* function, int argument) const {
     // A function that no library holds was made while the program ran.
     if (function == nullptr) return;
     const bool known = dladdr(function, &info) != 0 && info.dli_fbase != nullptr;
-    if (known && host_.has_image(reinterpret_cast<std::uintptr_t>(info.dli_fbase))) return;
+    if (known && side_.backend.has_image(reinterpret_cast<std::uintptr_t>(info.dli_fbase))) return;
     throw CannotCarryOver(
         std::string(task_), argument,
         "this function lies in a library that was loaded after launch(), or was made at run time; name it by library "

@@ -8,11 +8,12 @@
 #include "penstock/detail/task/chain_image.hpp"
 #include "penstock/detail/task/entry.hpp"
 #include "penstock/detail/task/ring.hpp"
-#include "task/isolated/worker_host.hpp"
+#include "task/backend/backend.hpp"
+#include "task/isolated/worker_board.hpp"
 
 namespace penstock {
 
-void Ring::share(isolated::WorkerHost& host, Initiation initiation) {
+void Ring::share(OffloadBackend& seen_by, Initiation initiation) {
     if (kind_ == Kind::pending) {
         if (staged_ == nullptr) staged_ = std::make_unique<std::unique_ptr<isolated::StagedTask>[]>(capacity_);
         if (forwarding_ == nullptr) forwarding_ = std::make_unique<std::atomic<std::uint64_t>[]>(capacity_);
@@ -20,7 +21,7 @@ void Ring::share(isolated::WorkerHost& host, Initiation initiation) {
         forwarded_.store(0, std::memory_order_relaxed);
         appended_.store(0, std::memory_order_relaxed);
     }
-    shared_ = &host.make_ring(*this, kind_ == Kind::lane, only_target_, *owner_bell_, initiation);
+    shared_ = &seen_by.make_ring(*this, kind_ == Kind::lane, only_target_, *owner_bell_, initiation);
     slots_ = shared_->slots;
     worker_done_ = shared_->done;
     extensions_ = shared_->extensions;
@@ -31,12 +32,19 @@ void Ring::share(isolated::WorkerHost& host, Initiation initiation) {
 /// The addresses stay: a handle that is older than the machine's end may still look, and reads zeros there.
 void Ring::unshare() noexcept {
     shared_ = nullptr;
+    appended_.store(0, std::memory_order_relaxed);
     if (staged_ == nullptr) return;
     for (std::uint32_t i = 0; i < capacity_; ++i) staged_[i] = nullptr;
 }
 
-void Ring::show_cancellations() noexcept {
-    shared_->cancels.store(static_cast<std::uint32_t>(cancelled_.size()), std::memory_order_relaxed);
+void Ring::note_cancellations() noexcept {
+    const auto count = static_cast<std::uint32_t>(cancelled_.size());
+    cancellations_.store(count, std::memory_order_relaxed);
+    if (shared_ != nullptr) shared_->cancels.store(count, std::memory_order_relaxed);
+}
+
+void Ring::note_append() noexcept {
+    if (shared_ != nullptr) appended_.store(pending_->appended() + 1, std::memory_order_relaxed);
 }
 
 void Ring::stage(const TaskRecord& record, std::unique_ptr<isolated::StagedTask> staged) noexcept {

@@ -20,6 +20,7 @@
 #include "penstock/detail/task/entry.hpp"
 #include "penstock/error.hpp"
 #include "process/descriptor_message.hpp"
+#include "task/calls/core.hpp"
 #include "task/isolated/worker_host.hpp"
 
 namespace penstock::isolated {
@@ -238,7 +239,7 @@ void WorkerHost::watch_clock() {
             continue;
         }
         const auto own = limit_of(running.flags.load(std::memory_order_relaxed));
-        const auto limit = own.count() != 0 ? own : options_.time_limit;
+        const auto limit = own.count() != 0 ? own : core_.options().time_limit;
         if (limit.count() == 0 || now - clock.since < limit) continue;
         auto mark = 2 * ordinal;
         // it has just returned
@@ -255,7 +256,7 @@ void WorkerHost::watch_clock() {
 void WorkerHost::watch_progress() {
     if (lost() || stopping_.load(std::memory_order_relaxed)) return;
     const auto now = steady_clock::now();
-    const auto [executed, called, waits] = progress_();
+    const auto [executed, called, waits] = core_.progress();
     if (executed > called)
         throw Error(
             "more tasks have ended than were called: a worker has written over the memory that it shares with the "

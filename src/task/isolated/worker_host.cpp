@@ -11,10 +11,12 @@
 #include <new>
 #include <span>
 
+#include "penstock/detail/task/entry.hpp"
 #include "penstock/error.hpp"
 #include "process/descriptor_message.hpp"
 #include "process/nursery.hpp"
 #include "process/quiet_thread.hpp"
+#include "task/calls/core.hpp"
 
 namespace penstock {
 namespace {
@@ -62,17 +64,12 @@ namespace {
 
 constexpr std::size_t control_addresses = std::size_t{1} << 34;
 constexpr auto longest_start = std::chrono::seconds(10);
-constexpr std::size_t smallest_block = 128;
-
-std::size_t block_size(std::size_t bytes) noexcept { return std::bit_ceil(std::max(bytes, smallest_block)); }
-
 }  // namespace
 
-WorkerHost::WorkerHost(const MachineOptions& options, std::shared_ptr<SharedHeap> heap,
-                       const std::vector<int>& processors, WaitPolicy policy, std::size_t local_store)
-    : options_(options), heap_(std::move(heap)), control_(SharedHeap::create(control_addresses)),
-      clocks_(processors.size()) {
-    const auto limit = options.time_limit;
+WorkerHost::WorkerHost(Core& core, const std::vector<int>& processors)
+    : OffloadBackend(core, true), control_(SharedHeap::create(control_addresses)), clocks_(processors.size()) {
+    const auto limit = core.options().time_limit;
+    const WaitPolicy policy = core.wait_policy();
     if (limit.count() != 0 && (limit < std::chrono::milliseconds(1) || limit > longest_limit))
         throw UsageError("MachineOptions::time_limit must be from 1 ms to 27 minutes, or 0 for none");
     if (limit.count() != 0) expect_limit(limit);
@@ -83,17 +80,17 @@ WorkerHost::WorkerHost(const MachineOptions& options, std::shared_ptr<SharedHeap
     board_->seat = seats_ = seats;
     board_->spin_nanoseconds = static_cast<std::uint64_t>(policy.spin.count());
     board_->spins_before_yield = policy.spins_before_yield;
-    board_->local_store = local_store;
-    board_->memory_limit = options.worker_memory;
+    board_->local_store = core.local_store_bytes();
+    board_->memory_limit = core.options().worker_memory;
     board_->all_timed = limit.count() != 0;
-    side_.heap = heap_->base();
-    side_.heap_bytes = heap_->size();
+    // Who sleeps is seen by its bell: a count that processes share would be wrong after a death.
+    core.board().idle_targets.store(1, std::memory_order_relaxed);
 }
 
 WorkerHost::~WorkerHost() { stop(); }
 
-void WorkerHost::start(std::function<Progress()> progress) {
-    progress_ = std::move(progress);
+void WorkerHost::start() {
+    for (std::uint32_t t = 0; t < board_->seats; ++t) core_.target(static_cast<int>(t)).always_sleeps_idle();
     waiting::accept_barriers();
     kicked_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!kicked_) throw SystemError("cannot make a descriptor for the supervisor of worker processes", errno);
@@ -145,7 +142,36 @@ void WorkerHost::expect_limit(std::chrono::nanoseconds limit) noexcept {
         }
 }
 
-Doorbell& WorkerHost::make_bell() { return *new (control_->allocate(sizeof(Doorbell))) Doorbell; }
+void WorkerHost::require(Ability ability) const {
+    if (ability == Ability::dependences)
+        throw CannotCarryOver("that comes after others", 0,
+                              "dependences are kept by thread targets only; wait for the tasks that it comes after, or "
+                              "use thread targets");
+    if (ability == Ability::loops)
+        throw CannotCarryOver(
+            "for_each", 0,
+            "its body lies in the program's own memory; cut the range into calls, or use thread targets");
+}
+
+/// At a bell that workers ring.
+Waiter WorkerHost::waiter(int target) {
+    Doorbell& bell = target >= 0 ? seats_[target].bell : *new (control_->allocate(sizeof(Doorbell))) Doorbell;
+    return Waiter(core_.wait_policy(), bell);
+}
+
+std::uint32_t WorkerHost::accept(const CallOptions& asked, std::uint32_t entry) {
+    if (asked.then || asked.notification != Notification::polled || asked.deadline.count() != 0 ||
+        asked.priority != Priority::normal)
+        throw CannotCarryOver(std::string(entry_of(entry).name), 0,
+                              "call-backs, notification, deadlines and priorities are kept by thread targets only; "
+                              "poll or wait for its handle");
+    const auto limit = asked.time_limit;
+    if (limit.count() == 0) return 0;
+    if (limit < std::chrono::milliseconds(1) || limit > longest_limit)
+        throw UsageError("CallOptions::time_limit must be from 1 ms to 27 minutes, or 0 for the machine's");
+    expect_limit(limit);
+    return static_cast<std::uint32_t>(limit.count() / limit_unit) << limit_shift;
+}
 
 SharedRing& WorkerHost::make_ring(Ring& ring, bool lane, int only_target, Doorbell& owner_bell, Initiation initiation) {
     const auto capacity = ring.capacity();
@@ -180,34 +206,6 @@ std::uint64_t WorkerHost::executed() const noexcept {
     std::uint64_t sum = 0;
     for (std::size_t s = 0; s < clocks_.size(); ++s) sum += seats_[s].counters.tasks.value_acquire();
     return sum;
-}
-
-std::byte* WorkerHost::take_block(std::size_t bytes) {
-    const auto size = block_size(bytes);
-    {
-        const std::lock_guard lock(blocks_mutex_);
-        auto& free = blocks_[static_cast<std::size_t>(std::countr_zero(size))];
-        if (!free.empty()) {
-            auto* const block = free.back();
-            free.pop_back();
-            return block;
-        }
-    }
-    return heap_->allocate(size);
-}
-
-void WorkerHost::give_block(std::byte* block, std::size_t bytes) noexcept {
-    // Large ones are given back, so that a burst does not keep its memory for ever.
-    constexpr std::size_t largest_kept = std::size_t{1} << 22;
-    constexpr std::size_t most_kept = 256;
-    const auto size = block_size(bytes);
-    if (size <= largest_kept) try {
-            const std::lock_guard lock(blocks_mutex_);
-            auto& free = blocks_[static_cast<std::size_t>(std::countr_zero(size))];
-            if (free.size() < most_kept) return free.push_back(block);
-        } catch (const std::bad_alloc&) {  // no room to note it
-        }
-    heap_->release(block);
 }
 
 bool WorkerHost::has_image(std::uintptr_t base) const noexcept {

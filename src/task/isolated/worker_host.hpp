@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,59 +14,34 @@
 #include <thread>
 #include <vector>
 
-#include "penstock/detail/task/carrier.hpp"
 #include "penstock/detail/task/ring.hpp"
-#include "penstock/heap.hpp"
 #include "penstock/isolation.hpp"
-#include "penstock/options.hpp"
 #include "process/owned_descriptor.hpp"
+#include "task/backend/backend.hpp"
 #include "task/isolated/keeper.hpp"
 #include "task/isolated/worker_board.hpp"
 
 namespace penstock::isolated {
 
-/// Of a whole machine, as sums over all who issue and run tasks.
-struct Progress {
-    std::uint64_t executed = 0;
-    std::uint64_t called = 0;
-    bool waits = false;  ///< a thread has been waiting for tasks for a while
-};
-
-class WorkerHost {
+/// Worker processes as the place where a machine's tasks run.
+class WorkerHost final : public OffloadBackend {
   public:
-    /// `heap`: of arrays. `processors`: of each target, or -1. Throws SystemError.
-    WorkerHost(const MachineOptions& options, std::shared_ptr<SharedHeap> heap, const std::vector<int>& processors,
-               WaitPolicy policy, std::size_t local_store);
-    ~WorkerHost();
-    WorkerHost(const WorkerHost&) = delete;
-    WorkerHost& operator=(const WorkerHost&) = delete;
+    WorkerHost(Core& core, const std::vector<int>& processors);
+    ~WorkerHost() override;
 
-    /// Starts the workers. Throws UsageError where launch() was not called, SystemError. `progress`: called by the
-    /// supervisor.
-    void start(std::function<Progress()> progress);
+    /// Starts the workers. Throws UsageError where launch() was not called, SystemError.
+    void start() override;
     /// Lets the workers end and waits for them. When all tasks have been executed.
-    void stop() noexcept;
-
-    const std::shared_ptr<SharedHeap>& heap() const noexcept { return heap_; }
-    const CallSide& call_side() const noexcept { return side_; }
-    Seat& seat(int target) noexcept { return seats_[target]; }
-    /// Memory for a bell that workers ring.
-    Doorbell& make_bell();
-    /// The shared part of a ring, which the workers see from here on. Throws SystemError.
-    SharedRing& make_ring(Ring& ring, bool lane, int only_target, Doorbell& owner_bell, Initiation initiation);
-
+    void stop() noexcept override;
+    void require(Ability ability) const override;
+    const trace::TargetCounters& counters(int target) noexcept override { return seats_[target].counters; }
+    Waiter waiter(int target) override;
     /// Tasks executed by all workers, and by none because theirs died.
-    std::uint64_t executed() const noexcept;
-    bool lost() const noexcept { return side_.lost.load(std::memory_order_acquire); }
-    /// There are no workers any more, and everything that was unfinished has failed.
-    bool given_up() const noexcept { return given_up_.load(std::memory_order_acquire); }
-    /// A call has a time limit of its own: the supervisor looks at the clock from now on.
-    void expect_limit(std::chrono::nanoseconds limit) noexcept;
-
-    // ---- staging ----
-    std::byte* take_block(std::size_t bytes);
-    void give_block(std::byte* block, std::size_t bytes) noexcept;
-    bool has_image(std::uintptr_t base) const noexcept;
+    std::uint64_t executed() const noexcept override;
+    bool given_up() const noexcept override { return given_up_.load(std::memory_order_acquire); }
+    std::uint32_t accept(const CallOptions& asked, std::uint32_t entry) override;
+    SharedRing& make_ring(Ring& ring, bool lane, int only_target, Doorbell& owner_bell, Initiation initiation) override;
+    bool has_image(std::uintptr_t base) const noexcept override;
 
   private:
     struct Worker {
@@ -110,6 +84,10 @@ class WorkerHost {
     static constexpr std::chrono::milliseconds patience{1000};
     static constexpr int most_waits_in_vain = 8;
 
+    bool lost() const noexcept { return side_.lost.load(std::memory_order_acquire); }
+    /// A call has a time limit of its own: the supervisor looks at the clock from now on.
+    void expect_limit(std::chrono::nanoseconds limit) noexcept;
+
     // supervisor.cpp
     void supervise() noexcept;
     void look();
@@ -133,12 +111,9 @@ class WorkerHost {
     void give_up(std::string_view why) noexcept;
     void kick() noexcept;
 
-    MachineOptions options_;
-    std::shared_ptr<SharedHeap> heap_;
     std::shared_ptr<SharedHeap> control_;
     Board* board_ = nullptr;
     Seat* seats_ = nullptr;
-    CallSide side_;
     Hello hello_;
     OwnedDescriptor keeper_;
     OwnedDescriptor kicked_;  ///< an eventfd
@@ -148,9 +123,6 @@ class WorkerHost {
 
     mutable std::mutex mutex_;  ///< of the list of rings
     std::vector<KnownRing> rings_;
-
-    std::mutex blocks_mutex_;
-    std::array<std::vector<std::byte*>, 48> blocks_;  ///< free ones, by the logarithm of their size
 
     // The supervisor's own.
     std::uint32_t next_id_ = 1;
@@ -164,7 +136,6 @@ class WorkerHost {
         std::make_exception_ptr(WorkersLost("the program has no memory left to look after its worker processes; all "
                                             "unfinished tasks of this machine have failed"));
     std::uint64_t executed_at_death_ = 0;
-    std::function<Progress()> progress_;
     std::uint64_t executed_ = 0;  ///< when it was looked at last
     std::chrono::steady_clock::time_point executed_since_;
     int waits_in_vain_ = 0;  ///< looks in a row at which a thread waited although all tasks had ended

@@ -134,7 +134,7 @@ bool Initiator::can_run(const AwaitedTasks& awaited) const noexcept {
 /// For a task whose wait finds nothing else to do. What its thread has claimed and not begun is for everybody from here
 /// on. True when it ran something. Throws NestingTooDeep.
 bool Initiator::run_awaited(const AwaitedTasks& awaited) {
-    if (host_ != nullptr || !in_task()) return false;
+    if (!in_task()) return false;
     runner_->give_back_all();
     for (const Handle& handle : awaited.handles)
         if (run_exactly(handle)) return true;

@@ -41,8 +41,7 @@ bool Handle::complete(const Ring& ring) const noexcept {
             return Producer<TaskPayload>::completed(ring.slots(), &const_cast<Ring&>(ring).credits(), ticket());
         case Ring::Kind::dependent:
         case Ring::Kind::pending:
-            if (ring.isolated()) return const_cast<Ring&>(ring).forward(ticket().number);
-            return const_cast<Ring&>(ring).pending().completed(ticket().number);
+            return const_cast<Ring&>(ring).completed(ticket().number);
         case Ring::Kind::immediate:
             return true;
     }

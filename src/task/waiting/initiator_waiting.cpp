@@ -47,10 +47,8 @@ bool Initiator::drained(Scope& scope) noexcept {
         if (last != 0 && !lane_complete(lanes_[static_cast<std::size_t>(t)], last)) return false;
     }
     for (auto* list : {&scope.rings, &scope.named})
-        for (Ring* ring : *list) {
-            if (ring->isolated()) ring->forward_through(ring->pending().appended());
-            if (!ring->pending().drained()) return false;
-        }
+        for (Ring* ring : *list)
+            if (!ring->drained()) return false;
     return dependents_drained(scope.dependents);
 }
 
@@ -73,7 +71,7 @@ bool Initiator::pace() const noexcept {
 }
 
 bool Initiator::can_help(const Scope* scope) const noexcept {
-    if (scope == nullptr || host_ != nullptr) return false;  // nobody runs a process target's tasks in its place
+    if (scope == nullptr || !helps_) return false;
     for (Ring* ring : scope->rings)
         if (ring->pending().inviting()) return true;
     for (Ring* ring : scope->named)
@@ -88,7 +86,7 @@ bool Initiator::can_help(const Scope* scope) const noexcept {
 /// Runs at most `most` waiting tasks of the scope. A barrier takes many at once, because a claim moves the line that
 /// all claimants write; a wait for one task takes one, because its task may complete meanwhile.
 bool Initiator::help(Scope* scope, std::uint32_t most) {
-    if (scope == nullptr || host_ != nullptr) return false;
+    if (scope == nullptr || !helps_) return false;
     const auto help_from = [&](Ring& ring) {
         const auto claim = ring.pending().claim(most, ring.only_target() >= 0 ? 1 : core_.workers());
         if (claim.count == 0) return false;
@@ -281,10 +279,7 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
     if (callbacks_due()) run_callbacks();
     if (own && !deque_idle_ && scope_ == &base_ && ring.kind() == Ring::Kind::pending &&
         board_.mixed.load(std::memory_order_relaxed) == 0) {
-        const auto idle = [](Ring* part) {
-            if (part->isolated()) part->forward_through(part->pending().appended());
-            return part->pending().drained();
-        };
+        const auto idle = [](Ring* part) { return part->drained(); };
         deque_idle_ = std::all_of(base_.rings.begin(), base_.rings.end(), idle) &&
                       std::all_of(base_.named.begin(), base_.named.end(), idle);
     }

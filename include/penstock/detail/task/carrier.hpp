@@ -20,20 +20,25 @@
 #include "penstock/detail/task/use_count.hpp"
 #include "penstock/heap.hpp"
 
-namespace penstock::chain {
+namespace penstock {
+class OffloadBackend;
+namespace chain {
 class Image;
 }
+}  // namespace penstock
 
 namespace penstock::isolated {
 
-class WorkerHost;
-
-/// What every call of an isolated machine looks at. Written at the machine's start, but for `lost`.
+/// What every call looks at whose task is offloaded. Written at the machine's start, but for `lost`.
 struct CallSide {
+    explicit CallSide(OffloadBackend& its_backend) noexcept : backend(its_backend) {}
+
+    OffloadBackend& backend;
+    bool sees_rings = true;  ///< it takes tasks out of the rings themselves; false: each is handed over to it
     const std::byte* heap = nullptr;
     std::size_t heap_bytes = 0;
-    std::uint32_t entries = 0;      ///< procedures that the workers know
-    std::atomic<bool> lost{false};  ///< there are no workers any more
+    std::uint32_t entries = 0;      ///< procedures that the place knows
+    std::atomic<bool> lost{false};  ///< nothing is run there any more
 
     bool inside(std::uintptr_t low, std::uintptr_t high) const noexcept {
         const auto base = reinterpret_cast<std::uintptr_t>(heap);
@@ -57,13 +62,13 @@ struct StagedPiece {
 /// What belongs to one task on the program's side, freed with it: its copies, and what it uses of chains and resident
 /// data.
 struct StagedTask {
-    explicit StagedTask(WorkerHost& its_host) noexcept : host(&its_host) {}
+    explicit StagedTask(OffloadBackend& its_backend) noexcept : backend(&its_backend) {}
     ~StagedTask();
     StagedTask(const StagedTask&) = delete;
     StagedTask& operator=(const StagedTask&) = delete;
     void write_back() const noexcept;
 
-    WorkerHost* host;
+    OffloadBackend* backend;
     std::vector<StagedPiece> pieces;
     std::vector<Shared*> held;            ///< uses that end with the task, once `counts`
     const chain::Image* chain = nullptr;  ///< that the task runs
@@ -73,8 +78,7 @@ struct StagedTask {
 class Carrier {
   public:
     /// Throws WorkersLost, and CannotCarryOver for a procedure that the workers do not have.
-    Carrier(WorkerHost& host, const CallSide& side, std::uint32_t entry, std::string_view task)
-        : host_(host), side_(side), task_(task) {
+    Carrier(const CallSide& side, std::uint32_t entry, std::string_view task) : side_(side), task_(task) {
         if (side.lost.load(std::memory_order_relaxed) || entry > side.entries) [[unlikely]]
             refuse_call(entry);
     }
@@ -184,7 +188,6 @@ class Carrier {
     void check_function(const void* function, int argument) const;
     void check_pointer(const void* pointer, int argument) const;
 
-    WorkerHost& host_;
     const CallSide& side_;
     std::string_view task_;
     std::unique_ptr<StagedTask> staged_;

@@ -263,9 +263,9 @@ class alignas(128) Initiator {
         return publish_in_deque(part);
     }
 
-    /// The same where another process runs the task. Throws CannotCarryOver for what cannot be there.
+    /// The same where the task is carried to another place. Throws CannotCarryOver for what cannot be there.
     template <class Pack, class... Stored>
-    Handle place_isolated(std::uint32_t entry, int target, Stored&... stored);
+    Handle place_offloaded(std::uint32_t entry, int target, Stored&... stored);
 
     template <class Pack, class... Stored>
     [[gnu::noinline]] Handle place_nowhere(std::uint32_t entry, std::uint32_t notice, typename Pack::Box* box,
@@ -350,11 +350,12 @@ class alignas(128) Initiator {
     bool forget_callbacks() noexcept;
     bool notices_left(const Scope& scope) const noexcept;
     bool waits_for_mail() const noexcept;
-    /// What is staged comes back through a deque.
-    Spot reserve_isolated(int target, bool staged);
-    const isolated::CallSide& call_side() const noexcept;
-    /// What the call asks for beyond being run, as far as a worker process can do it. The flags of its descriptor.
-    std::uint32_t flags_of_isolated_call(std::uint32_t entry);
+    // ---- tasks that are carried to another place, in src/task/backend/offload.cpp ----
+    /// What the call asks for beyond being run, as flags of its descriptor. Throws CannotCarryOver.
+    std::uint32_t accept_offloaded(std::uint32_t entry);
+    /// `staged`: what belongs to the task, or null. Taken where the ring keeps it.
+    Spot reserve_offloaded(int target, std::unique_ptr<isolated::StagedTask>& staged);
+    Handle publish_offloaded(const Spot& spot, std::unique_ptr<isolated::StagedTask> staged);
     void require_room_to_nest() const;
     Handle run_at_once(TaskPayload& payload, Extension& extension);
     void wake_a_target(const Ring& ring) noexcept;
@@ -438,8 +439,9 @@ class alignas(128) Initiator {
 
     // The rest: this thread's own.
     alignas(128) Scope base_;
-    int target_;                  ///< index of the target that this is, or any_target for a thread
-    isolated::WorkerHost* host_;  ///< of worker processes; null where targets are threads
+    int target_;                           ///< index of the target that this is, or any_target for a thread
+    const isolated::CallSide* call_side_;  ///< where tasks are carried to; null where threads of this process run them
+    bool helps_;                           ///< may run tasks that wait while it waits itself
     std::unique_ptr<Waiter> own_waiter_;
     Waiter& waiter_;
     std::unique_ptr<Runner> runner_;

@@ -102,7 +102,7 @@ template <class Pack, class... Stored>
 Handle Initiator::place_elsewhere(std::uint32_t entry, int target, Stored&&... stored) {
     std::unique_lock<std::recursive_mutex> sharing;
     if (shared_) sharing = std::unique_lock{sharing_};
-    if (host_ != nullptr) return place_isolated<Pack>(entry, target, stored...);
+    if (call_side_ != nullptr) return place_offloaded<Pack>(entry, target, stored...);
     std::unique_ptr<typename Pack::Box> box;
     const bool packed = Pack::fits(stored...);
     if (!packed) box = std::make_unique<typename Pack::Box>(std::move(stored)...);
@@ -119,27 +119,20 @@ Handle Initiator::place_elsewhere(std::uint32_t entry, int target, Stored&&... s
 }
 
 template <class Pack, class... Stored>
-Handle Initiator::place_isolated(std::uint32_t entry, int target, Stored&... stored) {
-    isolated::Carrier carrier(*host_, call_side(), entry, entry_of(entry).name);
+Handle Initiator::place_offloaded(std::uint32_t entry, int target, Stored&... stored) {
+    isolated::Carrier carrier(*call_side_, entry, entry_of(entry).name);
     if constexpr (Pack::layout.boxed) {
         carrier.refuse_box();
     } else {
         if (!Pack::fits(stored...)) carrier.refuse_box();
-        const auto flags = asked_ != nullptr ? flags_of_isolated_call(entry) : 0;
+        const auto flags = asked_ != nullptr ? accept_offloaded(entry) : 0;
         int argument = 0;
         (carrier.carry(stored, argument++), ...);
         auto staged = carrier.take();
-        const Spot spot = reserve_isolated(target, staged != nullptr);
-        if (staged != nullptr) {
-            staged->counts = true;  // from here on nothing is refused
-            spot.ring->stage(*spot.record, std::move(staged));
-        }
+        const Spot spot = reserve_offloaded(target, staged);
         fill<Pack>(entry, *spot.record, *spot.ring, stored...);
         spot.record->payload.flags = flags;
-        if (spot.lane != nullptr) return publish_in_lane(*spot.lane);
-        deque_idle_ = false;
-        spot.ring->note_append();
-        return publish_in_deque(*spot.ring);
+        return publish_offloaded(spot, std::move(staged));
     }
 }
 

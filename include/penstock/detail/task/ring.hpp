@@ -23,11 +23,11 @@
 namespace penstock {
 
 class Initiator;
+class OffloadBackend;
 struct Scope;
 namespace isolated {
 struct SharedRing;
 struct StagedTask;
-class WorkerHost;
 }  // namespace isolated
 
 /// What the owner of a ring of dependent tasks knows of each slot. Nobody else looks at it.
@@ -49,10 +49,9 @@ class Ring {
     static constexpr int any_target = -1;
 
     /// A ring of this kind and capacity (a power of two; 0 for immediate): a used one of the process, or a new one.
-    /// Throws std::bad_alloc or SystemError.
-    /// With `host` its records lie where worker processes see them.
+    /// Throws std::bad_alloc or SystemError. `seen_by`: who else sees its records, or null.
     static Ring& acquire(Kind kind, std::uint32_t capacity, std::uint32_t claimants, Initiator& owner,
-                         Doorbell& owner_bell, int only_target, isolated::WorkerHost* host = nullptr,
+                         Doorbell& owner_bell, int only_target, OffloadBackend* seen_by = nullptr,
                          Initiation initiation = Initiation::push);
     /// Gives the ring back. Its handles are stale from here on.
     void release() noexcept;
@@ -98,20 +97,31 @@ class Ring {
         return {slots_, credits_, bell_, capacity_, initiation};
     }
 
+    /// Has this task of a deque completed, with all that it wrote back in place? Any thread.
+    bool completed(std::uint64_t number) noexcept {
+        return pending_->completed(number) || (appended_.load(std::memory_order_relaxed) >= number && forward(number));
+    }
+    /// Have all tasks of a deque? The owner's.
+    bool drained() noexcept {
+        bring_back();
+        return pending_->drained();
+    }
+
     // ---- worker processes (ring_isolated.cpp) ---- Workers complete the tasks of a deque in words of their own.
     // Whoever looks first brings back what was staged and only then completes the task in the words that everybody else
-    // reads.
+    // reads. Rings that no worker sees have nothing to bring back: there appended_ stays 0.
 
-    bool isolated() const noexcept { return shared_ != nullptr; }
     /// The copies that belong to the reserved record. The owner's.
     void stage(const TaskRecord& record, std::unique_ptr<isolated::StagedTask> staged) noexcept;
-    /// Has this task of an isolated deque completed, with all that it wrote back in place? Any thread.
-    bool forward(std::uint64_t number) noexcept;
-    /// The same for all that are complete, in order, up to `last` or the first that is not. Any thread.
-    void forward_through(std::uint64_t last) noexcept;
+    /// Brings back all that is complete, in order, up to the first that is not. Any thread.
+    void bring_back() noexcept {
+        const auto appended = appended_.load(std::memory_order_relaxed);
+        if (forwarded_.load(std::memory_order_relaxed) < appended) [[unlikely]]
+            forward_through(appended);
+    }
     /// The owner appends a task. Noted before a worker can see it, so that whoever sees it executed brings it back.
-    void note_append() noexcept { appended_.store(pending_->appended() + 1, std::memory_order_relaxed); }
-    /// The same up to the last that has been appended.
+    void note_append() noexcept;
+    /// Brings back all that has been executed, also what another thread is bringing back at this moment.
     void forward_all() noexcept;
     /// What the task's record says. Checked, because workers can write there.
     std::string task_name(std::uint64_t number) const;
@@ -170,9 +180,13 @@ class Ring {
   private:
     Ring(std::uint32_t index, std::uint32_t capacity, bool shared);
     void reset(Kind kind, std::uint32_t claimants, Initiator& owner, Doorbell& owner_bell, int only_target);
-    void share(isolated::WorkerHost& host, Initiation initiation);
+    void share(OffloadBackend& seen_by, Initiation initiation);
     void unshare() noexcept;
-    void show_cancellations() noexcept;
+    void note_cancellations() noexcept;
+    /// Else they lie where others see them too.
+    bool has_records_of_its_own() const noexcept { return capacity_ == 0 || own_extensions_ != nullptr; }
+    bool forward(std::uint64_t number) noexcept;
+    void forward_through(std::uint64_t last) noexcept;
     void note_forwarded(std::uint64_t number) noexcept;
     bool worker_completed(std::uint64_t number) const noexcept;
     const TaskRecord* record_of(std::uint64_t number) const noexcept;
