@@ -30,7 +30,7 @@ namespace penstock {
 /// Used by the thread, or inside the task, that made it; a task needs one of its own. The machine must live longer. The
 /// tasks are covered by the machine's barrier too. Costs about twenty plain tasks for a call with four arguments
 /// (`./bench dependences`).
-class Dependences {
+class Dependences : public TakesCalls<Dependences> {
   public:
     /// Throws MachineGone in the child after a fork, UsageError in one of the threads beyond the 63rd of a machine,
     /// which share an initiator.
@@ -40,39 +40,21 @@ class Dependences {
     Dependences(const Dependences&) = delete;
     Dependences& operator=(const Dependences&) = delete;
 
-    /// As Machine::call, in order. When a task fails, those that come after it do not run: waiting for them throws
-    /// PredecessorFailed, and wait() throws the failure itself. Throws UsageError when another thread or task than the
-    /// one that made this calls.
-    template <auto function, class... Args>
-    Handle call(Args&&... arguments) {
-        return call_on<function>(Initiator::any_target, std::forward<Args>(arguments)...);
-    }
-    template <class F, class... Args>
-    Handle call(F&& function, Args&&... arguments) {
-        return call_on(Initiator::any_target, std::forward<F>(function), std::forward<Args>(arguments)...);
-    }
+    // call<f>(...) and call(f, ...), of TakesCalls, are as a machine's, in order. When a task fails, those that come
+    // after it do not run: waiting for them throws PredecessorFailed, and wait() throws the failure itself. Throws
+    // UsageError when another thread or task than the one that made this calls.
+
     /// The same for one target alone. `target` is not checked.
     template <auto function, class... Args>
     Handle call_on(int target, Args&&... arguments) {
-        using Signature = procedure::ParametersOf<std::decay_t<decltype(function)>, std::remove_cvref_t<Args>...>;
-        using Call =
-            procedure::Call<procedure::Constant<function>, typename Signature::List, std::remove_cvref_t<Args>...>;
-        static_assert(std::is_void_v<typename Signature::Result>,
-                      "penstock: tasks return nothing; let the procedure write its results into an out argument");
-        return initiator()
-            .template issue_dependent<Call, procedure::Registered<Call, procedure::FunctionName<function>>>(
-                &group_, target, [&](History::Spot& spot) { touch_all<typename Call::Pack>(spot, arguments...); },
-                procedure::Constant<function>{}, std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
+        return call_on(target, procedure::Constant<function>{}, std::forward<Args>(arguments)...);
     }
     template <class F, class... Args>
     Handle call_on(int target, F&& function, Args&&... arguments) {
-        return Initiator::with_closure(std::forward<F>(function), [&]<class Closure>(Closure&& closure) {
-            using Signature = procedure::ParametersOf<Closure, std::remove_cvref_t<Args>...>;
-            using Call = procedure::Call<Closure, typename Signature::List, std::remove_cvref_t<Args>...>;
-            return initiator().call_dependent_closure(
-                &group_, target, [&](History::Spot& spot) { touch_all<typename Call::Pack>(spot, arguments...); },
-                std::move(closure), std::forward<Args>(arguments)...);
-        });
+        using Pack = typename procedure::SiteOf<F, Args...>::Pack;
+        return initiator().call_dependent(
+            &group_, target, [&](Dependents::Spot& spot) { touch_all<Pack>(spot, arguments...); },
+            std::forward<F>(function), std::forward<Args>(arguments)...);
     }
 
     /// As call_on, for a closure that holds its arguments itself: `blocks` is the memory that it touches, and
@@ -80,19 +62,16 @@ class Dependences {
     template <class F>
     Handle call_blocks_on(int target, std::span<const ArgumentBlock> blocks, std::span<const std::uint32_t> addresses,
                           F&& function) {
-        return Initiator::with_closure(std::forward<F>(function), [&]<class Closure>(Closure&& closure) {
-            using Pack = typename procedure::Call<Closure, procedure::Parameters<>>::Pack;
-            const auto touch = [&](History::Spot& spot) {
-                for (const ArgumentBlock& block : blocks) history_.touch(spot, block);
-                if (!history_.recording()) return;
-                std::vector<AddressPlace> places;
-                const auto& at = Pack::layout.places[0];
-                for (const auto offset : addresses)
-                    places.push_back({at.in_line, static_cast<std::uint32_t>(at.offset) + offset});
-                history_.keep(spot, std::move(places));
-            };
-            return initiator().call_dependent_closure(&group_, target, touch, std::move(closure));
-        });
+        const auto touch = [&](Dependents::Spot& spot) {
+            for (const ArgumentBlock& block : blocks) history_.touch(spot, block);
+            if (!history_.recording()) return;
+            std::vector<AddressPlace> places;
+            const auto& at = procedure::SiteOf<F>::Pack::layout.places[0];
+            for (const auto offset : addresses)
+                places.push_back({at.in_line, static_cast<std::uint32_t>(at.offset) + offset});
+            history_.keep(spot, std::move(places));
+        };
+        return initiator().call_dependent(&group_, target, touch, std::forward<F>(function));
     }
 
     /// Waits for all tasks issued by this object, running ready ones meanwhile. Throws TaskFailed for the first failure
@@ -120,16 +99,21 @@ class Dependences {
     std::size_t blocks() const noexcept { return history_.size(); }
 
   private:
+    friend class TakesCalls<Dependences>;
+    template <class F, class... Args>
+    Handle issue_call(F&& function, Args&&... arguments) {
+        return call_on(Initiator::any_target, std::forward<F>(function), std::forward<Args>(arguments)...);
+    }
     Initiator& initiator() {
         Initiator& now = machine_.initiator();
-        if (&now != &initiator_ || now.scope_ != scope_) [[unlikely]]
+        if (&now != &initiator_ || now.current_scope() != scope_) [[unlikely]]
             refuse_stranger();
         if (history_.crowded()) [[unlikely]]
             tidy();
         return now;
     }
     template <class Pack, class... Args>
-    void touch_all(History::Spot& spot, const Args&... arguments) {
+    void touch_all(Dependents::Spot& spot, const Args&... arguments) {
         (history_.touch(spot, arguments), ...);
         if (history_.recording()) [[unlikely]] {
             std::vector<AddressPlace> addresses;

@@ -61,6 +61,7 @@ class Handle {
   private:
     friend class Circles;
     friend class Core;
+    friend class Dependents;
     friend class Initiator;
     friend class Runner;
     friend std::size_t wait_any(std::span<const Handle> handles);

@@ -27,55 +27,10 @@ namespace resident {
 class State;
 }
 
-/// A machine's target by number, as the receiver of calls: machine.on(2).call<scale>(...).
-class NamedTarget {
-  public:
-    template <auto function, class... Args>
-    Handle call(Args&&... arguments);
-    template <class F, class... Args>
-    Handle call(F&& function, Args&&... arguments);
-
-  private:
-    friend class Machine;
-    NamedTarget(Machine& machine, int target) : machine_(machine), target_(target) {}
-    Machine& machine_;
-    int target_;
-};
-
-/// A machine and what calls through it ask for: machine.with({.priority = Priority::high}).call<scale>(...).
-class CallsWith {
-  public:
-    template <auto function, class... Args>
-    Handle call(Args&&... arguments);
-    template <class F, class... Args>
-    Handle call(F&& function, Args&&... arguments);
-
-  private:
-    friend class Machine;
-    CallsWith(Machine& machine, CallOptions options) : machine_(machine), options_(std::move(options)) {}
-    Machine& machine_;
-    CallOptions options_;
-};
-
-/// Calls that start when some tasks have completed: machine.after(a, b).call<scale>(...). `Handles`: what
-/// Machine::after was given.
+class NamedTarget;
+class CallsWith;
 template <class Handles>
-class AfterTasks {
-  public:
-    /// The same calls, for the target with this number alone. Throws UsageError.
-    AfterTasks on(int target) const;
-    template <auto function, class... Args>
-    Handle call(Args&&... arguments) const;
-    template <class F, class... Args>
-    Handle call(F&& function, Args&&... arguments) const;
-
-  private:
-    friend class Machine;
-    AfterTasks(Machine& machine, Handles handles, int target) : machine_(machine), handles_(handles), target_(target) {}
-    Machine& machine_;
-    Handles handles_;
-    int target_;
-};
+class AfterTasks;
 
 /// Targets, each a pinned thread with a local store, and the lanes to them. Any thread may call; a running task may
 /// too.
@@ -88,7 +43,7 @@ class AfterTasks {
 ///
 /// The idea of turning a procedure call into a task by tagging its arguments is that of Tagged Procedure Calls (TPC,
 /// for the Cell processor). Copying is not possible; destruction stops runs and finishes all tasks first.
-class Machine {
+class Machine : public TakesCalls<Machine> {
   public:
     /// A target for each processor that this process may use, but one for the caller.
     Machine() : Machine(MachineOptions{}) {}
@@ -101,22 +56,14 @@ class Machine {
     Machine(const Machine&) = delete;
     Machine& operator=(const Machine&) = delete;
 
-    /// Issues a task that calls `function` with these arguments, and returns at once.
-    ///
-    /// Arguments: in(x), out(x), inout(x) for memory that stays the caller's and must live until completion;
-    /// own(std::move(x)) for what the task takes over; scalars by value. Throws ArgumentError (null, misaligned,
-    /// overlapping, a stride that leaves the address space, an integer that does not fit), QueueFull where the options
-    /// say so. Costs the move of one cache line (beyond about four arguments two, and an allocation for what is owned)
-    /// and some tens of nanoseconds (`./bench null-task`).
-    template <auto function, class... Args>
-    Handle call(Args&&... arguments) {
-        return initiator().template call<function>(std::forward<Args>(arguments)...);
-    }
-    /// The same for a pointer or a closure. A closure that does not fit a descriptor must be boxed by name: boxed(f).
-    template <class F, class... Args>
-    Handle call(F&& function, Args&&... arguments) {
-        return initiator().call(std::forward<F>(function), std::forward<Args>(arguments)...);
-    }
+    // call<f>(...) and call(f, ...), of TakesCalls, issue a task that calls f with these arguments, and return at once.
+    //
+    // Arguments: in(x), out(x), inout(x) for memory that stays the caller's and must live until completion;
+    // own(std::move(x)) for what the task takes over; scalars by value. Throws ArgumentError (null, misaligned,
+    // overlapping, a stride that leaves the address space, an integer that does not fit), QueueFull where the options
+    // say so. Costs the move of one cache line (beyond about four arguments two, and an allocation for what is owned)
+    // and some tens of nanoseconds (`./bench null-task`).
+
     /// The target with this number, 0 to targets()-1. Nobody else will run what is sent to it. Throws UsageError.
     NamedTarget on(int target);
 
@@ -146,9 +93,7 @@ class Machine {
     AfterTasks<std::array<Handle, sizeof...(More) + 1>> after(const Handle& first, const More&... more) {
         return {*this, {first, more...}, Initiator::any_target};
     }
-    AfterTasks<std::span<const Handle>> after(std::span<const Handle> tasks) {
-        return {*this, tasks, Initiator::any_target};
-    }
+    AfterTasks<std::span<const Handle>> after(std::span<const Handle> tasks);
 
     /// Waits for everything that this thread issued (inside a task: that the task issued), running waiting tasks
     /// meanwhile. Throws TaskFailed for the first failure and counts the others.
@@ -226,46 +171,74 @@ class Machine {
   private:
     friend class Core;
     friend class resident::State;
+    friend class TakesCalls<Machine>;
     Initiator& find_initiator();
+    template <class F, class... Args>
+    Handle issue_call(F&& function, Args&&... arguments) {
+        return initiator().call(std::forward<F>(function), std::forward<Args>(arguments)...);
+    }
 
     std::shared_ptr<Core> core_;
     std::uint64_t id_ = 0;
 };
 
-template <class Handles>
-AfterTasks<Handles> AfterTasks<Handles>::on(int target) const {
-    (void)machine_.on(target);  // refuses what is no target
-    return {machine_, handles_, target};
-}
-template <class Handles>
-template <auto function, class... Args>
-Handle AfterTasks<Handles>::call(Args&&... arguments) const {
-    return machine_.initiator().template call_after_on<function>(target_, std::span<const Handle>(handles_),
-                                                                 std::forward<Args>(arguments)...);
-}
-template <class Handles>
-template <class F, class... Args>
-Handle AfterTasks<Handles>::call(F&& function, Args&&... arguments) const {
-    return machine_.initiator().call_after_on(target_, std::span<const Handle>(handles_), std::forward<F>(function),
-                                              std::forward<Args>(arguments)...);
-}
+/// A machine's target by number, as the receiver of calls: machine.on(2).call<scale>(...).
+class NamedTarget : public TakesCalls<NamedTarget> {
+    friend class Machine;
+    friend class TakesCalls<NamedTarget>;
+    NamedTarget(Machine& machine, int target) : machine_(machine), target_(target) {}
+    template <class F, class... Args>
+    Handle issue_call(F&& function, Args&&... arguments) {
+        return machine_.initiator().call_on(target_, std::forward<F>(function), std::forward<Args>(arguments)...);
+    }
+    Machine& machine_;
+    int target_;
+};
 
-template <auto function, class... Args>
-Handle CallsWith::call(Args&&... arguments) {
-    return machine_.initiator().template call_on<function>(options_, std::forward<Args>(arguments)...);
-}
-template <class F, class... Args>
-Handle CallsWith::call(F&& function, Args&&... arguments) {
-    return machine_.initiator().call_on(options_, std::forward<F>(function), std::forward<Args>(arguments)...);
-}
+/// A machine and what calls through it ask for: machine.with({.priority = Priority::high}).call<scale>(...).
+class CallsWith : public TakesCalls<CallsWith> {
+    friend class Machine;
+    friend class TakesCalls<CallsWith>;
+    CallsWith(Machine& machine, CallOptions options) : machine_(machine), options_(std::move(options)) {}
+    template <class F, class... Args>
+    Handle issue_call(F&& function, Args&&... arguments) {
+        return machine_.initiator().call_on(options_, std::forward<F>(function), std::forward<Args>(arguments)...);
+    }
+    Machine& machine_;
+    CallOptions options_;
+};
 
-template <auto function, class... Args>
-Handle NamedTarget::call(Args&&... arguments) {
-    return machine_.initiator().template call_on<function>(target_, std::forward<Args>(arguments)...);
-}
-template <class F, class... Args>
-Handle NamedTarget::call(F&& function, Args&&... arguments) {
-    return machine_.initiator().call_on(target_, std::forward<F>(function), std::forward<Args>(arguments)...);
+/// Calls that start when some tasks have completed: machine.after(a, b).call<scale>(...). `Handles`: what
+/// Machine::after was given.
+template <class Handles>
+class AfterTasks : public TakesCalls<const AfterTasks<Handles>> {
+  public:
+    /// The same calls, for the target with this number alone. Throws UsageError.
+    AfterTasks on(int target) const {
+        (void)machine_.on(target);  // refuses what is no target
+        return {machine_, handles_, target};
+    }
+
+  private:
+    friend class Machine;
+    friend class TakesCalls<const AfterTasks>;
+    AfterTasks(Machine& machine, Handles handles, int target) : machine_(machine), handles_(handles), target_(target) {}
+    template <class F, class... Args>
+    Handle issue_call(F&& function, Args&&... arguments) const {
+        Initiator& initiator = machine_.initiator();
+        const auto come_after_all = [&](Dependents::Spot& spot) {
+            for (const Handle& one : handles_) initiator.dependents().come_after(spot, one);
+        };
+        return initiator.call_dependent(nullptr, target_, come_after_all, std::forward<F>(function),
+                                        std::forward<Args>(arguments)...);
+    }
+    Machine& machine_;
+    Handles handles_;
+    int target_;
+};
+
+inline AfterTasks<std::span<const Handle>> Machine::after(std::span<const Handle> tasks) {
+    return {*this, tasks, Initiator::any_target};
 }
 
 }  // namespace penstock

@@ -49,7 +49,7 @@ class PipeBackend final : public OffloadBackend {
     std::uint32_t accept(const CallOptions&, std::uint32_t) override { return 0; }
     void hand_over(Ring& ring, Runner& caller, std::unique_ptr<isolated::StagedTask> staged) override {
         // As all memory is seen, only lists of pieces are staged, which no task writes.
-        if (staged != nullptr) EXPECT_FALSE(staged->pieces.front().back);
+        EXPECT_FALSE(staged != nullptr && staged->pieces.front().back);
         const auto claim = ring.pending().claim(1, 1);
         TaskPayload& payload = ring.pending().record(claim.first).payload;
         Extension& extension = ring.extensions()[ring.pending().slot(claim.first)];

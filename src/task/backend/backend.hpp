@@ -1,6 +1,6 @@
 // task layer, internal: where a machine's tasks run.
 //
-// Threads of this process are one such place (threads.cpp), worker processes another (task/isolated/worker_host.hpp). A
+// Threads of this process are one such place (backend.cpp), worker processes another (task/isolated/worker_host.hpp). A
 // further one is a class that derives from these, in a folder of its own, and a line in backend.cpp, or Backend::add().
 // Nothing here lies on the way of a task that a thread runs: an initiator asks once, when it is made, whether what its
 // calls issue is offloaded (Initiator::call_side_).

@@ -190,13 +190,7 @@ std::shared_ptr<SharedHeap> Core::heap() {
 }
 
 void Core::forward_all() noexcept {
-    each_initiator([](Initiator& initiator) {
-        for (auto& place : initiator.rings_) {
-            Ring* const ring = place.load(std::memory_order_acquire);
-            if (ring == nullptr) break;
-            ring->forward_all();
-        }
-    });
+    each_initiator([](Initiator& initiator) { initiator.deque_.each([](Ring& ring) { ring.forward_all(); }); });
 }
 
 /// What comes after a task of another thread is told of its failure before that is taken away.
@@ -346,11 +340,7 @@ std::vector<Failure> Core::take_all_failures() {
     };
     for (auto& target : targets_) target->each_lane(take);
     each_initiator([&](Initiator& initiator) {
-        for (auto& place : initiator.rings_) {
-            Ring* const ring = place.load(std::memory_order_acquire);
-            if (ring == nullptr) break;
-            take(*ring);
-        }
+        initiator.deque_.each(take);
         take(*initiator.immediate_);
     });
     return all;

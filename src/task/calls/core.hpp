@@ -119,7 +119,7 @@ class Core : public std::enable_shared_from_this<Core> {
     /// Held during a replay, whose workers wait for one another: two at once could each hold a target that the other
     /// needs.
     std::mutex& replays() noexcept { return replays_; }
-    std::uint32_t workers() const noexcept { return static_cast<std::uint32_t>(targets_.size()) + 1; }
+    std::uint32_t workers() const noexcept { return static_cast<std::uint32_t>(options_.targets) + 1; }
     /// Who counts completed tasks of a ring: these, its owner and, together, all other threads.
     std::uint32_t claimants() const noexcept { return workers() + 1; }
     WaitPolicy wait_policy() const noexcept { return policy_; }

@@ -26,6 +26,8 @@ Initiator::Initiator(Core& core, int target, Waiter* waiter)
       helps_(core.backend().takes_help()),
       own_waiter_(waiter != nullptr ? nullptr : new Waiter(core.backend().waiter(any_target))),
       waiter_(waiter == nullptr ? *own_waiter_ : *waiter),
+      deque_(*this, waiter_.bell(), board_, core.claimants(), core.backend().sees_rings()),
+      dependents_(*this, core, deque_),
       runner_(std::make_unique<Runner>(*this, target, core.local_store_bytes(), core.options())),
       started_(Clock::ticks()), local_store_bytes_(core.local_store_bytes()), machine_id_(core.id()) {
     target_count_ = std::max(0, core.options().targets);
@@ -42,8 +44,6 @@ Initiator::Initiator(Core& core, int target, Waiter* waiter)
 Initiator::~Initiator() {
     for (int t = 0; t < target_count_; ++t)
         if (Ring* const lane = lanes_[static_cast<std::size_t>(t)].ring) lane->release();
-    for (auto& place : rings_)
-        if (Ring* const ring = place.load(std::memory_order_relaxed)) ring->release();
     immediate_->release();
 }
 
@@ -192,38 +192,6 @@ void Initiator::make_lane(int target) {
     lane.bell = &receiver.waiter().bell();
 }
 
-Ring* Initiator::inviting(int target, Look look, std::uint32_t from, std::uint32_t* found) const noexcept {
-    const auto words = ring_words_.load(std::memory_order_acquire);
-    const auto first_in = [&](std::uint32_t w, std::uint64_t among, int least_target = any_target) -> Ring* {
-        auto bits = open_[w].load(std::memory_order_relaxed) & among;
-        if (look == Look::urgent) bits &= urgent_[w].load(std::memory_order_relaxed);
-        if (look == Look::normal) bits &= ~urgent_[w].load(std::memory_order_relaxed);
-        for (; bits != 0; bits &= bits - 1) {
-            const auto place = w * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
-            Ring* const ring = rings_[place].load(std::memory_order_acquire);
-            if (ring == nullptr || (ring->only_target() >= 0 && ring->only_target() != target) ||
-                ring->only_target() < least_target)
-                continue;
-            if (!ring->pending().inviting()) continue;
-            if (found != nullptr) *found = place;
-            return ring;
-        }
-        return nullptr;
-    };
-    constexpr auto all = ~std::uint64_t{0};
-    if (from != 0) [[unlikely]]
-        for (auto w = from / 64; w < words; ++w) {
-            Ring* const ring = first_in(w, w == from / 64 ? all << from % 64 : all);
-            if (ring == nullptr) continue;
-            if (ring->only_target() < 0) return ring;
-            for (std::uint32_t v = 0; v <= w; ++v)  // what is for a named target keeps its order
-                if (Ring* const oldest = first_in(v, all, 0)) return oldest;
-        }
-    for (std::uint32_t w = 0; w < words; ++w)
-        if (Ring* const ring = first_in(w, all)) return ring;
-    return nullptr;
-}
-
 void Initiator::wake_a_target(const Ring& ring) noexcept { core_.wake_a_target(ring); }
 
 void Initiator::require_room_to_nest() const {
@@ -287,10 +255,11 @@ Scope& Initiator::scope() {
     return *(scope_ = scopes_in_use_.back().get());
 }
 
-void Initiator::leave_scope() noexcept {
+void Initiator::end_scope() noexcept {
     scope_->immediate_until = immediate_runs_;
     if (drained(*scope_)) recycle(*scope_);
     else orphans_.push_back(scope_);
+    scope_ = nullptr;
 }
 
 void Initiator::reap_orphans() noexcept {
@@ -307,16 +276,10 @@ void Initiator::recycle(Scope& scope) noexcept {
         } catch (const std::bad_alloc&) {  // they stay in the rings, where finish() finds them
         }
     for (auto* list : {&scope.rings, &scope.named}) {
-        for (Ring* ring : *list) {
-            close_ring(*ring);
-            free_rings_.push_back(ring);
-        }
+        for (Ring* ring : *list) deque_.close(*ring);
         list->clear();
     }
-    for (Ring* ring : scope.dependents) ring->orphaned = false;
-    free_dependents_.insert(free_dependents_.end(), scope.dependents.begin(), scope.dependents.end());
-    scope.dependents.clear();
-    scope.after = {};
+    dependents_.give_back(scope);
     scope.current = nullptr;
     scope.immediate_until = Ring::no_limit;
     std::fill(scope.last.begin(), scope.last.end(), 0);
@@ -334,47 +297,10 @@ Ring* Initiator::add_ring(Scope& scope, int only_target, bool urgent) {
             capacity = std::min(std::max(capacity, ring->capacity() * growth), largest_ring);
     if (const auto limit = core_.options().pending_limit; limit != 0 && limit < capacity)
         capacity = std::bit_ceil(static_cast<std::uint32_t>(limit));
-    const auto open = [this](Ring& ring) {
-        if (ring.urgent) board_.urgent.fetch_add(1, std::memory_order_relaxed);
-        auto& word = open_[ring.place / 64];
-        word.store(word.load(std::memory_order_relaxed) | std::uint64_t{1} << ring.place % 64,
-                   std::memory_order_release);
-    };
-    const auto used = std::find_if(free_rings_.begin(), free_rings_.end(), [&](const Ring* ring) {
-        return ring->only_target() == only_target && ring->urgent == urgent && ring->capacity() >= capacity;
-    });
-    if (used != free_rings_.end()) {
-        Ring* const ring = *used;
-        list.push_back(ring);
-        free_rings_.erase(used);
-        open(*ring);
-        return ring;
-    }
-    std::uint32_t place = 0;
-    while (place < max_rings && rings_[place].load(std::memory_order_relaxed) != nullptr) ++place;
-    if (place == max_rings) return nullptr;
     list.reserve(list.size() + 1);
-    free_rings_.reserve(place + 1);
-    Ring& ring = Ring::acquire(Ring::Kind::pending, capacity, core_.claimants(), *this, waiter_.bell(), only_target,
-                               core_.backend().sees_rings());
-    ring.place = place;
-    ring.urgent = urgent;
-    if (urgent)
-        urgent_[place / 64].store(urgent_[place / 64].load(std::memory_order_relaxed) | std::uint64_t{1} << place % 64,
-                                  std::memory_order_release);
-    rings_[place].store(&ring, std::memory_order_release);
-    open(ring);
-    if (place / 64 + 1 > ring_words_.load(std::memory_order_relaxed))
-        ring_words_.store(place / 64 + 1, std::memory_order_release);
-    list.push_back(&ring);
-    return &ring;
-}
-
-void Initiator::close_ring(Ring& ring) noexcept {
-    if (ring.urgent) board_.urgent.fetch_sub(1, std::memory_order_relaxed);
-    auto& word = open_[ring.place / 64];
-    word.store(word.load(std::memory_order_relaxed) & ~(std::uint64_t{1} << ring.place % 64),
-               std::memory_order_release);
+    Ring* const ring = deque_.open(capacity, only_target, urgent);
+    if (ring != nullptr) list.push_back(ring);
+    return ring;
 }
 
 /// All is done and told: nobody need look for tasks of high priority until there are some again.
@@ -382,8 +308,7 @@ void Initiator::close_urgent_rings(Scope& scope) noexcept {
     for (auto* const list : {&scope.rings, &scope.named})
         std::erase_if(*list, [this](Ring* ring) {
             if (!ring->urgent) return false;
-            close_ring(*ring);
-            free_rings_.push_back(ring);
+            deque_.close(*ring);
             return true;
         });
 }

@@ -128,8 +128,7 @@ std::size_t Initiator::run_callbacks() {
 
 std::size_t Initiator::poll() {
     require_here();
-    std::unique_lock<std::recursive_mutex> sharing;
-    if (shared_) sharing = std::unique_lock{sharing_};
+    const auto alone = this->alone();
     if (notices_ == nullptr || polling_ || in_task()) return 0;
     const auto completed = run_callbacks();
     notices_->throw_failures();
@@ -138,8 +137,7 @@ std::size_t Initiator::poll() {
 
 int Initiator::notification_descriptor() {
     require_here();
-    std::unique_lock<std::recursive_mutex> sharing;
-    if (shared_) sharing = std::unique_lock{sharing_};
+    const auto alone = this->alone();
     if (in_task())
         throw UsageError("a task has no notification descriptor, because its target does not poll; ask outside tasks");
     if (notices_ == nullptr) notices_ = std::make_unique<Notices>();
@@ -147,8 +145,7 @@ int Initiator::notification_descriptor() {
 }
 
 Pending Initiator::pending() const {
-    std::unique_lock<std::recursive_mutex> sharing;
-    if (shared_) sharing = std::unique_lock{sharing_};
+    const auto alone = this->alone();
     Pending pending;
     for (const auto* const list : {&base_.rings, &base_.named})
         for (Ring* const ring : *list) pending.tasks += ring->waiting();

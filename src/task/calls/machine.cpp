@@ -133,7 +133,7 @@ bool Machine::in_task() const noexcept {
 
 int Machine::current_target() const noexcept {
     Initiator* const mine = Initiator::of_this_thread(id_);
-    return mine == nullptr ? -1 : mine->target_;
+    return mine == nullptr ? -1 : mine->target();
 }
 
 std::string Machine::description() const {
@@ -154,15 +154,15 @@ trace::Snapshot Machine::snapshot() const {
     trace::Snapshot snapshot(Clock::ticks(), Clock::nanoseconds_per_tick());
     here(core_).each_initiator([&](Initiator& initiator) {
         trace::Track track;
-        track.id = initiator.track_;
-        track.started = initiator.started_;
-        if (initiator.target_ == Initiator::any_target) {
-            track.name = "thread " + std::to_string(initiator.track_);
-            snapshot.add(track, initiator.counters_);
+        track.id = initiator.track();
+        track.started = initiator.started();
+        if (initiator.target() == Initiator::any_target) {
+            track.name = "thread " + std::to_string(initiator.track());
+            snapshot.add(track, initiator.counters());
         } else {
             track.role = trace::Role::target;
-            track.name = "target " + std::to_string(initiator.track_);
-            snapshot.add(track, core_->backend().counters(initiator.target_));
+            track.name = "target " + std::to_string(initiator.track());
+            snapshot.add(track, core_->backend().counters(initiator.target()));
         }
     });
     return snapshot;
@@ -175,13 +175,13 @@ void Machine::stop_timeline() { here(core_).stop_timeline(); }
 std::string Machine::timeline_json() const {
     std::vector<trace::TimelineTrack> tracks;
     here(core_).each_initiator([&](Initiator& initiator) {
-        const bool thread = initiator.target_ == Initiator::any_target;
+        const bool thread = initiator.target() == Initiator::any_target;
         trace::Track track;
         track.role = thread ? trace::Role::initiator : trace::Role::target;
-        track.id = initiator.track_;
-        track.started = initiator.started_;
-        track.name = (thread ? "thread " : "target ") + std::to_string(initiator.track_);
-        tracks.push_back({track, initiator.timeline_.snapshot()});
+        track.id = initiator.track();
+        track.started = initiator.started();
+        track.name = (thread ? "thread " : "target ") + std::to_string(initiator.track());
+        tracks.push_back({track, initiator.timeline().snapshot()});
     });
     return trace::perfetto_json(tracks, Clock::nanoseconds_per_tick(),
                                 [this](std::uint32_t id) { return core_->timeline_name(id); });
@@ -194,10 +194,9 @@ std::uint32_t Machine::timeline_id(const std::string& name) { return here(core_)
 
 void Machine::record(trace::Event event) {
     Initiator& mine = find_initiator();
-    event.issuer = event.target = mine.track_;
-    std::unique_lock<std::recursive_mutex> sharing;
-    if (mine.shared_) sharing = std::unique_lock(mine.sharing_);  // a timeline has one writer
-    mine.timeline_.record(event);
+    event.issuer = event.target = mine.track();
+    const auto alone = mine.alone();  // a timeline has one writer
+    mine.timeline().record(event);
 }
 
 }  // namespace penstock

@@ -36,19 +36,15 @@ class Runner::Inside {
   public:
     explicit Inside(Runner& runner, Ring* ring = nullptr, std::uint64_t number = 0) noexcept
         : task{ring, number, nullptr, runner.innermost_}, runner_(runner),
-          scope_(std::exchange(runner.self_.scope_, nullptr)), stream_(runner.self_.stream_),
-          asked_(std::exchange(runner.self_.asked_, runner.self_.core_.standing_options())) {
-        if (stream_ != nullptr) runner.self_.stream_ = nullptr;  // always null where several threads share an initiator
+          outer_(runner.self_.enter_task(runner.core_.standing_options())) {
         ++runner.depth_;
         runner.innermost_ = &task;
-        if (runner.self_.board_.timeline.load(std::memory_order_relaxed) != 0) runner.until_sample_ = 1;
+        if (runner.core_.board().timeline.load(std::memory_order_relaxed) != 0) runner.until_sample_ = 1;
     }
     ~Inside() {
         runner_.innermost_ = task.outer;
         if (--runner_.depth_ == 0) runner_.running_.store(0, std::memory_order_relaxed);
-        runner_.self_.scope_ = scope_;
-        runner_.self_.asked_ = asked_;
-        if (stream_ != nullptr) runner_.self_.stream_ = stream_;
+        runner_.self_.leave_task(outer_);
     }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
@@ -57,9 +53,7 @@ class Runner::Inside {
 
   private:
     Runner& runner_;
-    Scope* scope_;
-    Ring* stream_;
-    const CallOptions* asked_;  ///< of the call inside which the task runs
+    Initiator::Interrupted outer_;
 };
 
 [[gnu::always_inline]] inline std::uint32_t Runner::run_one(Ring& ring, TaskPayload& payload, Extension* extension,
@@ -80,10 +74,7 @@ class Runner::Inside {
     }
     if (begin != 0) [[unlikely]]
         end_sample(begin, payload, extension->bytes, ring);
-    if (self_.scope_ != nullptr) [[unlikely]] {
-        self_.leave_scope();
-        self_.scope_ = nullptr;
-    }
+    self_.leave_scope();
     return notice;
 }
 
@@ -97,7 +88,7 @@ std::uint32_t Runner::run(Ring& ring, TaskPayload& payload, Extension* extension
 }
 
 std::uint32_t Runner::claimant_in(const Ring& ring) const noexcept {
-    const auto targets = static_cast<std::uint32_t>(self_.target_count_);
+    const auto targets = static_cast<std::uint32_t>(self_.target_count());
     return target_ >= 0 ? static_cast<std::uint32_t>(target_) : targets + (&ring.owner() == &self_ ? 0 : 1);
 }
 
@@ -122,7 +113,7 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim) noex
                 notify(ring, notice);
             penstock::ring(ring.owner_bell());
             if (++number == end) break;
-            if (self_.board_.urgent.load(std::memory_order_relaxed) != 0 && must_give_way(ring)) [[unlikely]]
+            if (core_.board().urgent.load(std::memory_order_relaxed) != 0 && must_give_way(ring)) [[unlikely]]
                 break;
             open->announce(number);
             if (!open->unchanged()) [[unlikely]] {
@@ -150,7 +141,7 @@ OpenClaim<Ring>* Runner::open_claim(Ring& ring, PendingRing<TaskPayload>::Claim&
     const auto level = open_claims_.load(std::memory_order_relaxed);
     if (level == most_open_claims) [[unlikely]] {
         ring.pending().give_back(claim.first + 1, claim.first + claim.count);
-        self_.core_.tell_of_returned(ring, std::exchange(claim.count, 1) - 1);
+        core_.tell_of_returned(ring, std::exchange(claim.count, 1) - 1);
         return nullptr;
     }
     open_[level].claim.open(ring, claim.first, claim.first + claim.count);
@@ -183,7 +174,7 @@ void Runner::close_claim() noexcept {
 void Runner::give_back(const OpenClaim<Ring>::Rest& rest) noexcept {
     if (rest.empty()) return;
     rest.where->pending().give_back(rest.first, rest.end);
-    self_.core_.tell_of_returned(*rest.where, static_cast<std::uint32_t>(rest.end - rest.first));
+    core_.tell_of_returned(*rest.where, static_cast<std::uint32_t>(rest.end - rest.first));
 }
 
 void Runner::give_back_all() noexcept {
@@ -212,20 +203,18 @@ void Runner::give_back_if_held_up(const Initiator& taker) noexcept {
 /// Between two tasks of a claim, outside of waits: is there a task of high priority that may run here?
 bool Runner::must_give_way(const Ring& ring) const noexcept {
     if (ring.urgent || depth_ != 1) return false;
-    if (target_ < 0) return self_.inviting(target_, Initiator::Look::urgent) != nullptr;
+    if (target_ < 0) return self_.deque().inviting(target_, Deque::Look::urgent) != nullptr;
     bool waits = false;
-    self_.core_.each_initiator(
-        [&](const Initiator& other) { waits = waits || other.inviting(target_, Initiator::Look::urgent) != nullptr; });
+    core_.each_initiator([&](const Initiator& other) {
+        waits = waits || other.deque().inviting(target_, Deque::Look::urgent) != nullptr;
+    });
     return waits;
 }
 
 void Runner::run_posted(const Posting& posting) noexcept {
     const Inside inside(*this);
     posting.run(posting.first, posting.second, target_);
-    if (self_.scope_ != nullptr) [[unlikely]] {
-        self_.leave_scope();
-        self_.scope_ = nullptr;
-    }
+    self_.leave_scope();
 }
 
 // ---- dependent tasks ----
@@ -235,7 +224,7 @@ std::uint64_t Runner::run_dependent(DependentNode& first, std::uint64_t most) no
     std::uint64_t count = 0;
     for (DependentNode* node = &first; node != nullptr; ++count) {
         if (count == most) {
-            self_.hand_on(*node);
+            hand_on(*node);
             break;
         }
         node = run_and_release(*node, inside.task);
@@ -267,8 +256,7 @@ DependentNode* Runner::run_and_release(DependentNode& node, Running& running) no
         if (verdict) [[unlikely]]
             Verdict::give(successor, *verdict);
         if (!successor.arrive()) return;
-        if (next != nullptr || (successor.target() >= 0 && successor.target() != target_))
-            return self_.hand_on(successor);
+        if (next != nullptr || (successor.target() >= 0 && successor.target() != target_)) return hand_on(successor);
         next = &successor;
         const Ring& its = *successor.ring();
         prefetch_read(&its.slots()[&successor - its.nodes()]);
@@ -283,12 +271,40 @@ std::uint64_t Runner::run_ready(const Scope* only) noexcept {
     DependentNode* node = named_.take_oldest(only);
     if (node == nullptr) node = ready_.take_newest(only);
     if (node == nullptr) {
-        self_.core_.each_initiator([&](Initiator& other) {
+        core_.each_initiator([&](Initiator& other) {
             if (node != nullptr || &other == &self_) return;
-            node = only == nullptr ? take_several(other.runner_->ready_) : other.runner_->ready_.take_oldest(only);
+            node = only == nullptr ? take_several(other.runner().ready_) : other.runner().ready_.take_oldest(only);
         });
     }
     return node == nullptr ? 0 : run_dependent(*node);
+}
+
+void Runner::hand_on(DependentNode& node) noexcept {
+    if (self_.target_count() == 0) {
+        run_dependent(node);
+        return;
+    }
+    Ring& ring = *node.ring();  // the task may be over as soon as it has been pushed
+    const int target = node.target();
+    if (target >= 0) {
+        Target& named = core_.target(target);
+        named.runner().named().push(node);
+        penstock::ring(named.waiter().bell());
+        return;
+    }
+    try {
+        ready_.push(node);
+    } catch (const std::bad_alloc&) {  // no room for it in the queue: at once
+        run_dependent(node);
+        return;
+    }
+    tell_of_ready(ring);
+}
+
+void Runner::tell_of_ready(Ring& ring) noexcept {
+    if (core_.board().idle_targets.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        core_.wake_a_target();
+    penstock::ring(ring.owner_bell());
 }
 
 /// Whoever looked while it was away and is about to sleep is told.
@@ -297,14 +313,14 @@ void Runner::put_back(ReadyQueue& queue, DependentNode& node) noexcept {
     try {
         queue.push(node);
     } catch (const std::bad_alloc&) {
-        return self_.hand_on(node);
+        return hand_on(node);
     }
-    if (&queue != &named_) self_.tell_of_ready(ring);
+    if (&queue != &named_) tell_of_ready(ring);
 }
 
 void Runner::each_other_ready(const std::function<void(ReadyQueue&)>& visit) {
-    self_.core_.each_initiator([&](Initiator& other) {
-        if (&other != &self_) visit(other.runner_->ready_);
+    core_.each_initiator([&](Initiator& other) {
+        if (&other != &self_) visit(other.runner().ready_);
     });
 }
 
@@ -318,7 +334,7 @@ DependentNode* Runner::take_several(ReadyQueue& queue) noexcept {
         for (std::size_t i = 1; i < count; ++i) rings[i] = several[i]->ring();
         std::reverse(several.begin() + 1, several.begin() + static_cast<std::ptrdiff_t>(count));
         ready_.push(std::span(several).subspan(1, count - 1));
-        for (std::size_t i = 1; i < count; ++i) self_.tell_of_ready(*rings[i]);
+        for (std::size_t i = 1; i < count; ++i) tell_of_ready(*rings[i]);
     }
     return several[0];
 }
@@ -326,7 +342,7 @@ DependentNode* Runner::take_several(ReadyQueue& queue) noexcept {
 bool Runner::can_run_ready(const Scope* only) noexcept {
     const auto good = [only](ReadyQueue& queue) { return only == nullptr ? queue.inviting() : queue.holds(*only); };
     bool can = good(named_);
-    self_.core_.each_initiator([&](Initiator& other) { can = can || good(other.runner_->ready_); });
+    core_.each_initiator([&](Initiator& other) { can = can || good(other.runner().ready_); });
     return can;
 }
 
@@ -347,10 +363,7 @@ bool Runner::can_run_ready(const Scope* only) noexcept {
         const std::lock_guard lock(replay.mutex);
         if (replay.failed++ == 0) replay.first_failed = {entry.name, target_, std::current_exception()};
     }
-    if (self_.scope_ != nullptr) [[unlikely]] {
-        self_.leave_scope();
-        self_.scope_ = nullptr;
-    }
+    self_.leave_scope();
 }
 
 void Runner::replay(Replay& replay, std::uint32_t worker) noexcept {
@@ -380,13 +393,13 @@ void Runner::replay(Replay& replay, std::uint32_t worker) noexcept {
 }
 
 void Runner::look_at_watched(std::size_t most) noexcept {
-    auto& watched = self_.core_.watched();
+    auto& watched = core_.watched();
     if (!watched.any()) return;
     watched.look(
         [this](const Handle& handle, DependentNode& node) {
             if (Ring* const ring = handle.ring())
                 if (const auto verdict = Verdict::on(*ring, handle.ticket().number)) Verdict::give(node, *verdict);
-            if (node.arrive()) self_.hand_on(node);
+            if (node.arrive()) hand_on(node);
         },
         most);
 }
@@ -399,7 +412,7 @@ void Runner::look_at_watched(std::size_t most) noexcept {
 }
 
 [[gnu::noinline, gnu::cold]] std::uint64_t Runner::start_sample() noexcept {
-    until_sample_ = self_.board_.timeline.load(std::memory_order_relaxed) != 0 ? 1 : trace::tasks_a_sample;
+    until_sample_ = core_.board().timeline.load(std::memory_order_relaxed) != 0 ? 1 : trace::tasks_a_sample;
     return Clock::ticks();
 }
 
@@ -410,13 +423,13 @@ void Runner::look_at_watched(std::size_t most) noexcept {
     counters_.sampled_compute_ticks.add(end - begin);
     if (const auto staged = store_.take_staged()) counters_.staged_bytes.add(staged * trace::tasks_a_sample);
     if (depth_ == 1 && target_ == Initiator::any_target) {
-        self_.counters_.help_sampled.add();
-        self_.counters_.help_ticks_sampled.add(end - begin);
+        self_.counters().help_sampled.add();
+        self_.counters().help_ticks_sampled.add(end - begin);
     }
-    if (!self_.timeline_.enabled()) return;
+    if (!self_.timeline().enabled()) return;
     trace::Event event{.begin = begin, .end = end, .id = payload.entry, .kind = trace::EventKind::task};
-    event.issuer = ring.owner().track_;
-    event.target = self_.track_;
+    event.issuer = ring.owner().track();
+    event.target = self_.track();
     if ((payload.flags & TaskPayload::boxed) == 0) {  // a box is gone by now
         std::array<ArgumentBlock, Entry::max_blocks> blocks;
         const PackedArguments arguments{const_cast<std::byte*>(payload.line), extension, false};
@@ -426,21 +439,21 @@ void Runner::look_at_watched(std::size_t most) noexcept {
             if (blocks[i].access != Access::in) event.bytes_out += blocks[i].bytes();
         }
     }
-    self_.timeline_.record(event);
+    self_.timeline().record(event);
 }
 
 [[gnu::noinline, gnu::cold]] void Runner::notify(Ring& ring, std::uint32_t notice) noexcept {
-    Notices& notices = *ring.owner().notices_;
+    Notices& notices = *ring.owner().notices();
     if (const auto deadline = notices[notice].deadline; deadline != 0) {
         if (const auto now = Clock::ticks(); now > deadline) {
             counters_.late.add();
-            if (self_.timeline_.enabled())
-                self_.timeline_.record({.begin = deadline,
-                                        .end = now,
-                                        .id = notices[notice].entry,
-                                        .kind = trace::EventKind::late,
-                                        .issuer = ring.owner().track_,
-                                        .target = self_.track_});
+            if (self_.timeline().enabled())
+                self_.timeline().record({.begin = deadline,
+                                         .end = now,
+                                         .id = notices[notice].entry,
+                                         .kind = trace::EventKind::late,
+                                         .issuer = ring.owner().track(),
+                                         .target = self_.track()});
         }
     }
     notices.completed(notice);

@@ -33,8 +33,8 @@ class Runner {
   public:
     /// `target`: index of the target that this runs for, or Initiator::any_target for a helping thread.
     Runner(Initiator& self, int target, std::size_t store_bytes, const MachineOptions& options) noexcept
-        : self_(self), target_(target), jobs_in_flight_(options.jobs_in_flight), store_(store_bytes),
-          prefetcher_(options.jobs_in_flight == 1 ? Prefetch::never : options.prefetch) {}
+        : self_(self), core_(self.core()), target_(target), jobs_in_flight_(options.jobs_in_flight),
+          store_(store_bytes), prefetcher_(options.jobs_in_flight == 1 ? Prefetch::never : options.prefetch) {}
 
     /// Runs one task. Whatever it throws is kept in `ring`. The caller completes the record afterwards, and then calls
     /// notify() with the notice that this returns, unless that is 0.
@@ -72,6 +72,8 @@ class Runner {
     /// Runs the steps of one worker of a recording.
     void replay(Replay& replay, std::uint32_t worker) noexcept;
     /// Those that became ready here, for anybody, and those for this target alone. Any thread.
+    /// A task that waits for nothing any more goes to whoever may run it.
+    void hand_on(DependentNode& node) noexcept;
     ReadyQueue& ready() noexcept { return ready_; }
     ReadyQueue& named() noexcept { return named_; }
     /// A ready task that may run here and is `wanted(node)`, or null. It is nobody's else from here on. Throws what
@@ -153,6 +155,8 @@ class Runner {
         return nullptr;
     }
     void put_back(ReadyQueue& queue, DependentNode& node) noexcept;
+    /// A task of this ring may be taken by who has nothing else to do.
+    void tell_of_ready(Ring& ring) noexcept;
     void each_other_ready(const std::function<void(ReadyQueue&)>& visit);
 
     std::uint32_t run_one(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
@@ -168,6 +172,7 @@ class Runner {
     void skip(Ring& ring, const Entry& entry, const PackedArguments& arguments, std::uint64_t number) noexcept;
 
     Initiator& self_;
+    Core& core_;
     int target_;
     std::uint32_t jobs_in_flight_;
     std::uint32_t fits_ = MachineOptions::max_jobs_in_flight;

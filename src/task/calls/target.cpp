@@ -20,7 +20,7 @@ namespace penstock {
 Target::Target(Core& core, int index, int processor, std::uint32_t most_lanes)
     : core_(core), index_(index), processor_(processor), lanes_(std::make_unique<LaneInbox[]>(most_lanes)),
       waiter_(core.backend().waiter(index)), initiator_(new Initiator(core, index, &waiter_)),
-      runner_(initiator_->runner_.get()) {}
+      runner_(&initiator_->runner()) {}
 
 Target::~Target() { stop(); }
 
@@ -197,7 +197,7 @@ bool Target::claim_from_any(Look look) noexcept {
 
 bool Target::claim_from(Initiator& initiator, Look look, bool in_turn) noexcept {
     std::uint32_t part = 0;
-    Ring* const ring = initiator.inviting(index_, look, in_turn ? next_part_ : 0, &part);
+    Ring* const ring = initiator.deque().inviting(index_, look, in_turn ? next_part_ : 0, &part);
     if (ring == nullptr) return false;
     if (in_turn) next_part_ = part + 1;
     const auto share = ring->only_target() >= 0 ? 1 : core_.workers();
@@ -236,7 +236,7 @@ bool Target::something_waits() noexcept {
         if (postings_[i].front() != nullptr) return true;
     const auto count = core_.initiator_count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < count; ++i)
-        if (core_.initiators_[i]->inviting(index_, Look::everything) != nullptr) return true;
+        if (core_.initiators_[i]->deque().inviting(index_, Look::everything) != nullptr) return true;
     if (++looks_ % 256 == 0 || waiter_.parked()) core_.give_back_what_is_held_up(*initiator_);
     return false;
 }
@@ -244,7 +244,7 @@ bool Target::something_waits() noexcept {
 void Target::idle() {
     initiator_->reap_orphans();
     // of calls inside tasks: they have no call-backs
-    if (initiator_->notices_ != nullptr) initiator_->notices_->collect();
+    if (auto* const notices = initiator_->notices()) notices->collect();
     auto& counters = runner_->counters();
     counters.idle_periods.add();
     counters.idle_ticks.begin(Clock::ticks());
@@ -269,7 +269,7 @@ void Target::pass_on() noexcept {
     if (core_.board().idle_targets.load(std::memory_order_relaxed) == 0) return;
     const auto count = core_.initiator_count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < count; ++i)
-        if (core_.initiators_[i]->inviting(index_, Look::everything) != nullptr) return core_.wake_a_target();
+        if (core_.initiators_[i]->deque().inviting(index_, Look::everything) != nullptr) return core_.wake_a_target();
 }
 
 }  // namespace penstock

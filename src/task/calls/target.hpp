@@ -77,7 +77,7 @@ class Target {
     PostingLane* make_posting_lane(int to) noexcept;
     bool claim_from_deques() noexcept;
     bool claim_urgent() noexcept;
-    using Look = Initiator::Look;
+    using Look = Deque::Look;
     bool claim_from_any(Look look) noexcept;
     bool claim_from(Initiator& initiator, Look look, bool in_turn) noexcept;
     bool run_ready() noexcept;

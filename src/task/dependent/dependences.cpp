@@ -6,7 +6,7 @@ namespace penstock {
 
 Initiator& Dependences::initiator_of_its_own(Machine& machine) {
     Initiator& initiator = machine.initiator();
-    if (initiator.shared_)
+    if (initiator.shared())
         throw UsageError(
             "this thread shares its initiator with others, so what it has issued cannot be told from what they have; "
             "order tasks "
@@ -15,9 +15,10 @@ Initiator& Dependences::initiator_of_its_own(Machine& machine) {
 }
 
 Dependences::Dependences(Machine& machine)
-    : machine_(machine), initiator_(initiator_of_its_own(machine)), scope_(&initiator_.scope()), history_(initiator_) {}
+    : machine_(machine), initiator_(initiator_of_its_own(machine)), scope_(&initiator_.scope()),
+      history_(initiator_.dependents()) {}
 
-Dependences::~Dependences() { initiator_.give_back(group_); }
+Dependences::~Dependences() { Dependents::give_back(group_); }
 
 void Dependences::wait() {
     initiator();
@@ -31,7 +32,7 @@ void Dependences::refuse_stranger() {
 
 void Dependences::tidy() {
     history_.tidy([this](auto&& predecessors) {
-        initiator_.call_dependent_closure(&group_, Initiator::any_target, predecessors, [] {});
+        initiator_.call_dependent(&group_, Initiator::any_target, predecessors, [] {});
     });
 }
 

@@ -116,15 +116,9 @@ void Recording::replay() {
         throw UsageError(
             "a recording cannot be replayed inside a task: its targets may be waiting for this one; replay it outside");
     Initiator& self = machine.initiator();
-    std::unique_lock<std::recursive_mutex> sharing;
-    if (self.shared_) sharing = std::unique_lock{self.sharing_};
-    struct NoCallbacks {  // one that replays would wait for this replay
-        bool& flag;
-        bool outer;
-        explicit NoCallbacks(bool& polling) noexcept : flag(polling), outer(std::exchange(polling, true)) {}
-        ~NoCallbacks() { flag = outer; }
-    } const no_callbacks(self.polling_);
-    const std::lock_guard one_at_a_time(self.core_.replays());
+    const auto alone = self.alone();
+    const Initiator::NoCallbacks no_callbacks(self);  // one that replays would wait for this replay
+    const std::lock_guard one_at_a_time(self.core().replays());
     const auto targets = static_cast<std::uint32_t>(machine.targets());
     if (all.measuring) {
         for (auto& worker : all.workers)
@@ -176,7 +170,7 @@ void Recording::replay() {
 }
 
 void Recording::run_share(Replay& replay, std::uint32_t worker, Machine& machine) {
-    machine.initiator().runner_->replay(replay, worker);
+    machine.initiator().runner().replay(replay, worker);
 }
 
 std::size_t Recording::rebind(std::byte* from, std::size_t from_bytes, std::byte* to, std::size_t to_bytes) {

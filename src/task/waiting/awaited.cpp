@@ -144,7 +144,7 @@ bool Initiator::run_awaited(const AwaitedTasks& awaited) {
     Leads leads(*this, awaited, picture);
     if (DependentNode* const node = runner_->take_ready([&](DependentNode& ready) { return leads.to(ready); })) {
         if (runner_->depth() >= core_.options().nesting_limit) {
-            hand_on(*node);
+            runner_->hand_on(*node);
             require_room_to_nest();
         }
         counters_.helped.add(runner_->run_dependent(*node, 1));

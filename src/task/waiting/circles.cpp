@@ -12,7 +12,7 @@ namespace penstock {
 
 Circles::Wait::Wait(Initiator& who, const AwaitedTasks& awaited) : who_(who), awaited_(awaited) {
     if (awaited.handles.size() > 1 || !who.in_task()) return;
-    Circles& all = who.core_.circles();
+    Circles& all = who.core().circles();
     std::unique_lock lock(all.mutex_);
     next_ = std::exchange(all.first_, this);
     for (Wait* wait = all.first_; wait != nullptr; wait = wait->next_) wait->seen_ = false;
@@ -32,12 +32,12 @@ Circles::Wait::Wait(Initiator& who, const AwaitedTasks& awaited) : who_(who), aw
         "this wait can never end: it is for a task that cannot go on before the one that waits (it comes after that "
         "one, is for "
         "its target alone, or waits for it in its turn); wait outside the task, or come after another one\n" +
-        who.core_.waiting_report());
+        who.core().waiting_report());
 }
 
 Circles::Wait::~Wait() {
     if (!listed_) return;
-    Circles& all = who_.core_.circles();
+    Circles& all = who_.core().circles();
     const std::lock_guard lock(all.mutex_);
     all.remove(*this);
 }
@@ -58,7 +58,7 @@ bool Circles::leads_back(Wait& from, const Wait& to) {
 }
 
 const WatchedPicture& Circles::watched(const Initiator& who) {
-    if (!watched_) watched_ = who.core_.watched().picture();
+    if (!watched_) watched_ = who.core().watched().picture();
     return *watched_;
 }
 
@@ -66,7 +66,7 @@ const WatchedPicture& Circles::watched(const Initiator& who) {
 bool Circles::stands_behind(const Wait& wait, const Wait& other) {
     const AwaitedTasks& awaited = wait.awaited_;
     const Initiator& who = wait.who_;
-    for (const auto* task = other.who_.runner_->innermost(); task != nullptr; task = task->outer)
+    for (const auto* task = other.who_.runner().innermost(); task != nullptr; task = task->outer)
         if (task->ring != nullptr && who.includes(awaited, *task->ring, task->number)) return true;
     // What only the other target may run, it does not run inside a task. Its own children, and what it waits for, it
     // does.
@@ -89,7 +89,7 @@ bool Circles::stands_behind(const Wait& wait, const Wait& other) {
     if (awaited.scope != nullptr) {
         for (std::size_t t = 0; t < awaited.scope->last.size(); ++t) {
             if (awaited.scope->last[t] == 0) continue;
-            Ring& lane = *who.lanes_[t].ring;
+            Ring& lane = who.lane(t);
             Handle last(lane.name(), {});
             last.word_ = awaited.scope->last[t];
             if (never_there(last, lane)) return true;
@@ -98,7 +98,7 @@ bool Circles::stands_behind(const Wait& wait, const Wait& other) {
             if (never_there({ring->name(), {ring->pending().appended(), 0, false}}, *ring)) return true;
     }
     if (!who.awaits_dependents(awaited)) return false;
-    for (const auto* task = other.who_.runner_->innermost(); task != nullptr; task = task->outer)
+    for (const auto* task = other.who_.runner().innermost(); task != nullptr; task = task->outer)
         if (task->ring != nullptr &&
             who.leads_to({task->ring->name(), {task->number, 0, false}}, task->node, awaited, watched(who)))
             return true;

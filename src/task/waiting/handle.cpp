@@ -56,7 +56,7 @@ void Handle::wait(bool helping) const {
     Ring* const where = ring();
     if (where == nullptr) Ring::throw_gone();
     // Threads that share an initiator wait like anybody else, but while they run a task of it.
-    if (Initiator* const mine = my_initiator(*where); mine != nullptr && (!mine->shared_ || mine->in_task()))
+    if (Initiator* const mine = my_initiator(*where); mine != nullptr && (!mine->shared() || mine->in_task()))
         return mine->wait_for(*this, *where, helping);
     wait_as_outsider([&] { return complete(*where) || where->generation() != generation_; });
     Initiator::throw_failure_of(*this, *where);
@@ -109,7 +109,7 @@ std::size_t wait_any(std::span<const Handle> handles) {
         for (const Handle& handle : handles)
             if (Ring* const where = handle.ring(); where != nullptr && mine == nullptr)
                 mine = handle.my_initiator(*where);
-        if (mine != nullptr && (!mine->shared_ || mine->in_task()))
+        if (mine != nullptr && (!mine->shared() || mine->in_task()))
             mine->wait_while_helping(look, {.handles = handles});
         else wait_as_outsider(look);
     }

@@ -49,7 +49,7 @@ bool Initiator::drained(Scope& scope) noexcept {
     for (auto* list : {&scope.rings, &scope.named})
         for (Ring* ring : *list)
             if (!ring->drained()) return false;
-    return dependents_drained(scope.dependents);
+    return Dependents::drained(scope.dependents);
 }
 
 bool Initiator::complete(const Handle& handle, Ring& ring) noexcept {
@@ -199,8 +199,7 @@ void Initiator::wait_until(Poll&& poll, WaitReason reason) {
 
 void Initiator::barrier() {
     require_here();
-    std::unique_lock<std::recursive_mutex> sharing;
-    if (shared_) sharing = std::unique_lock{sharing_};
+    const auto alone = this->alone();
     Scope* const mine = scope_;
     if (mine == nullptr) return;  // inside a task that issued nothing
     const Waiting inside(waiting_);
@@ -316,6 +315,15 @@ void Initiator::wait_while_helping(const std::function<bool()>& ready, const Awa
     }
 }
 
+void Initiator::wait_for_dependents(const std::vector<Ring*>& rings) {
+    require_here();
+    const auto alone = this->alone();
+    wait_while_helping([&] { return Dependents::drained(rings); }, {.dependents = &rings});
+    std::vector<Failure> failures;
+    Dependents::collect_failures(rings, failures);
+    if (!failures.empty()) Core::throw_first(std::move(failures));
+}
+
 void Initiator::throw_failure_of(const Handle& handle, Ring& ring) {
     if (!ring.may_have_failed(handle.ticket().number)) [[likely]]
         return;
@@ -348,7 +356,7 @@ void Initiator::collect_failures(Scope& scope, std::vector<Failure>& failures) {
         if (scope.last[t] != 0) take(*lanes_[t].ring, scope.before[t], Handle::number_of(scope.last[t]));
     for (Ring* ring : scope.rings) take(*ring, 0, Ring::no_limit);
     for (Ring* ring : scope.named) take(*ring, 0, Ring::no_limit);
-    collect_dependent_failures(scope.dependents, failures);
+    Dependents::collect_failures(scope.dependents, failures);
     take(*immediate_, scope.immediate_before, scope.immediate_until);
 }
 

@@ -294,7 +294,7 @@ Handle Chain<P...>::issue(Initiator& initiator, const How& how, Args&&... argume
     try {
         if (image.local_bytes() > initiator.local_store_bytes()) [[unlikely]]
             image.refuse_local_store(initiator.local_store_bytes());
-        return initiator.call_closure(how, chain::Task<P...>{&image.program()}, std::forward<Args>(arguments)...);
+        return initiator.call_on(how, chain::Task<P...>{&image.program()}, std::forward<Args>(arguments)...);
     } catch (...) {
         image.end(0);
         throw;

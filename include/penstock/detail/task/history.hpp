@@ -18,8 +18,9 @@
 #include <vector>
 
 #include "penstock/argument.hpp"
+#include "penstock/detail/task/dependents.hpp"
+#include "penstock/detail/task/entry.hpp"
 #include "penstock/detail/task/footprint.hpp"
-#include "penstock/detail/task/initiator.hpp"
 #include "penstock/detail/task/reader_list.hpp"
 #include "penstock/recording.hpp"
 
@@ -28,11 +29,11 @@ namespace penstock {
 /// Used by one thread, the one that issues the tasks.
 class History {
   public:
-    explicit History(Initiator& initiator) : initiator_(initiator) { clear_table(first_table); }
+    explicit History(Dependents& dependents) : dependents_(dependents) { clear_table(first_table); }
     History(const History&) = delete;
     History& operator=(const History&) = delete;
 
-    using Spot = Initiator::DependentSpot;
+    using Spot = Dependents::Spot;
 
     /// The task being issued does this with these bytes. Nothing to do for what is no tagged argument.
     template <Access access, class T, bool staged>
@@ -163,7 +164,7 @@ class History {
     void write(Spot& spot, Block& block);
     void come_after(Spot& spot, const TaskReference& reference) {
         if (reference.ring == nullptr) return;
-        initiator_.come_after(spot, *reference.ring, reference.number);
+        dependents_.come_after(spot, *reference.ring, reference.number);
         if (recorded_ != nullptr) [[unlikely]]
             note_edge(spot, reference);
     }
@@ -179,7 +180,7 @@ class History {
     void compose(Block& block);
     void forget_completed();
 
-    Initiator& initiator_;
+    Dependents& dependents_;
     std::vector<Place> table_;  ///< open addressing; a power of two, at most a quarter full
     int shift_ = 0;             ///< a hash shifted by this is a place
     std::vector<std::unique_ptr<Block>> blocks_;

@@ -24,6 +24,8 @@
 #include "penstock/call_options.hpp"
 #include "penstock/detail/machine/waiter.hpp"
 #include "penstock/detail/task/carrier.hpp"
+#include "penstock/detail/task/dependents.hpp"
+#include "penstock/detail/task/deque.hpp"
 #include "penstock/detail/task/procedure.hpp"
 #include "penstock/detail/task/ring.hpp"
 #include "penstock/detail/task/scope.hpp"
@@ -35,7 +37,6 @@
 namespace penstock {
 
 struct AwaitedTasks;
-class Circles;
 class Core;
 class Notices;
 class Runner;
@@ -48,12 +49,38 @@ inline constexpr bool is_chain = false;
 template <class... P>
 inline constexpr bool is_chain<Chain<P...>> = true;
 
-class alignas(128) Initiator {
+/// The two ways to call, which all that takes calls has: x.call<f>(...) of a function that is part of the type, which
+/// gives the task its name, and x.call(f, ...) of a pointer or a closure. A closure that does not fit a descriptor must
+/// be boxed by name: boxed(f). `Self` is who takes them, and has issue_call(f, ...).
+template <class Self>
+class TakesCalls {
+  public:
+    template <auto function, class... Args>
+    Handle call(Args&&... arguments) {
+        return static_cast<Self&>(*this).issue_call(procedure::Constant<function>{}, std::forward<Args>(arguments)...);
+    }
+    template <class F, class... Args>
+    Handle call(F&& function, Args&&... arguments) {
+        return static_cast<Self&>(*this).issue_call(std::forward<F>(function), std::forward<Args>(arguments)...);
+    }
+    template <auto function, class... Args>
+        requires std::is_const_v<Self>
+    Handle call(Args&&... arguments) const {
+        return static_cast<Self&>(*this).issue_call(procedure::Constant<function>{}, std::forward<Args>(arguments)...);
+    }
+    template <class F, class... Args>
+        requires std::is_const_v<Self>
+    Handle call(F&& function, Args&&... arguments) const {
+        return static_cast<Self&>(*this).issue_call(std::forward<F>(function), std::forward<Args>(arguments)...);
+    }
+};
+
+class alignas(128) Initiator : public TakesCalls<Initiator> {
   public:
     static constexpr int any_target = Ring::any_target;
-    /// Parts of deques that one initiator has at once, over all its scopes.
-    static constexpr std::uint32_t max_rings = 1024;
 
+    /// `waiter`: the target's own, or null for a thread, which gets one.
+    Initiator(Core& core, int target, Waiter* waiter);
     ~Initiator();
     /// In the child after a fork: nothing of the parent's machines can be used here.
     static void leave_behind_in_parent() noexcept;
@@ -62,62 +89,26 @@ class alignas(128) Initiator {
     Initiator(const Initiator&) = delete;
     Initiator& operator=(const Initiator&) = delete;
 
-    /// Issues a call of a function that is part of the type; see Machine::call. `how`: the number of a target,
-    /// any_target, or CallOptions.
-    template <auto function, class How, class... Args>
-    Handle call_on(const How& how, Args&&... arguments) {
-        using Signature = procedure::ParametersOf<std::decay_t<decltype(function)>, std::remove_cvref_t<Args>...>;
-        using Call =
-            procedure::Call<procedure::Constant<function>, typename Signature::List, std::remove_cvref_t<Args>...>;
-        static_assert(std::is_void_v<typename Signature::Result>,
-                      "penstock: tasks return nothing; let the procedure write its results into an out argument");
-        return issue<Call, procedure::Registered<Call, procedure::FunctionName<function>>>(
-            how, procedure::Constant<function>{}, std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
-    }
-    /// Issues a call of a pointer or a closure.
+    /// Issues a call; see Machine. `how`: the number of a target, any_target, or CallOptions.
     template <class How, class F, class... Args>
     Handle call_on(const How& how, F&& function, Args&&... arguments) {
-        using Closure = std::decay_t<F>;
-        if constexpr (is_chain<Closure>) {
+        if constexpr (is_chain<std::decay_t<F>>) {
             return function.issue(*this, how, std::forward<Args>(arguments)...);
         } else {
-            static_assert(std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= sizeof(Extension),
-                          "penstock: this closure does not fit a descriptor (it must be trivially copyable, at most "
-                          "192 bytes): say boxed(f)");
-            return call_closure(how, Closure(std::forward<F>(function)), std::forward<Args>(arguments)...);
+            using Site = procedure::SiteOf<F, Args...>;
+            return issue<Site>(how, Site::unpack(std::decay_t<F>(std::forward<F>(function))),
+                               std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
         }
     }
-    template <class How, class F, class... Args>
-    Handle call_on(const How& how, Boxed<F> closure, Args&&... arguments) {
-        return call_closure(how, std::move(closure.function), std::forward<Args>(arguments)...);
-    }
-    template <auto function, class... Args>
-    Handle call(Args&&... arguments) {
-        return call_on<function>(any_target, std::forward<Args>(arguments)...);
-    }
-    template <class F, class... Args>
-    Handle call(F&& function, Args&&... arguments) {
-        return call_on(any_target, std::forward<F>(function), std::forward<Args>(arguments)...);
-    }
-
-    /// Issues a call that starts when all of `predecessors` have completed; see Machine::after. At the thread's own
-    /// speed: it never waits for them.
-    template <auto function, class... Args>
-    Handle call_after_on(int target, std::span<const Handle> predecessors, Args&&... arguments) {
-        using Signature = procedure::ParametersOf<std::decay_t<decltype(function)>, std::remove_cvref_t<Args>...>;
-        using Call =
-            procedure::Call<procedure::Constant<function>, typename Signature::List, std::remove_cvref_t<Args>...>;
-        return issue_dependent<Call, procedure::Registered<Call, procedure::FunctionName<function>>>(
-            nullptr, target, [&](DependentSpot& spot) { come_after_all(spot, predecessors); },
-            procedure::Constant<function>{}, std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
-    }
-    template <class F, class... Args>
-    Handle call_after_on(int target, std::span<const Handle> predecessors, F&& function, Args&&... arguments) {
-        return with_closure(std::forward<F>(function), [&](auto&& closure) {
-            return call_dependent_closure(
-                nullptr, target, [&](DependentSpot& spot) { come_after_all(spot, predecessors); }, std::move(closure),
-                std::forward<Args>(arguments)...);
-        });
+    /// Issues a dependent call, at the thread's own speed: it never waits for what comes before. `group`: where the
+    /// task is kept, or null for the scope's own. `predecessors(spot)` names what it comes after.
+    template <class Predecessors, class F, class... Args>
+    Handle call_dependent(DependentGroup* group, int target, Predecessors&& predecessors, F&& function,
+                          Args&&... arguments) {
+        using Site = procedure::SiteOf<F, Args...>;
+        return issue_dependent<Site>(group, target, predecessors,
+                                     Site::unpack(std::decay_t<F>(std::forward<F>(function))),
+                                     std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
     }
 
     /// See Machine::barrier.
@@ -136,19 +127,110 @@ class alignas(128) Initiator {
     int target() const noexcept { return target_; }
     std::uint64_t machine_id() const noexcept { return machine_id_; }
 
+    // ---- for the rest of the layer: whose it is ----
+
+    // The calling thread's initiator of the machine that it used last, by the machine's id. Ids are never used twice.
+    static inline thread_local constinit std::uint64_t thread_machine = 0;
+    static inline thread_local constinit Initiator* thread_initiator = nullptr;
+    /// Of this machine, by its id; null where the thread has none.
+    static Initiator* of_this_thread(std::uint64_t machine) noexcept;
+    void bind_to_this_thread();
+    /// Is it used by several threads, under a lock?
+    bool shared() const noexcept { return shared_; }
+    /// Holds that lock, where there is one.
+    [[nodiscard]] std::unique_lock<std::recursive_mutex> alone() const {
+        return shared_ ? std::unique_lock(sharing_) : std::unique_lock<std::recursive_mutex>();
+    }
+
+    // ---- what it consists of ----
+
+    Core& core() const noexcept { return core_; }
+    Runner& runner() const noexcept { return *runner_; }
+    Waiter& waiter() const noexcept { return waiter_; }
+    Deque& deque() noexcept { return deque_; }
+    const Deque& deque() const noexcept { return deque_; }
+    Dependents& dependents() noexcept { return dependents_; }
+    trace::InitiatorCounters& counters() noexcept { return counters_; }
+    trace::Timeline& timeline() noexcept { return timeline_; }
+    /// Number of its track in the timeline.
+    std::uint32_t track() const noexcept { return track_; }
+    std::uint64_t started() const noexcept { return started_; }
+    int target_count() const noexcept { return target_count_; }
+    /// Null until the first call that needs them.
+    Notices* notices() noexcept { return notices_.get(); }
+    /// Of the lane to this target, which must have been made.
+    Ring& lane(std::size_t target) const noexcept { return *lanes_[target].ring; }
+
+    // ---- scopes ----
+
+    /// What is issued now belongs to it. Made where a task issues for the first time. Throws NestingTooDeep,
+    /// MachineGone, std::bad_alloc.
+    Scope& scope();
+    /// The same, null where none has been made.
+    Scope* current_scope() const noexcept { return scope_; }
+    bool in_task() const noexcept;
+    void require_room_to_nest() const;
+    /// What a thread is in the middle of issuing while it runs a task inside a call or a wait.
+    struct Interrupted {
+        Scope* scope;
+        Ring* stream;
+        const CallOptions* asked;
+    };
+    /// The thread begins to run a task, which asks of its calls what all calls of the machine ask for.
+    Interrupted enter_task(const CallOptions* standing) noexcept {
+        const Interrupted outer{std::exchange(scope_, nullptr), stream_, std::exchange(asked_, standing)};
+        if (stream_ != nullptr) stream_ = nullptr;  // always null where several threads share an initiator
+        return outer;
+    }
+    void leave_task(const Interrupted& outer) noexcept {
+        scope_ = outer.scope;
+        asked_ = outer.asked;
+        if (outer.stream != nullptr) stream_ = outer.stream;
+    }
+    /// A task has ended: what it issued goes on without it.
+    void leave_scope() noexcept {
+        if (scope_ != nullptr) [[unlikely]]
+            end_scope();
+    }
+    /// Scopes whose tasks have all ended are free again.
+    void reap_orphans() noexcept;
+
+    // ---- waiting ----
+
+    bool complete(const Handle& handle, Ring& ring) noexcept;
+    void wait_for(const Handle& handle, Ring& ring, bool helping);
+    void wait_while_helping(const std::function<bool()>& ready, const AwaitedTasks& awaited);
+    void wait_for_dependents(const std::vector<Ring*>& rings);
+    static void throw_failure_of(const Handle& handle, Ring& ring);
+    /// For as long as it lives, no call-back runs.
+    class NoCallbacks {
+      public:
+        explicit NoCallbacks(Initiator& self) noexcept : flag_(self.polling_), outer_(std::exchange(flag_, true)) {}
+        ~NoCallbacks() { flag_ = outer_; }
+        NoCallbacks(const NoCallbacks&) = delete;
+        NoCallbacks& operator=(const NoCallbacks&) = delete;
+
+      private:
+        bool& flag_;
+        bool outer_;
+    };
+    /// A task was issued that posts nothing into the mailbox.
+    void count_unnoticed_call() noexcept {
+        unnoticed_ = true;
+        counters_.calls.add();
+    }
+
+    // ---- what a task waits for, in src/task/waiting/awaited.cpp ----
+
+    /// Is this task one of those that are waited for?
+    bool includes(const AwaitedTasks& awaited, Ring& ring, std::uint64_t number) const;
+    bool awaits_dependents(const AwaitedTasks& awaited) const noexcept;
+    bool leads_to(const Handle& task, DependentNode* node, const AwaitedTasks& awaited,
+                  const WatchedPicture& watched) const;
+
   private:
-    friend class Circles;
-    friend class Core;
-    friend class Dependences;
-    friend class Handle;
-    friend class History;
-    friend class Machine;
-    friend class Recording;
-    friend class Runner;
-    friend class Target;
-    template <class... P>
-    friend class Chain;
-    friend std::size_t wait_any(std::span<const Handle> handles);
+    friend class Core;  // which makes it, shares it, and takes it back
+    friend class TakesCalls<Initiator>;
 
     /// Where a task is about to be written.
     struct Spot {
@@ -157,91 +239,36 @@ class alignas(128) Initiator {
         Ring* ring = nullptr;
     };
 
-    /// Where a dependent task is being written, until commit_dependent() or abandon_dependent().
-    struct DependentSpot {
-        /// The line of a task's extension is asked for so many tasks before
-        static constexpr std::uint64_t extensions_ahead = 4;
-        TaskRecord* record = nullptr;
-        Ring* ring = nullptr;
-        DependentNode* node = nullptr;
-        std::uint64_t number = 0;
-        std::uint64_t serial = 0;  ///< never used twice by one initiator
-        // Edges that push_edges() pushes at the end, one after the other: a read-modify-write holds up every load
-        // behind it, so all blocks are looked up before the first.
-        static constexpr std::uint32_t most_edges_left = 8;
-        std::uint32_t edges_left = 0;
-        std::array<Ring*, most_edges_left> edge_ring;
-        std::array<std::uint64_t, most_edges_left> edge_number;
-    };
-
-    /// `waiter`: the target's own, or null for a thread, which gets one.
-    Initiator(Core& core, int target, Waiter* waiter);
-
-    template <class How, class F, class... Args>
-    Handle call_closure(const How& how, F&& function, Args&&... arguments) {
-        using Signature = procedure::ParametersOf<F, std::remove_cvref_t<Args>...>;
-        using Call = procedure::Call<F, typename Signature::List, std::remove_cvref_t<Args>...>;
-        static_assert(std::is_void_v<typename Signature::Result>,
-                      "penstock: tasks return nothing; let the procedure write its results into an out argument");
-        return issue<Call, procedure::Registered<Call, procedure::ClosureName<F>>>(
-            how, std::move(function), std::index_sequence_for<Args...>{}, std::forward<Args>(arguments)...);
+    template <class F, class... Args>
+    Handle issue_call(F&& function, Args&&... arguments) {
+        return call_on(any_target, std::forward<F>(function), std::forward<Args>(arguments)...);
     }
+    template <class Site, class F, std::size_t... I, class... Args>
+    Handle issue(int target, F&& function, std::index_sequence<I...>, Args&&... arguments);
+    /// The same for a call that asks for more.
+    template <class Site, class F, std::size_t... I, class... Args>
+    Handle issue(const CallOptions& options, F&& function, std::index_sequence<I...>, Args&&... arguments);
 
-    /// Hands `use` the closure that a call was given, out of its box where it came in one.
-    template <class F, class Use>
-    static auto with_closure(F&& function, Use&& use) {
-        using Closure = std::decay_t<F>;
-        static_assert(std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= sizeof(Extension),
-                      "penstock: this closure does not fit a descriptor (it must be trivially copyable, at most 192 "
-                      "bytes): say boxed(f)");
-        return use(Closure(std::forward<F>(function)));
-    }
-    template <class F, class Use>
-    static auto with_closure(Boxed<F> closure, Use&& use) {
-        return use(std::move(closure.function));
-    }
-
-    template <class Predecessors, class F, class... Args>
-    Handle call_dependent_closure(DependentGroup* group, int target, Predecessors&& predecessors, F&& function,
-                                  Args&&... arguments) {
-        using Signature = procedure::ParametersOf<F, std::remove_cvref_t<Args>...>;
-        using Call = procedure::Call<F, typename Signature::List, std::remove_cvref_t<Args>...>;
-        return issue_dependent<Call, procedure::Registered<Call, procedure::ClosureName<F>>>(
-            group, target, predecessors, std::move(function), std::index_sequence_for<Args...>{},
-            std::forward<Args>(arguments)...);
-    }
-
-    /// `group`: where the task is kept, or null for the scope's own. `predecessors(spot)` names what it comes after.
-    template <class Call, class Registered, class Predecessors, class F, std::size_t... I, class... Args>
+    template <class Site, class Predecessors, class F, std::size_t... I, class... Args>
     Handle issue_dependent(DependentGroup* group, int target, Predecessors&& predecessors, F&& function,
                            std::index_sequence<I...>, Args&&... arguments);
-
     template <class Pack, class Predecessors, class... Stored>
     Handle place_dependent(std::uint32_t entry, DependentGroup* group, int target, Predecessors& predecessors,
                            Stored&&... stored);
 
-    template <class Call, class Registered, class F, std::size_t... I, class... Args>
-    Handle issue(int target, F&& function, std::index_sequence<I...>, Args&&... arguments);
-
-    /// The same for a call that asks for more.
-    template <class Call, class Registered, class F, std::size_t... I, class... Args>
-    Handle issue(const CallOptions& options, F&& function, std::index_sequence<I...>, Args&&... arguments);
-
     /// For the length of a call: what it asks for.
     class Asked {
       public:
-        Asked(Initiator& self, const CallOptions& options) : self_(self) {
-            if (self.shared_) sharing_ = std::unique_lock{self.sharing_};
-            outer_ = std::exchange(self.asked_, &options);
-        }
+        Asked(Initiator& self, const CallOptions& options)
+            : self_(self), alone_(self.alone()), outer_(std::exchange(self.asked_, &options)) {}
         ~Asked() { self_.asked_ = outer_; }
         Asked(const Asked&) = delete;
         Asked& operator=(const Asked&) = delete;
 
       private:
         Initiator& self_;
-        std::unique_lock<std::recursive_mutex> sharing_;
-        const CallOptions* outer_ = nullptr;
+        std::unique_lock<std::recursive_mutex> alone_;
+        const CallOptions* outer_;
     };
 
     /// Packs the arguments where the task will be found, and publishes. What is rare stands in place_elsewhere.
@@ -309,28 +336,6 @@ class alignas(128) Initiator {
         return nullptr;
     }
 
-    // ---- dependent tasks, in src/task/dependent/dependent_tasks.cpp ----
-    DependentSpot begin_dependent(DependentGroup* group, int target);
-    /// The task will not run; it counts as cancelled.
-    void abandon_dependent(DependentSpot& spot) noexcept;
-    Handle commit_dependent(DependentSpot& spot);
-    void come_after_all(DependentSpot& spot, std::span<const Handle> predecessors);
-    void come_after(DependentSpot& spot, const Handle& predecessor);
-    /// One that this initiator issued itself.
-    void come_after(DependentSpot& spot, Ring& ring, std::uint64_t number);
-    void look_for_failure(DependentSpot& spot, Ring& ring, std::uint64_t number);
-    Ring& dependent_ring_with_room(DependentGroup& group);
-    Ring& add_dependent_ring(DependentGroup& group);
-    void give_back(DependentGroup& group) noexcept;
-    void push_edges(DependentSpot& spot);
-    void make_room(DependentNode& node);
-    void hand_on(DependentNode& node) noexcept;
-    /// A task of this ring may be taken by who has nothing else to do.
-    void tell_of_ready(Ring& ring) noexcept;
-    bool dependents_drained(const std::vector<Ring*>& rings) const noexcept;
-    void wait_for_dependents(const std::vector<Ring*>& rings);
-    void collect_dependent_failures(const std::vector<Ring*>& rings, std::vector<Failure>& failures);
-
     // ---- cold, in src/task ----
     std::uint64_t start_sample() noexcept;
     void end_sample(std::uint64_t begin) noexcept;
@@ -356,35 +361,23 @@ class alignas(128) Initiator {
     /// `staged`: what belongs to the task, or null. Taken where the ring keeps it.
     Spot reserve_offloaded(int target, std::unique_ptr<isolated::StagedTask>& staged);
     Handle publish_offloaded(const Spot& spot, std::unique_ptr<isolated::StagedTask> staged);
-    void require_room_to_nest() const;
     Handle run_at_once(TaskPayload& payload, Extension& extension);
     void wake_a_target(const Ring& ring) noexcept;
-    Scope& scope();
-    void leave_scope() noexcept;
+    void end_scope() noexcept;
     void leave_behind() noexcept;
     /// Throws MachineGone in the child after a fork.
     void require_here() const;
     Ring* add_ring(Scope& scope, int only_target, bool urgent);
     void close_urgent_rings(Scope& scope) noexcept;
-    void close_ring(Ring& ring) noexcept;
     bool drained(Scope& scope) noexcept;
     bool lane_complete(LaneEnd& lane, std::uint64_t number) noexcept;
     bool can_help(const Scope* scope) const noexcept;
     bool pace() const noexcept;
     bool help(Scope* scope, std::uint32_t most);
-    bool in_task() const noexcept;
     void collect_failures(Scope& scope, std::vector<Failure>& failures);
     bool clean(const Scope& scope) const noexcept;
-    void wait_for(const Handle& handle, Ring& ring, bool helping);
-    void wait_while_helping(const std::function<bool()>& ready, const AwaitedTasks& awaited);
-    bool complete(const Handle& handle, Ring& ring) noexcept;
     bool back_soon(LaneEnd& lane, Ticket ticket) noexcept;
-    static void throw_failure_of(const Handle& handle, Ring& ring);
-    void reap_orphans() noexcept;
     void recycle(Scope& scope) noexcept;
-    void bind_to_this_thread();
-    /// Of this machine, by its id; null where the thread has none.
-    static Initiator* of_this_thread(std::uint64_t machine) noexcept;
     template <class Poll>
     void wait_until(Poll&& poll, WaitReason reason);
     template <class Poll>
@@ -395,26 +388,13 @@ class alignas(128) Initiator {
     std::chrono::microseconds wait_a_while(Poll&& poll, std::chrono::microseconds limit, WaitReason reason);
     void wait_for_all(WaitReason reason);
     void wait_for_room(const std::function<bool()>& found, WaitReason reason);
-    enum class Look : std::uint8_t { everything, urgent, normal };
-    /// The first part of this deque that has something for this target (any_target: for a thread that helps), or null.
-    /// Any thread. `from`: the place where it begins to look; those before come last. `found`: where that part has its
-    /// place.
-    Ring* inviting(int target, Look look, std::uint32_t from = 0, std::uint32_t* found = nullptr) const noexcept;
-    // ---- what a task waits for, in src/task/waiting/awaited.cpp ----
-    bool includes(const AwaitedTasks& awaited, Ring& ring, std::uint64_t number) const;
-    bool awaits_dependents(const AwaitedTasks& awaited) const noexcept;
-    bool leads_to(const Handle& task, DependentNode* node, const AwaitedTasks& awaited,
-                  const WatchedPicture& watched) const;
+    // ---- what a task waits for ----
     bool run_exactly(const Handle& handle);
     class Leads;
     Ring* claimable_ring(const Handle& handle) const noexcept;
     bool can_run(const AwaitedTasks& awaited) const noexcept;
     bool run_awaited(const AwaitedTasks& awaited);
     bool look_for_held_up(std::uint32_t looks) const noexcept;
-
-    // The calling thread's initiator of the machine that it used last, by the machine's id. Ids are never used twice.
-    static inline thread_local constinit std::uint64_t thread_machine = 0;
-    static inline thread_local constinit Initiator* thread_initiator = nullptr;
 
     // The hot line and the next.
     std::atomic<std::uint32_t> until_sample_{1};
@@ -431,12 +411,6 @@ class alignas(128) Initiator {
     Core& core_;
     trace::InitiatorCounters counters_;
 
-    // What claimants look at.
-    alignas(128) std::atomic<std::uint32_t> ring_words_{0};  ///< words of open_ in use
-    std::atomic<std::uint64_t> open_[max_rings / 64]{};      ///< which rings may hold tasks
-    std::atomic<std::uint64_t> urgent_[max_rings / 64]{};    ///< which of these hold tasks of high priority
-    std::atomic<Ring*> rings_[max_rings]{};
-
     // The rest: this thread's own.
     alignas(128) Scope base_;
     int target_;                           ///< index of the target that this is, or any_target for a thread
@@ -444,6 +418,8 @@ class alignas(128) Initiator {
     bool helps_;                           ///< may run tasks that wait while it waits itself
     std::unique_ptr<Waiter> own_waiter_;
     Waiter& waiter_;
+    Deque deque_;  ///< what claimants look at
+    Dependents dependents_;
     std::unique_ptr<Runner> runner_;
     /// What the call being issued asks for; outside calls what all of them ask for, or null
     const CallOptions* asked_ = nullptr;
@@ -458,11 +434,6 @@ class alignas(128) Initiator {
     std::vector<std::unique_ptr<Scope>> free_scopes_;
     std::vector<std::unique_ptr<Scope>> scopes_in_use_;
     std::vector<Scope*> orphans_;  ///< of tasks that ended without waiting for their children
-    std::vector<Ring*> free_rings_;
-    std::vector<Ring*> free_dependents_;
-    std::uint64_t dependent_serial_ = 0;
-    std::vector<FarEdges<>*> free_rooms_;
-    std::vector<std::unique_ptr<FarEdges<>>> rooms_;
     Ring* immediate_ = nullptr;
     std::uint64_t immediate_runs_ = 0;
     bool sample_spoilt_ = false;

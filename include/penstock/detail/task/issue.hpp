@@ -10,51 +10,55 @@
 
 namespace penstock {
 
-template <class Call, class Registered, class F, std::size_t... I, class... Args>
+template <class Site, class F, std::size_t... I, class... Args>
 Handle Initiator::issue(int target, F&& function, std::index_sequence<I...>, Args&&... arguments) {
     // Relaxed, so that threads which share an initiator may count wrongly but not break anything.
     const auto until_sample = until_sample_.load(std::memory_order_relaxed) - 1;
     until_sample_.store(until_sample, std::memory_order_relaxed);
     const std::uint64_t begin = until_sample == 0 ? start_sample() : 0;
-    constexpr std::string_view name = Registered::entry.name;
+    using Call = typename Site::Call;
+    constexpr std::string_view name = Site::Registered::entry.name;
     Call::check(name, arguments...);
     Handle handle;
     if constexpr (Call::has_residents)
         handle =
-            place_with_residents<typename Call::Pack>(Registered::number, target, std::move(function),
+            place_with_residents<typename Call::Pack>(Site::Registered::number, target, std::move(function),
                                                       Call::template bind<I>(name, std::forward<Args>(arguments))...);
     else
-        handle = place<typename Call::Pack>(Registered::number, target, std::move(function),
+        handle = place<typename Call::Pack>(Site::Registered::number, target, std::move(function),
                                             Call::template bind<I>(name, std::forward<Args>(arguments))...);
     if (begin != 0) [[unlikely]]
         end_sample(begin);
     return handle;
 }
 
-template <class Call, class Registered, class F, std::size_t... I, class... Args>
+template <class Site, class F, std::size_t... I, class... Args>
 Handle Initiator::issue(const CallOptions& options, F&& function, std::index_sequence<I...>, Args&&... arguments) {
-    constexpr std::string_view name = Registered::entry.name;
+    using Call = typename Site::Call;
+    constexpr std::string_view name = Site::Registered::entry.name;
     Call::check(name, arguments...);
     const Asked asked(*this, options);
     const int target = route(options, procedure::home_of(arguments...));
     if constexpr (Call::has_residents)
         return place_with_residents<typename Call::Pack>(
-            Registered::number, target, std::move(function),
+            Site::Registered::number, target, std::move(function),
             Call::template bind<I>(name, std::forward<Args>(arguments))...);
     else
-        return place_elsewhere<typename Call::Pack>(Registered::number, target, std::move(function),
+        return place_elsewhere<typename Call::Pack>(Site::Registered::number, target, std::move(function),
                                                     Call::template bind<I>(name, std::forward<Args>(arguments))...);
 }
 
-template <class Call, class Registered, class Predecessors, class F, std::size_t... I, class... Args>
+template <class Site, class Predecessors, class F, std::size_t... I, class... Args>
 Handle Initiator::issue_dependent(DependentGroup* group, int target, Predecessors&& predecessors, F&& function,
                                   std::index_sequence<I...>, Args&&... arguments) {
+    using Call = typename Site::Call;
     static_assert(!Call::has_residents,
                   "penstock: resident data cannot be given to a call that waits for others; call it inside a task that "
                   "does, or plainly");
-    constexpr std::string_view name = Registered::entry.name;
+    constexpr std::string_view name = Site::Registered::entry.name;
     Call::check(name, arguments...);
-    return place_dependent<typename Call::Pack>(Registered::number, group, target, predecessors, std::move(function),
+    return place_dependent<typename Call::Pack>(Site::Registered::number, group, target, predecessors,
+                                                std::move(function),
                                                 Call::template bind<I>(name, std::forward<Args>(arguments))...);
 }
 
@@ -100,8 +104,7 @@ Handle Initiator::place_with_residents(std::uint32_t entry, int target, Bound&&.
 
 template <class Pack, class... Stored>
 Handle Initiator::place_elsewhere(std::uint32_t entry, int target, Stored&&... stored) {
-    std::unique_lock<std::recursive_mutex> sharing;
-    if (shared_) sharing = std::unique_lock{sharing_};
+    const auto alone = this->alone();
     if (call_side_ != nullptr) return place_offloaded<Pack>(entry, target, stored...);
     std::unique_ptr<typename Pack::Box> box;
     const bool packed = Pack::fits(stored...);
@@ -151,50 +154,27 @@ Handle Initiator::place_nowhere(std::uint32_t entry, std::uint32_t notice, typen
 template <class Pack, class Predecessors, class... Stored>
 Handle Initiator::place_dependent(std::uint32_t entry, DependentGroup* group, int target, Predecessors& predecessors,
                                   Stored&&... stored) {
-    std::unique_lock<std::recursive_mutex> sharing;
-    if (shared_) [[unlikely]]
-        sharing = std::unique_lock{sharing_};
+    const auto alone = this->alone();
     std::unique_ptr<typename Pack::Box> box;
     const bool packed = Pack::fits(stored...);
     if (!packed) [[unlikely]]
         box = std::make_unique<typename Pack::Box>(std::move(stored)...);
-    DependentSpot spot = begin_dependent(group, target);
+    Dependents::Spot spot = dependents_.begin(group, target);
     if (packed) fill<Pack>(entry, *spot.record, *spot.ring, stored...);
     else fill_box<Pack>(entry, spot.record->payload, box.release());
     if constexpr (Pack::layout.extended) {
         const auto ahead =
-            static_cast<std::uint64_t>(spot.record - spot.ring->slots()) + DependentSpot::extensions_ahead;
+            static_cast<std::uint64_t>(spot.record - spot.ring->slots()) + Dependents::Spot::extensions_ahead;
         prefetch_write(&spot.ring->extensions()[ahead & (spot.ring->capacity() - 1)]);
     }
     try {
         predecessors(spot);
-        push_edges(spot);
+        dependents_.push_edges(spot);
     } catch (...) {
-        abandon_dependent(spot);
+        dependents_.abandon(spot);
         throw;
     }
-    return commit_dependent(spot);
-}
-
-[[gnu::always_inline]] inline void Initiator::come_after(DependentSpot& spot, Ring& ring, std::uint64_t number) {
-    DependentNote& note = ring.note(number);
-    if (note.number == number) [[likely]] {
-        if (note.last_successor == spot.serial) return;
-        note.last_successor = spot.serial;
-        if (!note.complete) {
-            // The words of completion stand eight to a line and move less often than the task's own line.
-            if (!ring.pending().completed(number)) {
-                if (spot.edges_left == DependentSpot::most_edges_left) [[unlikely]]
-                    push_edges(spot);
-                spot.edge_ring[spot.edges_left] = &ring;
-                spot.edge_number[spot.edges_left++] = number;
-                return prefetch_write(&ring.nodes()[ring.pending().slot(number)]);
-            }
-            note.complete = true;
-        }
-    }
-    if (ring.may_have_failed(number)) [[unlikely]]
-        look_for_failure(spot, ring, number);
+    return dependents_.commit(spot);
 }
 
 template <class Pack, class... Stored>

@@ -482,5 +482,46 @@ struct ClosureName {
 template <class F, class... Args>
 using Plan = Call<F, typename ParametersOf<F, Args...>::List, Args...>;
 
+// ---- what a call names ----
+
+/// A pointer, or a closure, which travels as it is.
+template <class F>
+struct Callee {
+    static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= sizeof(Extension),
+                  "penstock: this closure does not fit a descriptor (it must be trivially copyable, at most 192 "
+                  "bytes): say boxed(f)");
+    using Callable = F;
+    using Named = F;
+    using Name = ClosureName<F>;
+    static F&& unpack(F&& function) noexcept { return std::move(function); }
+};
+template <class F>
+struct Callee<Boxed<F>> {
+    using Callable = F;
+    using Named = F;
+    using Name = ClosureName<F>;
+    static F&& unpack(Boxed<F>&& box) noexcept { return std::move(box.function); }
+};
+template <auto function>
+struct Callee<Constant<function>> {
+    using Callable = Constant<function>;
+    using Named = std::decay_t<decltype(function)>;
+    using Name = FunctionName<function>;
+    static Callable&& unpack(Callable&& constant) noexcept { return std::move(constant); }
+};
+
+/// A call site: what is called there, with arguments of these types.
+template <class F, class... Args>
+struct Site : Callee<F> {
+    using Signature = ParametersOf<typename Callee<F>::Named, Args...>;
+    static_assert(std::is_void_v<typename Signature::Result>,
+                  "penstock: tasks return nothing; let the procedure write its results into an out argument");
+    using Call = procedure::Call<typename Callee<F>::Callable, typename Signature::List, Args...>;
+    using Registered = procedure::Registered<Call, typename Callee<F>::Name>;
+    using Pack = typename Call::Pack;
+};
+template <class F, class... Args>
+using SiteOf = Site<std::decay_t<F>, std::remove_cvref_t<Args>...>;
+
 }  // namespace procedure
 }  // namespace penstock
