@@ -58,24 +58,25 @@ class Handle {
                                         number_of(word_));
     }
 
-  private:
-    friend class Circles;
-    friend class Core;
-    friend class Dependents;
-    friend class Initiator;
-    friend class Runner;
-    friend std::size_t wait_any(std::span<const Handle> handles);
-    void wait(bool helping) const;
-    bool complete(const Ring& ring) const noexcept;
-    /// The calling thread's initiator of the ring's machine, or null.
-    Initiator* my_initiator(const Ring& ring) const noexcept;
+    // ---- for the task layer ----
+
     bool none() const noexcept { return word_ == 0; }
     static constexpr std::uint64_t number_of(std::uint64_t word) noexcept { return word >> 11; }
+    std::uint64_t number() const noexcept { return number_of(word_); }
     Ticket ticket() const noexcept {
         return {number_of(word_), static_cast<std::uint32_t>(word_ >> 1 & 1023), (word_ & 1) != 0};
     }
     /// The ring, or null when it has changed hands since.
     Ring* ring() const noexcept;
+    bool complete(const Ring& ring) const noexcept;
+
+  private:
+    friend class Circles;
+    friend class Initiator;
+    friend std::size_t wait_any(std::span<const Handle> handles);
+    void wait(bool helping) const;
+    /// The calling thread's initiator of the ring's machine, or null.
+    Initiator* my_initiator(const Ring& ring) const noexcept;
 
     std::uint32_t ring_ = 0;
     std::uint32_t generation_ = 0;

@@ -18,7 +18,7 @@ Initiator::Spot Initiator::reserve_offloaded(int target, std::unique_ptr<isolate
     const bool balanced = target == any_target && core_.options().distribution == Distribution::balanced;
     // What is staged comes back through a deque, and what is handed over comes out of one.
     if (staged == nullptr && call_side_->sees_rings) {
-        if (balanced && lanes_idle_ != 0 && deque_idle_ && scope_ == &base_ && !shared_)
+        if (balanced && lanes_.some_idle() && deque_idle_ && scope_ == &base_ && !shared_)
             if (LaneEnd* const lane = idle_lane()) return {lane->producer.reserve(), lane, lane->ring};
         return reserve(target);
     }

@@ -58,7 +58,7 @@ struct ThreadInitiators {
     ~ThreadInitiators() {
         over = true;
         mine = nullptr;
-        Initiator::leave_thread();
+        Initiator::thread_machine = 0;
         for (auto& one : all)
             if (const auto core = one.core.lock()) core->abandon(*one.initiator);
     }
@@ -258,7 +258,9 @@ Initiator& Core::adopt_thread() {
     const std::lock_guard lock(mutex_);
     for (auto& candidate : owned_) {
         // What an ended thread left behind is taken over when nothing of it is outstanding any more.
-        if (!candidate->abandoned_ || !candidate->drained(candidate->base_) || !candidate->forget_callbacks()) continue;
+        if (!candidate->abandoned_ || !candidate->drained(candidate->base_) ||
+            (candidate->notices_ != nullptr && !candidate->notices_->forget()))
+            continue;
         candidate->abandoned_ = false;
         candidate->collect_failures(candidate->base_, unclaimed_);  // not the next thread's business
         candidate->bind_to_this_thread();
@@ -334,10 +336,7 @@ std::vector<Failure> Core::take_all_failures() {
     std::vector<Failure> all;
     const std::lock_guard lock(mutex_);
     all.swap(unclaimed_);
-    const auto take = [&](Ring& ring) {
-        if (ring.clean()) return;
-        for (auto& failure : ring.take_failures()) all.push_back(std::move(failure));
-    };
+    const auto take = [&](Ring& ring) { ring.take_failures(all); };
     for (auto& target : targets_) target->each_lane(take);
     each_initiator([&](Initiator& initiator) {
         initiator.deque_.each(take);

@@ -91,10 +91,12 @@ class Core : public std::enable_shared_from_this<Core> {
     std::uint32_t timeline_id(const std::string& name);
     std::string timeline_name(std::uint32_t id);
 
+    std::uint32_t initiator_count() const noexcept { return initiator_count_.load(std::memory_order_acquire); }
+    Initiator& initiator(std::uint32_t index) const noexcept { return *initiators_[index]; }
     template <class Visit>
     void each_initiator(Visit&& visit) const {
-        const auto count = initiator_count_.load(std::memory_order_acquire);
-        for (std::uint32_t i = 0; i < count; ++i) visit(*initiators_[i]);
+        const auto count = initiator_count();
+        for (std::uint32_t i = 0; i < count; ++i) visit(initiator(i));
     }
 
     const MachineOptions& options() const noexcept { return options_; }
@@ -136,7 +138,6 @@ class Core : public std::enable_shared_from_this<Core> {
     Backend& backend() noexcept { return *backend_; }
 
   private:
-    friend class Target;
     /// Brings back what tasks have written elsewhere, in all deques.
     void forward_all() noexcept;
     std::vector<int> choose_processors();

@@ -22,28 +22,25 @@ constexpr std::uint32_t largest_ring = 1u << 18;
 }  // namespace
 
 Initiator::Initiator(Core& core, int target, Waiter* waiter)
-    : board_(core.board()), core_(core), target_(target), call_side_(core.backend().call_side()),
-      helps_(core.backend().takes_help()),
+    : lanes_(core.options().targets), board_(core.board()), core_(core), target_(target),
+      call_side_(core.backend().call_side()), helps_(core.backend().takes_help()),
       own_waiter_(waiter != nullptr ? nullptr : new Waiter(core.backend().waiter(any_target))),
       waiter_(waiter == nullptr ? *own_waiter_ : *waiter),
       deque_(*this, waiter_.bell(), board_, core.claimants(), core.backend().sees_rings()),
       dependents_(*this, core, deque_),
       runner_(std::make_unique<Runner>(*this, target, core.local_store_bytes(), core.options())),
       started_(Clock::ticks()), local_store_bytes_(core.local_store_bytes()), machine_id_(core.id()) {
-    target_count_ = std::max(0, core.options().targets);
     asked_ = core.standing_options();
     direct_ = core.options().distribution == Distribution::balanced && asked_ == nullptr && core.backend().direct();
-    lanes_ = std::make_unique<LaneEnd[]>(static_cast<std::size_t>(target_count_));
-    lanes_idle_ = target_count_;
-    base_.last.assign(static_cast<std::size_t>(target_count_), 0);
-    base_.before.assign(static_cast<std::size_t>(target_count_), 0);
+    base_.last.assign(static_cast<std::size_t>(lanes_.count()), 0);
+    base_.before.assign(static_cast<std::size_t>(lanes_.count()), 0);
     scope_ = &base_;
     immediate_ = &Ring::acquire(Ring::Kind::immediate, 0, 0, *this, waiter_.bell(), any_target);
 }
 
 Initiator::~Initiator() {
-    for (int t = 0; t < target_count_; ++t)
-        if (Ring* const lane = lanes_[static_cast<std::size_t>(t)].ring) lane->release();
+    for (const LaneEnd& lane : lanes_)
+        if (lane.ring != nullptr) lane.ring->release();
     immediate_->release();
 }
 
@@ -58,23 +55,13 @@ bool Initiator::in_task() const noexcept {
 
 Initiator::Spot Initiator::reserve(int target) {
     scope();
-    if (target_count_ == 0) return {};
+    if (lanes_.count() == 0) return {};
     if (asked_ != nullptr && asked_->priority == Priority::high) return reserve_in_deque(target, true);
     if (target != any_target) return target == target_ ? reserve_in_deque(target) : reserve_in_lane(target);
     if (core_.options().distribution == Distribution::balanced || target_ != any_target)
         return reserve_in_deque(any_target);
-    if (core_.options().distribution == Distribution::round_robin) {
-        next_ = next_ + 1 >= target_count_ ? 0 : next_ + 1;
-        return reserve_in_lane(next_);
-    }
-    int least = 0;
-    for (int t = 1; t < target_count_; ++t) {
-        const auto& lanes = lanes_;
-        if (lanes[static_cast<std::size_t>(t)].producer.outstanding() <
-            lanes[static_cast<std::size_t>(least)].producer.outstanding())
-            least = t;
-    }
-    return reserve_in_lane(least);
+    if (core_.options().distribution == Distribution::round_robin) return reserve_in_lane(lanes_.in_turn());
+    return reserve_in_lane(lanes_.least_loaded());
 }
 
 namespace {
@@ -92,7 +79,7 @@ void fetch_ahead(const Ring& ring, const Producer<TaskPayload>& producer, const 
 }  // namespace
 
 Initiator::Spot Initiator::reserve_in_lane(int target) {
-    LaneEnd& lane = lanes_[static_cast<std::size_t>(target)];
+    LaneEnd& lane = lanes_[target];
     if (lane.ring == nullptr) make_lane(target);
     const auto when_full = in_task() ? WhenFull::defer : core_.options().when_full;
     // Looking for credit moves a line that the target writes with each task, so a lane that was full is left alone for
@@ -101,9 +88,7 @@ Initiator::Spot Initiator::reserve_in_lane(int target) {
         --lane.calls_past;
         return reserve_in_deque(target);
     }
-    const bool was_empty = lane.producer.known_empty();
-    TaskRecord* record = lane.producer.reserve();
-    if (!was_empty && lane.producer.known_empty()) ++lanes_idle_;
+    TaskRecord* record = lanes_.reserve(lane);
     if (record != nullptr) {
         fetch_ahead(*lane.ring, lane.producer, record);
         return {record, &lane, lane.ring};
@@ -119,10 +104,9 @@ Initiator::Spot Initiator::reserve_in_lane(int target) {
     counters_.stalls.add();
     sample_spoilt_ = true;
     counters_.stall_ticks.begin(Clock::ticks());
-    wait_for_room([&] { return (record = lane.producer.reserve()) != nullptr; },
+    wait_for_room([&] { return (record = lanes_.reserve(lane)) != nullptr; },
                   {"room in a lane", static_cast<std::uint64_t>(target) + 1});
     counters_.stall_ticks.end(Clock::ticks());
-    if (lane.producer.known_empty()) ++lanes_idle_;
     return {record, &lane, lane.ring};
 }
 
@@ -148,7 +132,7 @@ Initiator::Spot Initiator::reserve_in_deque(int only_target, bool urgent) {
     Scope& mine = scope();
     // The part that took the last such task most likely takes this one; asking the others first would touch lines of
     // full ones.
-    Ring*& overflow = only_target == any_target ? mine.current : lanes_[static_cast<std::size_t>(only_target)].overflow;
+    Ring*& overflow = only_target == any_target ? mine.current : lanes_[only_target].overflow;
     if (overflow != nullptr && !urgent && &mine == &base_)
         if (TaskRecord* const record = overflow->pending().reserve()) return {record, nullptr, overflow};
     Ring* ring = ring_with_room(mine, only_target, urgent);
@@ -176,7 +160,7 @@ Initiator::Spot Initiator::reserve_in_deque(int only_target, bool urgent) {
 }
 
 void Initiator::make_lane(int target) {
-    LaneEnd& lane = lanes_[static_cast<std::size_t>(target)];
+    LaneEnd& lane = lanes_[target];
     const auto& options = core_.options();
     // One slot more than the depth, rounded up: with depth 1 the lane still alternates between its slots when it must.
     const auto capacity = std::bit_ceil(std::max<std::uint32_t>(options.depth, 2));
@@ -235,39 +219,26 @@ Scope& Initiator::scope() {
                              " deep; make fewer levels, or raise MachineOptions::nesting_limit");
     core_.mix();
     reap_orphans();
-    if (free_scopes_.empty()) {
-        auto whole = std::make_unique<Scope>();
-        whole->last.assign(static_cast<std::size_t>(target_count_), 0);
-        whole->before.assign(static_cast<std::size_t>(target_count_), 0);
-        free_scopes_.push_back(std::move(whole));
-    }
-    // Where each of the lists that a scope may come to has room for all, nothing need be asked for at the end of a
-    // task.
-    const auto scopes = free_scopes_.size() + scopes_in_use_.size();
-    scopes_in_use_.reserve(scopes);
-    free_scopes_.reserve(scopes);
-    orphans_.reserve(scopes);
-    Scope& fresh = *free_scopes_.back();
-    for (std::size_t t = 0; t < fresh.before.size(); ++t) fresh.before[t] = lanes_[t].producer.issued();
+    Scope& fresh = scopes_.take(base_.last.size());
+    for (std::size_t t = 0; t < fresh.before.size(); ++t)
+        fresh.before[t] = lanes_[static_cast<int>(t)].producer.issued();
     fresh.immediate_before = immediate_runs_;
-    scopes_in_use_.push_back(std::move(free_scopes_.back()));
-    free_scopes_.pop_back();
-    return *(scope_ = scopes_in_use_.back().get());
+    return *(scope_ = &fresh);
 }
 
 void Initiator::end_scope() noexcept {
     scope_->immediate_until = immediate_runs_;
     if (drained(*scope_)) recycle(*scope_);
-    else orphans_.push_back(scope_);
+    else scopes_.orphan(*scope_);
     scope_ = nullptr;
 }
 
 void Initiator::reap_orphans() noexcept {
-    for (std::size_t i = orphans_.size(); i-- > 0;) {
-        if (!drained(*orphans_[i])) continue;
-        recycle(*orphans_[i]);
-        orphans_.erase(orphans_.begin() + static_cast<std::ptrdiff_t>(i));
-    }
+    scopes_.reap([this](Scope& scope) {
+        const bool ended = drained(scope);
+        if (ended) recycle(scope);
+        return ended;
+    });
 }
 
 void Initiator::recycle(Scope& scope) noexcept {
@@ -283,10 +254,30 @@ void Initiator::recycle(Scope& scope) noexcept {
     scope.current = nullptr;
     scope.immediate_until = Ring::no_limit;
     std::fill(scope.last.begin(), scope.last.end(), 0);
+    scopes_.give_back(scope);
+}
+
+Scope& Scopes::take(std::size_t targets) {
+    if (free_.empty()) {
+        auto whole = std::make_unique<Scope>();
+        whole->last.assign(targets, 0);
+        whole->before.assign(targets, 0);
+        free_.push_back(std::move(whole));
+    }
+    const auto all = free_.size() + in_use_.size();
+    in_use_.reserve(all);
+    free_.reserve(all);
+    orphans_.reserve(all);
+    in_use_.push_back(std::move(free_.back()));
+    free_.pop_back();
+    return *in_use_.back();
+}
+
+void Scopes::give_back(Scope& scope) noexcept {
     const auto mine =
-        std::find_if(scopes_in_use_.begin(), scopes_in_use_.end(), [&](const auto& s) { return s.get() == &scope; });
-    free_scopes_.push_back(std::move(*mine));
-    scopes_in_use_.erase(mine);
+        std::find_if(in_use_.begin(), in_use_.end(), [&](const auto& one) { return one.get() == &scope; });
+    free_.push_back(std::move(*mine));
+    in_use_.erase(mine);
 }
 
 Ring* Initiator::add_ring(Scope& scope, int only_target, bool urgent) {

@@ -22,35 +22,24 @@ std::size_t place_of(const void* block) noexcept {
 int Initiator::route(const CallOptions& options, const void* home) {
     if (options.time_limit.count() != 0) core_.backend().require(Backend::Ability::time_limits);
     if (options.target != CallOptions::any_target) {
-        if (options.target < 0 || options.target >= target_count_)
+        if (options.target < 0 || options.target >= lanes_.count())
             throw UsageError("this machine has no target " + std::to_string(options.target) +
-                             "; its targets are numbered 0 to " + std::to_string(target_count_ - 1));
+                             "; its targets are numbered 0 to " + std::to_string(lanes_.count() - 1));
         return options.target;
     }
-    if (!options.affine || home == nullptr || target_count_ == 0) return any_target;
+    if (!options.affine || home == nullptr || lanes_.count() == 0) return any_target;
     if (affine_ == nullptr) affine_ = std::make_unique<AffineBlock[]>(affine_places);
     const auto room = [this](int target) {
-        LaneEnd& lane = lanes_[static_cast<std::size_t>(target)];
-        if (lane.ring == nullptr || lane.producer.outstanding() < core_.options().depth) return true;
-        const bool has_room = lane.producer.reserve() != nullptr;
-        if (lane.producer.known_empty()) ++lanes_idle_;  // it was not, a moment ago
-        return has_room;
+        LaneEnd& lane = lanes_[target];
+        return lane.ring == nullptr || lane.producer.outstanding() < core_.options().depth ||
+               lanes_.reserve(lane) != nullptr;
     };
     AffineBlock& place = affine_[place_of(home)];
     if (place.block == home && (place.target == target_ || room(place.target))) return place.target;
     // A block that nobody has had yet, or whose target has too much to do: the least loaded takes it, in turn among
     // equals.
-    int best = (next_ + 1) % target_count_;
-    for (int looked = 1; looked < target_count_; ++looked) {
-        const int candidate = (next_ + 1 + looked) % target_count_;
-        const auto load = [this](int target) {
-            return lanes_[static_cast<std::size_t>(target)].producer.outstanding();
-        };
-        if (load(candidate) < load(best)) best = candidate;
-    }
-    next_ = best;
-    place = {home, best};
-    return best;
+    place = {home, lanes_.least_loaded_in_turn()};
+    return place.target;
 }
 
 std::uint32_t Initiator::add_notice(std::uint32_t entry) {
@@ -86,44 +75,15 @@ bool Initiator::notices_left(const Scope& scope) const noexcept {
     return notices_ != nullptr && &scope == &base_ && !polling_ && notices_->outstanding() != 0;
 }
 
-/// The thread has ended, and its call-backs with it. False while notices may still come in.
-bool Initiator::forget_callbacks() noexcept {
-    if (notices_ == nullptr) return true;
-    notices_->collect();
-    while (const auto index = notices_->next_due()) notices_->remove(index);
-    notices_->forget_failures();
-    notices_->arm();
-    return notices_->outstanding() == 0;
-}
-
 /// Does everything outstanding post into the mailbox, so that nothing else need be looked at?
 bool Initiator::waits_for_mail() const noexcept {
     return core_.standing_options() != nullptr && notices_ != nullptr && !unnoticed_ && !polling_ &&
            notices_->outstanding() != 0 && !in_task();
 }
 
-/// Runs the call-backs that are due now, not those that become due meanwhile. What they throw is kept.
 std::size_t Initiator::run_callbacks() {
-    struct Polling {
-        bool& flag;
-        explicit Polling(bool& polling) noexcept : flag(polling) { flag = true; }
-        ~Polling() { flag = false; }
-    } const polling(polling_);
-    const auto completed = notices_->collect();
-    for (auto due = notices_->due(); due != 0; --due) {
-        const auto index = notices_->next_due();
-        const auto then = std::move((*notices_)[index].then);
-        const Handle handle = (*notices_)[index].handle;
-        notices_->remove(index);
-        counters_.callbacks.add();
-        try {
-            then(handle);
-        } catch (...) {
-            notices_->keep_failure(std::current_exception());
-        }
-    }
-    notices_->arm();
-    return completed;
+    const NoCallbacks polling(*this);
+    return notices_->run_due(counters_);
 }
 
 std::size_t Initiator::poll() {

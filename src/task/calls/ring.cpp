@@ -189,14 +189,17 @@ std::optional<Failure> Ring::look_at_failure_of(std::uint64_t number) {
     return failures_.look(number);
 }
 
-std::vector<Failure> Ring::take_failures(std::uint64_t after, std::uint64_t until) {
-    const std::lock_guard lock(mutex_);
-    auto taken = failures_.take(after, until);
-    // Once, or a barrier would never come to an end of the failures.
-    if (given_up_ != nullptr && !std::exchange(given_up_told_, true))
-        taken.push_back({after + 1, "unfinished", TaskFailed::unknown_target, given_up_, false});
-    note_failures();
-    return taken;
+void Ring::take_untold(std::vector<Failure>& into, std::uint64_t after, std::uint64_t until) {
+    std::vector<Failure> taken;
+    {
+        const std::lock_guard lock(mutex_);
+        taken = failures_.take(after, until);
+        // Once, or a barrier would never come to an end of the failures.
+        if (given_up_ != nullptr && !std::exchange(given_up_told_, true))
+            taken.push_back({after + 1, "unfinished", TaskFailed::unknown_target, given_up_, false});
+        note_failures();
+    }
+    into.insert(into.end(), std::make_move_iterator(taken.begin()), std::make_move_iterator(taken.end()));
 }
 
 void Ring::ask_to_cancel(std::uint64_t number) {

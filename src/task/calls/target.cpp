@@ -187,10 +187,10 @@ bool Target::claim_from_any(Look look) noexcept {
     // again and again must not keep the others out.
     const bool in_turn = ++claims_ % 16 == 0;
     if (!in_turn && claim_from(*initiator_, look, false)) return true;
-    const auto count = core_.initiator_count_.load(std::memory_order_acquire);
+    const auto count = core_.initiator_count();
     for (std::uint32_t looked = 0; looked < count; ++looked) {
         next_victim_ = next_victim_ + 1 >= count ? 0 : next_victim_ + 1;
-        if (claim_from(*core_.initiators_[next_victim_], look, in_turn)) return true;
+        if (claim_from(core_.initiator(next_victim_), look, in_turn)) return true;
     }
     return in_turn && claim_from(*initiator_, look, true);
 }
@@ -234,9 +234,9 @@ bool Target::something_waits() noexcept {
     const auto postings = posting_count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < postings; ++i)
         if (postings_[i].front() != nullptr) return true;
-    const auto count = core_.initiator_count_.load(std::memory_order_acquire);
+    const auto count = core_.initiator_count();
     for (std::uint32_t i = 0; i < count; ++i)
-        if (core_.initiators_[i]->deque().inviting(index_, Look::everything) != nullptr) return true;
+        if (core_.initiator(i).deque().inviting(index_, Look::everything) != nullptr) return true;
     if (++looks_ % 256 == 0 || waiter_.parked()) core_.give_back_what_is_held_up(*initiator_);
     return false;
 }
@@ -267,9 +267,9 @@ void Target::idle() {
 void Target::pass_on() noexcept {
     woken_ = false;
     if (core_.board().idle_targets.load(std::memory_order_relaxed) == 0) return;
-    const auto count = core_.initiator_count_.load(std::memory_order_acquire);
+    const auto count = core_.initiator_count();
     for (std::uint32_t i = 0; i < count; ++i)
-        if (core_.initiators_[i]->deque().inviting(index_, Look::everything) != nullptr) return core_.wake_a_target();
+        if (core_.initiator(i).deque().inviting(index_, Look::everything) != nullptr) return core_.wake_a_target();
 }
 
 }  // namespace penstock

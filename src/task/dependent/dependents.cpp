@@ -149,7 +149,7 @@ Ring& Dependents::ring_with_room(DependentGroup& group) {
                             " dependent tasks outstanding; wait for some, or raise MachineOptions::pending_limit");
         }
         self_.counters().stalls.add();
-        self_.wait_while_helping([&] { return find() != nullptr; }, {});
+        self_.wait_while_helping([&] { return find() != nullptr; }, {.who = self_});
         return *group.current;
     }
     return add_ring(group);
@@ -215,8 +215,7 @@ void Dependents::collect_failures(const std::vector<Ring*>& rings, std::vector<F
     for (Ring* ring : rings) {
         ring->settled = ring->pending().appended();
         if (ring->cancels()) ring->forget_cancellations();
-        if (ring->clean()) continue;
-        for (auto& failure : ring->take_failures()) failures.push_back(std::move(failure));
+        ring->take_failures(failures);
     }
 }
 

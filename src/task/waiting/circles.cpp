@@ -1,7 +1,7 @@
 #include "task/waiting/circles.hpp"
 
-#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "penstock/detail/task/initiator.hpp"
 #include "penstock/error.hpp"
@@ -10,9 +10,9 @@
 
 namespace penstock {
 
-Circles::Wait::Wait(Initiator& who, const AwaitedTasks& awaited) : who_(who), awaited_(awaited) {
-    if (awaited.handles.size() > 1 || !who.in_task()) return;
-    Circles& all = who.core().circles();
+Circles::Wait::Wait(const AwaitedTasks& awaited) : awaited_(awaited) {
+    if (awaited.handles.size() > 1 || !awaited.who.in_task()) return;
+    Circles& all = awaited.who.core().circles();
     std::unique_lock lock(all.mutex_);
     next_ = std::exchange(all.first_, this);
     for (Wait* wait = all.first_; wait != nullptr; wait = wait->next_) wait->seen_ = false;
@@ -32,12 +32,12 @@ Circles::Wait::Wait(Initiator& who, const AwaitedTasks& awaited) : who_(who), aw
         "this wait can never end: it is for a task that cannot go on before the one that waits (it comes after that "
         "one, is for "
         "its target alone, or waits for it in its turn); wait outside the task, or come after another one\n" +
-        who.core().waiting_report());
+        awaited.who.core().waiting_report());
 }
 
 Circles::Wait::~Wait() {
     if (!listed_) return;
-    Circles& all = who_.core().circles();
+    Circles& all = awaited_.who.core().circles();
     const std::lock_guard lock(all.mutex_);
     all.remove(*this);
 }
@@ -65,15 +65,16 @@ const WatchedPicture& Circles::watched(const Initiator& who) {
 /// Is what `wait` waits for, or a part of it, unfinished for as long as `other` lasts?
 bool Circles::stands_behind(const Wait& wait, const Wait& other) {
     const AwaitedTasks& awaited = wait.awaited_;
-    const Initiator& who = wait.who_;
-    for (const auto* task = other.who_.runner().innermost(); task != nullptr; task = task->outer)
-        if (task->ring != nullptr && who.includes(awaited, *task->ring, task->number)) return true;
+    const Initiator& who = awaited.who;
+    const Initiator& its = other.awaited_.who;
+    for (const auto* task = its.runner().innermost(); task != nullptr; task = task->outer)
+        if (task->ring != nullptr && awaited.include(*task->ring, task->number)) return true;
     // What only the other target may run, it does not run inside a task. Its own children, and what it waits for, it
     // does.
-    const int target = other.who_.target();
+    const int target = its.target();
     const auto other_runs = [&](DependentNode& node, const Handle& name) {
-        return other.who_.includes(other.awaited_, *node.ring(), Handle::number_of(name.word_)) ||
-               other.who_.leads_to(name, &node, other.awaited_, watched(who));
+        return other.awaited_.include(*node.ring(), name.number()) ||
+               other.awaited_.come_after(name, &node, watched(who));
     };
     const auto never_there = [&](const Handle& handle, Ring& ring) {
         if (target < 0) return false;
@@ -89,7 +90,7 @@ bool Circles::stands_behind(const Wait& wait, const Wait& other) {
     if (awaited.scope != nullptr) {
         for (std::size_t t = 0; t < awaited.scope->last.size(); ++t) {
             if (awaited.scope->last[t] == 0) continue;
-            Ring& lane = who.lane(t);
+            Ring& lane = *who.lanes()[static_cast<int>(t)].ring;
             Handle last(lane.name(), {});
             last.word_ = awaited.scope->last[t];
             if (never_there(last, lane)) return true;
@@ -97,10 +98,10 @@ bool Circles::stands_behind(const Wait& wait, const Wait& other) {
         for (Ring* const ring : awaited.scope->named)
             if (never_there({ring->name(), {ring->pending().appended(), 0, false}}, *ring)) return true;
     }
-    if (!who.awaits_dependents(awaited)) return false;
-    for (const auto* task = other.who_.runner().innermost(); task != nullptr; task = task->outer)
+    if (!awaited.may_depend()) return false;
+    for (const auto* task = its.runner().innermost(); task != nullptr; task = task->outer)
         if (task->ring != nullptr &&
-            who.leads_to({task->ring->name(), {task->number, 0, false}}, task->node, awaited, watched(who)))
+            awaited.come_after({task->ring->name(), {task->number, 0, false}}, task->node, watched(who)))
             return true;
     return false;
 }

@@ -9,24 +9,10 @@
 
 #include <mutex>
 #include <optional>
-#include <span>
-#include <vector>
 
-#include "penstock/handle.hpp"
-#include "task/waiting/watched.hpp"
+#include "task/waiting/awaited.hpp"
 
 namespace penstock {
-
-class Initiator;
-class Ring;
-struct Scope;
-
-/// What a wait is for: any of `handles`, and all tasks of the scope and of the rings of dependent tasks.
-struct AwaitedTasks {
-    std::span<const Handle> handles{};
-    const Scope* scope = nullptr;
-    const std::vector<Ring*>* dependents = nullptr;
-};
 
 class Circles {
   public:
@@ -35,14 +21,13 @@ class Circles {
     class Wait {
       public:
         /// Throws WouldDeadlock.
-        Wait(Initiator& who, const AwaitedTasks& awaited);
+        explicit Wait(const AwaitedTasks& awaited);
         ~Wait();
         Wait(const Wait&) = delete;
         Wait& operator=(const Wait&) = delete;
 
       private:
         friend class Circles;
-        Initiator& who_;
         const AwaitedTasks awaited_;
         bool listed_ = false;
         bool seen_ = false;

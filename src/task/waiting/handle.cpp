@@ -110,7 +110,7 @@ std::size_t wait_any(std::span<const Handle> handles) {
             if (Ring* const where = handle.ring(); where != nullptr && mine == nullptr)
                 mine = handle.my_initiator(*where);
         if (mine != nullptr && (!mine->shared() || mine->in_task()))
-            mine->wait_while_helping(look, {.handles = handles});
+            mine->wait_while_helping(look, {.who = *mine, .handles = handles});
         else wait_as_outsider(look);
     }
     handles[done].wait();

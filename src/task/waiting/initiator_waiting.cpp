@@ -34,17 +34,10 @@ constexpr std::chrono::microseconds longest_wait{2000};
 
 // ---- completion ----
 
-bool Initiator::lane_complete(LaneEnd& lane, std::uint64_t number) noexcept {
-    if (lane.producer.known_empty()) return true;
-    const bool complete = lane.producer.complete_through(number);
-    if (lane.producer.known_empty()) ++lanes_idle_;
-    return complete;
-}
-
 bool Initiator::drained(Scope& scope) noexcept {
-    for (int t = 0; t < target_count_; ++t) {
-        const auto last = Handle::number_of(scope.last[static_cast<std::size_t>(t)]);
-        if (last != 0 && !lane_complete(lanes_[static_cast<std::size_t>(t)], last)) return false;
+    for (LaneEnd& lane : lanes_) {
+        const auto last = Handle::number_of(scope.last[lanes_.number_of(lane)]);
+        if (last != 0 && !lanes_.complete_through(lane, last)) return false;
     }
     for (auto* list : {&scope.rings, &scope.named})
         for (Ring* ring : *list)
@@ -54,20 +47,7 @@ bool Initiator::drained(Scope& scope) noexcept {
 
 bool Initiator::complete(const Handle& handle, Ring& ring) noexcept {
     if (&ring.owner() != this || shared_ || ring.kind() != Ring::Kind::lane) return handle.complete(ring);
-    LaneEnd& lane = lanes_[static_cast<std::size_t>(ring.only_target())];
-    if (lane.producer.known_empty()) return true;
-    if (!lane.producer.complete(handle.ticket())) return false;
-    if (lane.producer.known_empty()) ++lanes_idle_;
-    return true;
-}
-
-/// Each look at a lane's completion line takes it from the target, which writes it with every task: the more tasks are
-/// still outstanding there, the longer until the next look. Always false.
-bool Initiator::pace() const noexcept {
-    std::uint64_t outstanding = 0;
-    for (int t = 0; t < target_count_; ++t) outstanding += lanes_[static_cast<std::size_t>(t)].producer.outstanding();
-    for (std::uint64_t breath = std::min<std::uint64_t>(outstanding, 32); breath > 1; --breath) relax();
-    return false;
+    return lanes_.complete(lanes_[ring.only_target()], handle.ticket());
 }
 
 bool Initiator::can_help(const Scope* scope) const noexcept {
@@ -203,19 +183,21 @@ void Initiator::barrier() {
     Scope* const mine = scope_;
     if (mine == nullptr) return;  // inside a task that issued nothing
     const Waiting inside(waiting_);
-    const AwaitedTasks awaited{.scope = mine};
+    const AwaitedTasks awaited{.who = *this, .scope = mine};
     auto limit = shortest_wait;
     while (!drained(*mine) || notices_left(*mine)) {
         if (callbacks_due()) {
             run_callbacks();
             continue;
         }
-        if (help(mine, Target::most_claimed) || run_awaited(awaited)) continue;
-        const Circles::Wait wait(*this, awaited);
+        if (help(mine, Target::most_claimed) || awaited.run()) continue;
+        const Circles::Wait wait(awaited);
         std::uint32_t looks = 0;
         const auto poll = [&] {
-            return callbacks_due() || can_help(mine) || (drained(*mine) && !notices_left(*mine)) ||
-                   look_for_held_up(++looks) || pace();
+            if (callbacks_due() || can_help(mine) || (drained(*mine) && !notices_left(*mine))) return true;
+            look_for_held_up(++looks);
+            lanes_.pace();
+            return false;
         };
         if (mine->dependents.empty() || !in_task()) wait_until(poll, {"its tasks", 0});
         else limit = wait_a_while(poll, limit, {"its tasks", 0});
@@ -230,7 +212,7 @@ void Initiator::barrier() {
         std::find_if(mine->rings.begin(), mine->rings.end(), [](const Ring* part) { return !part->urgent; });
     if (smallest != mine->rings.end()) mine->current = *smallest;
     if (mine == &base_)
-        for (int t = 0; t < target_count_; ++t) lanes_[static_cast<std::size_t>(t)].overflow = nullptr;
+        for (LaneEnd& lane : lanes_) lane.overflow = nullptr;
     std::vector<Failure> failures;
     collect_failures(*mine, failures);
     if (mine == &base_ && board_.urgent.load(std::memory_order_relaxed) != 0) close_urgent_rings(*mine);
@@ -240,8 +222,7 @@ void Initiator::barrier() {
 
 void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
     const bool own = &ring.owner() == this && !shared_;
-    if (own && ring.kind() == Ring::Kind::lane &&
-        back_soon(lanes_[static_cast<std::size_t>(ring.only_target())], handle.ticket())) {
+    if (own && ring.kind() == Ring::Kind::lane && lanes_.back_soon(lanes_[ring.only_target()], handle.ticket())) {
         if (!ring.may_have_failed(handle.ticket().number)) [[likely]]
             return;
         return throw_failure_of(handle, ring);
@@ -249,12 +230,15 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
     if (!complete(handle, ring)) {
         Scope* const mine = scope_;
         helping = (helping && own) || in_task();
-        const AwaitedTasks awaited{.handles = std::span(&handle, 1)};
+        const AwaitedTasks awaited{.who = *this, .handles = std::span(&handle, 1)};
         const bool rung = own && !(in_task() && ring.kind() == Ring::Kind::dependent);  // when it might go on
         std::uint32_t looks = 0;
         const auto poll = [&] {
             if (complete(handle, ring) || callbacks_due()) return true;
-            return helping && (can_help(mine) || (in_task() && can_run(awaited)) || look_for_held_up(++looks));
+            if (!helping) return false;
+            if (can_help(mine) || (in_task() && awaited.can_run())) return true;
+            look_for_held_up(++looks);
+            return false;
         };
         const WaitReason reason{Core::waits_for_target, static_cast<std::uint64_t>(ring.only_target() + 1)};
         const Waiting inside(waiting_);
@@ -265,8 +249,8 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
                 run_callbacks();
                 continue;
             }
-            if (helping && (run_awaited(awaited) || help(mine, 1))) continue;
-            const Circles::Wait wait(*this, awaited);
+            if (helping && (awaited.run() || help(mine, 1))) continue;
+            const Circles::Wait wait(awaited);
             if (rung) {
                 wait_until(poll, reason);
                 continue;
@@ -286,30 +270,22 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
     throw_failure_of(handle, ring);
 }
 
-/// A lone task is back before anything else could be done, so the first looks are at its line alone.
-bool Initiator::back_soon(LaneEnd& lane, Ticket ticket) noexcept {
-    constexpr int looks = 256;
-    if (lane.producer.known_empty()) return true;
-    for (int look = 0; look < looks; ++look) {
-        if (!lane.producer.complete(ticket)) continue;
-        if (lane.producer.known_empty()) ++lanes_idle_;
-        return true;
-    }
-    return false;
-}
-
 void Initiator::wait_while_helping(const std::function<bool()>& ready, const AwaitedTasks& awaited) {
     Scope* const mine = scope_;
     const Waiting inside(waiting_);
     const WaitReason reason{"one of several tasks", 0};
     std::uint32_t looks = 0;
-    const auto poll = [&] { return ready() || callbacks_due() || can_help(mine) || look_for_held_up(++looks); };
+    const auto poll = [&] {
+        if (ready() || callbacks_due() || can_help(mine)) return true;
+        look_for_held_up(++looks);
+        return false;
+    };
     auto limit = shortest_wait;
     for (Vigil vigil(core_); !ready(); vigil.look(reason)) {
         if (callbacks_due()) {
             run_callbacks();
-        } else if (!run_awaited(awaited) && !help(mine, 1)) {
-            const Circles::Wait wait(*this, awaited);
+        } else if (!awaited.run() && !help(mine, 1)) {
+            const Circles::Wait wait(awaited);
             limit = wait_a_while(poll, limit, reason);
         }
     }
@@ -318,7 +294,7 @@ void Initiator::wait_while_helping(const std::function<bool()>& ready, const Awa
 void Initiator::wait_for_dependents(const std::vector<Ring*>& rings) {
     require_here();
     const auto alone = this->alone();
-    wait_while_helping([&] { return Dependents::drained(rings); }, {.dependents = &rings});
+    wait_while_helping([&] { return Dependents::drained(rings); }, {.who = *this, .dependents = &rings});
     std::vector<Failure> failures;
     Dependents::collect_failures(rings, failures);
     if (!failures.empty()) Core::throw_first(std::move(failures));
@@ -336,9 +312,8 @@ void Initiator::throw_failure_of(const Handle& handle, Ring& ring) {
 /// Has no task failed (and none been cancelled) in any ring that this scope used?
 bool Initiator::clean(const Scope& scope) const noexcept {
     const auto good = [](const Ring* ring) { return ring->clean() && !ring->cancels(); };
-    for (int t = 0; t < target_count_; ++t)
-        if (scope.last[static_cast<std::size_t>(t)] != 0 && !good(lanes_[static_cast<std::size_t>(t)].ring))
-            return false;
+    for (const LaneEnd& lane : lanes_)
+        if (scope.last[lanes_.number_of(lane)] != 0 && !good(lane.ring)) return false;
     return std::all_of(scope.rings.begin(), scope.rings.end(), good) &&
            std::all_of(scope.named.begin(), scope.named.end(), good) &&
            std::all_of(scope.dependents.begin(), scope.dependents.end(), good) && good(immediate_);
@@ -349,15 +324,20 @@ void Initiator::collect_failures(Scope& scope, std::vector<Failure>& failures) {
     if (!clean(scope)) core_.judge_watched();
     const auto take = [&](Ring& ring, std::uint64_t after, std::uint64_t until) {
         if (ring.cancels()) ring.forget_cancellations(after, until);
-        if (ring.clean()) return;
-        for (auto& failure : ring.take_failures(after, until)) failures.push_back(std::move(failure));
+        ring.take_failures(failures, after, until);
     };
     for (std::size_t t = 0; t < scope.last.size(); ++t)
-        if (scope.last[t] != 0) take(*lanes_[t].ring, scope.before[t], Handle::number_of(scope.last[t]));
+        if (scope.last[t] != 0)
+            take(*lanes_[static_cast<int>(t)].ring, scope.before[t], Handle::number_of(scope.last[t]));
     for (Ring* ring : scope.rings) take(*ring, 0, Ring::no_limit);
     for (Ring* ring : scope.named) take(*ring, 0, Ring::no_limit);
     Dependents::collect_failures(scope.dependents, failures);
     take(*immediate_, scope.immediate_before, scope.immediate_until);
+}
+
+/// For polls of those who could run more.
+void Initiator::look_for_held_up(std::uint32_t looks) const noexcept {
+    if (looks % 256 == 0 || waiter_.parked()) core_.give_back_what_is_held_up(*this);
 }
 
 }  // namespace penstock

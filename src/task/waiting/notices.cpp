@@ -83,6 +83,32 @@ std::uint32_t Notices::next_due() noexcept {
     return index;
 }
 
+std::size_t Notices::run_due(trace::InitiatorCounters& counters) {
+    const auto completed = collect();
+    for (auto due = due_.size(); due != 0; --due) {
+        const auto index = next_due();
+        const auto then = std::move((*this)[index].then);
+        const Handle handle = (*this)[index].handle;
+        remove(index);
+        counters.callbacks.add();
+        try {
+            then(handle);
+        } catch (...) {
+            keep_failure(std::current_exception());
+        }
+    }
+    arm();
+    return completed;
+}
+
+bool Notices::forget() noexcept {
+    collect();
+    while (const auto index = next_due()) remove(index);
+    failures_.clear();
+    arm();
+    return outstanding_ == 0;
+}
+
 int Notices::descriptor() {
     int open = descriptor_.load(std::memory_order_relaxed);
     if (open < 0) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "penstock/call_options.hpp"
+#include "penstock/detail/trace/counters.hpp"
 #include "penstock/handle.hpp"
 #include "task/calls/completion_mailbox.hpp"
 
@@ -49,10 +50,11 @@ class Notices {
     /// Empties the mailbox: notices without a call-back are free again, the others wait for next_due(). Returns how
     /// many there were.
     std::size_t collect() noexcept;
-    /// Completed tasks whose call-backs have not run.
-    std::size_t due() const noexcept { return due_.size(); }
-    /// The oldest completed task whose call-back has not run, taken out of the list; 0 for none.
-    std::uint32_t next_due() noexcept;
+    /// Runs the call-backs that are due now, not those that become due meanwhile, and keeps what they throw. Returns
+    /// how many tasks have completed since it was asked last.
+    std::size_t run_due(trace::InitiatorCounters& counters);
+    /// The thread has ended, and its call-backs with it. False while notices may still come in.
+    bool forget() noexcept;
     /// The descriptor that becomes readable when a task that interrupts has completed. Throws SystemError.
     int descriptor();
     /// Makes the next interrupting completion signal the descriptor; signals it at once when one is waiting already.
@@ -69,7 +71,6 @@ class Notices {
     // ---- what call-backs threw (the initiator) ----
 
     void keep_failure(std::exception_ptr cause) { failures_.push_back(std::move(cause)); }
-    void forget_failures() noexcept { failures_.clear(); }
     /// Throws CallbackFailed for the first failure kept, and forgets them.
     void throw_failures();
 
@@ -78,6 +79,8 @@ class Notices {
     using Chunk = std::array<Notice, chunk_size>;
 
     void signal() noexcept;
+    /// The oldest completed task whose call-back has not run, taken out of the list; 0 for none.
+    std::uint32_t next_due() noexcept;
 
     CompletionMailbox<> mailbox_;
     // Chunks never move: the publication of a task makes its notice's chunk visible too.

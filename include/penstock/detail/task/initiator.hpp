@@ -26,6 +26,7 @@
 #include "penstock/detail/task/carrier.hpp"
 #include "penstock/detail/task/dependents.hpp"
 #include "penstock/detail/task/deque.hpp"
+#include "penstock/detail/task/lanes.hpp"
 #include "penstock/detail/task/procedure.hpp"
 #include "penstock/detail/task/ring.hpp"
 #include "penstock/detail/task/scope.hpp"
@@ -40,7 +41,6 @@ struct AwaitedTasks;
 class Core;
 class Notices;
 class Runner;
-class WatchedPicture;
 template <class... P>
 class Chain;  // chain.hpp
 
@@ -84,8 +84,6 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     ~Initiator();
     /// In the child after a fork: nothing of the parent's machines can be used here.
     static void leave_behind_in_parent() noexcept;
-    /// The calling thread is ending: it has no initiator any more.
-    static void leave_thread() noexcept { thread_machine = 0; }
     Initiator(const Initiator&) = delete;
     Initiator& operator=(const Initiator&) = delete;
 
@@ -155,11 +153,10 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     /// Number of its track in the timeline.
     std::uint32_t track() const noexcept { return track_; }
     std::uint64_t started() const noexcept { return started_; }
-    int target_count() const noexcept { return target_count_; }
+    int target_count() const noexcept { return lanes_.count(); }
     /// Null until the first call that needs them.
     Notices* notices() noexcept { return notices_.get(); }
-    /// Of the lane to this target, which must have been made.
-    Ring& lane(std::size_t target) const noexcept { return *lanes_[target].ring; }
+    const Lanes& lanes() const noexcept { return lanes_; }
 
     // ---- scopes ----
 
@@ -219,14 +216,6 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
         unnoticed_ = true;
         counters_.calls.add();
     }
-
-    // ---- what a task waits for, in src/task/waiting/awaited.cpp ----
-
-    /// Is this task one of those that are waited for?
-    bool includes(const AwaitedTasks& awaited, Ring& ring, std::uint64_t number) const;
-    bool awaits_dependents(const AwaitedTasks& awaited) const noexcept;
-    bool leads_to(const Handle& task, DependentNode* node, const AwaitedTasks& awaited,
-                  const WatchedPicture& watched) const;
 
   private:
     friend class Core;  // which makes it, shares it, and takes it back
@@ -306,10 +295,9 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     Handle publish_in_lane(LaneEnd& lane) noexcept {
         counters_.calls.add();
         counters_.committed.add();
-        if (lane.producer.known_empty()) --lanes_idle_;
-        const Ticket ticket = lane.producer.publish();
+        const Ticket ticket = lanes_.publish(lane);
         const Handle handle{lane.ring->index(), lane.ring->generation(), ticket};
-        scope_->last[static_cast<std::size_t>(&lane - lanes_.get())] = handle.word_;
+        scope_->last[lanes_.number_of(lane)] = handle.word_;
         ring(*lane.bell);
         return handle;
     }
@@ -326,14 +314,7 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     /// any target that is free claims it there.
     LaneEnd* idle_lane() {
         if (board_.mixed.load(std::memory_order_relaxed) != 0) return nullptr;
-        for (int looked = 0; looked < target_count_; ++looked) {
-            next_ = next_ + 1 == target_count_ ? 0 : next_ + 1;
-            LaneEnd& lane = lanes_[static_cast<std::size_t>(next_)];
-            if (lane.ring == nullptr) [[unlikely]]
-                make_lane(next_);
-            if (lane.producer.known_empty()) return &lane;
-        }
-        return nullptr;
+        return lanes_.idle([this](int target) { make_lane(target); });
     }
 
     // ---- cold, in src/task ----
@@ -352,7 +333,6 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     void note_issued(std::uint32_t notice, const Handle& handle) noexcept;
     std::size_t run_callbacks();
     bool callbacks_due() const noexcept;
-    bool forget_callbacks() noexcept;
     bool notices_left(const Scope& scope) const noexcept;
     bool waits_for_mail() const noexcept;
     // ---- tasks that are carried to another place, in src/task/backend/offload.cpp ----
@@ -370,13 +350,10 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     Ring* add_ring(Scope& scope, int only_target, bool urgent);
     void close_urgent_rings(Scope& scope) noexcept;
     bool drained(Scope& scope) noexcept;
-    bool lane_complete(LaneEnd& lane, std::uint64_t number) noexcept;
     bool can_help(const Scope* scope) const noexcept;
-    bool pace() const noexcept;
     bool help(Scope* scope, std::uint32_t most);
     void collect_failures(Scope& scope, std::vector<Failure>& failures);
     bool clean(const Scope& scope) const noexcept;
-    bool back_soon(LaneEnd& lane, Ticket ticket) noexcept;
     void recycle(Scope& scope) noexcept;
     template <class Poll>
     void wait_until(Poll&& poll, WaitReason reason);
@@ -388,25 +365,16 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     std::chrono::microseconds wait_a_while(Poll&& poll, std::chrono::microseconds limit, WaitReason reason);
     void wait_for_all(WaitReason reason);
     void wait_for_room(const std::function<bool()>& found, WaitReason reason);
-    // ---- what a task waits for ----
-    bool run_exactly(const Handle& handle);
-    class Leads;
-    Ring* claimable_ring(const Handle& handle) const noexcept;
-    bool can_run(const AwaitedTasks& awaited) const noexcept;
-    bool run_awaited(const AwaitedTasks& awaited);
-    bool look_for_held_up(std::uint32_t looks) const noexcept;
+    void look_for_held_up(std::uint32_t looks) const noexcept;
 
     // The hot line and the next.
+    Lanes lanes_;
     std::atomic<std::uint32_t> until_sample_{1};
-    int next_ = -1;
-    int lanes_idle_ = 0;  ///< lanes known to be empty
-    int target_count_ = 0;
     bool deque_idle_ = true;  ///< nothing that the base scope deferred is outstanding, as far as is known
     bool direct_ = true;      ///< balanced, and used by one thread: unnamed tasks take the short way
     bool shared_ = false;     ///< used by several threads, under sharing_
     Scope* scope_ = nullptr;  ///< of the running task; null until it issues something
     Ring* stream_ = nullptr;  ///< the part of the deque that takes all unnamed tasks for now; null: look where they go
-    std::unique_ptr<LaneEnd[]> lanes_;
     MachineBoard& board_;
     Core& core_;
     trace::InitiatorCounters counters_;
@@ -431,9 +399,7 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
         int target = any_target;
     };
     std::unique_ptr<AffineBlock[]> affine_;  ///< by a hash of the block's address; null until the first affine call
-    std::vector<std::unique_ptr<Scope>> free_scopes_;
-    std::vector<std::unique_ptr<Scope>> scopes_in_use_;
-    std::vector<Scope*> orphans_;  ///< of tasks that ended without waiting for their children
+    Scopes scopes_;
     Ring* immediate_ = nullptr;
     std::uint64_t immediate_runs_ = 0;
     bool sample_spoilt_ = false;

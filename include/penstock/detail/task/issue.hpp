@@ -69,7 +69,7 @@ template <class Pack, class... Stored>
             fill<Pack>(entry, *record, *stream_, stored...);
             return publish_in_deque(*stream_);
         }
-    } else if (target == any_target && direct_ && lanes_idle_ != 0 && deque_idle_ && scope_ == &base_ &&
+    } else if (target == any_target && direct_ && lanes_.some_idle() && deque_idle_ && scope_ == &base_ &&
                Pack::fits(stored...)) {
         if (LaneEnd* const lane = idle_lane()) {
             fill<Pack>(entry, *lane->producer.reserve(), *lane->ring, stored...);

@@ -59,11 +59,7 @@ class Ring {
     [[noreturn]] static void throw_gone();
     /// The ring with this number, or null.
     static Ring* find(std::uint32_t index) noexcept;
-    /// Around a fork: no other thread may be changing the directory at that moment. In the child no handle is good any
-    /// more.
-    static void before_fork() noexcept;
-    static void after_fork_in_parent() noexcept;
-    /// Calls `visit` with each ring that was in use.
+    /// From here on no handle is good any more. Calls `visit` with each ring that was in use.
     static void after_fork_in_child(void (*visit)(Ring&)) noexcept;
 
     std::uint32_t index() const noexcept { return index_; }
@@ -152,8 +148,11 @@ class Ring {
     /// The same for a task that depends on it, which changes nothing.
     std::optional<Failure> look_at_failure_of(std::uint64_t number);
     static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
-    /// Takes the failures of which nobody was told, of all tasks with a number above `after` and up to `until`.
-    std::vector<Failure> take_failures(std::uint64_t after = 0, std::uint64_t until = no_limit);
+    /// Adds to `into` the failures of which nobody was told, of all tasks with a number above `after` and up to
+    /// `until`.
+    void take_failures(std::vector<Failure>& into, std::uint64_t after = 0, std::uint64_t until = no_limit) {
+        if (!clean()) take_untold(into, after, until);
+    }
 
     // ---- cancellation (cold; any thread) ----
 
@@ -192,6 +191,7 @@ class Ring {
     const TaskRecord* record_of(std::uint64_t number) const noexcept;
     std::size_t most_failures() const noexcept { return kind_ == Kind::dependent ? 16'384 : 1024; }
     void note_failures() noexcept;
+    void take_untold(std::vector<Failure>& into, std::uint64_t after, std::uint64_t until);
 
     // Read by all, written when the ring changes hands.
     std::uint32_t index_;

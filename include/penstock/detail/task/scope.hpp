@@ -1,10 +1,11 @@
-// task layer: what an initiator's bookkeeping consists of: the end of a lane, the scope of a running task, and the
-// board that all threads of a machine look at.
+// task layer: what an initiator's bookkeeping consists of: the scope of a running task, and the board that all threads
+// of a machine look at.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "penstock/detail/machine/waiter.hpp"
@@ -24,15 +25,6 @@ struct alignas(128) MachineBoard {
     std::atomic<std::uint32_t> urgent{0};                 ///< parts of deques that take tasks of high priority
     /// 1 once a dependent task was issued: from then on targets look for ready ones
     std::atomic<std::uint32_t> dependents{0};
-};
-
-/// An initiator's end of one lane. Used by its thread alone.
-struct alignas(128) LaneEnd {
-    Producer<TaskPayload> producer;
-    Ring* ring = nullptr;          ///< null until the lane is made, at its first use
-    Doorbell* bell = nullptr;      ///< of the target
-    std::uint32_t calls_past = 0;  ///< calls that go to the deque before the full lane is looked at again
-    Ring* overflow = nullptr;      ///< the part of the deque that takes them
 };
 
 /// Tasks that one thread has issued and no target has begun yet.
@@ -58,6 +50,28 @@ struct Scope {
     std::vector<std::uint64_t> before;   ///< for each lane: number of the last record when the scope began
     std::uint64_t immediate_before = 0;  ///< the same for tasks that ran inside their call
     std::uint64_t immediate_until = Ring::no_limit;  ///< the last of these, once the scope's task has ended
+};
+
+/// The scopes of one initiator's tasks, but for its thread's own. Used by its thread alone.
+class Scopes {
+  public:
+    /// One that holds nothing. Throws std::bad_alloc.
+    Scope& take(std::size_t targets);
+    /// Its task has ended and did not wait for what it issued.
+    void orphan(Scope& scope) noexcept { orphans_.push_back(&scope); }
+    /// Calls `ended(scope)` for each of these, and forgets those for which it says yes.
+    template <class Ended>
+    void reap(Ended&& ended) noexcept {
+        std::erase_if(orphans_, [&](Scope* scope) { return ended(*scope); });
+    }
+    /// Its lists are empty again.
+    void give_back(Scope& scope) noexcept;
+
+  private:
+    // Each list has room for all scopes, so that nothing need be asked for at the end of a task.
+    std::vector<std::unique_ptr<Scope>> free_;
+    std::vector<std::unique_ptr<Scope>> in_use_;
+    std::vector<Scope*> orphans_;
 };
 
 }  // namespace penstock
