@@ -151,7 +151,7 @@ std::string to_xml(const GraphDescription& graph, const std::string& name = "gra
 std::string to_xml(const GraphBuilder& graph, const std::string& name = "graph",
                    const Components& components = Components::known());
 /// An application as it was read or described, with its parameters filled in, its groups inlined and its repetitions
-/// made out: Application::parse() of it gives an equal one. Throws UsageError for what the language cannot say, as
+/// expanded: Application::parse() of it gives an equal one. Throws UsageError for what the language cannot say, as
 /// above.
 std::string to_xml(const Application& application);
 /// Adds what an application says to a graph. Throws ApplicationError.

@@ -15,7 +15,8 @@ namespace penstock {
 /// Which waiting task a free target takes first. Among those of one priority the oldest of an initiator comes first.
 enum class Priority : std::uint8_t {
     normal,
-    /// Before all normal ones that no target has begun to run; every 16th task in a row is a normal one all the same
+    /// Before all normal ones that no target has begun to run. A target that has claimed 15 times in a row from these
+    /// claims from the normal ones once.
     high,
 };
 

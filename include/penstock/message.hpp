@@ -196,7 +196,7 @@ class Messenger {
     void send(int to, const T& value, std::uint32_t tag = 0) {
         send_bytes(to, message::bytes_of(value), tag);
     }
-    /// Hands a vector over. Between threads nothing is copied, and the call waits only while 64 messages are on their
+    /// Hands a vector over. Between threads nothing is copied, and the call waits only while 63 messages are on their
     /// way.
     template <message::Plain T>
     void send(int to, std::vector<T>&& elements, std::uint32_t tag = 0) {
@@ -280,7 +280,7 @@ class Messenger {
     // ---- memory ----
 
     /// Memory for `count` > 0 elements, zero at first, from which other processes copy long messages by themselves
-    /// (message_memory.hpp). Between threads any memory is as good. Throws UsageError, SystemError.
+    /// (detail/message/memory.hpp). Between threads any memory is as good. Throws UsageError, SystemError.
     template <message::Plain T>
     MessageMemory<T> allocate(std::size_t count) {
         return MessageMemory<T>(allocate_bytes(count, sizeof(T)));

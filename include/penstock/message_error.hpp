@@ -60,7 +60,7 @@ class MessengerClosed : public RankLost {
     explicit MessengerClosed(int rank);
 };
 
-/// What another rank wrote into shared memory cannot be (contract 20): it was built from other sources, or something
+/// What another rank wrote into shared memory cannot be (contract 19): it was built from other sources, or something
 /// overwrote it.
 class InvalidMessage : public Error {
   public:

@@ -1,7 +1,7 @@
 // store layer: a rank is one member of a team that runs the same program, as a thread or as a process of its own.
 //
 // What members have of one another goes through here: memory that its owner makes, grants to named ranks, and that
-// these accept by name (contract 19); waits that end in a typed error when whoever is waited for is gone; doorbells.
+// these accept by name (contract 18); waits that end in a typed error when whoever is waited for is gone; doorbells.
 // Regions, flags, locks and messages are uses of it, and nothing above knows whether ranks are threads or processes.
 //
 // A seat is what all know of one rank. It lies in the control block of the team: ordinary memory for threads, a sealed

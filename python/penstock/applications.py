@@ -91,7 +91,7 @@ class Application:
         return self._application.needs_processes()
 
     def to_xml(self) -> str:
-        """With its parameters filled in, its groups inlined and its repetitions made out; parse() of it gives an equal one."""
+        """With its parameters filled in, its groups inlined and its repetitions expanded; parse() of it gives an equal one."""
         return self._application.to_xml()
 
     def draw(self) -> str:

@@ -12,7 +12,7 @@
 //   room              the receiver's reads -> freed.store(release) -> freed.load(acquire) by the sender -> its next
 //                     writes there
 //
-// Neither side believes the other: a counter that moved backwards or too far leaves the half `broken` (contract 20).
+// Neither side believes the other: a counter that moved backwards or too far leaves the half `broken` (contract 19).
 //
 // Templates over the cell and the atomic type: tests/model checks this very code. `./bench messages` prints what it
 // carries.

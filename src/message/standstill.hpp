@@ -1,5 +1,5 @@
 // Finds ranks that wait for one another in blocking calls of one messenger, so that none of them will ever go on
-// (contract 17).
+// (contract 16).
 //
 // A rank that has waited for long (10 ms) writes into its mailbox whom it waits for, with a number that is new with
 // each wait and whenever something of it moved. Who is written down looks at the others: those stand still that wait

@@ -2,13 +2,12 @@
 //
 // A fork copies the memory, and of the threads only the one that called it. Three things follow, and each has its
 // answer here:
-//   a lock that another thread holds at that moment would stay locked in the child: every mutex of the whole process is
-//     a ProcessMutex,
-//     which is held over each fork
-//   a local static that another thread works out at that moment would stay so: what this layer has of these is worked
-//     out before
-//   what belongs to a machine or a run has no threads in the child: it notes forks() when it is made, and compares
-//     (MachineGone)
+//   - A lock that another thread holds at that moment would stay locked in the child. So every mutex of the whole
+//     process is a ProcessMutex, which is held over each fork.
+//   - A local static that another thread is initialising at that moment would stay so. What this layer and the one below
+//     have of these is initialised before.
+//   - What belongs to a machine or a run has no threads in the child. It notes forks() when it is made, and compares
+//     (MachineGone).
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// The small early process from which others are forked on behalf of a program that has threads by now (contract 16).
+// The small early process from which others are forked on behalf of a program that has threads by now.
 #pragma once
 
 #include <utility>

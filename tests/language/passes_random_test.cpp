@@ -37,7 +37,7 @@ std::string said(const std::vector<std::string>& passes) {
 
 }  // namespace
 
-TEST(RandomPasses, those_that_only_make_out_leave_the_graph_as_it_was) {
+TEST(RandomPasses, those_that_only_expand_leave_the_graph_as_it_was) {
     written::Kept kept;
     const auto components = written::with_keep(kept);
     const ApplicationOptions options{.components = &components};

@@ -53,7 +53,7 @@ TEST(Passes, each_has_a_name_and_a_purpose) {
     EXPECT_THROW(after(application(source), {"place"}), UsageError);
 }
 
-TEST(Passes, those_that_only_make_out_leave_the_graph_of_each_example_as_it_was) {
+TEST(Passes, those_that_only_expand_leave_the_graph_of_each_example_as_it_was) {
     const std::vector<std::vector<std::string>> orders = {{},
                                                           {"expand"},
                                                           {"inline"},

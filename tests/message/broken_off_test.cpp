@@ -1,4 +1,4 @@
-// Ranks that break off with one another in the middle: both are told, and memory is its user's again (contract 17).
+// Ranks that break off with one another in the middle: both are told, and memory is its user's again.
 #include <sys/resource.h>
 #include <unistd.h>
 

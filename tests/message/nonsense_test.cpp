@@ -1,4 +1,4 @@
-// What a rank writes that cannot be is refused by whoever reads it, with a typed error (contract 20).
+// What a rank writes that cannot be is refused by whoever reads it, with a typed error (contract 19).
 #include <functional>
 #include <memory>
 #include <thread>

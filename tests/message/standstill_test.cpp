@@ -1,4 +1,4 @@
-// Ranks that wait for one another are told so (contract 17), and those that only wait long are not.
+// Ranks that wait for one another are told so (contract 16), and those that only wait long are not.
 #include <chrono>
 #include <functional>
 #include <memory>

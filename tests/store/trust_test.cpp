@@ -1,4 +1,4 @@
-// What the kernel keeps from processes of other users (contract 19). Needs to be run by root, who can become somebody
+// What the kernel keeps from processes of other users (contract 18). Needs to be run by root, who can become somebody
 // else.
 #include <fcntl.h>
 #include <sys/uio.h>

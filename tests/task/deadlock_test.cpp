@@ -1,4 +1,4 @@
-// Waits that can never end are found and said (contract 17), and waits that can are left alone.
+// Waits that can never end are found and said (contract 16), and waits that can are left alone.
 #include <atomic>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Passes `expand` and `tasks`: repetitions and parallel parts, made out.
+// Passes `expand` and `tasks`: repetitions and parallel parts are expanded.
 #include <algorithm>
 
 #include "language/elaboration/option_words.hpp"

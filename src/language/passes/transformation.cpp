@@ -40,7 +40,7 @@ const std::vector<Pass>& passes() {
          0,
          0,
          [](auto& work, int) { slices_to_tasks(work); }},
-        {{"expand", "Makes out repetitions and parallel parts.", ""}, 0, 0, [](auto& work, int) { expand(work); }},
+        {{"expand", "Expands repetitions and parallel parts.", ""}, 0, 0, [](auto& work, int) { expand(work); }},
         {{"size", "Gives components copies, and streams capacities, as a profile shows them to be needed.", ""},
          0,
          0,

@@ -1,4 +1,4 @@
-// A team whose ranks are forked by a leader, a copy of the program as it was at launch() (contract 16). The leader
+// A team whose ranks are forked by a leader, a copy of the program as it was at launch(). The leader
 // forks them as a program without threads would do itself, watches them, and sends how they ended. All are copies of
 // one image, so the address of the program's function is the same in all.
 #include <sys/socket.h>

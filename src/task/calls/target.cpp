@@ -251,8 +251,8 @@ void Target::idle() {
     idle_.store(true, std::memory_order_release);
     core_.board().idle_targets.fetch_add(1, std::memory_order_seq_cst);
     const auto parks = waiter_.parks();
-    // Who waits for a task that cannot tell is let go by those who look: while there are such, no target sleeps for
-    // long.
+    // Some tasks cannot wake whoever waits for them; targets look for these and do it. While there are such waits, no
+    // target sleeps for long.
     if (core_.watched().any())
         waiter_.wait_for([this] { return something_waits(); }, std::chrono::microseconds(200), {"tasks", 0});
     else waiter_.wait([this] { return something_waits() || core_.watched().any(); }, {"tasks", 0});

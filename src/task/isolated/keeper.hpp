@@ -1,6 +1,6 @@
 // task layer, internal: the keeper, a small early process that forks a machine's workers, sees how each of them ends
 // and tells the program. Only a process's parent learns that from every kernel, and the program's own fork would be
-// slow and is forbidden (contract 16).
+// slow and is forbidden.
 //
 // The words between program and keeper, over one socket that keeps messages whole:
 //   Setup     program, once: the descriptors of both heaps and of the program's stdout

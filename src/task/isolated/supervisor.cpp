@@ -2,7 +2,7 @@
 // those whose task takes too long, and buries the dead: fails the task that a dead worker ran and no other, and gives
 // its seat to a spare.
 //
-// It trusts nothing that a worker could have written over (contract 20): indices are looked up, counts are compared,
+// It trusts nothing that a worker could have written over (contract 19): indices are looked up, counts are compared,
 // and where they make no sense the machine gives up its workers with a typed error for everything that is unfinished.
 #include <fcntl.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
 // the same address in all of them.
 //
 // Who writes what stands beside it. A worker trusts what the program wrote; the program checks what a worker could have
-// written over against what it knows itself (contract 20).
+// written over against what it knows itself (contract 19).
 #pragma once
 
 #include <array>

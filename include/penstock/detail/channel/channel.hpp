@@ -38,10 +38,9 @@ enum class Initiation : std::uint8_t {
 
 /// How a completion travels back (TPC's two completion mechanisms).
 enum class Completion : std::uint8_t {
-    /// Through the slot while the channel is empty, through the line in a stream (`./bench paper tpc-null-task` has
-    /// lone tasks:
+    /// Through the slot while the channel is empty, through the line in a stream. (`./bench paper tpc-null-task` has
+    /// lone tasks: slot or line, neither is the faster one on every machine.)
     automatic,
-    ///< slot or line, neither is the faster one on every machine)
     slot,  ///< always through the record's own line
     line,  ///< always through the completion line at the producer
 };

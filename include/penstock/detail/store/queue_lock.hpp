@@ -108,7 +108,7 @@ class QueueLock {
         Head& head;
     };
 
-    /// Numbers come from memory that others write (contract 20).
+    /// Numbers come from memory that others write (contract 19).
     Node& node(std::uint32_t number) const {
         if (number - 1 >= size_)
             throw Error("the words of a lock were overwritten: they name a rank that there is not");

@@ -28,14 +28,14 @@ enum class EventKind : std::uint32_t { task, wait, stall, idle, fetch, write_bac
 struct Event {
     std::uint64_t begin = 0;  ///< tick at which it began
     std::uint64_t end = 0;    ///< tick at which it ended
-    /// Which procedure (of the task that ran, was waited for, stalled or was fetched for) or filter; the
+    /// Which procedure (of the task that ran, was waited for, stalled or was fetched for) or filter; the caller's own
+    /// number, turned into a name only when a report is written.
     std::uint32_t id = 0;
-    ///< caller's own number, turned into a name only when a report is written
     EventKind kind = EventKind::task;
     std::uint32_t issuer = 0;  ///< track of the initiator that issued the task
     std::uint32_t target = 0;  ///< track of the thread that ran it
-    std::uint64_t issued =
-        0;  ///< tick at which it was issued, 0 when unknown; a wait holds that of the task waited for
+    /// Tick at which it was issued, 0 when unknown; a wait holds that of the task waited for.
+    std::uint64_t issued = 0;
     std::uint64_t bytes_in = 0;   ///< bytes that the task reads
     std::uint64_t bytes_out = 0;  ///< bytes that the task writes
 };
