@@ -172,7 +172,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="fewer rounds: to see that it runs")
     parser.add_argument("--json", metavar="FILE", help="also writes what was measured")
     options = parser.parse_args()
-    scale, rounds = (0.1, 3) if options.quick else (1.0, 15)
+    scale, rounds = (0.1, 3) if options.quick else (1.0, 41)
     few = max(2, int(40 * scale))
     notes = []
     context = multiprocessing.get_context("forkserver")
