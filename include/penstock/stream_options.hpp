@@ -92,6 +92,11 @@ struct FilterOptions {
     /// threads refuses the graph. `none`: in the program, also where the targets are worker processes: there one of the
     /// threads that wait for the run, or the run's own, fires it, and it has no targets.
     std::optional<Isolation> isolation{};
+
+    /// Only a machine whose targets are worker processes can run it.
+    bool needs_process() const noexcept { return isolation == Isolation::process || time_limit.count() != 0; }
+    /// It fires in the program, wherever the targets are.
+    bool stays_in_program() const noexcept { return isolation == Isolation::none; }
 };
 
 struct RunOptions {

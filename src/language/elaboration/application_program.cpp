@@ -29,7 +29,7 @@ constexpr int told = 2, interrupted_by_signal = 130;
 struct Wishes {
     std::vector<std::pair<std::string, std::string>> settings{};
     std::optional<int> targets{};
-    std::optional<Isolation> isolation{};
+    std::optional<bool> worker_processes{};
     std::vector<std::string> libraries{};
     std::string name{}, graph{}, trace{};
     bool help = false;
@@ -68,7 +68,7 @@ Wishes wishes_of(int count, const char* const* arguments) {
                 std::find(std::begin(language::isolation_words), std::end(language::isolation_words), value);
             if (found == std::end(language::isolation_words))
                 throw UsageError("--isolation takes thread or process, not '" + value + "'");
-            wishes.isolation = static_cast<Isolation>(found - std::begin(language::isolation_words));
+            wishes.worker_processes = found != std::begin(language::isolation_words);
         } else if (option == "--library") wishes.libraries.push_back(value);
         else if (option == "--name") wishes.name = value;
         else if (option == "--graph") wishes.graph = value;
@@ -109,10 +109,11 @@ void note_interruption(int) {
 MachineOptions options_for(const Application& application, const Wishes& wishes) {
     MachineOptions options;
     if (wishes.targets) options.targets = *wishes.targets;
-    if (wishes.isolation == Isolation::none && application.needs_processes())
+    const bool needed = application.needs_processes();
+    if (needed && !wishes.worker_processes.value_or(true))
         throw UsageError(
             "there are components that are to live in worker processes: leave --isolation out, or say process");
-    if (wishes.isolation != Isolation::process && !application.needs_processes()) return options;
+    if (!needed && !wishes.worker_processes.value_or(false)) return options;
     if (options.targets == 0) throw UsageError("worker processes are targets, and --targets 0 asks for none");
     launch();  // nothing has begun yet
     options.isolation = Isolation::process;
@@ -140,7 +141,7 @@ void refuse_unwritable(const std::string& path) {
 int run(const ApplicationProgram& program, const Wishes& wishes) {
     refuse_unwritable(wishes.graph);
     refuse_unwritable(wishes.trace);
-    if (wishes.isolation == Isolation::process) launch();  // libraries may start threads
+    if (wishes.worker_processes.value_or(false)) launch();  // libraries may start threads
     load_libraries(program, wishes);
     const auto application = program.build(language::values_of(program, wishes.settings));
     Machine machine(options_for(application, wishes));

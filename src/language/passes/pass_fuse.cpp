@@ -12,7 +12,7 @@ namespace {
 /// Neither copied nor placed.
 bool is_free(const PlanComponent& component) {
     return component.options.copies == 1 && component.options.targets.empty() && component.options.near.empty() &&
-           component.options.isolation != Isolation::none;
+           !component.options.stays_in_program();
 }
 
 }  // namespace

@@ -61,8 +61,7 @@ void place(Transforming& work, int targets) {
     for (std::size_t i = 0; i < plan.components.size(); ++i) {
         const auto& options = plan.components[i].options;
         whole += work_of(i);
-        if (!options.near.empty() || options.copies == FilterOptions::automatic || options.isolation == Isolation::none)
-            continue;
+        if (!options.near.empty() || options.copies == FilterOptions::automatic || options.stays_in_program()) continue;
         if (options.targets.empty()) order.push_back(i);
         else placement.chosen[i] = options.targets;  // somebody has placed it
         for (const int target : options.targets)

@@ -28,8 +28,8 @@ std::string label(const PlanComponent& component) {
     if (!options.near.empty()) text += "\nnear " + options.near;
     for (const int target : options.targets)
         text += (target == options.targets.front() ? "\non target " : ", ") + std::to_string(target);
-    if (options.isolation)
-        text += *options.isolation == Isolation::process ? "\nin a worker process" : "\nin the program";
+    constexpr const char* places[] = {"\nin the program", "\nin a worker process"};
+    if (options.isolation) text += places[static_cast<std::size_t>(*options.isolation)];
     return dot_text(text);
 }
 

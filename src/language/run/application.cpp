@@ -101,9 +101,8 @@ std::vector<std::pair<std::string, bool>> Application::options() const {
 }
 
 bool Application::needs_processes() const noexcept {
-    return std::any_of(plan_->components.begin(), plan_->components.end(), [](const language::PlanComponent& each) {
-        return each.options.isolation == Isolation::process || each.options.time_limit.count() != 0;
-    });
+    return std::any_of(plan_->components.begin(), plan_->components.end(),
+                       [](const language::PlanComponent& each) { return each.options.needs_process(); });
 }
 
 void Application::build(GraphBuilder& graph) const { language::build(*plan_, plan_->initial(), graph); }

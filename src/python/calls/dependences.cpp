@@ -29,9 +29,8 @@ PythonMachine& machine_of(const nb::object& machine) { return nb::cast<PythonMac
 PythonDependences::PythonDependences(nb::object machine) : machine_(std::move(machine)), thread_(this_thread_number()) {
     const auto live = machine_of(machine_).live();
     if (live->in_task()) throw UsageError("a Dependences cannot be made inside a task from Python; make it outside");
-    if (live->options().isolation == Isolation::process)
-        throw CannotCarryOver("Dependences", 0,
-                              "dependences are kept by thread targets only; wait for the tasks that one comes after");
+    require_thread_targets(*live, "Dependences", 0,
+                           "dependences are kept by thread targets only; wait for the tasks that one comes after");
     order_ = std::make_unique<Dependences>(*live);
     machine_of(machine_).add_order(*this);
 }

@@ -79,7 +79,7 @@ void make_machine(PythonMachine* self, std::optional<std::int64_t> targets, std:
     options.local_store = in_range<std::size_t>("local_store", local_store, 0, most);
     options.nesting_limit = in_range<std::uint32_t>("nesting_limit", nesting_limit, 1, 1 << 20);
     options.isolation = choose("isolation", isolation, isolations);
-    if (options.isolation == Isolation::process && !launched)
+    if (on_worker_processes(options) && !launched)
         throw UsageError(
             "worker processes come from a process that penstock.launch() starts; call it right behind `import "
             "penstock`");

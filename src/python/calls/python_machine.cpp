@@ -206,7 +206,7 @@ PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& ar
             handle.add_done_callback(nb::module_::import_("functools").attr("partial")(asked.then, nb::cast(handle)));
         return handle;
     }
-    const bool isolated = machine->options().isolation == Isolation::process;
+    const bool isolated = on_worker_processes(machine->options());
     if (!asked.time_limit.is_none() && !isolated)
         throw UsageError(
             "a time limit is for bodies that can be ended: Python bodies, which run in processes of their own, and "
@@ -249,9 +249,8 @@ PythonHandle PythonMachine::call_chain(int target, PythonChain& chain, nb::handl
                                        const OptionsOrHandles* way) {
     const auto machine = live();
     if (target != Initiator::any_target) machine->on(target);  // refuses a target that there is not
-    if (machine->options().isolation == Isolation::process)
-        throw CannotCarryOver(chain.name(), 0,
-                              "chains are kept by thread targets only; issue its steps as calls of their own");
+    require_thread_targets(*machine, chain.name(), 0,
+                           "chains are kept by thread targets only; issue its steps as calls of their own");
     auto issue = chain.begin(machine->initiator(), arguments);
     const Handle handle =
         without_lock_if_it_may_block(*machine, [&] { return issue_chain(*machine, target, way, std::move(issue)); });

@@ -111,9 +111,8 @@ void bind_resident(nb::module_& module, nb::class_<PythonMachine>& machine) {
         "resident",
         [](PythonMachine& self, nb::handle array) {
             const auto live = self.live();
-            if (live->options().isolation == Isolation::process)
-                throw CannotCarryOver("machine.resident", 1,
-                                      "resident data are kept by thread targets only; put them into machine.array");
+            require_thread_targets(*live, "machine.resident", 1,
+                                   "resident data are kept by thread targets only; put them into machine.array");
             const InArgument values(array);
             ResidentData data;
             data.element = values.element();
