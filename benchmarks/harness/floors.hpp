@@ -2,8 +2,9 @@
 //
 //   F1      one line that two cores write in turn, there and back
 //   F2      the same exchange over two lines in turn: the reader already polls the next line, which costs one more
-//   ring    a one-producer one-consumer ring of 64 self-sequenced 64-byte slots that carry nothing but are written whole
-//           (as descriptors are; writing the sequence word alone is slower on Zen 3: 10 to 12 ns against 5), a slot
+//   ring    a one-producer one-consumer ring of 64 self-sequenced 64-byte slots that carry nothing but are written
+//           whole (as descriptors are; writing the sequence word alone is slower on Zen 3: 10 to 12 ns against 5),
+//           a slot
 //   memcpy  copying between two buffers, a KiB
 //
 // Each is what the processors can do: the lower of polling bare and of polling with a pause, which some answer sooner.

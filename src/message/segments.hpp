@@ -1,6 +1,6 @@
-// The memory that a messenger has allotted to its user for sending from (detail/message/memory.hpp). A segment is granted to a
-// peer when something is first sent to it from there, and used again when its user has let go of it, so that peers map
-// few of them.
+// The memory that a messenger has allotted to its user for sending from (detail/message/memory.hpp). A segment is
+// granted to a peer when something is first sent to it from there, and used again when its user has let go of it, so
+// that peers map few of them.
 #pragma once
 
 #include <map>

@@ -4,8 +4,8 @@
 // answer here:
 //   - A lock that another thread holds at that moment would stay locked in the child. So every mutex of the whole
 //     process is a ProcessMutex, which is held over each fork.
-//   - A local static that another thread is initialising at that moment would stay so. What this layer and the one below
-//     have of these is initialised before.
+//   - A local static that another thread is initialising at that moment would stay so. What this layer and the one
+//     below have of these is initialised before.
 //   - What belongs to a machine or a run has no threads in the child. It notes forks() when it is made, and compares
 //     (MachineGone).
 #pragma once
