@@ -153,6 +153,8 @@ pid_t Children::spawn(std::uint32_t tag, std::vector<std::string> arguments, std
 }
 
 std::vector<Death> Children::wait(std::span<pollfd> beside, std::chrono::milliseconds within) {
+    std::vector<Death> deaths;
+    deaths.reserve(running_.size());  // nothing is refused memory between the collection of a child and its report
     std::vector<pollfd> entries(beside.begin(), beside.end());
     for (const auto& child : running_) entries.push_back({child.watch.get(), POLLIN, 0});
     for (auto& entry : beside) entry.revents = 0;
@@ -162,7 +164,6 @@ std::vector<Death> Children::wait(std::span<pollfd> beside, std::chrono::millise
         return {};
     }
     for (std::size_t i = 0; i < beside.size(); ++i) beside[i].revents = entries[i].revents;
-    std::vector<Death> deaths;
     auto entry = entries.begin() + static_cast<std::ptrdiff_t>(beside.size());
     std::erase_if(running_, [&](const Child& child) {
         if ((entry++)->revents == 0) return false;
@@ -181,8 +182,12 @@ void Children::end_all(std::chrono::milliseconds within) noexcept {
     const auto deadline = Clock::now() + within;
     for (const auto& child : running_) {
         pollfd entry{child.watch.get(), POLLIN, 0};
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-        if (poll(&entry, 1, static_cast<int>(std::max(left, 0ms).count())) <= 0) child.kill();
+        int ended;
+        do {
+            const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+            ended = poll(&entry, 1, static_cast<int>(std::max(left, 0ms).count()));
+        } while (ended < 0 && errno == EINTR);
+        if (ended <= 0) child.kill();
     }
     for (const auto& child : running_) child.collect();
     running_.clear();

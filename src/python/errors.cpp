@@ -235,6 +235,14 @@ nb::object cause_of(const std::exception_ptr& exception) {
 }
 
 void translate(const std::exception_ptr& exception, void*) {
+    try {  // what a function of the user's raised is the cause of an error that `except penstock.Error` catches
+        std::rethrow_exception(exception);
+    } catch (const FilterRaised& error) {
+        return raise(make("Error", error, "__cause__", *error.raised()));
+    } catch (const BodyFailed& error) {
+        return raise(make("Error", error, "__cause__", exception_of(*error.task())));
+    } catch (...) {
+    }
     if (const nb::object ours = object_of(exception)) return raise(ours);
     try {
         std::rethrow_exception(exception);

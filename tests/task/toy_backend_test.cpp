@@ -47,7 +47,7 @@ class PipeBackend final : public OffloadBackend {
         return core_.target(target).runner().counters();
     }
     std::uint32_t accept(const CallOptions&, std::uint32_t) override { return 0; }
-    void hand_over(Ring& ring, Runner& caller, std::unique_ptr<isolated::StagedTask> staged) override {
+    void hand_over(Ring& ring, Runner& caller, std::unique_ptr<isolated::StagedTask> staged) noexcept override {
         // As all memory is seen, only lists of pieces are staged, which no task writes.
         EXPECT_FALSE(staged != nullptr && staged->pieces.front().back);
         const auto claim = ring.pending().claim(1, 1);

@@ -28,8 +28,7 @@ std::string label(const PlanComponent& component) {
     if (!options.near.empty()) text += "\nnear " + options.near;
     for (const int target : options.targets)
         text += (target == options.targets.front() ? "\non target " : ", ") + std::to_string(target);
-    constexpr const char* places[] = {"\nin the program", "\nin a worker process"};
-    if (options.isolation) text += places[static_cast<std::size_t>(*options.isolation)];
+    if (options.isolation) text += options.stays_in_program() ? "\nin the program" : "\nin a worker process";
     return dot_text(text);
 }
 

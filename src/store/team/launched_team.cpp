@@ -50,7 +50,11 @@ bool send_whole(int socket, const Record& record) {
 /// Runs one team.
 void lead(int answer) {
     Request request;
-    if (recv(answer, &request, sizeof request, MSG_WAITALL) != sizeof request) return;
+    ssize_t length = 0;
+    do {
+        length = recv(answer, &request, sizeof request, 0);
+    } while (length < 0 && errno == EINTR);
+    if (length != sizeof request) return;
     static_cast<void>(setpgid(0, request.group));
     EndRecord end;
     end.rank = last;

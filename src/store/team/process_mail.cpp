@@ -55,6 +55,7 @@ bool genuine(const Arrival& arrival, const Member& member) {
 }  // namespace
 
 ProcessMail::Boxes::Boxes(int size) {
+    for (auto* const ends : {&receiving, &sending}) ends->reserve(static_cast<std::size_t>(size));
     for (int rank = 0; rank < size; ++rank) {
         int ends[2];
         if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)

@@ -115,9 +115,12 @@ void Edit::take_over_by(std::function<void()> work) {
 }
 
 void Edit::disconnect_ports(streaming::OutputPort& from, streaming::InputPort& to) {
-    const auto found = stream_between(model(), from, to);
-    if (found != model().streams.end()) model().streams.erase(found);
-    else model().problems.push_back("no stream leads from '" + from.name() + "' to '" + to.name() + "'");
+    const auto before = model().streams.size();
+    for (auto found = stream_between(model(), from, to); found != model().streams.end();
+         found = stream_between(model(), from, to))
+        model().streams.erase(found);
+    if (model().streams.size() == before)
+        model().problems.push_back("no stream leads from '" + from.name() + "' to '" + to.name() + "'");
 }
 
 void Edit::disconnect(const std::string& from, const std::string& to) {

@@ -20,6 +20,7 @@ RunCore::RunCore(Machine& machine)
 }
 
 RunCore::~RunCore() {
+    backend_->close();  // its thread looks at what is destroyed before it
     stations.clear();
     links.clear();
 }

@@ -88,7 +88,7 @@ class OffloadBackend : public Backend {
     virtual std::uint32_t accept(const CallOptions& asked, std::uint32_t entry) = 0;
     /// A task has been published in this part of a deque, by the thread that calls. Only where it does not see rings.
     /// `staged`: what belongs to the task, or null; to be written back before the task completes.
-    virtual void hand_over(Ring&, Runner&, std::unique_ptr<isolated::StagedTask>) {}
+    virtual void hand_over(Ring&, Runner&, std::unique_ptr<isolated::StagedTask>) noexcept {}
     /// The part of a ring that the place sees. Only where it sees rings. Throws SystemError.
     virtual isolated::SharedRing& make_ring(Ring& ring, bool lane, int only_target, Doorbell& owner_bell,
                                             Initiation initiation);
@@ -112,7 +112,7 @@ class OffloadBackend : public Backend {
     isolated::CallSide side_;
 
   private:
-    std::mutex blocks_mutex_;
+    alignas(128) std::mutex blocks_mutex_;            // apart from what every call reads
     std::array<std::vector<std::byte*>, 48> blocks_;  ///< free ones, by the logarithm of their size
 };
 

@@ -20,7 +20,7 @@ Initiator::Spot Initiator::reserve_offloaded(int target, std::unique_ptr<isolate
     if (staged == nullptr && call_side_->sees_rings) {
         if (balanced && lanes_.some_idle() && deque_idle_ && scope_ == &base_ && !shared_)
             if (LaneEnd* const lane = idle_lane()) return {lane->producer.reserve(), lane, lane->ring};
-        return reserve(target);
+        if (const Spot spot = reserve(target); spot.record != nullptr) return spot;
     }
     const Spot spot = reserve_in_deque(target);
     if (spot.record == nullptr) throw QueueFull("too many tasks are nested here; make fewer levels of calls");

@@ -50,7 +50,8 @@ Ring* Deque::inviting(int target, Look look, std::uint32_t from, std::uint32_t* 
 Ring* Deque::add(Ring::Kind kind, std::uint32_t capacity, int only_target, bool urgent) {
     if (count_ == max_rings) return nullptr;
     closed_.reserve(count_ + 1);  // so that closing one needs no memory
-    Ring& ring = Ring::acquire(kind, capacity, claimants_, owner_, owner_bell_, only_target, seen_by_);
+    Ring& ring = Ring::acquire(kind, capacity, claimants_, owner_, owner_bell_, only_target,
+                               kind == Ring::Kind::pending ? seen_by_ : nullptr);
     ring.place = count_;
     ring.urgent = urgent;
     if (urgent) set_bit(urgent_, count_, true);

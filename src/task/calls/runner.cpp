@@ -184,7 +184,7 @@ void Runner::give_back_all() noexcept {
 
 void Runner::give_back_if_held_up(const Initiator& taker) noexcept {
     const auto levels = open_claims_.load(std::memory_order_acquire);
-    if (levels == 0 || !waiting::process_wide_barrier()) return;
+    if (levels == 0 || !can_take_) return;
     for (std::uint32_t level = 0; level < levels; ++level) {
         auto& [claim, seen, since] = open_[level];
         const auto next = claim.next();

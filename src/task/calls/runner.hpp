@@ -186,6 +186,8 @@ class Runner {
     bool looks_ahead_ = false;  ///< in claims: a task whose arguments may be worth it has run here
     ReadyQueue ready_;
     ReadyQueue named_;
+    /// Whoever looks at what is held up can make its runner see that it takes it. Asked once: each asking is a barrier.
+    const bool can_take_ = waiting::process_wide_barrier();
     std::atomic<std::uint32_t> open_claims_{0};
     std::array<Open, most_open_claims> open_;
 };
