@@ -250,10 +250,6 @@ class Rank {
         check(rank);
         return member_->seats[rank].identity;
     }
-    /// Throws RankDied when this rank's process has died.
-    void throw_if_dead(int rank) const {
-        if (dead(rank)) throw_lost(rank);
-    }
     /// Throws RankDied or RankLeft for a rank that is gone.
     [[noreturn]] void throw_lost(int rank) const;
 
@@ -267,10 +263,6 @@ class Rank {
 
     /// Tells this rank that something was published for it. Costs the load of one cached flag.
     void ring(int rank) const noexcept { penstock::ring(member_->seats[rank].bell); }
-    void ring_all() const noexcept {
-        for (int rank = 0; rank < size(); ++rank)
-            if (rank != index()) ring(rank);
-    }
 
     /// Waits until `poll()` is true: spins, then parks on this rank's doorbell. Who makes it true must ring(). Throws
     /// RankDied or RankLeft as soon as the wait is hopeless (within about 20 ms); what came before that is seen first.

@@ -94,6 +94,7 @@ void WorkerProxy::refuse_nonsense() {
 
 std::uint32_t WorkerProxy::lend(Block* block, Inlet* inlet) {
     if (free_slots_.empty()) {
+        free_slots_.reserve(lent_.size() + 1);  // so that freeing one needs no memory
         free_slots_.push_back(static_cast<std::uint32_t>(lent_.size()));
         lent_.emplace_back();
     }
@@ -116,12 +117,13 @@ Block* WorkerProxy::free_slot(std::uint32_t slot) {
 std::vector<Block*> WorkerProxy::take_slots(std::uint64_t before_job, std::vector<LostBuffer>* lost) {
     std::vector<Block*> blocks;
     blocks.reserve(lent_.size());
-    for (std::uint32_t slot = 0; slot < lent_.size(); ++slot) {
-        const auto& [block, inlet, job, waits] = lent_[slot];
-        if (block == nullptr || job >= before_job) continue;
-        if (lost != nullptr && inlet != nullptr) lost->push_back(station_.lost_buffer(*inlet, *block));
-        blocks.push_back(free_slot(slot));
-    }
+    const auto taken = [&](const Lent& each) { return each.block != nullptr && each.job < before_job; };
+    // First what may be refused memory, then what must not be left half done.
+    for (const Lent& each : lent_)
+        if (lost != nullptr && each.inlet != nullptr && taken(each))
+            lost->push_back(station_.lost_buffer(*each.inlet, *each.block));
+    for (std::uint32_t slot = 0; slot < lent_.size(); ++slot)
+        if (taken(lent_[slot])) blocks.push_back(free_slot(slot));
     return blocks;
 }
 

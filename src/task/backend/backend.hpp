@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -88,7 +89,9 @@ class OffloadBackend : public Backend {
     virtual std::uint32_t accept(const CallOptions& asked, std::uint32_t entry) = 0;
     /// A task has been published in this part of a deque, by the thread that calls. Only where it does not see rings.
     /// `staged`: what belongs to the task, or null; to be written back before the task completes.
-    virtual void hand_over(Ring&, Runner&, std::unique_ptr<isolated::StagedTask>) noexcept {}
+    virtual void hand_over(Ring&, Runner&, std::unique_ptr<isolated::StagedTask>) noexcept {
+        std::terminate();  // it would be lost
+    }
     /// The part of a ring that the place sees. Only where it sees rings. Throws SystemError.
     virtual isolated::SharedRing& make_ring(Ring& ring, bool lane, int only_target, Doorbell& owner_bell,
                                             Initiation initiation);

@@ -24,7 +24,8 @@ Initiator::Spot Initiator::reserve_offloaded(int target, std::unique_ptr<isolate
     }
     const Spot spot = reserve_in_deque(target);
     if (spot.record == nullptr) throw QueueFull("too many tasks are nested here; make fewer levels of calls");
-    if (staged != nullptr) staged->counts = true;  // from here on nothing is refused
+    if (staged == nullptr) return spot;
+    staged->counts = true;  // from here on nothing is refused
     if (call_side_->sees_rings) spot.ring->stage(*spot.record, std::move(staged));
     return spot;
 }

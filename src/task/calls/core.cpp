@@ -63,7 +63,6 @@ struct ThreadInitiators {
             if (const auto core = one.core.lock()) core->abandon(*one.initiator);
     }
 
-  private:
     static pthread_key_t key() {
         static const pthread_key_t made = [] {
             pthread_key_t fresh{};
@@ -78,6 +77,14 @@ struct ThreadInitiators {
 };
 
 }  // namespace
+
+void Core::settle_before_fork() noexcept {
+    try {
+        ThreadInitiators::key();
+    } catch (const std::exception&) {
+        // Whoever wants it next fails as well, and says why.
+    }
+}
 
 Core::Core(const MachineOptions& options)
     : options_(options), id_(next_id.fetch_add(1)), started_(Clock::ticks()),

@@ -33,6 +33,8 @@ class Core : public std::enable_shared_from_this<Core> {
     explicit Core(const MachineOptions& options);
     ~Core();
     static Core& of(Machine& machine) noexcept { return *machine.core_; }
+    /// As process/fork.hpp: initialises what this layer would at its first use.
+    static void settle_before_fork() noexcept;
 
     /// Starts the targets. Throws SystemError; nothing is left behind.
     void start();

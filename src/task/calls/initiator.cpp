@@ -26,10 +26,10 @@ Initiator::Initiator(Core& core, int target, Waiter* waiter)
       call_side_(core.backend().call_side()), helps_(core.backend().takes_help()),
       own_waiter_(waiter != nullptr ? nullptr : new Waiter(core.backend().waiter(any_target))),
       waiter_(waiter == nullptr ? *own_waiter_ : *waiter),
-      deque_(*this, waiter_.bell(), board_, core.claimants(), core.backend().sees_rings()),
-      dependents_(*this, core, deque_),
       runner_(std::make_unique<Runner>(*this, target, core.local_store_bytes(), core.options())),
-      started_(Clock::ticks()), local_store_bytes_(core.local_store_bytes()), machine_id_(core.id()) {
+      started_(Clock::ticks()), local_store_bytes_(core.local_store_bytes()), machine_id_(core.id()),
+      deque_(*this, waiter_.bell(), board_, core.claimants(), core.backend().sees_rings()),
+      dependents_(*this, core, deque_) {
     asked_ = core.standing_options();
     direct_ = core.options().distribution == Distribution::balanced && asked_ == nullptr && core.backend().direct();
     base_.last.assign(static_cast<std::size_t>(lanes_.count()), 0);

@@ -24,7 +24,9 @@ namespace {
 constinit std::atomic<bool> in_use{false};
 
 void before_fork() {
-    if (in_use.load()) settle_before_fork();
+    if (!in_use.load()) return;
+    settle_before_fork();
+    Core::settle_before_fork();
 }
 
 // In a forked child there are no targets: every handle goes stale and every call is refused, instead of waiting for

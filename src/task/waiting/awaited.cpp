@@ -120,12 +120,12 @@ bool AwaitedTasks::come_after(const Handle& task, DependentNode* node, const Wat
 }
 
 bool AwaitedTasks::can_run() const noexcept {
-    return std::any_of(handles.begin(), handles.end(),
-                       [this](const Handle& handle) { return claimable_ring(who, handle) != nullptr; });
+    return who.helps() && std::any_of(handles.begin(), handles.end(),
+                                      [this](const Handle& handle) { return claimable_ring(who, handle) != nullptr; });
 }
 
 bool AwaitedTasks::run() const {
-    if (!who.in_task()) return false;
+    if (!who.in_task() || !who.helps()) return false;
     Runner& runner = who.runner();
     runner.give_back_all();
     for (const Handle& handle : handles)

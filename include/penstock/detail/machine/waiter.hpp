@@ -77,7 +77,6 @@ class Waiter {
 
     Doorbell& bell() noexcept { return *bell_; }
     const WaitPolicy& policy() const noexcept { return policy_; }
-    void set_policy(WaitPolicy policy) noexcept { policy_ = policy; }
 
     /// Waits until `poll()` returns true. `line`: one address whose change is likely to end the wait, or null.
     template <class Poll>

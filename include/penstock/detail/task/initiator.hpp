@@ -166,6 +166,7 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     /// The same, null where none has been made.
     Scope* current_scope() const noexcept { return scope_; }
     bool in_task() const noexcept;
+    bool helps() const noexcept { return helps_; }
     void require_room_to_nest() const;
     /// What a thread is in the middle of issuing while it runs a task inside a call or a wait.
     struct Interrupted {
@@ -386,8 +387,6 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     bool helps_;                           ///< may run tasks that wait while it waits itself
     std::unique_ptr<Waiter> own_waiter_;
     Waiter& waiter_;
-    Deque deque_;  ///< what claimants look at
-    Dependents dependents_;
     std::unique_ptr<Runner> runner_;
     /// What the call being issued asks for; outside calls what all of them ask for, or null
     const CallOptions* asked_ = nullptr;
@@ -412,6 +411,9 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     std::size_t local_store_bytes_;
     std::uint64_t machine_id_;
     trace::Timeline timeline_;
+    // Last, so that all else is still there when their rings go, with what tasks and failures kept.
+    Deque deque_;  ///< what claimants look at
+    Dependents dependents_;
 };
 
 }  // namespace penstock
