@@ -14,7 +14,7 @@
 #include "penstock/error.hpp"
 #include "penstock/topology.hpp"
 #include "store/support.hpp"
-#include "store/ways/store_way_measure.hpp"
+#include "store/ways/ways.hpp"
 
 namespace {
 

@@ -13,7 +13,7 @@
 
 #include "penstock/remote.hpp"
 #include "store/support.hpp"
-#include "store/ways/transpose_lines.hpp"
+#include "store/ways/ways.hpp"
 
 namespace {
 

@@ -1,7 +1,6 @@
 // What all ranks of a team have of one object: a part at each of them, mapped by all.
 #pragma once
 
-#include <new>
 #include <vector>
 
 #include "penstock/rank.hpp"

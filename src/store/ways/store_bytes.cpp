@@ -11,47 +11,35 @@ namespace penstock {
 namespace {
 
 #if defined(__x86_64__)
-using ways::demote_line;
-using ways::line;
-using ways::to_line;
-
-void copy_demoting(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-    const std::size_t head = std::min(bytes, to_line(to));
-    std::memcpy(to, from, head);
-    std::size_t done = head;
-    for (; bytes - done >= line; done += line) {
-        std::memcpy(to + done, from + done, line);
-        demote_line(to + done);
-    }
+/// Plainly up to the first whole line and behind the last, and each whole line by `store_line(to, from)`.
+template <class StoreLine>
+void copy_by_lines(std::byte* to, const std::byte* from, std::size_t bytes, StoreLine&& store_line) noexcept {
+    std::size_t done = std::min(bytes, ways::to_line(to));
+    std::memcpy(to, from, done);
+    for (; bytes - done >= ways::line; done += ways::line) store_line(to + done, from + done);
     std::memcpy(to + done, from + done, bytes - done);
 }
-
-void copy_streaming(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-    const std::size_t head = std::min(bytes, to_line(to));
-    std::memcpy(to, from, head);
-    std::size_t done = head;
-    for (; bytes - done >= line; done += line)
-        for (std::size_t part = 0; part < line; part += sizeof(__m128i))
-            _mm_stream_si128(reinterpret_cast<__m128i*>(to + done + part),
-                             _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + done + part)));
-    std::memcpy(to + done, from + done, bytes - done);
-}
-#else
-void copy_demoting(std::byte* to, const std::byte* from, std::size_t bytes) noexcept { std::memcpy(to, from, bytes); }
-void copy_streaming(std::byte* to, const std::byte* from, std::size_t bytes) noexcept { std::memcpy(to, from, bytes); }
 #endif
 
 }  // namespace
 
 void store_bytes_unordered(std::byte* to, const std::byte* from, std::size_t bytes, StoreWay way) noexcept {
-    switch (way) {
-        case StoreWay::demote:
-            return copy_demoting(to, from, bytes);
-        case StoreWay::stream:
-            return copy_streaming(to, from, bytes);
-        default:
-            std::memcpy(to, from, bytes);
-    }
+#if defined(__x86_64__)
+    if (way == StoreWay::demote)
+        return copy_by_lines(to, from, bytes, [](std::byte* target, const std::byte* source) {
+            std::memcpy(target, source, ways::line);
+            ways::demote_line(target);
+        });
+    if (way == StoreWay::stream)
+        return copy_by_lines(to, from, bytes, [](std::byte* target, const std::byte* source) {
+            for (std::size_t part = 0; part < ways::line; part += sizeof(__m128i))
+                _mm_stream_si128(reinterpret_cast<__m128i*>(target + part),
+                                 _mm_loadu_si128(reinterpret_cast<const __m128i*>(source + part)));
+        });
+#else
+    static_cast<void>(way);
+#endif
+    std::memcpy(to, from, bytes);
 }
 
 void order_stores(StoreWay way) noexcept {

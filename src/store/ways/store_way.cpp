@@ -1,23 +1,21 @@
 #include "penstock/store_way.hpp"
 
+#include <array>
+#include <atomic>
 #include <cstdlib>
+#include <mutex>
 
 #include "penstock/error.hpp"
+#include "process/fork.hpp"
 #include "store/team/team.hpp"
 #include "store/ways/store_way_file.hpp"
-#include "store/ways/store_way_measure.hpp"
+#include "store/ways/ways.hpp"
 
 namespace penstock {
 
 std::string_view name(StoreWay way) noexcept {
-    switch (way) {
-        case StoreWay::demote:
-            return "demote";
-        case StoreWay::stream:
-            return "stream";
-        default:
-            return "plain";
-    }
+    static constexpr std::array<std::string_view, 3> names{"plain", "demote", "stream"};
+    return names[static_cast<std::size_t>(way)];
 }
 
 std::optional<StoreWay> store_way_of(std::string_view text) noexcept {
@@ -28,9 +26,13 @@ std::optional<StoreWay> store_way_of(std::string_view text) noexcept {
 
 namespace {
 
-std::optional<StoreWays>& inherited() {
-    static std::optional<StoreWays> ways;
-    return ways;
+constinit ProcessMutex knowing;
+constinit std::optional<StoreWays> known;                    ///< written once, under the mutex
+constinit std::atomic<const StoreWays*> published{nullptr};  ///< null while nothing is known
+
+const StoreWays& know(const StoreWays& ways) {
+    published.store(&known.emplace(ways), std::memory_order_release);
+    return *known;
 }
 
 /// From the user's file, or measured and written there.
@@ -39,35 +41,34 @@ StoreWays remembered(bool again) {
     const auto round_trip = file ? measure_round_trip() : std::nullopt;
     if (!round_trip) return StoreWays::measure();
     if (!again)
-        if (const auto known = file->load(*round_trip)) return *known;
+        if (const auto kept = file->load(*round_trip)) return *kept;
     const auto found = StoreWays::measure();
     // A busy moment must not last: only what is found twice is kept for later processes.
     if (StoreWays::measure() == found) file->save(found, *round_trip);
     return found;
 }
 
+StoreWays wanted() {
+    const char* wish = std::getenv("PENSTOCK_STORES");
+    if (wish == nullptr || *wish == '\0') return remembered(false);
+    if (std::string_view(wish) == "measure") return remembered(true);
+    if (const auto way = store_way_of(wish)) return StoreWays(*way);
+    throw UsageError(
+        "PENSTOCK_STORES is '" + std::string(wish) +
+        "'; it takes plain, demote or stream, measure to do that again, or nothing for what measured best");
+}
+
 }  // namespace
 
-namespace team {
-
-void inherit(const StoreWays& ways) { inherited() = ways; }
-
-}  // namespace team
+void team::inherit(const StoreWays& ways) {
+    const std::lock_guard lock(knowing);
+    if (!known) know(ways);
+}
 
 const StoreWays& StoreWays::here() {
-    static const StoreWays ways = [] {
-        if (inherited()) return *inherited();
-        const char* wish = std::getenv("PENSTOCK_STORES");
-        if (wish == nullptr || *wish == '\0') return remembered(false);
-        if (std::string_view(wish) == "measure") return remembered(true);
-        const auto way = store_way_of(wish);
-        if (!way)
-            throw UsageError("PENSTOCK_STORES is '" + std::string(wish) +
-                             "'; it takes plain, demote or stream, measure to do that again, or nothing for what "
-                             "measured best");
-        return StoreWays(*way);
-    }();
-    return ways;
+    if (const auto* ways = published.load(std::memory_order_acquire)) return *ways;
+    const std::lock_guard lock(knowing);  // a fork waits until it is known: no child finds it half measured
+    return known ? *known : know(wanted());
 }
 
 std::string StoreWays::description() const {

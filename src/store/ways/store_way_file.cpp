@@ -13,7 +13,8 @@
 #include <string_view>
 
 #include "penstock/topology.hpp"
-#include "store/ways/store_way_measure.hpp"
+#include "process/owned_descriptor.hpp"
+#include "store/ways/ways.hpp"
 
 namespace penstock {
 namespace {
@@ -45,24 +46,10 @@ std::uint64_t hash(std::string_view text) noexcept {
     return value;
 }
 
-class Descriptor {
-  public:
-    explicit Descriptor(int number) noexcept : number_(number) {}
-    ~Descriptor() {
-        if (number_ >= 0) close(number_);
-    }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    int get() const noexcept { return number_; }
-
-  private:
-    int number_;
-};
-
 std::optional<std::string> content_of(const std::filesystem::path& path) {
-    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    const OwnedDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     struct stat status{};
-    if (file.get() < 0 || fstat(file.get(), &status) != 0) return std::nullopt;
+    if (fstat(file.get(), &status) != 0) return std::nullopt;
     if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
         return std::nullopt;
     std::array<char, longest> text;
@@ -92,35 +79,35 @@ std::optional<StoreWayFile> StoreWayFile::here() {
     return StoreWayFile(*folder / "penstock" / name, std::move(machine));
 }
 
-std::string StoreWayFile::header() const { return "penstock: ways of storing, 1\n" + machine_ + "\n"; }
+std::string StoreWayFile::text_of(const StoreWays& ways, long round_trip) const {
+    std::string text = "penstock: ways of storing, 1\n" + machine_ + "\nreader " + std::to_string(round_trip) + " ns\n";
+    text += std::string(name(ways.smaller_)) + "\n";
+    for (std::size_t i = 0; i < StoreWays::sizes.size(); ++i)
+        text += std::to_string(StoreWays::sizes[i]) + " " + std::string(name(ways.ways_[i])) + "\n";
+    return text + "end\n";
+}
 
 std::optional<StoreWays> StoreWayFile::load(double round_trip) const {
     const auto content = content_of(path_);
-    if (!content || !content->starts_with(header())) return std::nullopt;
-    std::istringstream rest(content->substr(header().size()));
-    const auto next_way = [&]() -> std::optional<StoreWay> {
-        std::string word;
-        if (!(rest >> word)) return std::nullopt;
-        return store_way_of(word);
-    };
-    std::string word, unit;
+    if (!content) return std::nullopt;
+    // Read as if it were right; it is, when the same comes out again.
+    std::istringstream in(*content);
+    std::string word;
     long then = 0;
-    if (!(rest >> word >> then >> unit) || word != "reader" || unit != "ns") return std::nullopt;
-    const double moved = round_trip / static_cast<double>(then);
-    if (!(moved < largest_move && moved > 1 / largest_move)) return std::nullopt;
-    StoreWays ways;
-    const auto smaller = next_way();
-    if (!smaller) return std::nullopt;
-    ways.smaller_ = *smaller;
-    for (std::size_t i = 0; i < StoreWays::sizes.size(); ++i) {
-        std::size_t size = 0;
-        if (!(rest >> size) || size != StoreWays::sizes[i]) return std::nullopt;
-        const auto way = next_way();
-        if (!way) return std::nullopt;
-        ways.ways_[i] = *way;
+    std::getline(in, word);
+    std::getline(in, word);
+    in >> word >> then >> word;
+    const auto next_way = [&] {
+        in >> word;
+        return store_way_of(word).value_or(StoreWay::plain);
+    };
+    StoreWays ways(next_way());
+    for (auto& way : ways.ways_) {
+        in >> word;
+        way = next_way();
     }
-    std::string end, more;
-    if (!(rest >> end) || end != "end" || rest >> more) return std::nullopt;
+    const double moved = round_trip / static_cast<double>(then);
+    if (*content != text_of(ways, then) || !(moved < largest_move && moved > 1 / largest_move)) return std::nullopt;
     return ways;
 }
 
@@ -128,17 +115,12 @@ bool StoreWayFile::save(const StoreWays& ways, double round_trip) const {
     std::error_code error;
     std::filesystem::create_directories(path_.parent_path(), error);
     if (error) return false;
-    std::string text = header() + "reader " + std::to_string(std::lround(round_trip)) + " ns\n";
-    text += std::string(name(ways.smaller_)) + "\n";
-    for (std::size_t i = 0; i < StoreWays::sizes.size(); ++i)
-        text += std::to_string(StoreWays::sizes[i]) + " " + std::string(name(ways.ways_[i])) + "\n";
-    text += "end\n";
     std::string temporary = path_.string() + ".XXXXXX";
     bool written = false;
     {
-        const Descriptor file(mkostemp(temporary.data(), O_CLOEXEC));
-        if (file.get() < 0) return false;
-        written = write_all(file.get(), text);
+        const OwnedDescriptor file(mkostemp(temporary.data(), O_CLOEXEC));
+        if (!file) return false;
+        written = write_all(file.get(), text_of(ways, std::lround(round_trip)));
     }
     if (written && rename(temporary.c_str(), path_.c_str()) == 0) return true;
     unlink(temporary.c_str());

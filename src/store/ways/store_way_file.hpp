@@ -29,7 +29,8 @@ class StoreWayFile {
     bool save(const StoreWays& ways, double round_trip) const;
 
   private:
-    std::string header() const;
+    /// `round_trip`: nanoseconds.
+    std::string text_of(const StoreWays& ways, long round_trip) const;
 
     std::filesystem::path path_;
     std::string machine_;

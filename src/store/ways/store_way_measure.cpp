@@ -1,6 +1,4 @@
 // How StoreWays::measure() finds out.
-#include "store/ways/store_way_measure.hpp"
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -12,8 +10,8 @@
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/machine/memory.hpp"
 #include "penstock/detail/machine/relax.hpp"
-#include "penstock/store_way.hpp"
 #include "penstock/topology.hpp"
+#include "store/ways/ways.hpp"
 
 namespace penstock {
 namespace {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "store/ways/transpose_lines.hpp"
 #include "store/ways/ways.hpp"
 
 namespace penstock {

@@ -1,7 +1,7 @@
 // This file is compiled once for each instruction set: foreach_target.h includes it again, and the part behind
 // HWY_ONCE, which picks one of them when the program runs, is read in the last pass only. Of Highway only headers are
 // used.
-#include "store/ways/transpose_lines.hpp"
+#include "store/ways/ways.hpp"
 
 #if defined(PENSTOCK_HAVE_HIGHWAY)
 
@@ -14,8 +14,6 @@
 #define HWY_TARGET_INCLUDE "store/ways/transpose_lines.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-
-#include "store/ways/ways.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace penstock::transpose_lines::HWY_NAMESPACE {

@@ -1,12 +1,47 @@
-// The ways of storing, piece by piece: what store_bytes() and store_transposed() are made of.
+// The ways of storing, piece by piece: what store_bytes(), store_transposed() and StoreWays are made of.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "penstock/store_way.hpp"
+#include "penstock/transpose.hpp"
 
-namespace penstock::ways {
+namespace penstock {
+
+// ---- how far away the reader is just now ----
+//
+// Virtual processors move: what was measured between two of one chip is wrong when they lie on two (4 to 16 KiB were
+// seen to arrive 2 times later past the caches than plainly, and minutes later 3.5 times sooner).
+
+/// Stores are measured from the caller's processor to this one: of another core where there is one. None where there is
+/// only one processor.
+std::optional<int> reader_processor();
+
+/// Nanoseconds in which a line goes to the reader and an answer comes back; nothing where there is no reader. Costs the
+/// start of a thread and some 100 microseconds.
+std::optional<double> measure_round_trip();
+
+// ---- blocks of whole lines, transposed in registers ----
+
+namespace transpose_lines {
+
+/// Stores a block whose rows are a multiple of rows_at_once() and whose columns fill whole lines. Any way but the plain
+/// one needs a target whose rows begin at lines; nothing is ordered after stores that go round the caches.
+using Store = void (*)(const Transposition& block, StoreWay way) noexcept;
+
+/// The best that this processor can do for elements of so many bytes; null where there is none.
+Store of_element(std::size_t bytes) noexcept;
+
+/// As many elements of a source's row as fit a register of 16 bytes.
+constexpr std::size_t rows_at_once(std::size_t element) noexcept { return 16 / element; }
+
+}  // namespace transpose_lines
+
+// ---- lines ----
+
+namespace ways {
 
 inline constexpr std::size_t line = 64;  ///< what is assembled; a longer line is only written in two steps
 
@@ -26,4 +61,5 @@ inline void demote_line(const std::byte* address) noexcept {
 #endif
 }
 
-}  // namespace penstock::ways
+}  // namespace ways
+}  // namespace penstock
