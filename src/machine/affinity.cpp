@@ -1,16 +1,21 @@
 #include "machine/affinity.hpp"
 
+#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
+#include <new>
 #include <set>
-#include <string>
 
-namespace penstock::affinity {
+#include "penstock/error.hpp"
+#include "penstock/topology.hpp"
+
+namespace penstock {
 namespace {
 
 constexpr int most_processors = 1 << 20;
@@ -53,6 +58,8 @@ const std::set<int>& at_load() {
 
 }  // namespace
 
+namespace affinity {
+
 std::vector<int> of_this_process() {
     std::set<int> allowed = at_load();
     add_allowed_of(0, allowed);
@@ -70,13 +77,41 @@ std::vector<int> of_this_process() {
     return {allowed.begin(), allowed.end()};
 }
 
-bool set_for_this_thread(const std::vector<int>& processors) {
-    if (processors.empty()) return false;
-    const int last = *std::max_element(processors.begin(), processors.end());
+}  // namespace affinity
+
+namespace {
+
+bool run_this_thread_on(std::span<const Processor> processors) {
+    const int last = std::ranges::max(processors, {}, &Processor::index).index;
     if (last >= most_processors) return false;
-    Mask mask(std::max(last + 1, CPU_SETSIZE));
-    for (const int i : processors) CPU_SET_S(static_cast<std::size_t>(i), mask.bytes(), mask.set());
-    return sched_setaffinity(0, mask.bytes(), mask.set()) == 0;
+    try {
+        Mask mask(std::max(last + 1, CPU_SETSIZE));
+        for (const auto& one : processors) CPU_SET_S(static_cast<std::size_t>(one.index), mask.bytes(), mask.set());
+        return sched_setaffinity(0, mask.bytes(), mask.set()) == 0;
+    } catch (const std::bad_alloc&) {  // a thread that begins runs anywhere
+        return false;
+    }
 }
 
-}  // namespace penstock::affinity
+}  // namespace
+
+bool pin_this_thread(int processor) {
+    if (processor < 0)
+        throw UsageError("pin_this_thread: there is no processor " + std::to_string(processor) +
+                         "; give an index from Topology::here().processors()");
+    Processor only;
+    only.index = processor;
+    return run_this_thread_on({&only, 1});
+}
+
+bool unpin_this_thread() { return run_this_thread_on(Topology::here().processors()); }
+
+int current_processor() noexcept { return sched_getcpu(); }
+
+void name_this_thread(std::string_view name) noexcept {
+    std::array<char, 16> cut{};  // the kernel's limit, with the final zero
+    name.copy(cut.data(), cut.size() - 1);
+    pthread_setname_np(pthread_self(), cut.data());
+}
+
+}  // namespace penstock

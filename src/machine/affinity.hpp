@@ -9,7 +9,4 @@ namespace penstock::affinity {
 /// asks first may be pinned already (by the program itself, or by OpenMP, which pins the main thread).
 std::vector<int> of_this_process();
 
-/// Lets the calling thread run on these only. False when the system refuses.
-bool set_for_this_thread(const std::vector<int>& processors);
-
 }  // namespace penstock::affinity

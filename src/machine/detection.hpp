@@ -1,4 +1,4 @@
-// The two ways to find out about the hardware; topology.cpp chooses.
+// What can be found out about the hardware.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,9 @@
 
 #include "penstock/topology.hpp"
 
-namespace penstock::detection {
+namespace penstock {
 
-struct Found {
+struct Detected {
     std::vector<Processor> processors;  // by index, those that were allowed
     std::string model;                  // empty when unknown
     std::size_t line_size = 0;          // 0 when unknown
@@ -18,9 +18,6 @@ struct Found {
 /// Asks hwloc for these processors; nothing where it was not built in or knows nothing of them. `synthetic` describes a
 /// made-up machine, of which all processors are allowed unless `allowed` says otherwise.
 /// Throws UsageError for a description that is not understood.
-std::optional<Found> with_hwloc(const std::optional<std::vector<int>>& allowed, const std::string& synthetic);
+std::optional<Detected> detect_with_hwloc(const std::optional<std::vector<int>>& allowed, const std::string& synthetic);
 
-/// Each processor a core of its own, with the caches that the C library knows of, none shared. Always succeeds.
-Found flat(const std::vector<int>& allowed);
-
-}  // namespace penstock::detection
+}  // namespace penstock

@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <climits>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>

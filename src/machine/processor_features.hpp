@@ -1,8 +1,6 @@
 // What the processor says of itself through its identification instruction.
 #pragma once
 
-#include <cstdint>
-
 #include "penstock/topology.hpp"
 
 namespace penstock::features {

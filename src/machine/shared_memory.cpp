@@ -9,6 +9,7 @@
 
 #include "machine/file_size.hpp"
 #include "machine/pages.hpp"
+#include "machine/uninterrupted.hpp"
 #include "penstock/detail/machine/memory.hpp"
 
 namespace penstock {
@@ -38,11 +39,7 @@ class Descriptor {
 // Signals interrupt this, and each time it starts anew.
 int allocate(int descriptor, std::size_t bytes) {
     const WithinFileSize limited;
-    int result;
-    do {
-        result = fallocate(descriptor, 0, 0, static_cast<off_t>(bytes));
-    } while (result != 0 && errno == EINTR);
-    return result;
+    return uninterrupted([&] { return fallocate(descriptor, 0, 0, static_cast<off_t>(bytes)); });
 }
 
 std::byte* map(int descriptor, std::size_t bytes, SharedMemory::Access access) {

@@ -1,11 +1,14 @@
 #include "penstock/topology.hpp"
 
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
+#include <fstream>
 #include <set>
 
 #include "machine/affinity.hpp"
@@ -22,8 +25,7 @@ void warn_of_flat_machine_once() {
     if (!warned.exchange(true))
         std::fputs(
             "penstock: neither hwloc nor sysfs tells how this machine is built; every processor counts as a core that "
-            "shares "
-            "nothing (build with libhwloc-dev, and mount /sys, for better placement)\n",
+            "shares nothing (build with libhwloc-dev, and mount /sys, for better placement)\n",
             stderr);
 }
 
@@ -32,8 +34,8 @@ std::string instruction_set() {
     return uname(&system) == 0 ? std::string(system.machine) + " processor" : "unknown processor";
 }
 
-std::string counted(std::size_t n, const std::string& one, const std::string& many) {
-    return std::to_string(n) + " " + (n == 1 ? one : many);
+std::string counted(std::size_t n, const std::string& what) {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }
 
 std::string in_units(std::size_t bytes) {
@@ -42,26 +44,43 @@ std::string in_units(std::size_t bytes) {
                                                           : std::to_string(bytes / kib) + " KiB";
 }
 
+// Where /proc/cpuinfo names a processor (x86 does, aarch64 does not).
+std::string model_from_cpuinfo() {
+    std::ifstream in("/proc/cpuinfo");
+    for (std::string line; std::getline(in, line);) {
+        const auto colon = line.find(": ");
+        if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+    }
+    return {};
+}
+
+std::size_t from_c_library(int name) { return static_cast<std::size_t>(std::max(0L, sysconf(name))); }
+
+/// Each processor a core of its own, with the caches that the C library knows of, none shared. Always succeeds.
+Detected flat_machine(const std::vector<int>& allowed) {
+    Detected found;
+    found.model = model_from_cpuinfo();
+    found.line_size = from_c_library(_SC_LEVEL1_DCACHE_LINESIZE);
+    for (const int index : allowed) {
+        Processor processor;
+        processor.index = index;
+        processor.core = index;
+        processor.l1d.bytes = from_c_library(_SC_LEVEL1_DCACHE_SIZE);
+        processor.l2.bytes = from_c_library(_SC_LEVEL2_CACHE_SIZE);
+        processor.l3.bytes = from_c_library(_SC_LEVEL3_CACHE_SIZE);
+        found.processors.push_back(processor);
+    }
+    return found;
+}
+
 bool same_domain(const Cache& a, const Cache& b) { return a.domain >= 0 && a.domain == b.domain; }
 
 }  // namespace
 
 std::string_view name(Distance distance) noexcept {
-    switch (distance) {
-        case Distance::same_processor:
-            return "same processor";
-        case Distance::same_core:
-            return "same core";
-        case Distance::shared_l2:
-            return "shared L2";
-        case Distance::shared_l3:
-            return "shared L3";
-        case Distance::same_node:
-            return "same node";
-        case Distance::other:
-            break;
-    }
-    return "other node";
+    static constexpr std::array<std::string_view, 6> names{"same processor", "same core", "shared L2",
+                                                           "shared L3",      "same node", "other node"};
+    return names[static_cast<std::size_t>(distance)];
 }
 
 const Topology& Topology::here() {
@@ -80,13 +99,13 @@ Topology Topology::detect(const DetectOptions& options) {
         allowed->erase(std::unique(allowed->begin(), allowed->end()), allowed->end());
         if (allowed->front() < 0) throw UsageError("Topology::detect: a processor index cannot be negative");
     }
-    std::optional<detection::Found> found;
-    if (!options.flat) found = detection::with_hwloc(allowed, options.synthetic);
+    std::optional<Detected> found;
+    if (!options.flat) found = detect_with_hwloc(allowed, options.synthetic);
     Topology topology;
     if (!found) {
         topology.flat_ = true;
         if (!options.quiet) warn_of_flat_machine_once();
-        found = detection::flat(allowed ? *allowed : affinity::of_this_process());
+        found = flat_machine(allowed ? *allowed : affinity::of_this_process());
     }
     topology.processors_ = std::move(found->processors);
     topology.model_ = found->model.empty() ? instruction_set() : found->model;
@@ -129,9 +148,8 @@ std::vector<int> Topology::nodes() const {
 std::string Topology::description() const {
     std::set<int> cores;
     for (const auto& processor : processors_) cores.insert(processor.core);
-    std::string text = model_ + ", " + counted(processors_.size(), "processor", "processors");
-    text += flat_ ? ", flat"
-                  : ", " + counted(cores.size(), "core", "cores") + ", " + counted(nodes().size(), "node", "nodes");
+    std::string text = model_ + ", " + counted(processors_.size(), "processor");
+    text += flat_ ? ", flat" : ", " + counted(cores.size(), "core") + ", " + counted(nodes().size(), "node");
     const Processor& first = processors_.front();
     if (first.l1d.bytes != 0) text += ", L1d " + in_units(first.l1d.bytes);
     if (first.l2.bytes != 0) text += ", L2 " + in_units(first.l2.bytes);

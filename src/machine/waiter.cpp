@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <climits>
-#include <mutex>
 #include <thread>
 
 #if defined(__x86_64__)

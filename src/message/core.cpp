@@ -35,8 +35,6 @@ MessengerOptions complete(MessengerOptions options, Rank me) {
     return options;
 }
 
-void forget(std::deque<std::uint32_t>& queue, std::uint32_t index) { std::erase(queue, index); }
-
 /// For as long as it lives, nothing interrupts this rank's waits: who takes memory back cannot leave half way.
 class Uninterrupted {
   public:
@@ -67,7 +65,7 @@ Core::Core(Rank me, MessengerOptions options)
 }
 
 Core::~Core() {
-    withdraw();
+    for (int rank = 0; rank < me_.size(); ++rank) withdraw_from(rank);
     for (int rank = 0; rank < me_.size(); ++rank) close(rank);
     if (!threads()) return;
     const auto leave = [](const Mailbox& box) {
@@ -75,10 +73,6 @@ Core::~Core() {
     };
     leave(box_);
     for (const Peer& peer : peers_) leave(peer.box);
-}
-
-void Core::withdraw() {
-    for (int rank = 0; rank < me_.size(); ++rank) withdraw_from(rank);
 }
 
 /// Tells this peer that nothing more is exchanged with it.
@@ -169,17 +163,14 @@ StandstillWords* Core::standstill_of(int rank) {
 // ---- operations ----
 
 std::uint32_t Core::make_operation() {
-    std::uint32_t index;
     if (free_.empty()) {
-        index = static_cast<std::uint32_t>(operations_.size());
+        free_.push_back(static_cast<std::uint32_t>(operations_.size()));
         operations_.emplace_back();
-    } else {
-        index = free_.back();
-        free_.pop_back();
     }
+    const auto index = free_.back();
+    free_.pop_back();
     Operation& operation = operations_[index];
-    const auto generation = operation.generation;
-    operation = Operation{};
+    const auto generation = std::exchange(operation, Operation{}).generation;
     operation.generation = generation + 1 == 0 ? 1 : generation + 1;
     ++live_;
     return index;
@@ -204,10 +195,10 @@ Status Core::collect(std::uint32_t index) {
 void Core::fail(std::uint32_t index, std::exception_ptr error) {
     Operation& operation = operations_[index];
     if (operation.peer == any_source) {
-        forget(posted_any_, index);
+        std::erase(posted_any_, index);
     } else {
         Peer& peer = this->peer(operation.peer);
-        for (auto* queue : {&peer.queued, &peer.offered, &peer.posted}) forget(*queue, index);
+        for (auto* queue : {&peer.queued, &peer.offered, &peer.posted}) std::erase(*queue, index);
         if (peer.taking == index) peer.taking.reset();
     }
     operation.error = std::move(error);
@@ -253,38 +244,38 @@ void Core::abandon(std::uint32_t index) noexcept {
     }
 }
 
-void Core::progress_of(int rank) {
+/// Does a step with this peer, unless that is broken off with. An error in it breaks off. False then.
+template <class Step>
+bool Core::or_spoil(int rank, Step&& step) {
     Peer& peer = this->peer(rank);
-    if (peer.spoilt) return;
     try {
-        if (!peer.queued.empty() || !peer.offered.empty()) move_out(rank, peer);
-        if (rank == me_.index()) receive_from_self();
-        else if (peer.taking || !peer.posted.empty())
-            while (move_in(rank, peer)) {
-            }
+        return !peer.spoilt && step(peer);
     } catch (const Error&) {
         spoil(rank, std::current_exception());
+        return false;
     }
+}
+
+/// Takes what this rank has sent, as move_in() does.
+bool Core::receive(int rank, Peer& peer) { return rank == me_.index() ? receive_from_self() : move_in(rank, peer); }
+
+void Core::progress_of(int rank) {
+    or_spoil(rank, [&](Peer& peer) {
+        if (!peer.queued.empty() || !peer.offered.empty()) move_out(rank, peer);
+        if (rank == me_.index() || peer.taking || !peer.posted.empty())
+            while (receive(rank, peer)) {
+            }
+        return true;
+    });
 }
 
 void Core::progress() {
     for (int rank = 0; rank < me_.size(); ++rank) progress_of(rank);
-    for (int i = 0; i < me_.size() && !posted_any_.empty();) {
+    for (int i = 0; i < me_.size() && !posted_any_.empty(); ++i) {
         const int rank = (next_any_ + i) % me_.size();
-        Peer& peer = this->peer(rank);
-        bool received = false;
-        try {
-            if (rank == me_.index()) received = receive_from_self();
-            else if (!peer.spoilt) received = move_in(rank, peer);
-        } catch (const Error&) {
-            spoil(rank, std::current_exception());
-        }
-        if (received) {
-            next_any_ = (rank + 1) % me_.size();
-            i = 0;
-        } else {
-            ++i;
-        }
+        if (!or_spoil(rank, [&](Peer& peer) { return receive(rank, peer); })) continue;
+        next_any_ = (rank + 1) % me_.size();
+        i = -1;  // from that one on
     }
 }
 

@@ -263,9 +263,11 @@ class Core {
         const Peer& peer = peers_[static_cast<unsigned>(rank)];
         return me_.gone(rank) || (peer.closed != nullptr && peer.closed->load(std::memory_order_acquire) != 0);
     }
+    template <class Step>
+    bool or_spoil(int rank, Step&& step);
+    bool receive(int rank, Peer& peer);
     void progress_of(int rank);
     bool awaits_one_lane(const Operation& operation) const noexcept { return live_ == 1 && operation.peer >= 0; }
-    void withdraw();
     void withdraw_from(int rank);
     void close(int rank);
     void give_up(std::uint32_t index, std::exception_ptr error);

@@ -3,25 +3,17 @@
 #include "penstock/message_error.hpp"
 
 namespace penstock {
-namespace {
 
-std::string no_such_rank(int rank, int size) {
-    return "there is no rank " + std::to_string(rank) + ": the team has " + std::to_string(size) + ", numbered 0 to " +
-           std::to_string(size - 1);
-}
-
-std::string truncated(int source, std::uint64_t sent, std::uint64_t room) {
-    return "rank " + std::to_string(source) + " sent a message of " + std::to_string(sent) +
-           " bytes, but there was room for " + std::to_string(room) +
-           "; give more memory, ask probe() for the size first, or use recv_vector()";
-}
-
-}  // namespace
-
-NoSuchRank::NoSuchRank(int rank, int size) : UsageError(no_such_rank(rank, size)), rank_(rank), size_(size) {}
+NoSuchRank::NoSuchRank(int rank, int size)
+    : UsageError("there is no rank " + std::to_string(rank) + ": the team has " + std::to_string(size) +
+                 ", numbered 0 to " + std::to_string(size - 1)),
+      rank_(rank), size_(size) {}
 
 Truncated::Truncated(int source, std::uint64_t sent, std::uint64_t room)
-    : Error(truncated(source, sent, room)), source_(source), sent_(sent), room_(room) {}
+    : Error("rank " + std::to_string(source) + " sent a message of " + std::to_string(sent) +
+            " bytes, but there was room for " + std::to_string(room) +
+            "; give more memory, ask probe() for the size first, or use recv_vector()"),
+      source_(source), sent_(sent), room_(room) {}
 
 MessageTooLong::MessageTooLong(int source, std::uint64_t announced, std::uint64_t limit)
     : Error(

@@ -1,22 +1,13 @@
+#include <array>
+
 #include "message/core.hpp"
 #include "penstock/message.hpp"
 
 namespace penstock {
 
 std::string_view name(Protocol protocol) noexcept {
-    switch (protocol) {
-        case Protocol::automatic:
-            return "automatic";
-        case Protocol::ring:
-            return "ring";
-        case Protocol::pull:
-            return "pull";
-        case Protocol::push:
-            return "push";
-        case Protocol::pure_pull:
-            return "pure pull";
-    }
-    return "unknown";
+    static constexpr std::array<std::string_view, 5> names{"automatic", "ring", "pull", "push", "pure pull"};
+    return protocol <= Protocol::pure_pull ? names[static_cast<std::size_t>(protocol)] : "unknown";
 }
 
 void Status::throw_not_whole(std::size_t size) const {
@@ -108,12 +99,7 @@ void Messenger::check(const Request& request) const {
         "messenger");
 }
 
-Status Messenger::wait(Request& request) {
-    if (!request) return {};
-    check(request);
-    core_->await(request.index_);
-    return core_->collect(std::exchange(request, Request{}).index_);
-}
+Status Messenger::wait(Request& request) { return *wait_for(request, std::chrono::nanoseconds::max()); }
 
 std::optional<Status> Messenger::wait_for(Request& request, std::chrono::nanoseconds limit) {
     if (!request) return Status{};

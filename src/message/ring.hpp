@@ -18,7 +18,6 @@
 // carries.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "penstock/detail/channel/channel.hpp"

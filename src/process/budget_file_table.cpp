@@ -15,8 +15,10 @@
 #include <utility>
 
 #include "machine/file_size.hpp"
+#include "machine/uninterrupted.hpp"
 #include "penstock/error.hpp"
 #include "process/budget_table.hpp"
+#include "process/owned_descriptor.hpp"
 
 namespace penstock::budget {
 namespace {
@@ -66,57 +68,53 @@ class LockedFile {
   public:
     explicit LockedFile(const std::filesystem::path& path) : path_(path) {
         const auto deadline = std::chrono::steady_clock::now() + longest_wait;
-        while (!open_and_lock(deadline)) close_file();
+        while (!open_and_lock(deadline)) {
+        }
     }
     LockedFile(const LockedFile&) = delete;
     LockedFile& operator=(const LockedFile&) = delete;
     ~LockedFile() {
         // Unlocked by name, not only by closing: a child forked meanwhile has the same open file.
-        flock(file_, LOCK_UN);
-        close_file();
+        flock(file_.get(), LOCK_UN);
     }
 
     std::string read_all() const {
         std::string text;
         char part[4096];
-        for (ssize_t got; (got = pread(file_, part, sizeof part, static_cast<off_t>(text.size()))) != 0;) {
-            if (got < 0 && errno == EINTR) continue;
+        for (;;) {
+            const auto got =
+                uninterrupted([&] { return pread(file_.get(), part, sizeof part, static_cast<off_t>(text.size())); });
             if (got < 0) fail("cannot read", errno);
+            if (got == 0) return text;
             text.append(part, static_cast<std::size_t>(got));
         }
-        return text;
     }
 
     void write_all(const std::string& text) const {
         const WithinFileSize limited;
         for (std::size_t done = 0; done < text.size();) {
-            const ssize_t put = pwrite(file_, text.data() + done, text.size() - done, static_cast<off_t>(done));
-            if (put < 0 && errno == EINTR) continue;
+            const auto put = uninterrupted(
+                [&] { return pwrite(file_.get(), text.data() + done, text.size() - done, static_cast<off_t>(done)); });
             if (put <= 0) fail("cannot write", put < 0 ? errno : ENOSPC);
             done += static_cast<std::size_t>(put);
         }
-        if (ftruncate(file_, static_cast<off_t>(text.size())) != 0) fail("cannot cut", errno);
+        if (ftruncate(file_.get(), static_cast<off_t>(text.size())) != 0) fail("cannot cut", errno);
     }
 
     void remove() const { unlink(path_.c_str()); }
 
   private:
     bool open_and_lock(std::chrono::steady_clock::time_point deadline) {
-        file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (file_ < 0) fail("cannot open", errno);
-        try {
-            refuse_what_is_not_ours();
-            lock(deadline);
-            return status().st_nlink != 0;
-        } catch (...) {
-            close_file();
-            throw;
-        }
+        file_.reset(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+        if (!file_) fail("cannot open", errno);
+        refuse_what_is_not_ours();
+        lock(deadline);
+        return status().st_nlink != 0;
     }
 
     void lock(std::chrono::steady_clock::time_point deadline) const {
-        while (flock(file_, LOCK_EX | LOCK_NB) != 0) {
-            if (errno != EWOULDBLOCK && errno != EINTR) fail("cannot lock", errno);
+        while (uninterrupted([&] { return flock(file_.get(), LOCK_EX | LOCK_NB); }) != 0) {
+            if (errno != EWOULDBLOCK) fail("cannot lock", errno);
             if (std::chrono::steady_clock::now() > deadline)
                 fail("somebody holds for seconds the lock of", EWOULDBLOCK);
             std::this_thread::sleep_for(100us);
@@ -132,12 +130,8 @@ class LockedFile {
 
     struct stat status() const {
         struct stat found{};
-        if (fstat(file_, &found) != 0) fail("cannot look at", errno);
+        if (fstat(file_.get(), &found) != 0) fail("cannot look at", errno);
         return found;
-    }
-
-    void close_file() {
-        if (file_ >= 0) close(std::exchange(file_, -1));
     }
 
     [[noreturn]] void fail(const std::string& what, int number) const {
@@ -146,7 +140,7 @@ class LockedFile {
     }
 
     const std::filesystem::path& path_;
-    int file_ = -1;
+    OwnedDescriptor file_;
 };
 
 std::vector<Entry> living_entries(const std::string& text) {

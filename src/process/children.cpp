@@ -14,6 +14,8 @@
 #include <thread>
 #include <utility>
 
+#include "machine/uninterrupted.hpp"
+
 namespace penstock::process {
 namespace {
 
@@ -36,11 +38,8 @@ constexpr unsigned long get_info = _IOWR(0xff, 11, PidfdInfo);
 /// False when the kernel says nothing: the process runs, is no child of this one, or was collected.
 bool ask_as_parent(int process, int options, Death& death) noexcept {
     siginfo_t info{};
-    int result;
-    do {
-        result = waitid(by_descriptor, static_cast<id_t>(process), &info, WEXITED | options);
-    } while (result != 0 && errno == EINTR);
-    if (result != 0 || info.si_pid == 0) return false;
+    const auto ask = [&] { return waitid(by_descriptor, static_cast<id_t>(process), &info, WEXITED | options); };
+    if (uninterrupted(ask) != 0 || info.si_pid == 0) return false;
     (info.si_code == CLD_EXITED ? death.exit_code : death.signal) = info.si_status;
     death.core_dumped = info.si_code == CLD_DUMPED;
     return true;
@@ -112,8 +111,7 @@ pid_t Children::add(std::uint32_t tag, pid_t pid) {
     }
     const int error = errno;
     ::kill(pid, SIGKILL);
-    while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    uninterrupted([&] { return waitpid(pid, nullptr, 0); });
     errno = error;
     return -1;
 }
@@ -182,11 +180,10 @@ void Children::end_all(std::chrono::milliseconds within) noexcept {
     const auto deadline = Clock::now() + within;
     for (const auto& child : running_) {
         pollfd entry{child.watch.get(), POLLIN, 0};
-        int ended;
-        do {
+        const auto ended = uninterrupted([&] {
             const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-            ended = poll(&entry, 1, static_cast<int>(std::max(left, 0ms).count()));
-        } while (ended < 0 && errno == EINTR);
+            return poll(&entry, 1, static_cast<int>(std::max(left, 0ms).count()));
+        });
         if (ended <= 0) child.kill();
     }
     for (const auto& child : running_) child.collect();

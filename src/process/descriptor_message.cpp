@@ -2,8 +2,9 @@
 
 #include <sys/uio.h>
 
-#include <cerrno>
 #include <cstring>
+
+#include "machine/uninterrupted.hpp"
 
 namespace penstock::process {
 namespace {
@@ -31,11 +32,7 @@ ssize_t send_with_descriptors(int socket, std::span<const std::byte> text, std::
         part->cmsg_len = CMSG_LEN(descriptors.size_bytes());
         std::memcpy(CMSG_DATA(part), descriptors.data(), descriptors.size_bytes());
     }
-    ssize_t sent = 0;
-    do {
-        sent = sendmsg(socket, &message, flags | MSG_NOSIGNAL);
-    } while (sent < 0 && errno == EINTR);
-    return sent;
+    return uninterrupted([&] { return sendmsg(socket, &message, flags | MSG_NOSIGNAL); });
 }
 
 ssize_t receive_with_descriptors(int socket, std::span<std::byte> text, int flags, Arrived& arrived) {
@@ -46,10 +43,7 @@ ssize_t receive_with_descriptors(int socket, std::span<std::byte> text, int flag
     message.msg_iovlen = 1;
     message.msg_control = control.bytes;
     message.msg_controllen = sizeof control.bytes;
-    ssize_t length = 0;
-    do {
-        length = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
-    } while (length < 0 && errno == EINTR);
+    const auto length = uninterrupted([&] { return recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC); });
     if (length < 0) return length;  // a text of no bytes may come with descriptors too
     for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
         if (part->cmsg_level != SOL_SOCKET) continue;

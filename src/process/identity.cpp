@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <optional>
+
+#include "machine/uninterrupted.hpp"
+#include "process/owned_descriptor.hpp"
 
 namespace penstock {
 namespace {
@@ -15,7 +17,7 @@ namespace {
 struct Status {
     char state = 0;
     long threads = 0;
-    std::uint64_t start = 0;
+    unsigned long long start = 0;
 };
 
 // From the first thread's stat, which emulators pass through (they make up /proc/PID/stat of the process itself, and
@@ -24,25 +26,18 @@ struct Status {
 std::optional<Status> status_of(long process) {
     char path[64];
     std::snprintf(path, sizeof path, "/proc/%ld/task/%ld/stat", process, process);
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return std::nullopt;
+    const OwnedDescriptor file(open(path, O_RDONLY | O_CLOEXEC));
     char text[1024];
-    ssize_t length = 0;
-    do {
-        length = read(file, text, sizeof text - 1);
-    } while (length < 0 && errno == EINTR);
-    close(file);
+    const auto length = uninterrupted([&] { return read(file.get(), text, sizeof text - 1); });
     if (length <= 0) return std::nullopt;
     text[length] = '\0';
     const char* const end_of_name = std::strrchr(text, ')');
     if (end_of_name == nullptr) return std::nullopt;
     Status status;
-    unsigned long long start = 0;
     // Fields 3, 20 and 22.
     const int found =
         std::sscanf(end_of_name + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld %*s %llu",
-                    &status.state, &status.threads, &start);
-    status.start = start;
+                    &status.state, &status.threads, &status.start);
     return found == 3 ? std::optional(status) : std::nullopt;
 }
 

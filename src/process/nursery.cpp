@@ -20,6 +20,8 @@
 #include <thread>
 
 #include "machine/said_by.hpp"
+#include "machine/uninterrupted.hpp"
+#include "penstock/error.hpp"
 #include "penstock/launch.hpp"
 #include "process/descriptor_message.hpp"
 #include "process/shared_range.hpp"
@@ -137,8 +139,7 @@ void launch() {
         process::serve(nursery.get());
     }
     int status = 0;
-    while (waitpid(between, &status, 0) < 0 && errno == EINTR) {
-    }
+    uninterrupted([&] { return waitpid(between, &status, 0); });
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         throw SystemError("cannot start the process from which others are forked", EAGAIN);
     process::to_nursery.store(own.take(), std::memory_order_release);

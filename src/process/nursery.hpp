@@ -1,8 +1,6 @@
 // The small early process from which others are forked on behalf of a program that has threads by now.
 #pragma once
 
-#include <utility>
-
 #include "process/owned_descriptor.hpp"
 
 namespace penstock::process {

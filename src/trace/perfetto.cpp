@@ -15,7 +15,24 @@ namespace penstock::trace {
 
 namespace {
 
-constexpr std::array<const char*, 8> kinds{"task", "wait", "stall", "idle", "fetch", "write-back", "late", "firing"};
+/// A kind of event: its category, and for what a task does what stands before the name of its procedure.
+struct Kind {
+    const char* word;
+    const char* before = nullptr;
+};
+constexpr std::array<Kind, 8> kinds{{{"task", ""},
+                                     {"wait"},
+                                     {"stall"},
+                                     {"idle"},
+                                     {"fetch", "fetch "},
+                                     {"write-back", "write back "},
+                                     {"late", "late "},
+                                     {"firing", ""}}};
+
+Kind kind_of(const Event& event) noexcept {
+    const auto index = static_cast<std::size_t>(event.kind);
+    return index < kinds.size() ? kinds[index] : Kind{"unknown"};
+}
 
 /// Ticks as whole nanoseconds since the earliest one. Begin and end are rounded, never a duration, so that periods
 /// which lie within one another still do so in the file.
@@ -25,8 +42,7 @@ class Clock {
         : factor_(checked_tick(nanoseconds_per_tick)) {
         for (const TimelineTrack& each : tracks) {
             for (const Event& event : each.recording.events) {
-                origin_ = std::min(origin_, event.begin);
-                if (event.issued != 0) origin_ = std::min(origin_, event.issued);
+                origin_ = std::min({origin_, event.begin, event.issued != 0 ? event.issued : none});
             }
         }
     }
@@ -56,24 +72,8 @@ class Names {
     explicit Names(const NameOf& name_of) : name_of_(name_of) {}
 
     std::string of(const Event& event) {
-        switch (event.kind) {
-            case EventKind::task:
-            case EventKind::firing:
-                return json_text(procedure(event.id));
-            case EventKind::fetch:
-                return json_text("fetch " + procedure(event.id));
-            case EventKind::late:
-                return json_text("late " + procedure(event.id));
-            case EventKind::write_back:
-                return json_text("write back " + procedure(event.id));
-            default:
-                return json_text(kind_word(event.kind));
-        }
-    }
-
-    static const char* kind_word(EventKind kind) noexcept {
-        const auto index = static_cast<std::size_t>(kind);
-        return index < kinds.size() ? kinds[index] : "unknown";
+        const auto [word, before] = kind_of(event);
+        return json_text(before != nullptr ? before + procedure(event.id) : word);
     }
 
   private:
@@ -93,7 +93,7 @@ void write_event(std::ostream& out, const Event& event, std::size_t thread, cons
     const std::uint64_t begin = clock.nanoseconds(event.begin);
     const std::uint64_t end = std::max(begin, clock.nanoseconds(event.end));
     out << ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":" << std::to_string(thread) << ",\"name\":" << names.of(event)
-        << ",\"cat\":\"" << Names::kind_word(event.kind) << "\",\"ts\":" << microseconds(begin)
+        << ",\"cat\":\"" << kind_of(event).word << "\",\"ts\":" << microseconds(begin)
         << ",\"dur\":" << microseconds(end - begin) << ",\"args\":{\"id\":" << std::to_string(event.id)
         << ",\"issuer\":" << std::to_string(event.issuer) << ",\"target\":" << std::to_string(event.target);
     if (event.issued != 0) out << ",\"issued_us\":" << microseconds(clock.nanoseconds(event.issued));

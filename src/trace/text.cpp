@@ -7,10 +7,15 @@ namespace penstock::trace {
 
 namespace {
 
-constexpr char32_t replacement = 0xFFFD;
+/// A character and the bytes that say it.
+struct Letter {
+    char32_t code;
+    std::string_view bytes;
+};
+constexpr Letter replacement{0xFFFD, "\xEF\xBF\xBD"};
 
 /// Takes the next character off the front of `rest`; U+FFFD, and one byte taken, where the bytes are not UTF-8.
-char32_t take(std::string_view& rest) noexcept {
+Letter take(std::string_view& rest) noexcept {
     const auto byte = [&rest](std::size_t i) { return static_cast<unsigned char>(rest[i]); };
     const unsigned char lead = byte(0);
     const std::size_t length = lead < 0x80         ? 1
@@ -26,27 +31,9 @@ char32_t take(std::string_view& rest) noexcept {
         code = code << 6 | (byte(i) & 0x3Fu);
     }
     valid = valid && code >= smallest[length] && code <= 0x10FFFF && !(code >= 0xD800 && code <= 0xDFFF);
+    const Letter taken{code, rest.substr(0, length)};
     rest.remove_prefix(valid ? length : 1);
-    return valid ? code : replacement;
-}
-
-void put(std::string& out, char32_t code) {
-    const auto tail = [&](int shift) { out += static_cast<char>(0x80 | (code >> shift & 0x3F)); };
-    if (code < 0x80) {
-        out += static_cast<char>(code);
-    } else if (code < 0x800) {
-        out += static_cast<char>(0xC0 | code >> 6);
-        tail(0);
-    } else if (code < 0x10000) {
-        out += static_cast<char>(0xE0 | code >> 12);
-        tail(6);
-        tail(0);
-    } else {
-        out += static_cast<char>(0xF0 | code >> 18);
-        tail(12);
-        tail(6);
-        tail(0);
-    }
+    return valid ? taken : replacement;
 }
 
 bool control(char32_t code) noexcept { return code < 0x20 || (code >= 0x7F && code < 0xA0); }
@@ -54,34 +41,19 @@ bool control(char32_t code) noexcept { return code < 0x20 || (code >= 0x7F && co
 }  // namespace
 
 std::string json_text(std::string_view text) {
+    constexpr std::string_view escaped = "\"\\\n\r\t", names = "\"\\nrt", digits = "0123456789abcdef";
     std::string out = "\"";
     while (!text.empty()) {
-        const char32_t code = take(text);
-        switch (code) {
-            case '"':
-                out += "\\\"";
-                break;
-            case '\\':
-                out += "\\\\";
-                break;
-            case '\n':
-                out += "\\n";
-                break;
-            case '\r':
-                out += "\\r";
-                break;
-            case '\t':
-                out += "\\t";
-                break;
-            default:
-                if (control(code)) {
-                    static constexpr char digits[] = "0123456789abcdef";
-                    out += "\\u00";
-                    out += digits[code >> 4];
-                    out += digits[code & 0xF];
-                } else {
-                    put(out, code);
-                }
+        const Letter letter = take(text);
+        if (const auto at = escaped.find(letter.bytes); at != escaped.npos) {
+            out += '\\';
+            out += names[at];
+        } else if (control(letter.code)) {
+            out += "\\u00";
+            out += digits[letter.code >> 4];
+            out += digits[letter.code & 0xF];
+        } else {
+            out += letter.bytes;
         }
     }
     return out += '"';
@@ -98,42 +70,24 @@ std::string dot_text(std::string_view text) {
 }
 
 std::string xml_text(std::string_view text) {
+    constexpr std::string_view escaped = "&<>\"'";
+    constexpr std::array<std::string_view, 5> names{"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
     std::string out;
     while (!text.empty()) {
-        const char32_t code = take(text);
-        switch (code) {
-            case '&':
-                out += "&amp;";
-                break;
-            case '<':
-                out += "&lt;";
-                break;
-            case '>':
-                out += "&gt;";
-                break;
-            case '"':
-                out += "&quot;";
-                break;
-            case '\'':
-                out += "&#39;";
-                break;
-            default:
-                put(out, control(code) || code == 0xFFFE || code == 0xFFFF ? replacement : code);
-        }
+        const auto [code, bytes] = take(text);
+        const auto at = escaped.find(bytes);
+        const bool legal = !control(code) && code != 0xFFFE && code != 0xFFFF;
+        out += at != escaped.npos ? names[at] : legal ? bytes : replacement.bytes;
     }
     return out;
 }
 
 std::string plain_text(std::string_view text, std::size_t columns) {
     std::string out;
-    std::size_t used = 0;
-    while (!text.empty()) {
-        const char32_t code = take(text);
-        if (++used == columns && !text.empty()) {
-            put(out, 0x2026);
-            break;
-        }
-        put(out, control(code) ? replacement : code);
+    for (std::size_t used = 1; !text.empty(); ++used) {
+        const auto [code, bytes] = take(text);
+        if (used == columns && !text.empty()) return out += "\xE2\x80\xA6";  // three dots
+        out += control(code) ? replacement.bytes : bytes;
     }
     return out;
 }

@@ -5,8 +5,6 @@
 // state (release) -> state (acquire) by whoever asks how the rank ended.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <span>
 #include <thread>
 #include <vector>

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "machine/said_by.hpp"
+#include "machine/uninterrupted.hpp"
 #include "process/nursery.hpp"
 #include "store/team/team.hpp"
 
@@ -40,21 +41,19 @@ constexpr std::int32_t last = -1;
 /// False when the other end is gone.
 template <class Record>
 bool send_whole(int socket, const Record& record) {
-    ssize_t sent = 0;
-    do {
-        sent = send(socket, &record, sizeof record, MSG_NOSIGNAL);
-    } while (sent < 0 && errno == EINTR);
-    return sent == sizeof record;
+    return uninterrupted([&] { return send(socket, &record, sizeof record, MSG_NOSIGNAL); }) == sizeof record;
+}
+
+/// False when the other end is gone.
+template <class Record>
+bool receive_whole(int socket, Record& record) {
+    return uninterrupted([&] { return recv(socket, &record, sizeof record, 0); }) == sizeof record;
 }
 
 /// Runs one team.
 void lead(int answer) {
     Request request;
-    ssize_t length = 0;
-    do {
-        length = recv(answer, &request, sizeof request, 0);
-    } while (length < 0 && errno == EINTR);
-    if (length != sizeof request) return;
+    if (!receive_whole(answer, request)) return;
     static_cast<void>(setpgid(0, request.group));
     EndRecord end;
     end.rank = last;
@@ -104,9 +103,7 @@ std::vector<EndRecord> run_launched(int size, const Program& program, const Spmd
     const bool asked = send_whole(leader.get(), request);
     for (;;) {
         EndRecord record;
-        const auto length = asked ? recv(leader.get(), &record, sizeof record, 0) : 0;
-        if (length < 0 && errno == EINTR) continue;
-        if (length != sizeof record)
+        if (!asked || !receive_whole(leader.get(), record))
             throw Error("the process that led the team ended before its ranks did; they were ended with it");
         if (record.rank == refusal) throw SystemError(std::string(record.what()), record.exit_code);
         if (record.rank == last) return ends;

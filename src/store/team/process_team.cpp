@@ -3,13 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <iostream>
-#include <memory>
 #include <string>
-#include <thread>
 
 #include "machine/said_by.hpp"
 #include "penstock/store_way.hpp"

@@ -1,9 +1,5 @@
 #include "penstock/rank.hpp"
 
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <thread>
 #include <utility>
@@ -66,8 +62,7 @@ RankDied rank_died(int rank, int pid, int exit_code, int signal) {
 }
 
 void register_fence(Seat& seat) noexcept {
-    const bool registered = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
-    seat.fenced.store(registered ? 1 : 0, std::memory_order_relaxed);
+    seat.fenced.store(waiting::accept_barriers() ? 1 : 0, std::memory_order_relaxed);
 }
 
 bool fence_all(const Member& member) noexcept {
@@ -78,7 +73,7 @@ bool fence_all(const Member& member) noexcept {
             seat.fenced.load(std::memory_order_relaxed) != 1)
             return false;
     }
-    return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0;
+    return waiting::barrier_over_processes();
 }
 
 }  // namespace team

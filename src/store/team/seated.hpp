@@ -3,10 +3,7 @@
 
 #include <sched.h>
 
-#include <chrono>
-#include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "store/team/control_block.hpp"

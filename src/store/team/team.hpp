@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <exception>
-#include <optional>
 #include <string_view>
 #include <vector>
 

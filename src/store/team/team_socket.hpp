@@ -8,12 +8,8 @@
 // Nothing that arrives is trusted: users and processes are those that the kernel names, everything else is checked.
 #pragma once
 
-#include <sys/socket.h>
-
 #include <array>
-#include <chrono>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "penstock/join.hpp"

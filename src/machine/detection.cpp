@@ -1,4 +1,5 @@
 #include "machine/detection.hpp"
+
 #include "penstock/error.hpp"
 
 #ifdef PENSTOCK_HAVE_HWLOC
@@ -8,18 +9,18 @@
 #include <algorithm>
 #include <memory>
 
-namespace penstock::detection {
+namespace penstock {
 namespace {
 
 struct Destroy {
     void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
 };
-using Handle = std::unique_ptr<hwloc_topology, Destroy>;
+using Loaded = std::unique_ptr<hwloc_topology, Destroy>;
 
-Handle loaded(const std::string& synthetic) {
+Loaded loaded(const std::string& synthetic) {
     hwloc_topology_t raw = nullptr;
     if (hwloc_topology_init(&raw) != 0) return nullptr;
-    Handle handle(raw);
+    Loaded handle(raw);
     if (!synthetic.empty() && hwloc_topology_set_synthetic(raw, synthetic.c_str()) != 0)
         throw UsageError("hwloc does not understand the machine \"" + synthetic + "\"");
 #if HWLOC_API_VERSION >= 0x00020500
@@ -80,10 +81,11 @@ bool knows_something(hwloc_topology_t topology) {
 
 }  // namespace
 
-std::optional<Found> with_hwloc(const std::optional<std::vector<int>>& allowed, const std::string& synthetic) {
-    const Handle topology = loaded(synthetic);
+std::optional<Detected> detect_with_hwloc(const std::optional<std::vector<int>>& allowed,
+                                          const std::string& synthetic) {
+    const Loaded topology = loaded(synthetic);
     if (!topology || !knows_something(topology.get())) return std::nullopt;
-    Found found;
+    Detected found;
     for (hwloc_obj_t unit = nullptr;
          (unit = hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_PU, unit)) != nullptr;) {
         const int index = static_cast<int>(unit->os_index);
@@ -100,18 +102,18 @@ std::optional<Found> with_hwloc(const std::optional<std::vector<int>>& allowed, 
     return found;
 }
 
-}  // namespace penstock::detection
+}  // namespace penstock
 
 #else
 
-namespace penstock::detection {
+namespace penstock {
 
-std::optional<Found> with_hwloc(const std::optional<std::vector<int>>&, const std::string& synthetic) {
+std::optional<Detected> detect_with_hwloc(const std::optional<std::vector<int>>&, const std::string& synthetic) {
     if (!synthetic.empty())
         throw UsageError("a synthetic machine (\"" + synthetic + "\") needs Penstock to be built with hwloc");
     return std::nullopt;
 }
 
-}  // namespace penstock::detection
+}  // namespace penstock
 
 #endif
