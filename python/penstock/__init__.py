@@ -50,7 +50,6 @@ from penstock._core import (
     SharedMutex,
     Snapshot,
     Status,
-    Tagged,
     Target,
     TeamHost,
     any_source,
@@ -67,56 +66,8 @@ from penstock.applications import Application, ApplicationRun
 from penstock.body import compiled
 from penstock.builder import AUTOMATIC
 from penstock.component_classes import load_components, register_component
-from penstock.errors import (
-    ArgumentError,
-    BodyError,
-    BufferOverrun,
-    CannotCarryOver,
-    ComponentWarning,
-    ElementError,
-    Error,
-    FilterFailed,
-    GrantMissing,
-    GraphError,
-    HostMissing,
-    InvalidGrant,
-    InvalidMessage,
-    JoinRefused,
-    LibraryRefused,
-    MachineGone,
-    MembersMissing,
-    MessageTooLong,
-    MessengerClosed,
-    NestingTooDeep,
-    NoSuchRank,
-    OutOfBounds,
-    PredecessorFailed,
-    QueueFull,
-    RankDied,
-    RankEnded,
-    RankFailed,
-    RankLeft,
-    RankLost,
-    RemoteException,
-    RunEnded,
-    SettingError,
-    StateLost,
-    StreamFull,
-    StreamStalled,
-    SystemError,  # noqa: A004 - the name of its counterpart in C++
-    TaskCancelled,
-    TaskFailed,
-    TeamNameTaken,
-    TimeLimitExceeded,
-    Truncated,
-    UnreadableRemote,
-    UsageError,
-    WorkerDied,
-    WorkersLost,
-    WouldDeadlock,
-    WrongHost,
-)
-from penstock.filters import Event, Filter, Port, Setting, Tags, filter, tags  # noqa: A004 - the word of C++
+from penstock.errors import *  # noqa: F403 - each of them is raised
+from penstock.filters import Event, Filter, Port, Setting, Tagged, Tags, filter, tags  # noqa: A004 - the word of C++
 from penstock.nodes import Node, Reader, Writer
 from penstock.runs import Edit, Run
 from penstock.streams import Graph

@@ -12,7 +12,8 @@ import cloudpickle
 
 from penstock import _core
 from penstock._interpreter import come_to_an_end
-from penstock.errors import RankLost, text_of
+from penstock.errors import RankLost
+from penstock.interpreters import text_of
 
 End = tuple[bool, bytes, str, str, bool, bool]  # the fields of workers.End
 

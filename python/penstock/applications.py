@@ -113,7 +113,7 @@ class ApplicationRun:
 
     def __init__(self, run: "_core.ApplicationRun") -> None:
         self._application = run
-        self.run = Run(run.run())  # the graph of now: statistics(), close(), stop()...
+        self.run = Run(run.run)  # the graph of now: statistics(), close(), stop()...
 
     def __enter__(self) -> Self:
         return self

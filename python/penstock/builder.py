@@ -28,15 +28,18 @@ class StreamOptions(TypedDict, total=False):
     name: str
 
 
-def complete(options: StreamOptions) -> dict[str, Any]:
-    """With what was not said. Raises TypeError for an option that there is not."""
-    all_of_them: dict[str, Any] = {
-        "policy": "demand_driven", "capacity": 0, "capacity_bytes": 0, "when_full": "wait", "ordered": False, "fuse": True,
-        "feedback": False, "key": None, "name": "",
-    }  # fmt: skip
+def known(options: StreamOptions) -> StreamOptions:
+    """The same. Raises TypeError for an option that there is not."""
+    all_of_them = StreamOptions.__annotations__
     if unknown := options.keys() - all_of_them.keys():
         raise TypeError(f"a stream has no option {', '.join(map(repr, sorted(unknown)))}; it has {', '.join(all_of_them)}")
-    return all_of_them | options
+    return options
+
+
+def carry_out(builder: Any, what: str, arguments: tuple[Any, ...], made: Node | None) -> None:
+    result = getattr(builder, what)(*arguments)
+    if made is not None:
+        made.filter = result
 
 
 class Builder(ABC):
@@ -44,16 +47,21 @@ class Builder(ABC):
 
     def __init__(self) -> None:
         self._prefix = ""
+        self._kinds: list[_core.FilterKind] = []
 
     @abstractmethod
-    def _do(self, work: Callable[[Any], Any]) -> Any:
-        """Has it done with the compiled part's builder, now or when the edit is made."""
+    def _do(self, what: str, *arguments: Any, made: Node | None = None) -> None:
+        """Has the compiled part's builder do it, now or when the edit is made. made: of which it makes the filter."""
 
-    def _add(self, name: str, node: Node, kind: "_core.FilterKind", options: dict[str, Any]) -> None:
-        def add(builder: Any) -> None:
-            node.filter = builder.add(name, kind, options)
+    def _bind(self, machine: "_core.Machine") -> None:
+        """Filters of worker interpreters run in those of this machine."""
+        for kind in self._kinds:
+            kind.bind(machine)
 
-        self._do(add)
+    def _add(self, node: Any, kind: "_core.FilterKind", **options: Any) -> Any:
+        self._kinds.append(kind)
+        self._do("add", node.name, kind, options, made=node)
+        return node
 
     def add(
         self,
@@ -86,11 +94,8 @@ class Builder(ABC):
         if not isinstance(filter, Filter):
             raise UsageError(f"{filter!r} is no filter: say which ports it has, with penstock.filter(..., inputs=..., outputs=...)")
         node = Node(self._prefix + name, filter.inputs, filter.outputs)
-        options = {
-            "copies": copies, "targets": list(targets), "near": self._named(near), "on_failure": on_failure, "pool": pool,
-        }  # fmt: skip
-        self._add(node.name, node, filter._kind(arguments, isolation, time_limit, settings), options)  # noqa: SLF001 - the package's own
-        return node
+        kind = filter._kind(arguments, isolation, time_limit, settings)  # noqa: SLF001 - the package's own
+        return self._add(node, kind, copies=copies, targets=list(targets), near=self._named(near), on_failure=on_failure, pool=pool)
 
     def _named(self, filter: str | Node) -> str:  # noqa: A002 - the word of C++
         return filter.name if isinstance(filter, Node) else self._prefix + filter if filter else ""
@@ -104,6 +109,9 @@ class Builder(ABC):
                 raise UsageError(f"filter '{given.name}' has {len(ports)} {'outputs' if source else 'inputs'}: say which one, as in node.port")
             return str(given[ports[0]])
         return self._prefix + given
+
+    def _ports(self, source: str | Node, sink: str | Node) -> tuple[str, str]:
+        return self._port(source, source=True), self._port(sink, source=False)
 
     def connect(
         self,
@@ -123,9 +131,7 @@ class Builder(ABC):
         key: called with the Tags of a buffer, for the policies by_key and chosen; None: the tag user[0]
         name: streams of one name are one stream with several sources and sinks
         """
-        every = complete(options)
-        first, second = self._port(source, source=True), self._port(sink, source=False)
-        self._do(lambda builder: builder.connect(first, second, every))
+        self._do("connect", *self._ports(source, sink), known(options))
 
     def add_group(self, name: str, make: Callable[..., Made], /, *arguments: Any) -> Made:
         """What make(builder, *arguments) returns, which adds filters and connects them; their names begin with "name/". Groups nest."""
@@ -137,18 +143,14 @@ class Builder(ABC):
 
     def add_writer(self, name: str, dtype: Any, /) -> Writer:
         """The main program as a filter that writes arrays of this type."""
-        return self._add_end(Writer(self._prefix + name, dtype))
+        writer = Writer(self._prefix + name, dtype)
+        return self._add(writer, writer._end.kind())  # noqa: SLF001 - the package's own
 
     def add_reader(self, name: str, dtype: Any, /) -> Reader:
         """The main program as a filter that reads arrays of this type."""
-        return self._add_end(Reader(self._prefix + name, dtype))
-
-    def _add_end(self, end: Any) -> Any:
-        options = {"copies": 1, "targets": [], "near": "", "on_failure": "stop", "pool": 0}
-        self._add(end.name, end, end._end.kind(), options)  # noqa: SLF001 - the package's own
-        return end
+        reader = Reader(self._prefix + name, dtype)
+        return self._add(reader, reader._end.kind())  # noqa: SLF001 - the package's own
 
     def set(self, filter: str | Node, setting: str, value: Value) -> None:  # noqa: A002 - the word of C++
         """Gives a setting of a filter another value, also on a running graph, for all copies from their next firing on."""
-        name = self._named(filter)
-        self._do(lambda builder: builder.set(name, setting, value))
+        self._do("set", self._named(filter), setting, value)

@@ -4,14 +4,6 @@ The classes mirror those of C++ (`penstock/error.hpp`).
 """
 
 
-def text_of(error: BaseException) -> str:
-    """What an exception says of itself; nothing where that raises another one."""
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - its type must do
-        return ""
-
-
 class Error(Exception):
     """Base of everything that Penstock raises."""
 

@@ -242,66 +242,44 @@ def timed_chunk(function: Callable[..., Any], chunk: list[tuple[Any, ...]]) -> t
     return time.perf_counter() - begin, results
 
 
-def mapped(machine: "_core.Machine", function: Callable[..., Any], iterables: tuple[Iterable[Any], ...], chunksize: int | None) -> "Map":
+def mapped(machine: "_core.Machine", function: Callable[..., Any], iterables: tuple[Iterable[Any], ...], chunksize: int | None) -> Iterator[Any]:
     """What machine.map returns; see there."""
     if chunksize is not None and chunksize < 1:
         raise UsageError("chunksize is 1 or more, or None for what suits")
-    return Map(machine, function, iterables, chunksize)
+    results = _mapped(machine, function, zip(*iterables, strict=False), chunksize)
+    next(results)
+    return results
 
 
-class Map:
-    """The results of a map, in the order of the arguments, which are taken from their iterables as results are."""
+def _mapped(machine: "_core.Machine", function: Callable[..., Any], items: Iterator[Any], chunksize: int | None) -> Iterator[Any]:
+    """None when the first tasks are under way; then the results, in the order of the items, which are taken as results are.
 
-    def __init__(
-        self, machine: "_core.Machine", function: Callable[..., Any], iterables: tuple[Iterable[Any], ...], chunksize: int | None
-    ) -> None:
-        self._machine, self._function = machine, function
-        self._source = zip(*iterables, strict=False)
-        self._chunksize = chunksize or 1
-        self._automatic = chunksize is None
-        self._most = CHUNKS_A_WORKER * max(machine.targets, 1)
-        self._under_way: collections.deque[_core.Handle] = collections.deque()
-        self._results: collections.deque[Any] = collections.deque()
-        self._fill()
+    What has not started when nobody asks for the rest is cancelled.
+    """
+    size = chunksize or 1
+    most = CHUNKS_A_WORKER * max(machine.targets, 1)
+    under_way: collections.deque[_core.Handle] = collections.deque()
 
-    def __iter__(self) -> Iterator[Any]:
-        return self
+    def fill() -> None:
+        while len(under_way) < most and (chunk := list(itertools.islice(items, size))):
+            under_way.append(machine._submit(timed_chunk, (function, chunk), {}))  # noqa: SLF001 - the package's own
 
-    def __next__(self) -> Any:
-        while not self._results:
-            if not self._under_way:
-                raise StopIteration
-            self._take()
-        return self._results.popleft()
-
-    def __del__(self) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Cancels what has not started; nobody will ask for the rest."""
-        for handle in self.__dict__.pop("_under_way", ()):
+    try:
+        fill()
+        yield None
+        while under_way:
+            seconds, results = under_way[0].result()
+            under_way.popleft()
+            if chunksize is None and results:
+                wished = CHUNK_SECONDS / max(seconds / len(results), 1e-9)
+                size = max(1, min(LARGEST_CHUNK, 2 * size, int(wished)))
+            fill()
+            yield from results
+    finally:
+        for handle in under_way:
             if not handle.cancel():
                 with contextlib.suppress(Error):
                     handle.add_done_callback(_seen)
-        self._under_way = collections.deque()
-
-    def _fill(self) -> None:
-        while len(self._under_way) < self._most and (chunk := list(itertools.islice(self._source, self._chunksize))):
-            self._under_way.append(self._machine._submit(timed_chunk, (self._function, chunk), {}))  # noqa: SLF001 - the package's own
-
-    def _take(self) -> None:
-        handle = self._under_way[0]
-        try:
-            seconds, results = handle.result()
-        except BaseException:
-            self.close()
-            raise
-        self._under_way.popleft()
-        self._results.extend(results)
-        if self._automatic and results:
-            wished = CHUNK_SECONDS / max(seconds / len(results), 1e-9)
-            self._chunksize = max(1, min(LARGEST_CHUNK, 2 * self._chunksize, int(wished)))
-        self._fill()
 
 
 def _seen(handle: "_core.Handle") -> None:

@@ -4,6 +4,7 @@ import functools
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from penstock import _core
@@ -49,6 +50,20 @@ class Tags(NamedTuple):
     sequence: int  # number in the stream of the source: 0, 1, 2... unless the source sets it
     time: int  # time stamp, in whatever unit the source uses
     user: tuple[int, int]  # two numbers of the program's own
+
+
+@dataclass(slots=True, eq=False)
+class Tagged:
+    """Values with the tags that shall travel with them, for what a filter returns.
+
+    Tags that are None are those of the first buffer that the filter read.
+    """
+
+    values: Any
+    _: KW_ONLY
+    sequence: int | None = None
+    time: int | None = None
+    user: tuple[int, int] | None = None
 
 
 class Event(NamedTuple):
@@ -120,24 +135,26 @@ class Filter:
                 raise UsageError(f"{spec['type']} is a compiled body; those run in threads")
             if arguments:
                 raise UsageError(f"{spec['type']} is a compiled body, which is given its ports and settings only")
-            return _core.FilterKind.body(spec | {"make": None}, body)
+            return _core.FilterKind.of(spec | {"make": body})
         if inspect.isclass(body):
             make = functools.partial(body, *arguments)
         elif inspect.isgeneratorfunction(body) and not spec["inputs"]:
             make = functools.partial(_Generated, body, arguments)
         else:
             make = None
+        spec |= {"isolation": isolation, "keeps_state": make is not None}
         if isolation == "process":
             if spec["in_place"]:
                 raise UsageError(f"{spec['type']} cannot be in_place with isolation='process': say fill=True")
             if make is None:
-                return _core.FilterKind.process(spec | {"make": functools.partial(Function, body, arguments), "keeps_state": False})
-            _refuse_take_over(self._body)
-            return _core.FilterKind.process(spec | {"make": functools.partial(Object, make, self._body), "keeps_state": True})
-        if make is None:
+                make = functools.partial(Function, body, arguments)
+            else:
+                _refuse_take_over(body)
+                make = functools.partial(Object, make, body)
+        elif make is None:
             called = functools.partial(body, *arguments) if arguments else body
-            return _core.FilterKind.function(spec | {"make": lambda: called, "keeps_state": False})
-        return _core.FilterKind.function(spec | {"make": make, "keeps_state": True})
+            make = lambda: called  # noqa: E731
+        return _core.FilterKind.of(spec | {"make": make})
 
 
 class _Generated:
@@ -329,7 +346,3 @@ def _converted(value: Any, dtype: str) -> "np.ndarray":
     if array.ndim > 3:
         raise UsageError(f"a buffer has one to three dimensions, and this array has {array.ndim}; give it another shape")
     return np.ascontiguousarray(array.astype(dtype, casting="same_kind", copy=False))
-
-
-def _tagged(values: Any, sequence: int | None, time: int | None, user: tuple[int, int] | None) -> "_core.Tagged":
-    return _core.Tagged(values, sequence=sequence, time=time, user=user)

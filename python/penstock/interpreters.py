@@ -13,7 +13,7 @@ from typing import Any
 
 import cloudpickle
 
-from penstock.errors import UsageError, text_of
+from penstock.errors import UsageError
 
 MAIN = b"__main__"
 
@@ -62,6 +62,14 @@ def dumps(value: Any) -> bytes:
     except Exception:  # noqa: BLE001 - cloudpickle says what is wrong, if anything is
         plain = MAIN
     return cloudpickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL) if MAIN in plain else plain
+
+
+def text_of(error: BaseException) -> str:
+    """What an exception says of itself; nothing where that raises another one."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - its type must do
+        return ""
 
 
 class RemoteTraceback(Exception):

@@ -4,12 +4,13 @@ import atexit
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from os import PathLike, fspath
 from types import TracebackType
 from typing import Any, Literal, Self, Unpack
 
 from penstock import _core
-from penstock.builder import Builder, StreamOptions, Value, complete
+from penstock.builder import Builder, StreamOptions, Value, carry_out, known
 from penstock.descriptions import Description
 from penstock.errors import UsageError
 from penstock.filters import Event, Filter, Isolation
@@ -23,24 +24,23 @@ class Edit(Builder):
 
     def __init__(self) -> None:
         super().__init__()
-        self._steps: list[Callable[[Any], Any]] = []
+        self._steps: list[tuple[str, tuple[Any, ...], Node | None]] = []
 
-    def _do(self, work: Callable[[Any], Any]) -> Any:
-        self._steps.append(work)
+    def _do(self, what: str, *arguments: Any, made: Node | None = None) -> None:
+        self._steps.append((what, arguments, made))
 
-    def _make(self, builder: Any) -> None:
+    def _make(self, machine: "_core.Machine", builder: "_core.StreamEdit") -> None:
+        self._bind(machine)
         for step in self._steps:
-            step(builder)
+            carry_out(builder, *step)
 
     def remove(self, filter: str | Node, removal: Removal = "finish") -> None:  # noqa: A002 - the word of C++
         """Takes a filter out, with its streams. What waits there is worked off, handed back to its writers, or discarded."""
-        name = self._named(filter)
-        self._do(lambda edit: edit.remove(name, removal))
+        self._do("remove", self._named(filter), removal)
 
     def remove_group(self, group: str, removal: Removal = "finish") -> None:
         """Takes out all filters of a group."""
-        name = self._prefix + group
-        self._do(lambda edit: edit.remove_group(name, removal))
+        self._do("remove_group", self._prefix + group, removal)
 
     def replace(
         self,
@@ -57,20 +57,15 @@ class Edit(Builder):
 
         An object of a class with take_over() is given the old one (its first copy), which has fired for the last time.
         """
-        name = self._named(old)
         kind = filter._kind(arguments, isolation, time_limit, settings)  # noqa: SLF001 - the package's own
-        node = Node(name, filter.inputs, filter.outputs)
-
-        def replace(edit: Any) -> None:
-            node.filter = edit.replace(name, kind, removal)
-
-        self._do(replace)
+        node = Node(self._named(old), filter.inputs, filter.outputs)
+        self._kinds.append(kind)
+        self._do("replace", node.name, kind, removal, made=node)
         return node
 
     def disconnect(self, source: str | Node, sink: str | Node, /) -> None:
         """Takes one stream away."""
-        first, second = self._port(source, source=True), self._port(sink, source=False)
-        self._do(lambda edit: edit.disconnect(first, second))
+        self._do("disconnect", *self._ports(source, sink))
 
     def change(
         self,
@@ -80,19 +75,15 @@ class Edit(Builder):
         **options: Unpack[StreamOptions],
     ) -> None:
         """Other options for a stream: all of them. `feedback` and `ordered` cannot be changed."""
-        every = complete(options)
-        first, second = self._port(source, source=True), self._port(sink, source=False)
-        self._do(lambda edit: edit.change(first, second, every))
+        self._do("change", *self._ports(source, sink), known(options))
 
     def copies(self, filter: str | Node, count: int) -> None:  # noqa: A002 - the word of C++
         """Another number of copies. What waited at a copy that is taken away goes to the others."""
-        name = self._named(filter)
-        self._do(lambda edit: edit.copies(name, count))
+        self._do("copies", self._named(filter), count)
 
     def targets(self, filter: str | Node, targets: Sequence[int]) -> None:  # noqa: A002 - the word of C++
         """Other targets; none: any."""
-        name, numbers = self._named(filter), list(targets)
-        self._do(lambda edit: edit.place(name, numbers))
+        self._do("place", self._named(filter), list(targets))
 
 
 class Run:
@@ -132,7 +123,7 @@ class Run:
         return self._make(edit)
 
     def _make(self, edit: Edit) -> None:
-        self._run.edit(edit._make)  # noqa: SLF001 - of this module
+        self._run.edit(partial(edit._make, self._run.machine))  # noqa: SLF001 - of this module
 
     @contextmanager
     def _open_edit(self) -> Iterator[Edit]:

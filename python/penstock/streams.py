@@ -13,14 +13,14 @@
         run.finish()
 """
 
-from collections.abc import Callable
 from os import PathLike, fspath
 from typing import Any, Self
 
 from penstock import _core
 from penstock.applications import Folders, Settings, settings_as_text
-from penstock.builder import Builder
+from penstock.builder import Builder, carry_out
 from penstock.descriptions import Description
+from penstock.nodes import Node
 from penstock.runs import Run
 
 
@@ -31,8 +31,8 @@ class Graph(Builder):
         super().__init__()
         self._graph = _core.StreamGraph()
 
-    def _do(self, work: Callable[[Any], Any]) -> Any:
-        return work(self._graph)
+    def _do(self, what: str, *arguments: Any, made: Node | None = None) -> None:
+        carry_out(self._graph, what, arguments, made)
 
     def check(self) -> list[str]:
         """Everything that is wrong, in words; empty when the graph could start."""
@@ -70,4 +70,5 @@ class Graph(Builder):
         Raises GraphError, with everything that is wrong, and nothing has started then; UsageError when the graph runs already, or the
         name is taken.
         """
+        self._bind(machine)
         return Run(self._graph.start(machine, name))

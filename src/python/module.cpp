@@ -6,7 +6,8 @@
 #include "python/calls/python_machine.hpp"
 #include "python/errors.hpp"
 #include "python/ranks/rank_session.hpp"
-#include "python/streams/stream_graph.hpp"
+#include "python/streams/filter_spec.hpp"
+#include "python/streams/stream_run.hpp"
 
 NB_MODULE(_core, module) {
     using namespace penstock::python;
@@ -21,7 +22,6 @@ NB_MODULE(_core, module) {
     bind_gallery(module);
     bind_components(module);
     bind_language(module);
-    bind_transformations(module);
     bind_kernels(module);
     bind_rank(module);
     bind_team(module);
@@ -30,7 +30,8 @@ NB_MODULE(_core, module) {
     bind_messenger(module);
     bind_join(module);
     bind_stream_array(module);
-    bind_stream_kind(module);
+    bind_filter_kind(module);
     bind_stream_end(module);
     bind_stream_graph(module);
+    bind_stream_run(module);
 }

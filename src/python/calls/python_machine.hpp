@@ -147,7 +147,6 @@ void bind_topology(nb::module_& module);
 void bind_gallery(nb::module_& module);
 void bind_components(nb::module_& module);
 void bind_language(nb::module_& module);
-void bind_transformations(nb::module_& module);
 void bind_kernels(nb::module_& module);
 
 }  // namespace penstock::python

@@ -1,7 +1,7 @@
-// Applications that are written down and their runs, for Python.
+// Applications that are written down and their runs, for Python, and what is made of them: other applications,
+// programs, profiles.
 #include "python/language/application.hpp"
 
-#include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -13,6 +13,9 @@
 #include <vector>
 
 #include "penstock/application.hpp"
+#include "penstock/application_profile.hpp"
+#include "penstock/application_source.hpp"
+#include "penstock/transformation.hpp"
 #include "python/binding.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/streams/filter_spec.hpp"
@@ -26,20 +29,6 @@ struct PythonApplicationRun {
 
     ApplicationRun& application() const noexcept { return *run.live->application; }
 };
-
-PythonApplicationRun start(const Application& self, nb::object machine_object, const std::string& name) {
-    auto& machine = nb::cast<PythonMachine&>(machine_object);
-    const auto live = std::make_shared<LiveRun>();
-    live->machine = machine.live();
-    static_cast<void>(interrupted_in_filter());  // of a run before this one
-    {
-        const nb::gil_scoped_release release;
-        live->application.emplace(self.start(*live->machine, {.name = name}));
-        live->run().look_while_waiting(&look_for_signals);
-    }
-    machine.add_run(live);
-    return {{live, std::move(machine_object)}};
-}
 
 /// In short pieces, because a signal interrupts no wait.
 bool wait_for(PythonApplicationRun& self, double seconds) {
@@ -76,76 +65,105 @@ nb::list list_of(const std::vector<Finding>& findings) {
     return all;
 }
 
+Application application_of(const std::string& path, const Pairs& settings, const Folders& folders) {
+    const nb::gil_scoped_release release;
+    const ApplicationOptions options{.settings = settings, .folders = folders};
+    const char* const text = known_text(path);
+    return text == nullptr ? Application::read(path, options) : Application::parse(text, path, options);
+}
+
+nb::list findings_in(const std::string& path, const Pairs& settings, const Folders& folders) {
+    return list_of(without_interpreter([&] {
+        const ApplicationOptions options{.settings = settings, .folders = folders};
+        const char* const text = known_text(path);
+        return text == nullptr ? check_application(path, options) : check_application_text(text, path, options);
+    }));
+}
+
+nb::list passes() {
+    nb::list all;
+    for (const auto& each : transformations()) all.append(nb::make_tuple(each.name, each.purpose, each.argument));
+    return all;
+}
+
+std::string transformed(const std::string& path, const std::vector<std::string>& names, const Pairs& settings,
+                        const Folders& folders, const std::string& profile) {
+    const nb::gil_scoped_release release;
+    const TransformOptions options{.application = {.settings = settings, .folders = folders}, .profile = profile};
+    const char* const text = known_text(path);
+    return text == nullptr ? transform(path, names, options) : transform_text(text, names, path, options);
+}
+
+nb::tuple compiled(const std::string& path, const Pairs& settings, const Folders& folders, const Pairs& types) {
+    const auto made = without_interpreter([&] {
+        const SourceOptions options{.application = {.settings = settings, .folders = folders}, .types = types};
+        const char* const text = known_text(path);
+        return text == nullptr ? source_of(path, options) : source_of_text(text, path, options);
+    });
+    return nb::make_tuple(made.program, made.build, made.fixed);
+}
+
 }  // namespace
 
 void bind_language(nb::module_& module) {
-    module.def(
-        "check_application",
-        [](const std::string& path, const Pairs& settings, const Folders& folders) {
-            return list_of(without_interpreter([&] {
-                const ApplicationOptions options{.settings = settings, .folders = folders};
-                const char* const text = known_text(path);
-                return text == nullptr ? check_application(path, options) : check_application_text(text, path, options);
-            }));
-        },
-        nb::arg("path"), nb::arg("settings") = Pairs(), nb::arg("folders") = Folders(),
-        nb::sig("def check_application(path: str, settings: list[tuple[str, str]] = [], folders: list[str] = []) -> "
-                "list[dict[str, Any]]"),
-        "What is wrong with an application: kind ('error', 'warning'), file, line, column, message, text. Raises "
-        "OSError when it cannot be read.");
-    nb::class_<Application>(module, "Application", nb::is_final(), "What penstock.Application stands on.")
-        .def_static(
-            "read",
-            [](const std::string& path, const Pairs& settings, const Folders& folders) {
-                return without_interpreter([&] {
-                    const ApplicationOptions options{.settings = settings, .folders = folders};
-                    const char* const text = known_text(path);
-                    return text == nullptr ? Application::read(path, options) : Application::parse(text, path, options);
-                });
+    module.def("check_application", &findings_in, nb::arg("path"), nb::arg("settings") = Pairs(),
+               nb::arg("folders") = Folders(),
+               nb::sig("def check_application(path: str, settings: list[tuple[str, str]] = [], folders: list[str] = "
+                       "[]) -> list[dict[str, Any]]"),
+               "What is wrong with an application: kind ('error', 'warning'), file, line, column, message, text. "
+               "Raises OSError when it cannot be read.");
+    module.def("passes", &passes, nb::sig("def passes() -> list[tuple[str, str, str]]"),
+               "The passes over applications: name, purpose, and what may stand behind 'NAME='.");
+    module.def("transform_application", &transformed,
+               "An application (path, passes, settings, folders, profile) after these passes, as XML. Settings become "
+               "defaults; profile: what ApplicationProfile.text() returned.");
+    module.def("compile_application", &compiled,
+               "An application (path, settings, folders, types) as a C++ program: main.cpp, CMakeLists.txt, and the "
+               "names of the parameters that are fixed in it.");
+    nb::class_<ApplicationProfile>(module, "ApplicationProfile", nb::is_final(),
+                                   "What a run of an application was like.")
+        .def(nb::init<std::string, int>(), nb::arg("application"), nb::arg("targets"))
+        .def(
+            "look",
+            [](ApplicationProfile& self, const PythonRun& run) {
+                self.look(without_interpreter([&] { return run.run().statistics(); }));
             },
-            nb::arg("path"), nb::arg("settings") = Pairs(), nb::arg("folders") = Folders(),
-            nb::sig(
-                "def read(path: str, settings: list[tuple[str, str]] = [], folders: list[str] = []) -> Application"))
+            "Lengths of queues are those that looks see.")
+        .def("text", &ApplicationProfile::text, "As XML.");
+    nb::class_<Application>(module, "Application", nb::is_final(), "What penstock.Application stands on.")
+        .def_static("read", &application_of)
         .def_static(
             "parse",
             [](const std::string& text, const std::string& file, const Pairs& settings, const Folders& folders) {
                 return without_interpreter(
                     [&] { return Application::parse(text, file, {.settings = settings, .folders = folders}); });
-            },
-            nb::arg("text"), nb::arg("file"), nb::arg("settings") = Pairs(), nb::arg("folders") = Folders(),
-            nb::sig("def parse(text: str, file: str, settings: list[tuple[str, str]] = [], folders: list[str] = []) "
-                    "-> Application"))
+            })
         .def("name", &Application::name)
         .def("events", &Application::events)
-        .def("options", &Application::options, nb::sig("def options(self) -> list[tuple[str, bool]]"))
-        .def(
-            "warnings", [](const Application& self) { return list_of(self.warnings()); },
-            nb::sig("def warnings(self) -> list[dict[str, Any]]"))
+        .def("options", &Application::options)
+        .def("warnings", [](const Application& self) { return list_of(self.warnings()); })
         .def("needs_processes", &Application::needs_processes)
         .def("to_xml", [](const Application& self) { return to_xml(self); })
         .def("drawing", [](const Application& self) { return drawing_of(self); })
-        .def(
-            "equals", [](const Application& self, const Application& other) { return self == other; }, nb::arg("other"))
-        .def("start", &start, nb::arg("machine"), nb::arg("name") = "",
-             nb::sig("def start(self, machine: Machine, name: str = '') -> ApplicationRun"));
+        .def("equals", [](const Application& self, const Application& other) { return self == other; })
+        .def("start", [](const Application& self, nb::object machine, const std::string& name) {
+            return PythonApplicationRun{start_on(std::move(machine), [&](LiveRun& live) {
+                live.application.emplace(self.start(*live.machine, {.name = name}));
+            })};
+        });
     nb::class_<PythonApplicationRun>(module, "ApplicationRun", nb::is_final(),
                                      "What penstock.ApplicationRun stands on.")
+        .def_ro("run", &PythonApplicationRun::run)
         .def("finish", &finish)
-        .def("wait", &wait_for, nb::arg("seconds"), "True: it has ended. Raises what finish() raises.")
-        .def(
-            "send",
-            [](PythonApplicationRun& self, const std::string& name, nb::handle value) {
-                const Event event{name, setting_of(value)};
-                without_interpreter([&] { self.application().send(event); });
-            },
-            nb::arg("name"), nb::arg("value"),
-            nb::sig("def send(self, name: str, value: bool | int | float | str) -> None"))
+        .def("wait", &wait_for)
+        .def("send",
+             [](PythonApplicationRun& self, const std::string& name, nb::handle value) {
+                 const Event event{name, setting_of(value)};
+                 without_interpreter([&] { self.application().send(event); });
+             })
         .def("settle", [](PythonApplicationRun& self) { without_interpreter([&] { self.application().settle(); }); })
-        .def(
-            "is_on",
-            [](PythonApplicationRun& self, const std::string& option) { return self.application().is_on(option); },
-            nb::arg("option"))
-        .def("run", [](PythonApplicationRun& self) { return self.run; }, nb::sig("def run(self) -> StreamRun"));
+        .def("is_on",
+             [](PythonApplicationRun& self, const std::string& option) { return self.application().is_on(option); });
 }
 
 }  // namespace penstock::python

@@ -14,7 +14,6 @@
 #include "python/binding.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/streams/filter_spec.hpp"
-#include "python/streams/stream_graph.hpp"
 
 namespace penstock::python {
 namespace {

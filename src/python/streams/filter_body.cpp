@@ -37,20 +37,12 @@ std::uint64_t word_of(const SettingValue& value, const Element& element, const s
     return static_cast<std::uint64_t>(*integer);
 }
 
-struct BodyKind final : SpecKind {
-    BodyKind(std::shared_ptr<FilterSpec> given, nb::object of);
-    std::unique_ptr<streaming::AnyFilter> make() const override;
-
-    HeldObject body;
-    std::uint64_t address = 0;
-    const CallPlan* plan = nullptr;
-};
-
 class BodyFilter final : public SpecFilter {
   public:
-    explicit BodyFilter(const BodyKind& kind)
-        : SpecFilter(kind.spec), body_(kind.body), plan_(*kind.plan), words_(kind.plan->counts().total() + 1) {
-        words_[0] = kind.address;
+    /// `plan`: the body's, for these ports and settings.
+    BodyFilter(std::shared_ptr<const FilterSpec> given, HeldObject body, const CallPlan* plan)
+        : SpecFilter(std::move(given)), body_(std::move(body)), plan_(*plan), words_(plan->counts().total() + 1) {
+        words_[0] = nb::inst_ptr<Body>(*body_)->address();
     }
 
     bool fire() override {
@@ -96,37 +88,30 @@ class BodyFilter final : public SpecFilter {
     std::vector<std::uint64_t> words_;
 };
 
-BodyKind::BodyKind(std::shared_ptr<FilterSpec> given, nb::object of) : SpecKind(std::move(given)) {
-    const Body& compiled = *nb::inst_ptr<Body>(of);
-    address = compiled.address();
-    std::vector<ArgumentKind> kinds;
-    std::vector<const ElementRow*> elements;
-    for (const auto* const element : spec->inputs)
-        kinds.push_back(spec->in_place ? ArgumentKind::inout : ArgumentKind::in), elements.push_back(element);
-    if (!spec->in_place)
-        for (const auto* const element : spec->outputs) kinds.push_back(ArgumentKind::out), elements.push_back(element);
-    kinds.resize(kinds.size() + spec->description.settings.size(), ArgumentKind::scalar);
-    plan = &compiled.procedure().plan(kinds);
+}  // namespace
+
+std::shared_ptr<streaming::FilterKind> body_kind(std::shared_ptr<const FilterSpec> spec, nb::object body) {
+    std::vector<ArgumentKind> kinds(spec->inputs.size(), spec->in_place ? ArgumentKind::inout : ArgumentKind::in);
+    auto elements = spec->inputs;
+    if (!spec->in_place) {
+        kinds.resize(kinds.size() + spec->outputs.size(), ArgumentKind::out);
+        elements.insert(elements.end(), spec->outputs.begin(), spec->outputs.end());
+    }
+    const auto& settings = spec->description.settings;
+    kinds.resize(kinds.size() + settings.size(), ArgumentKind::scalar);
+    const CallPlan& plan = nb::inst_ptr<Body>(body)->procedure().plan(kinds);
     for (std::size_t i = 0; i < kinds.size(); ++i) {
-        const Slot& slot = plan->slots()[i];
+        const Slot& slot = plan.slots()[i];
         const int number = static_cast<int>(i) + 1;
         if (i >= elements.size())
-            static_cast<void>(
-                word_of(spec->description.settings[i - elements.size()].value, slot.element, plan->name(), number));
+            static_cast<void>(word_of(settings[i - elements.size()].value, slot.element, plan.name(), number));
         else if (slot.element.kind != ElementKind::other && slot.element != elements[i]->element)
-            throw ArgumentError(plan->name(), number,
+            throw ArgumentError(plan.name(), number,
                                 "is a port of " + std::string(elements[i]->name) + ", but the body takes " +
                                     std::string(name_of(slot.element)));
     }
-    body = hold(std::move(of));
-}
-
-std::unique_ptr<streaming::AnyFilter> BodyKind::make() const { return std::make_unique<BodyFilter>(*this); }
-
-}  // namespace
-
-std::shared_ptr<streaming::FilterKind> body_kind(std::shared_ptr<FilterSpec> spec, nb::object body) {
-    return std::make_shared<BodyKind>(std::move(spec), std::move(body));
+    return std::make_shared<SpecKind<BodyFilter, HeldObject, const CallPlan*>>(std::move(spec), hold(std::move(body)),
+                                                                               &plan);
 }
 
 }  // namespace penstock::python

@@ -88,17 +88,6 @@ class FunctionFilter final : public SpecFilter {
         return true;
     }
 
-    /// An array; a list of them where several are asked for; None where nothing came.
-    nb::object argument(std::size_t i, Firing& firing) {
-        auto& buffers = firing.inputs[i];
-        const auto& element = *spec().inputs[i];
-        if (inputs[i]->options().at_least <= 1)
-            return buffers.empty() ? nb::none() : array_over(std::move(buffers.front()), element, spec().in_place);
-        nb::list all;
-        for (auto& buffer : buffers) all.append(array_over(std::move(buffer), element, spec().in_place));
-        return all;
-    }
-
     nb::object add_settings(std::vector<nb::object>& arguments) {
         if (settings.empty()) return {};
         if (!names_) {
@@ -138,15 +127,10 @@ class FunctionFilter final : public SpecFilter {
     bool handles_events_ = false;
 };
 
-struct FunctionKind final : SpecKind {
-    using SpecKind::SpecKind;
-    std::unique_ptr<streaming::AnyFilter> make() const override { return std::make_unique<FunctionFilter>(spec); }
-};
-
 }  // namespace
 
-std::shared_ptr<streaming::FilterKind> function_kind(std::shared_ptr<FilterSpec> spec) {
-    return std::make_shared<FunctionKind>(std::move(spec));
+std::shared_ptr<streaming::FilterKind> function_kind(std::shared_ptr<const FilterSpec> spec) {
+    return std::make_shared<SpecKind<FunctionFilter>>(std::move(spec));
 }
 
 nb::object instance_of(streaming::AnyFilter& filter) {
@@ -155,14 +139,11 @@ nb::object instance_of(streaming::AnyFilter& filter) {
 }
 
 void take_over(streaming::AnyFilter& successor, streaming::AnyFilter& predecessor) {
-    const nb::gil_scoped_acquire acquire;
-    const nb::object object = instance_of(successor), old = instance_of(predecessor);
-    if (object.is_none() || old.is_none() || !nb::hasattr(object, "take_over")) return;
-    try {
+    in_python([&] {
+        const nb::object object = instance_of(successor), old = instance_of(predecessor);
+        if (object.is_none() || old.is_none() || !nb::hasattr(object, "take_over")) return;
         object.attr("take_over")(old);
-    } catch (nb::python_error& error) {
-        throw_raised(error);
-    }
+    });
 }
 
 }  // namespace penstock::python

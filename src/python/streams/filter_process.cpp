@@ -62,33 +62,15 @@ class ProcessFilter final : public SpecFilter {
     bool handles_events() const noexcept override { return handles_events_; }
 
   private:
-    /// With the interpreter's lock.
-    template <class Work>
-    static void in_python(Work&& work) {
-        const nb::gil_scoped_acquire acquire;
-        try {
-            work();
-        } catch (nb::python_error& error) {
-            throw_raised(error);
-        }
-    }
-
     /// Views of the buffers, tagged: the pool copies what does not lie in the shared heap. What a firing writes into
     /// comes last.
     std::vector<nb::object> arrays() {
         const StreamNames& names = stream_names();
         std::vector<nb::object> arguments;
         for (std::size_t i = 0; i < inputs.size(); ++i) {
-            const auto& element = *spec().inputs[i];
-            auto& buffers = firing_.inputs[i];
-            if (inputs[i]->options().at_least <= 1) {
-                arguments.push_back(buffers.empty() ? nb::none()
-                                                    : names.in(array_over(std::move(buffers.front()), element, false)));
-                continue;
-            }
-            nb::list all;
-            for (auto& buffer : buffers) all.append(array_over(std::move(buffer), element, false));
-            arguments.push_back(std::move(all));
+            nb::object given = argument(i, firing_);
+            const bool one = nb::isinstance(given, names.array);
+            arguments.push_back(one ? names.in(given) : std::move(given));
         }
         written_.clear();
         for (auto& [o, buffer] : firing_.results) {
@@ -165,18 +147,11 @@ class ProcessFilter final : public SpecFilter {
     bool may_finish_ = false;
 };
 
-struct ProcessKind final : SpecKind {
-    ProcessKind(std::shared_ptr<FilterSpec> given, std::shared_ptr<ProcessSite> at)
-        : SpecKind(std::move(given)), site(std::move(at)) {}
-    std::unique_ptr<streaming::AnyFilter> make() const override { return std::make_unique<ProcessFilter>(spec, site); }
-    std::shared_ptr<ProcessSite> site;
-};
-
 }  // namespace
 
-std::shared_ptr<streaming::FilterKind> process_kind(std::shared_ptr<FilterSpec> spec,
+std::shared_ptr<streaming::FilterKind> process_kind(std::shared_ptr<const FilterSpec> spec,
                                                     std::shared_ptr<ProcessSite> site) {
-    return std::make_shared<ProcessKind>(std::move(spec), std::move(site));
+    return std::make_shared<SpecKind<ProcessFilter, std::shared_ptr<ProcessSite>>>(std::move(spec), std::move(site));
 }
 
 }  // namespace penstock::python

@@ -1,16 +1,75 @@
 #include "python/streams/filter_spec.hpp"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <utility>
 
 #include "penstock/error.hpp"
+#include "python/calls/python_machine.hpp"
+#include "python/workers/process_site.hpp"
 #include "python/workers/raised_exception.hpp"
 
 namespace penstock::python {
 namespace {
 
 thread_local bool interrupted = false;
+
+/// Each item of a list as such a tuple.
+template <class... Parts>
+std::vector<std::tuple<Parts...>> tuples(const nb::dict& given, const char* name) {
+    return nb::cast<std::vector<std::tuple<Parts...>>>(given[name]);
+}
+
+/// Reads what penstock.filters puts together.
+std::shared_ptr<FilterSpec> spec_of(const nb::dict& given) {
+    auto spec = std::make_shared<FilterSpec>();
+    auto& description = spec->description;
+    description.type = nb::cast<std::string>(given["type"]);
+    for (const auto& [name, type, required, at_least] :
+         tuples<std::string, std::string, bool, std::size_t>(given, "inputs")) {
+        spec->inputs.push_back(&element_of_streams(type));
+        description.inputs.push_back({name, spec->inputs.back()->type, required, at_least});
+    }
+    for (const auto& [name, type, shape] : tuples<std::string, std::string, nb::object>(given, "outputs")) {
+        spec->outputs.push_back(&element_of_streams(type));
+        description.outputs.push_back({name, spec->outputs.back()->type});
+        auto& made = spec->shapes.emplace_back();
+        if (nb::isinstance<nb::tuple>(shape)) made.extents = nb::cast<std::vector<std::size_t>>(shape);
+        else made.as_input = nb::cast<std::size_t>(shape);
+    }
+    for (const auto& [name, value, unit, least, most] :
+         tuples<std::string, nb::object, std::string, double, double>(given, "settings"))
+        description.settings.push_back({name, setting_of(value), {unit, least, most}});
+    description.may_be_copied = nb::cast<bool>(given["may_be_copied"]);
+    description.on_any_input = nb::cast<bool>(given["on_any_input"]);
+    spec->fills = nb::cast<bool>(given["fill"]);
+    spec->in_place = nb::cast<bool>(given["in_place"]);
+    spec->keeps_state = nb::cast<bool>(given["keeps_state"]);
+    spec->make = hold(given["make"]);
+    spec->limit = std::chrono::nanoseconds(std::llround(nb::cast<double>(given["time_limit"]) * 1e9));
+    return spec;
+}
+
+PythonKind kind_of(const nb::dict& given) {
+    auto spec = spec_of(given);
+    if (nb::cast<bool>(given["compiled"])) return {body_kind(std::move(spec), given["make"])};
+    if (nb::cast<std::string>(given["isolation"]) == "thread") return {function_kind(std::move(spec))};
+    auto site = std::make_shared<ProcessSite>();
+    return {process_kind(std::move(spec), site), site};
+}
+
+/// Where the firings go when the filter's graph runs on this machine.
+void bind_site(const PythonKind& self, nb::object machine_object) {
+    if (self.site == nullptr) return;
+    auto& machine = nb::cast<PythonMachine&>(machine_object);
+    const auto targets = machine.live()->targets();
+    if (targets == 0)
+        throw UsageError("a machine with targets=0 has no worker interpreters for filters with isolation=\"process\"");
+    self.site->bind(machine.workers(), targets);
+}
 
 }  // namespace
 
@@ -22,6 +81,16 @@ void throw_raised(nb::python_error& error) {
     nb::object value = raised_exception();
     auto text = described_exception(value);
     throw FilterRaised(std::move(text), hold(std::move(value)));
+}
+
+nb::object SpecFilter::argument(std::size_t i, Firing& firing) {
+    auto& buffers = firing.inputs[i];
+    const auto& element = *spec().inputs[i];
+    if (inputs[i]->options().at_least <= 1)
+        return buffers.empty() ? nb::none() : array_over(std::move(buffers.front()), element, spec().in_place);
+    nb::list all;
+    for (auto& buffer : buffers) all.append(array_over(std::move(buffer), element, spec().in_place));
+    return all;
 }
 
 SpecFilter::Firing SpecFilter::begin() {
@@ -143,6 +212,13 @@ nb::list list_of(const std::vector<SettingDescription>& settings) {
 
 nb::object object_of(const Event& event) {
     return stream_names().event(nb::str(event.name.c_str()), object_of(event.value));
+}
+
+void bind_filter_kind(nb::module_& module) {
+    nb::class_<PythonKind>(module, "FilterKind", nb::is_final(),
+                           "How the copies of a filter are made. Made by penstock.filter().")
+        .def_static("of", &kind_of)
+        .def("bind", &bind_site);
 }
 
 }  // namespace penstock::python

@@ -8,6 +8,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "penstock/described_filter.hpp"
@@ -73,6 +75,8 @@ class SpecFilter : public DescribedFilter {
     void write(Firing& firing);
     const FilterSpec& spec() const noexcept { return *spec_; }
 
+    /// What Python is given for input i: an array; a list of them where several are asked for; None where nothing came.
+    nb::object argument(std::size_t i, Firing& firing);
     /// Puts what a firing returned among the results. With the interpreter's lock.
     void take_result(nb::object result, Firing& firing);
     /// Puts what a firing wrote into among them, in the order of the outputs. `returned`: which must be None.
@@ -85,13 +89,24 @@ class SpecFilter : public DescribedFilter {
     std::shared_ptr<const FilterSpec> spec_;
 };
 
-/// What all kinds know.
-struct SpecKind : streaming::FilterKind {
-    explicit SpecKind(std::shared_ptr<FilterSpec> given) : spec(std::move(given)) {
+/// Makes the copies of a filter, each of the specification and what else all of them are given.
+template <class Filter, class... Given>
+struct SpecKind final : streaming::FilterKind {
+    SpecKind(std::shared_ptr<const FilterSpec> of, Given... all) : spec(std::move(of)), given(std::move(all)...) {
         may_be_copied = spec->description.may_be_copied;
         on_any_input = spec->description.on_any_input;
     }
-    const std::shared_ptr<FilterSpec> spec;
+    std::unique_ptr<streaming::AnyFilter> make() const override {
+        return std::apply([this](const auto&... each) { return std::make_unique<Filter>(spec, each...); }, given);
+    }
+    const std::shared_ptr<const FilterSpec> spec;
+    const std::tuple<Given...> given;
+};
+
+/// A filter's kind, and where its firings go if they go to worker interpreters.
+struct PythonKind {
+    std::shared_ptr<streaming::FilterKind> kind;
+    std::shared_ptr<ProcessSite> site{};
 };
 
 nb::object object_of(const SettingValue& value);
@@ -112,19 +127,30 @@ class FilterRaised : public Error {
 };
 /// Throws FilterRaised; notes that it was KeyboardInterrupt. With the interpreter's lock.
 [[noreturn]] void throw_raised(nb::python_error& error);
+/// Calls `work` with the interpreter's lock. Throws FilterRaised for what it raises.
+template <class Work>
+void in_python(Work&& work) {
+    const nb::gil_scoped_acquire acquire;
+    try {
+        work();
+    } catch (nb::python_error& error) {
+        throw_raised(error);
+    }
+}
 /// Was a filter interrupted in this thread since this was asked last?
 bool interrupted_in_filter() noexcept;
 
 /// A Python callable, in whichever thread runs the filter. Its object is the first copy's, for penstock.Filter.
-std::shared_ptr<streaming::FilterKind> function_kind(std::shared_ptr<FilterSpec> spec);
+std::shared_ptr<streaming::FilterKind> function_kind(std::shared_ptr<const FilterSpec> spec);
+/// A compiled function (penstock.Body). Throws ArgumentError where its parameters are not those that the ports ask for.
+std::shared_ptr<streaming::FilterKind> body_kind(std::shared_ptr<const FilterSpec> spec, nb::object body);
+/// The machine's worker interpreters.
+std::shared_ptr<streaming::FilterKind> process_kind(std::shared_ptr<const FilterSpec> spec,
+                                                    std::shared_ptr<ProcessSite> site);
 /// What `make` made for this filter, where it is one of Python's; else None.
 nb::object instance_of(streaming::AnyFilter& filter);
 /// Calls successor.take_over(predecessor), where it has that.
 void take_over(streaming::AnyFilter& successor, streaming::AnyFilter& predecessor);
-/// A compiled function (penstock.Body). Throws ArgumentError where its parameters are not those that the ports ask for.
-std::shared_ptr<streaming::FilterKind> body_kind(std::shared_ptr<FilterSpec> spec, nb::object body);
-/// The machine's worker interpreters.
-std::shared_ptr<streaming::FilterKind> process_kind(std::shared_ptr<FilterSpec> spec,
-                                                    std::shared_ptr<ProcessSite> site);
 
+void bind_filter_kind(nb::module_& module);
 }  // namespace penstock::python

@@ -13,15 +13,9 @@
 namespace penstock::python {
 namespace {
 
-// Borrowed from the module, which lives as long as they are used.
-PyTypeObject* buffer_type = nullptr;
-PyTypeObject* tagged_type = nullptr;
+PyTypeObject* buffer_type = nullptr;  // borrowed from the module, which lives as long as it is used
 
 const StreamNames* known = nullptr;  // under the interpreter's lock
-
-struct Tagged {
-    nb::object values, sequence, time, user;
-};
 
 int export_memory(PyObject* self, Py_buffer* view, int flags) noexcept {
     const ArrayBuffer& held = *nb::inst_ptr<ArrayBuffer>(self);
@@ -132,7 +126,7 @@ const StreamNames& stream_names() {
                                        filters.attr("Event"),
                                        nb::module_::import_("types").attr("GeneratorType"),
                                        firing.attr("Several"),
-                                       filters.attr("_tagged"),
+                                       filters.attr("Tagged"),
                                        core.attr("In"),
                                        core.attr("Out"),
                                        firing.attr("ENDED"),
@@ -163,10 +157,11 @@ nb::object array_over(RawBuffer&& buffer, const ElementRow& element, bool writab
 
 RawBuffer buffer_of(nb::object value, const ElementRow& element, const MakeBuffer& make) {
     nb::object tagged;
-    if (Py_TYPE(value.ptr()) == tagged_type) {
+    if (value.type().is(stream_names().tagged)) {
         tagged = std::move(value);
-        auto& values = nb::inst_ptr<Tagged>(tagged)->values;
-        value = Py_REFCNT(tagged.ptr()) == 1 ? std::exchange(values, nb::none()) : values;
+        value = tagged.attr("values");
+        // Nobody else can ask for them any more.
+        if (Py_REFCNT(tagged.ptr()) == 1) tagged.attr("values") = nb::none();
     }
     RawBuffer made;
     View view;
@@ -192,10 +187,9 @@ RawBuffer buffer_of(nb::object value, const ElementRow& element, const MakeBuffe
         made = make(extents);
         if (view.bytes() != 0) std::memcpy(made.edit().data(), view.data(), view.bytes());
     }
-    if (tagged.is_valid()) {
-        const Tagged& given = *nb::inst_ptr<Tagged>(tagged);
-        set_tags(made, given.sequence, given.time, given.user);
-    }
+    if (tagged.is_valid())
+        set_tags(made, nb::object(tagged.attr("sequence")), nb::object(tagged.attr("time")),
+                 nb::object(tagged.attr("user")));
     return made;
 }
 
@@ -226,32 +220,6 @@ void bind_stream_array(nb::module_& module) {
                 [](ArrayBuffer& held, nb::handle value) { whole(held).buffer.edit_tags().user = user_of(value); },
                 nb::sig("def user(self) -> tuple[int, int]"), "Two numbers of the program's own.");
     buffer_type = reinterpret_cast<PyTypeObject*>(buffer.ptr());
-    const auto tagged =
-        nb::class_<Tagged>(module, "Tagged", nb::is_final(),
-                           "Values with the tags that shall travel with them, for what a filter returns.")
-            .def(
-                "__init__",
-                [](Tagged* self, nb::object values, nb::object sequence, nb::object time, nb::object user) {
-                    new (self) Tagged{std::move(values), std::move(sequence), std::move(time), std::move(user)};
-                },
-                nb::arg("values"), nb::kw_only(), or_none("sequence"), or_none("time"), or_none("user"),
-                nb::sig("def __init__(self, values: Any, *, sequence: int | None = None, time: int | None = None, "
-                        "user: tuple[int, int] | None = None) -> None"),
-                "Tags that are None are those of the first buffer that the filter read.")
-            .def_ro("values", &Tagged::values, nb::sig("def values(self) -> Any"))
-            .def_ro("sequence", &Tagged::sequence, nb::sig("def sequence(self) -> int | None"))
-            .def_ro("time", &Tagged::time, nb::sig("def time(self) -> int | None"))
-            .def_ro("user", &Tagged::user, nb::sig("def user(self) -> tuple[int, int] | None"))
-            .def(
-                "__reduce__",
-                [](nb::handle self) {
-                    // With its keyword arguments: worker interpreters send it back.
-                    return nb::make_tuple(stream_names().tagged,
-                                          nb::make_tuple(self.attr("values"), self.attr("sequence"), self.attr("time"),
-                                                         self.attr("user")));
-                },
-                nb::sig("def __reduce__(self) -> tuple[Any, ...]"));
-    tagged_type = reinterpret_cast<PyTypeObject*>(tagged.ptr());
 }
 
 }  // namespace penstock::python

@@ -11,7 +11,8 @@
 #include "penstock/stream_error.hpp"
 #include "python/binding.hpp"
 #include "python/ranks/rank_session.hpp"
-#include "python/streams/stream_graph.hpp"
+#include "python/streams/filter_spec.hpp"
+#include "python/streams/stream_run.hpp"
 
 namespace penstock::python {
 namespace {
@@ -117,14 +118,12 @@ class StreamEnd {
 
 void bind_stream_end(nb::module_& module) {
     nb::class_<StreamEnd>(module, "StreamEnd", nb::is_final(), "What penstock.Writer and penstock.Reader stand on.")
-        .def(nb::init<const std::string&, bool>(), nb::arg("dtype"), nb::arg("writes"))
+        .def(nb::init<const std::string&, bool>())
         .def("kind", &StreamEnd::kind)
-        .def("make", &StreamEnd::make, nb::arg("shape"), nb::sig("def make(self, shape: int | tuple[int, ...]) -> Any"))
-        .def("write", &StreamEnd::write, nb::arg("values"), or_none("sequence"), or_none("time"), or_none("user"),
-             nb::sig("def write(self, values: Any, sequence: int | None = None, time: int | None = None, user: "
-                     "tuple[int, int] | None = None) -> None"))
+        .def("make", &StreamEnd::make)
+        .def("write", &StreamEnd::write, nb::arg("values"), or_none("sequence"), or_none("time"), or_none("user"))
         .def("close", &StreamEnd::close)
-        .def("read", &StreamEnd::read, nb::arg("wait"), nb::sig("def read(self, wait: bool) -> Any"));
+        .def("read", &StreamEnd::read);
 }
 
 }  // namespace penstock::python

@@ -1,16 +1,15 @@
-#include "python/streams/stream_graph.hpp"
-
+// Graphs and edits, as Python has them. penstock.streams and penstock.runs give them their words.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <utility>
 
-#include "penstock/application.hpp"
-#include "penstock/run.hpp"
+#include "penstock/edit.hpp"
 #include "python/binding.hpp"
-#include "python/calls/python_machine.hpp"
 #include "python/language/application.hpp"
+#include "python/streams/filter_spec.hpp"
+#include "python/streams/stream_run.hpp"
 #include "stream/description/option_names.hpp"
 
 namespace penstock::python {
@@ -27,13 +26,24 @@ constexpr auto when_full = choices_of<WhenStreamFull>(streaming::when_full_names
 constexpr auto on_failure = choices_of<OnFailure>(streaming::on_failure_names);
 constexpr auto removals = choices_of<Removal>(streaming::removal_names);
 
+Removal removal_of(const std::string& word) { return choose("removal", word, removals); }
+
+/// Options that were not given stay as they are.
 template <class T>
-T number(const nb::dict& given, const char* option) {
-    T value{};
-    if (!nb::try_cast(given[option], value))
+void take(const nb::dict& given, const char* option, T& value) {
+    if (given.contains(option) && !nb::try_cast(given[option], value))
         throw UsageError(std::string(option) + " is a whole number" +
                          (std::is_unsigned_v<T> ? " that is not negative" : ""));
-    return value;
+}
+void take(const nb::dict& given, const char* option, bool& value) {
+    if (given.contains(option)) value = nb::cast<bool>(nb::bool_(given[option]));
+}
+void take(const nb::dict& given, const char* option, std::string& value) {
+    if (given.contains(option)) value = nb::cast<std::string>(nb::str(given[option]));
+}
+template <class Choice, std::size_t n>
+void take(const nb::dict& given, const char* option, Choice& value, const Choices<Choice, n>& choices) {
+    if (given.contains(option)) value = choose(option, nb::object(given[option]), choices);
 }
 
 /// Calls a Python function with the tags of a buffer.
@@ -41,11 +51,9 @@ std::function<std::uint64_t(const Tags&, std::span<const std::byte>)> key_of(nb:
     return [held = hold(std::move(function))](const Tags& tags, std::span<const std::byte>) {
         const nb::gil_scoped_acquire acquire;
         nb::object key;
-        try {
+        in_python([&] {
             key = (*held)(stream_names().tags(tags.sequence, tags.time, nb::make_tuple(tags.user[0], tags.user[1])));
-        } catch (nb::python_error& error) {
-            throw_raised(error);
-        }
+        });
         std::uint64_t value = 0;
         if (!nb::try_cast(key, value))
             throw UsageError("the key of a stream is a whole number that is not negative, not " +
@@ -61,119 +69,32 @@ nb::list ports_of(const std::vector<PortDescription>& ports) {
     return all;
 }
 
-nb::object add(GraphBuilder& builder, const std::string& name, const PythonKind& kind, const nb::dict& options) {
-    return instance_of(builder.add_kind(name, filter_options_of(options), kind.kind));
-}
-
-template <class Bound, class Builder>
-void bind_builder(nb::class_<Bound>& bound, Builder builder) {
-    bound
-        .def(
-            "connect",
-            [=](Bound& self, const std::string& from, const std::string& to, const nb::dict& options) {
-                builder(self).connect(from, to, stream_options_of(options));
-            },
-            nb::arg("source"), nb::arg("sink"), nb::arg("options"))
-        .def(
-            "set",
-            [=](Bound& self, const std::string& filter, const std::string& setting, nb::handle value) {
-                builder(self).set(filter, setting, setting_of(value));
-            },
-            nb::arg("filter"), nb::arg("setting"), nb::arg("value"),
-            nb::sig("def set(self, filter: str, setting: str, value: bool | int | float | str) -> None"));
-}
-
-void bind_edit(nb::module_& module) {
-    nb::class_<PythonEdit> edit(module, "StreamEdit", nb::is_final(), "What penstock.Edit is carried out on.");
-    bind_builder(edit, [](PythonEdit& self) -> GraphBuilder& { return self.live(); });
-    edit.def(
-            "add",
-            [](PythonEdit& self, const std::string& name, const PythonKind& kind, const nb::dict& options) {
-                if (kind.site != nullptr) bind_site(*self.machine, *kind.site);
-                return add(self.live(), name, kind, options);
-            },
-            nb::arg("name"), nb::arg("kind"), nb::arg("options"),
-            nb::sig("def add(self, name: str, kind: FilterKind, options: dict) -> Any"))
-        .def(
-            "replace",
-            [](PythonEdit& self, const std::string& old, const PythonKind& kind, const std::string& removal) {
-                if (kind.site != nullptr) bind_site(*self.machine, *kind.site);
-                return instance_of(
-                    self.live().replace_kind(old, choose("removal", removal, removals), kind.kind, &take_over));
-            },
-            nb::arg("old"), nb::arg("kind"), nb::arg("removal"),
-            nb::sig("def replace(self, old: str, kind: FilterKind, removal: str) -> Any"))
-        .def(
-            "remove",
-            [](PythonEdit& self, const std::string& filter, const std::string& removal) {
-                self.live().remove(filter, choose("removal", removal, removals));
-            },
-            nb::arg("filter"), nb::arg("removal"))
-        .def(
-            "remove_group",
-            [](PythonEdit& self, const std::string& group, const std::string& removal) {
-                self.live().remove_group(group, choose("removal", removal, removals));
-            },
-            nb::arg("group"), nb::arg("removal"))
-        .def(
-            "disconnect",
-            [](PythonEdit& self, const std::string& from, const std::string& to) { self.live().disconnect(from, to); },
-            nb::arg("source"), nb::arg("sink"))
-        .def(
-            "change",
-            [](PythonEdit& self, const std::string& from, const std::string& to, const nb::dict& options) {
-                self.live().change(from, to, stream_options_of(options));
-            },
-            nb::arg("source"), nb::arg("sink"), nb::arg("options"))
-        .def(
-            "copies", [](PythonEdit& self, const std::string& filter, int count) { self.live().copies(filter, count); },
-            nb::arg("filter"), nb::arg("count"))
-        .def(
-            "place",
-            [](PythonEdit& self, const std::string& filter, std::vector<int> targets) {
-                self.live().place(filter, std::move(targets));
-            },
-            nb::arg("filter"), nb::arg("targets"));
-}
-
-}  // namespace
-
-Edit& PythonEdit::live() const {
-    if (edit == nullptr) throw UsageError("this edit is over; begin another one with run.edit()");
-    return *edit;
-}
-
-void bind_site(PythonMachine& machine, ProcessSite& site) {
-    const auto targets = machine.live()->targets();
-    if (targets == 0)
-        throw UsageError("a machine with targets=0 has no worker interpreters for filters with isolation=\"process\"");
-    site.bind(machine.workers(), targets);
-}
-
 StreamOptions stream_options_of(const nb::dict& given) {
     StreamOptions options;
-    options.policy = choose("policy", nb::object(given["policy"]), policies);
-    options.capacity = number<std::size_t>(given, "capacity");
-    options.capacity_bytes = number<std::size_t>(given, "capacity_bytes");
-    options.when_full = choose("when_full", nb::object(given["when_full"]), when_full);
-    options.ordered = nb::cast<bool>(nb::bool_(given["ordered"]));
-    options.fuse = nb::cast<bool>(nb::bool_(given["fuse"]));
-    options.feedback = nb::cast<bool>(nb::bool_(given["feedback"]));
-    options.name = nb::cast<std::string>(nb::str(given["name"]));
-    if (const nb::object key = given["key"]; !key.is_none()) options.key = key_of(key);
+    take(given, "policy", options.policy, policies);
+    take(given, "capacity", options.capacity);
+    take(given, "capacity_bytes", options.capacity_bytes);
+    take(given, "when_full", options.when_full, when_full);
+    take(given, "ordered", options.ordered);
+    take(given, "fuse", options.fuse);
+    take(given, "feedback", options.feedback);
+    take(given, "name", options.name);
+    if (given.contains("key") && !nb::object(given["key"]).is_none()) options.key = key_of(given["key"]);
     return options;
 }
 
 FilterOptions filter_options_of(const nb::dict& given) {
     FilterOptions options;
-    options.copies = number<int>(given, "copies");
-    if (!nb::try_cast(given["targets"], options.targets))
+    take(given, "copies", options.copies);
+    if (given.contains("targets") && !nb::try_cast(given["targets"], options.targets))
         throw UsageError("targets is a list of the numbers of targets");
-    options.near = nb::cast<std::string>(nb::str(given["near"]));
-    options.on_failure = choose("on_failure", nb::object(given["on_failure"]), on_failure);
-    options.pool = number<std::size_t>(given, "pool");
+    take(given, "near", options.near);
+    take(given, "on_failure", options.on_failure, on_failure);
+    take(given, "pool", options.pool);
     return options;
 }
+
+}  // namespace
 
 nb::dict object_of(const GraphDescription& description) {
     nb::list filters, streams;
@@ -197,35 +118,46 @@ nb::dict object_of(const GraphDescription& description) {
 }
 
 void bind_stream_graph(nb::module_& module) {
-    nb::class_<PythonGraph> graph(module, "StreamGraph", nb::is_final(), "What penstock.Graph stands on.");
-    graph.def(nb::init<>())
-        .def(
-            "add",
-            [](PythonGraph& self, const std::string& name, const PythonKind& kind, const nb::dict& options) {
-                if (kind.site != nullptr) self.sites.push_back(kind.site);
-                return add(self.graph, name, kind, options);
-            },
-            nb::arg("name"), nb::arg("kind"), nb::arg("options"),
-            nb::sig("def add(self, name: str, kind: FilterKind, options: dict) -> Any"))
-        .def("check", [](PythonGraph& self) { return self.graph.check(); })
-        .def(
-            "to_xml", [](PythonGraph& self, const std::string& name) { return to_xml(self.graph, name); },
-            nb::arg("name"))
-        .def(
-            "from_xml",
-            [](PythonGraph& self, const std::string& text, const Pairs& settings, const Folders& folders) {
-                from_xml(self.graph, text, {.settings = settings, .folders = folders});
-            },
-            nb::arg("text"), nb::arg("settings"), nb::arg("folders"),
-            nb::sig("def from_xml(self, text: str, settings: list[tuple[str, str]], folders: list[str]) -> None"))
-        .def("description", [](PythonGraph& self) { return object_of(self.graph.description()); })
-        .def(
-            "save", [](PythonGraph& self, const std::string& path) { save_graph(path, self.graph.description()); },
-            nb::arg("path"))
-        .def("drawing", [](PythonGraph& self) { return drawing_of(self.graph.description()); });
-    bind_builder(graph, [](PythonGraph& self) -> GraphBuilder& { return self.graph; });
-    bind_edit(module);
-    bind_stream_run(module, graph);
+    nb::class_<GraphBuilder>(module, "StreamBuilder", "What penstock.Graph and penstock.Edit are carried out on.")
+        .def("add",
+             [](GraphBuilder& self, const std::string& name, const PythonKind& kind, const nb::dict& options) {
+                 return instance_of(self.add_kind(name, filter_options_of(options), kind.kind));
+             })
+        .def("connect", [](GraphBuilder& self, const std::string& from, const std::string& to,
+                           const nb::dict& options) { self.connect(from, to, stream_options_of(options)); })
+        .def("set", [](GraphBuilder& self, const std::string& filter, const std::string& setting, nb::handle value) {
+            self.set(filter, setting, setting_of(value));
+        });
+    nb::class_<Edit, GraphBuilder>(module, "StreamEdit", nb::is_final())
+        .def("replace",
+             [](Edit& self, const std::string& old, const PythonKind& kind, const std::string& removal) {
+                 return instance_of(self.replace_kind(old, removal_of(removal), kind.kind, &take_over));
+             })
+        .def("remove", [](Edit& self, const std::string& filter,
+                          const std::string& removal) { self.remove(filter, removal_of(removal)); })
+        .def("remove_group", [](Edit& self, const std::string& group,
+                                const std::string& removal) { self.remove_group(group, removal_of(removal)); })
+        .def("disconnect",
+             [](Edit& self, const std::string& from, const std::string& to) { self.disconnect(from, to); })
+        .def("change", [](Edit& self, const std::string& from, const std::string& to,
+                          const nb::dict& options) { self.change(from, to, stream_options_of(options)); })
+        .def("copies", &Edit::copies)
+        .def("place", &Edit::place);
+    nb::class_<Graph, GraphBuilder>(module, "StreamGraph", nb::is_final())
+        .def(nb::init<>())
+        .def("check", &Graph::check)
+        .def("to_xml", [](Graph& self, const std::string& name) { return to_xml(self, name); })
+        .def("from_xml",
+             [](Graph& self, const std::string& text, const Pairs& settings, const Folders& folders) {
+                 from_xml(self, text, {.settings = settings, .folders = folders});
+             })
+        .def("description", [](Graph& self) { return object_of(self.description()); })
+        .def("save", [](Graph& self, const std::string& path) { save_graph(path, self.description()); })
+        .def("drawing", [](Graph& self) { return drawing_of(self.description()); })
+        .def("start", [](Graph& self, nb::object machine, const std::string& name) {
+            return start_on(std::move(machine),
+                            [&](LiveRun& live) { live.of_graph.emplace(self.start(*live.machine, {.name = name})); });
+        });
 }
 
 }  // namespace penstock::python

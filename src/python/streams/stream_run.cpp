@@ -6,43 +6,28 @@
 #include <cmath>
 #include <utility>
 
+#include "penstock/edit.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/ranks/rank_session.hpp"
-#include "python/streams/stream_graph.hpp"
+#include "python/streams/filter_spec.hpp"
 
 namespace penstock::python {
 namespace {
 
-PythonRun start(PythonGraph& graph, nb::object machine_object, const std::string& name) {
-    auto& machine = nb::cast<PythonMachine&>(machine_object);
-    std::erase_if(graph.sites, [](const auto& site) { return site.expired(); });
-    const auto live = std::make_shared<LiveRun>();
-    live->machine = machine.live();
-    for (const auto& site : graph.sites)
-        if (const auto held = site.lock()) bind_site(machine, *held);
-    static_cast<void>(interrupted_in_filter());  // of a run before this one
-    {
-        const nb::gil_scoped_release release;
-        live->of_graph.emplace(graph.graph.start(*live->machine, {.name = name}));
-        live->of_graph->look_while_waiting(&look_for_signals);
-    }
-    machine.add_run(live);
-    return {live, std::move(machine_object)};
+/// Throws what a signal's handler raised. In the thread that waits, without the interpreter's lock.
+void look_for_signals() {
+    if (interrupted_in_filter()) throw Interrupted{};
+    const nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
 /// `describe` is called with a StreamEdit, by this thread, or inside a filter by another one, later.
 void edit(PythonRun& self, nb::object describe) {
     const auto held = hold(std::move(describe));
-    const auto machine = hold(self.machine);
     const nb::gil_scoped_release release;
-    self.run().edit([held, machine](Edit& edit) {
+    self.run().edit([held](Edit& edit) {
         const nb::gil_scoped_acquire acquire;
-        const nb::object shown = nb::cast(PythonEdit{&edit, &nb::cast<PythonMachine&>(*machine)});
-        struct End {
-            PythonEdit& edit;
-            ~End() { edit.edit = nullptr; }
-        } end{nb::cast<PythonEdit&>(shown)};
-        (*held)(shown);
+        (*held)(nb::cast(&edit, nb::rv_policy::reference));
     });
 }
 
@@ -93,10 +78,17 @@ void bind_statistics(nb::module_& module) {
 
 }  // namespace
 
-void look_for_signals() {
-    if (interrupted_in_filter()) throw Interrupted{};
-    const nb::gil_scoped_acquire acquire;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+PythonRun start_on(nb::object machine_object, const std::function<void(LiveRun&)>& begin) {
+    auto& machine = nb::cast<PythonMachine&>(machine_object);
+    const auto live = std::make_shared<LiveRun>();
+    live->machine = machine.live();
+    static_cast<void>(interrupted_in_filter());  // of a run before this one
+    without_interpreter([&] {
+        begin(*live);
+        live->run().look_while_waiting(&look_for_signals);
+    });
+    machine.add_run(live);
+    return {live, std::move(machine_object)};
 }
 
 EndWaiter::EndWaiter(ApplicationRun& run)
@@ -139,45 +131,37 @@ void LiveRun::stop() {
     if (!origin.left_behind() && (application || of_graph)) run().stop();
 }
 
-void bind_stream_run(nb::module_& module, nb::class_<PythonGraph>& graph) {
+void bind_stream_run(nb::module_& module) {
     bind_statistics(module);
     nb::class_<PythonRun>(module, "StreamRun", nb::is_final(), "What penstock.Run stands on.")
+        .def_ro("machine", &PythonRun::machine)
         .def("finish", [](PythonRun& self) { without_interpreter([&] { self.run().finish(); }); })
-        .def("edit", &edit, nb::arg("describe"),
-             nb::sig("def edit(self, describe: Callable[[StreamEdit], Any]) -> None"))
+        .def("edit", &edit)
         .def("close", [](PythonRun& self) { without_interpreter([&] { self.run().close(); }); })
         .def("stop", [](PythonRun& self) { without_interpreter([&] { self.run().stop(); }); })
         .def("ended", [](PythonRun& self) { return self.run().ended(); })
-        .def(
-            "send",
-            [](PythonRun& self, const std::string& name, nb::handle value, const std::string& to) {
-                const Event event{name, setting_of(value)};
-                without_interpreter([&] { self.run().send(event, to); });
-            },
-            nb::arg("name"), nb::arg("value"), nb::arg("to"),
-            nb::sig("def send(self, name: str, value: bool | int | float | str, to: str) -> None"))
+        .def("send",
+             [](PythonRun& self, const std::string& name, nb::handle value, const std::string& to) {
+                 const Event event{name, setting_of(value)};
+                 without_interpreter([&] { self.run().send(event, to); });
+             })
         .def(
             "send_after",
             [](PythonRun& self, double delay, const std::string& name, nb::handle value, const std::string& to,
                double period) {
                 const Event event{name, setting_of(value)};
                 without_interpreter([&] { self.run().send_after(duration_of(delay), event, to, duration_of(period)); });
-            },
-            nb::arg("delay"), nb::arg("name"), nb::arg("value"), nb::arg("to"), nb::arg("period"),
-            nb::sig("def send_after(self, delay: float, name: str, value: bool | int | float | str, to: str, period: "
-                    "float) -> None"))
+            })
         .def("statistics", [](PythonRun& self) { return without_interpreter([&] { return self.run().statistics(); }); })
         .def("description",
              [](PythonRun& self) { return object_of(without_interpreter([&] { return self.run().description(); })); })
-        .def(
-            "json",
-            [](PythonRun& self) {
-                return without_interpreter([&] {
-                    const auto figures = self.run().statistics();
-                    return json_of(self.run().description(), &figures);
-                });
-            },
-            "The graph, its figures and its drawing, as JSON.")
+        .def("json",
+             [](PythonRun& self) {
+                 return without_interpreter([&] {
+                     const auto figures = self.run().statistics();
+                     return json_of(self.run().description(), &figures);
+                 });
+             })
         .def("report", [](PythonRun& self) { return without_interpreter([&] { return self.run().report(); }); })
         .def("name",
              [](PythonRun& self) {  // as the environment gives it, which may be no UTF-8
@@ -185,13 +169,9 @@ void bind_stream_run(nb::module_& module, nb::class_<PythonGraph>& graph) {
                  return nb::steal<nb::str>(
                      PyUnicode_DecodeFSDefaultAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
              })
-        .def(
-            "save",
-            [](PythonRun& self, const std::string& path) { without_interpreter([&] { self.run().save(path); }); },
-            nb::arg("path"))
+        .def("save",
+             [](PythonRun& self, const std::string& path) { without_interpreter([&] { self.run().save(path); }); })
         .def("drawing", [](PythonRun& self) { return without_interpreter([&] { return self.run().drawing(); }); });
-    graph.def("start", &start, nb::arg("machine"), nb::arg("name"),
-              nb::sig("def start(self, machine: Machine, name: str) -> StreamRun"));
 }
 
 }  // namespace penstock::python

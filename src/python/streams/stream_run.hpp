@@ -1,4 +1,4 @@
-// A run as Python has it.
+// A run as Python has it. penstock.runs gives it its words.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -6,9 +6,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "penstock/application.hpp"
@@ -64,13 +66,19 @@ struct PythonRun {
     Run& run() const noexcept { return live->run(); }
 };
 
-/// Throws what a signal's handler raised. In the thread that waits, without the interpreter's lock.
-void look_for_signals();
+/// `begin` makes the run, without the interpreter's lock; the machine stops it when it closes.
+PythonRun start_on(nb::object machine, const std::function<void(LiveRun&)>& begin);
+
+nb::dict object_of(const GraphDescription& description);
 
 template <class Work>
 auto without_interpreter(Work&& work) {
     const nb::gil_scoped_release release;
     return work();
 }
+
+void bind_stream_end(nb::module_& module);
+void bind_stream_graph(nb::module_& module);
+void bind_stream_run(nb::module_& module);
 
 }  // namespace penstock::python
