@@ -1,13 +1,7 @@
 #include "penstock/buffer.hpp"
 
-#include <memory>
-
 #include "stream/buffers/block_cache.hpp"
-#include "stream/buffers/pool.hpp"
-#include "stream/run/patiently.hpp"
 #include "stream/run/run_core.hpp"
-#include "stream/run/server.hpp"
-#include "stream/run/station.hpp"
 
 namespace penstock::streaming {
 namespace {

@@ -46,8 +46,6 @@ class Pool {
     bool has_one() const noexcept {
         return most_ == 0 || local_ != nullptr || made_ < static_cast<std::int64_t>(most_) || returned_.any_relaxed();
     }
-    /// That mail has arrived.
-    void room_arrived() noexcept { starvation_.arrived(); }
     Starvation<>& starvation() noexcept { return starvation_; }
     /// No more blocks will be asked for. The pool deletes itself, now or later.
     void close() noexcept;

@@ -7,14 +7,13 @@ namespace penstock::streaming {
 
 Adjacency::Adjacency(const Model& model)
     : model_(model), into_(sorted_by(&StreamModel::to)), out_of_(sorted_by(&StreamModel::from)),
-      in_order_(model.streams.size()) {
+      in_order_(passing_order_on(false)) {
     ranks_.resize(model.streams.size());
     std::vector<std::size_t> so_far;  // into each input of a filter
     for (const auto& filter : model.filters) {
         so_far.assign(filter.first->inputs.size(), 0);
         for (const auto* const stream : into(filter.id)) ranks_[number(*stream)] = so_far[stream->input]++;
     }
-    find_order();
     find_anchors();
 }
 
@@ -38,16 +37,15 @@ std::span<const StreamModel* const> Adjacency::of(const Side& side, std::uint64_
     return std::span(side.streams).subspan(side.begins[at], side.begins[at + 1] - side.begins[at]);
 }
 
-/// From the streams that are ordered back against the streams, through filters in copies.
-void Adjacency::find_order() {
+std::vector<bool> Adjacency::passing_order_on(bool by_feedback) const {
+    std::vector<bool> passing(model_.filters.size());
     std::vector<std::uint64_t> found;
-    std::vector<bool> seen(model_.filters.size());
     // Where a filter in copies writes to such a stream, the order of what it reads matters, too.
     const auto mark = [&](const StreamModel& stream) {
-        if (stream.options.feedback || model_.filter(stream.from)->options.copies == 1) return;
         const auto at = model_.position(stream.from);
-        in_order_[number(stream)] = true;
-        if (!seen[at]) seen[at] = true, found.push_back(stream.from);
+        if (passing[at] || model_.filters[at].options.copies == 1 || (stream.options.feedback && !by_feedback)) return;
+        passing[at] = true;
+        found.push_back(stream.from);
     };
     for (const auto& stream : model_.streams)
         if (stream.options.ordered) mark(stream);
@@ -56,6 +54,7 @@ void Adjacency::find_order() {
         found.pop_back();
         for (const auto* const stream : into(filter)) mark(*stream);
     }
+    return passing;
 }
 
 /// Each is looked up once: a filter near one whose anchor is known has the same anchor.
@@ -89,9 +88,11 @@ bool Adjacency::near_for_ever(const FilterModel& filter) const noexcept {
 }
 
 bool Adjacency::order_matters(std::uint64_t filter, std::size_t output) const noexcept {
-    const auto streams = out_of(filter);
-    return std::ranges::any_of(
-        streams, [&](const StreamModel* stream) { return stream->output == output && in_order_[number(*stream)]; });
+    if (!in_order_[model_.position(filter)]) return false;
+    return std::ranges::any_of(out_of(filter), [&](const StreamModel* stream) {
+        return stream->output == output && !stream->options.feedback &&
+               (stream->options.ordered || in_order_[model_.position(stream->to)]);
+    });
 }
 
 }  // namespace penstock::streaming

@@ -28,6 +28,9 @@ class Adjacency {
     bool near_for_ever(const FilterModel& filter) const noexcept;
     /// The copies of a filter write here, and their order is restored further down.
     bool order_matters(std::uint64_t filter, std::size_t output) const noexcept;
+    /// Filters in copies whose order is restored further down, by position in the model: back from the ordered streams,
+    /// through filters in copies, by all streams or by those that are no feedback.
+    std::vector<bool> passing_order_on(bool by_feedback) const;
 
   private:
     /// The streams of all filters behind one another, and where those of each filter begin.
@@ -41,7 +44,6 @@ class Adjacency {
     std::size_t number(const StreamModel& stream) const noexcept {
         return static_cast<std::size_t>(&stream - model_.streams.data());
     }
-    void find_order();
     void find_anchors();
 
     const Model& model_;
@@ -49,7 +51,7 @@ class Adjacency {
     std::vector<std::size_t> ranks_;  ///< of the model's streams
     /// Of each filter: the one that it is near in the end; itself, where it is near none
     std::vector<std::size_t> anchors_;
-    std::vector<bool> in_order_;  ///< of the model's streams: the order of what copies write there matters
+    std::vector<bool> in_order_;  ///< of each filter, without feedback: its copies pass an order on
 };
 
 }  // namespace penstock::streaming

@@ -5,8 +5,6 @@
 #include <locale>
 #include <map>
 #include <sstream>
-#include <utility>
-#include <vector>
 
 #include "penstock/graph.hpp"
 #include "penstock/stream_statistics.hpp"
@@ -37,18 +35,14 @@ std::string short_number(double value, const std::string& unit) {
     return text.str();
 }
 
-/// Lines below one another, as one label.
-std::string label_of(const std::vector<std::string>& lines) {
-    std::string text;
-    for (const auto& line : lines) text += (text.empty() ? "" : "\n") + line;
-    return dot_text(text);
-}
-
-std::string join(const std::vector<std::string>& parts) {
+std::string join(const std::vector<std::string>& parts, const char* between = ", ") {
     std::string result;
-    for (const auto& part : parts) result += (result.empty() ? "" : ", ") + part;
+    for (const auto& part : parts) result += (result.empty() ? "" : between) + part;
     return result;
 }
+
+/// Lines below one another, as one label.
+std::string label_of(const std::vector<std::string>& lines) { return dot_text(join(lines, "\n")); }
 
 std::string filter_of(const std::string& port) { return port.substr(0, port.rfind('.')); }
 std::string port_of(const std::string& port) { return port.substr(port.rfind('.') + 1); }

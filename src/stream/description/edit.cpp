@@ -1,7 +1,6 @@
 #include "penstock/edit.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "stream/description/model.hpp"
 

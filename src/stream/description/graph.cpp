@@ -1,7 +1,6 @@
 #include "penstock/graph.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "machine/said_by.hpp"
 #include "penstock/machine.hpp"

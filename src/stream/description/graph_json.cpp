@@ -2,8 +2,6 @@
 #include <cerrno>
 #include <fstream>
 #include <map>
-#include <string>
-#include <utility>
 
 #include "machine/file_size.hpp"
 #include "penstock/graph.hpp"

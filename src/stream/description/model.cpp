@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
 #include <map>
 #include <set>
 #include <string_view>
 #include <tuple>
 #include <unordered_set>
-#include <utility>
 
 #include "stream/description/adjacency.hpp"
 
@@ -30,29 +28,27 @@ void check_filters(const Adjacency& adjacency, int targets, const Say& say) {
     std::unordered_set<std::string_view> names(model.filters.size());
     for (const auto& filter : model.filters) {
         const auto& options = filter.options;
+        const auto wrong = [&](const std::string& what) { say("filter " + quoted(filter.name) + what); };
         if (filter.name.empty()) say("a filter has no name");
         if (!names.insert(filter.name).second) say("the name " + quoted(filter.name) + " is used twice");
-        if (options.copies < 0)
-            say("filter " + quoted(filter.name) + " cannot have " + std::to_string(options.copies) + " copies");
+        if (options.copies < 0) wrong(" cannot have " + std::to_string(options.copies) + " copies");
         if (options.copies != 1 && !filter.kind->may_be_copied)
-            say("filter " + quoted(filter.name) +
-                " does not say that it may be copied (static constexpr bool may_be_copied = true), so it has one copy");
+            wrong(
+                " does not say that it may be copied (static constexpr bool may_be_copied = true), so it has one "
+                "copy");
         if (!options.near.empty() && !options.targets.empty())
-            say("filter " + quoted(filter.name) + " has targets of its own and is to be near " + quoted(options.near) +
-                ": say one of the two");
+            wrong(" has targets of its own and is to be near " + quoted(options.near) + ": say one of the two");
         if (!options.near.empty() && model.named(options.near) == nullptr)
-            say("filter " + quoted(filter.name) + " is to be near " + quoted(options.near) + ", which does not exist");
-        if (adjacency.near_for_ever(filter))
-            say("filter " + quoted(filter.name) + " is to be near a filter that is to be near it");
+            wrong(" is to be near " + quoted(options.near) + ", which does not exist");
+        if (adjacency.near_for_ever(filter)) wrong(" is to be near a filter that is to be near it");
         for (const int target : options.targets)
             if (target < 0 || (targets >= 0 && target >= targets))
-                say("filter " + quoted(filter.name) + " is placed on target " + std::to_string(target) +
-                    (targets >= 0 ? ", but the machine has " + std::to_string(targets) : ""));
+                wrong(" is placed on target " + std::to_string(target) +
+                      (targets >= 0 ? ", but the machine has " + std::to_string(targets) : ""));
         std::vector<std::string_view> ports;
         const auto note_port = [&](const Part& port) {
-            const bool fresh = std::ranges::find(ports, port.name()) == ports.end();
-            if (fresh) ports.push_back(port.name());
-            else say("filter " + quoted(filter.name) + " has two ports called " + quoted(port.name()));
+            if (std::ranges::find(ports, port.name()) == ports.end()) ports.push_back(port.name());
+            else wrong(" has two ports called " + quoted(port.name()));
         };
         for (const auto* port : filter.first->inputs) note_port(*port);
         for (const auto* port : filter.first->outputs) note_port(*port);
@@ -93,29 +89,23 @@ void check_streams(const Adjacency& adjacency, const Say& say) {
         const auto* const to = model.filter(stream.to);
         const auto& output = *from->first->outputs[stream.output];
         const auto& input = *to->first->inputs[stream.input];
-        const auto text = [&] {
-            return quoted(from->name + "." + output.name()) + " to " + quoted(to->name + "." + input.name());
+        const auto wrong = [&](const std::string& what) {
+            say("the stream from " + quoted(from->name + "." + output.name()) + " to " +
+                quoted(to->name + "." + input.name()) + what);
         };
         if (output.element() != input.element())
-            say("the stream from " + text() + " joins values of type " + std::string(output.element().name) + " (" +
-                std::to_string(output.element().size) + " bytes) to values of type " +
-                std::string(input.element().name) + " (" + std::to_string(input.element().size) + " bytes)");
-        if (twice && !pairs.insert(pair_of(stream)).second) say("the stream from " + text() + " exists twice");
+            wrong(" joins values of type " + std::string(output.element().name) + " (" +
+                  std::to_string(output.element().size) + " bytes) to values of type " +
+                  std::string(input.element().name) + " (" + std::to_string(input.element().size) + " bytes)");
+        if (twice && !pairs.insert(pair_of(stream)).second) wrong(" exists twice");
         const auto& options = stream.options;
         if (options.ordered && options.policy != Policy::broadcast && to->options.copies != 1)
-            say("the stream from " + text() +
-                " is ordered, but its sink has several copies, of which none would see all");
+            wrong(" is ordered, but its sink has several copies, of which none would see all");
         if (options.ordered && options.when_full != WhenStreamFull::wait)
-            say("the stream from " + text() +
-                " is ordered and may drop buffers: an order with gaps cannot be waited for");
-        const auto several = [&] {
-            const auto all = adjacency.into(stream.to);
-            return std::ranges::count_if(all, [&](const StreamModel* other) { return other->input == stream.input; }) >
-                   1;
-        };
-        if (options.ordered && several())
-            say("the stream from " + text() +
-                " is ordered, but others lead to the same input, whose numbers mean something else");
+            wrong(" is ordered and may drop buffers: an order with gaps cannot be waited for");
+        const auto beside = [&](const StreamModel* other) { return other != &stream && other->input == stream.input; };
+        if (options.ordered && std::ranges::any_of(adjacency.into(stream.to), beside))
+            wrong(" is ordered, but others lead to the same input, whose numbers mean something else");
         if (options.name.empty()) continue;  // a stream of its own
         const auto [first, fresh] = groups.emplace(Model::group_of(stream), &stream);
         if (!fresh &&
@@ -128,21 +118,11 @@ void check_streams(const Adjacency& adjacency, const Say& say) {
 /// Streams by which buffers from copies come to where their order is restored may not lose any.
 void check_order(const Adjacency& adjacency, const Say& say) {
     const auto& model = adjacency.model();
-    std::vector<std::uint64_t> writers;
+    const auto passing = adjacency.passing_order_on(true);
     for (const auto& stream : model.streams)
-        if (stream.options.ordered) writers.push_back(stream.from);
-    std::set<std::uint64_t> seen;
-    while (!writers.empty()) {
-        const auto filter = writers.back();
-        writers.pop_back();
-        if (!seen.insert(filter).second || model.filter(filter)->options.copies == 1) continue;
-        for (const auto* const stream : adjacency.into(filter)) {
-            if (stream->options.when_full != WhenStreamFull::wait)
-                say("the stream into " + quoted(model.filter(filter)->name) +
-                    " may drop buffers, but their order is restored further down");
-            writers.push_back(stream->from);
-        }
-    }
+        if (passing[model.position(stream.to)] && stream.options.when_full != WhenStreamFull::wait)
+            say("the stream into " + quoted(model.filter(stream.to)->name) +
+                " may drop buffers, but their order is restored further down");
 }
 
 }  // namespace

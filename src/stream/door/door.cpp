@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "machine/said_by.hpp"
-#include "penstock/error.hpp"
 #include "penstock/stream_statistics.hpp"
 #include "process/local_socket.hpp"
 #include "process/quiet_thread.hpp"
@@ -183,7 +182,9 @@ void Door::step() {
     const auto now = std::chrono::steady_clock::now();
     std::size_t entry = 2;
     for (auto visitor = visitors_.begin(); visitor != visitors_.end();) {
-        const bool stays = entries[entry++].revents == 0 ? now < visitor->until : attend(*visitor);
+        const bool stays = entries[entry++].revents == 0 ? now < visitor->until
+                           : visitor->answer.empty()     ? listen_to(*visitor)
+                                                         : speak_to(*visitor);
         visitor = stays ? std::next(visitor) : visitors_.erase(visitor);
     }
     if (entries[1].revents != 0) let_in();
@@ -199,8 +200,6 @@ void Door::let_in() {
     if (visitors_.size() == most_visitors) visitors_.pop_front();
     visitors_.push_back({.connection = std::move(connection), .until = std::chrono::steady_clock::now() + patience});
 }
-
-bool Door::attend(Visitor& visitor) { return visitor.answer.empty() ? listen_to(visitor) : speak_to(visitor); }
 
 bool Door::listen_to(Visitor& visitor) {
     char part[4096];
@@ -228,24 +227,19 @@ bool Door::speak_to(Visitor& visitor) {
 std::string Door::answer_to(std::string_view line) {
     try {
         const auto words = words_of(line);
-        if (words.size() == 1 && words[0] == "graph") return graph();
+        if (words.size() == 1 && words[0] == "graph") {
+            const auto seen = run_.seen();
+            return "{\"name\":" + json_text(name_) + ",\"process\":" + std::to_string(process_) + "," +
+                   json_of(seen.graph, &seen.figures).substr(1);
+        }
         if (words.size() == 1 && words[0] == "report") return "{\"report\":" + json_text(run_.core.report()) + "}";
-        if (words.size() == 4 && words[0] == "send") return send(words[1], words[2], words[3]);
+        if (words.size() == 4 && words[0] == "send")
+            return "{\"reached\":" + std::to_string(run_.send_to_some({words[1], value_of(words[2])}, words[3])) + "}";
         return error("this run does not know what '" + words[0] + "' with " + std::to_string(words.size() - 1) +
                      " words behind it is to be");
     } catch (const std::exception& failure) {
         return error(said_by(failure));
     }
-}
-
-std::string Door::graph() {
-    const auto seen = run_.seen();
-    const auto text = json_of(seen.graph, &seen.figures);
-    return "{\"name\":" + json_text(name_) + ",\"process\":" + std::to_string(process_) + "," + text.substr(1);
-}
-
-std::string Door::send(const std::string& name, const std::string& value, const std::string& to) {
-    return "{\"reached\":" + std::to_string(run_.send_to_some({name, value_of(value)}, to)) + "}";
 }
 
 }  // namespace penstock::streaming

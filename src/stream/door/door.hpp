@@ -56,12 +56,9 @@ class Door {
     void step();
     void let_in();
     /// False when the visitor is to go.
-    bool attend(Visitor& visitor);
     bool listen_to(Visitor& visitor);
     bool speak_to(Visitor& visitor);
     std::string answer_to(std::string_view line);
-    std::string graph();
-    std::string send(const std::string& name, const std::string& value, const std::string& to);
 
     RunState& run_;
     std::string name_;

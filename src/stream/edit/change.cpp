@@ -7,11 +7,9 @@
 
 namespace penstock::streaming {
 
-bool Change::several(const Model& model, std::uint64_t filter) const {
-    return model.filter(filter)->options.copies != 1;
-}
-
 namespace {
+
+bool several(const Model& model, std::uint64_t filter) { return model.filter(filter)->options.copies != 1; }
 
 std::set<std::uint64_t> ids_of(const Model& model) {
     std::set<std::uint64_t> ids;
@@ -23,14 +21,12 @@ std::set<std::uint64_t> ids_of(const Model& model) {
 
 std::vector<std::string> Change::problems() {
     std::vector<std::string> problems;
-    const auto in_cycle = [this, old_cycles = cycles_of(old_), cycles = cycles_of(wished_)](const Model& model,
-                                                                                            std::uint64_t filter) {
-        return (&model == &old_ ? old_cycles : cycles)[model.position(filter)] != 0;
-    };
+    const auto old_cycles = cycles_of(old_), cycles = cycles_of(wished_);
+    const auto in_old_cycle = [&](std::uint64_t filter) { return old_cycles[old_.position(filter)] != 0; };
     const auto before = ids_of(old_), after = ids_of(wished_);
     for (const auto& stream : wished_.streams) {
         const bool fresh = !before.contains(stream.id);
-        if (fresh && in_cycle(wished_, stream.to))
+        if (fresh && cycles[wished_.position(stream.to)] != 0)
             problems.push_back("a stream into a cycle cannot be added while the graph runs");
         const auto crew = wiring_.crews.find(stream.to);
         if (fresh && !wished_.ended_may_read && crew != wiring_.crews.end() &&
@@ -38,11 +34,9 @@ std::vector<std::string> Change::problems() {
             problems.push_back("filter '" + wished_.filter(stream.to)->name + "' has ended already and reads no more");
     }
     check_order(problems);
-    for (const auto& stream : old_.streams) {
-        const bool gone = !after.contains(stream.id);
-        if (gone && in_cycle(old_, stream.to))
+    for (const auto& stream : old_.streams)
+        if (!after.contains(stream.id) && in_old_cycle(stream.to))
             problems.push_back("a stream into a cycle cannot be taken away while the graph runs");
-    }
     for (const auto& filter : old_.filters) {
         const auto* const now = wished_.filter(filter.id);
         if (now == nullptr) continue;
@@ -55,31 +49,11 @@ std::vector<std::string> Change::problems() {
                 "' cannot change between one copy and several while their order is restored further down");
         if (filter.kind->external && now->options.copies != 1)
             problems.push_back("'" + filter.name + "' is the program's own end and has one copy");
-        if (core_.copies(*now) != core_.copies(filter) && in_cycle(old_, filter.id))
+        if (core_.copies(*now) != core_.copies(filter) && in_old_cycle(filter.id))
             problems.push_back("filter '" + filter.name + "' in a cycle cannot change its copies");
     }
     return problems;
 }
-
-namespace {
-
-/// Streams whose buffers are numbered for those who restore an order: from the last filter of one copy on.
-std::set<std::uint64_t> numbered_streams(const Adjacency& adjacency) {
-    std::set<std::uint64_t> numbered;
-    std::vector<const StreamModel*> found;
-    for (const auto& stream : adjacency.model().streams)
-        if (stream.options.ordered) found.push_back(&stream);
-    while (!found.empty()) {
-        const auto& stream = *found.back();
-        found.pop_back();
-        if (!numbered.insert(stream.id).second || adjacency.model().filter(stream.from)->options.copies == 1) continue;
-        const auto into = adjacency.into(stream.from);
-        found.insert(found.end(), into.begin(), into.end());
-    }
-    return numbered;
-}
-
-}  // namespace
 
 /// A new filter numbers from 0, and a new sink expects 0: neither may meet one that has been counting. Filters between
 /// them of which there are several copies pass the numbers on, so that those may be replaced.
@@ -91,7 +65,8 @@ void Change::check_order(std::vector<std::string>& problems) const {
             std::ranges::any_of(wished_.removals, [&](const auto& each) { return each.successor == filter; });
         return replaces && several(wished_, filter) ? Is::between : Is::fresh;
     };
-    const auto numbered = numbered_streams(adjacency_);
+    // The buffers of a stream are numbered for those who restore an order: from the last filter of one copy on.
+    const auto passing = adjacency_.passing_order_on(true);
     const auto before = ids_of(old_);
     for (const auto& stream : wished_.streams) {
         if (before.contains(stream.id)) continue;
@@ -101,7 +76,7 @@ void Change::check_order(std::vector<std::string>& problems) const {
             readers, [&](const StreamModel* each) { return each->input == stream.input && each->options.ordered; });
         const bool fits = (from == Is::fresh && to == Is::fresh) || (from == Is::between && to != Is::fresh) ||
                           (from == Is::old && to == Is::between);
-        if (numbered.contains(stream.id) ? fits : !was_ordered) continue;
+        if (stream.options.ordered || passing[wished_.position(stream.to)] ? fits : !was_ordered) continue;
         problems.push_back(
             "the stream from '" + wished_.filter(stream.from)->name + "' to '" + wished_.filter(stream.to)->name +
             "' is part of an order that is restored, whose beginning and end cannot change while the graph runs");
@@ -184,12 +159,12 @@ void Change::make_links() {
                 wanted.insert(name);
                 if (wiring_.links.contains(name)) continue;
                 Link* const link = core_.links.emplace_back(wiring_.make_link(wished_, stream, from, to)).get();
-                new_links_.emplace_back(name, link);
+                new_links_.push_back(link);
                 wiring_.links.emplace(name, link);
             }
     std::erase_if(wiring_.links, [&](const auto& entry) {
         if (wanted.contains(entry.first)) return false;
-        old_links_.push_back(entry);
+        old_links_.push_back(entry.second);
         return true;
     });
 }
@@ -198,8 +173,8 @@ void Change::find_touched() {
     const auto touch = [&](Station* station) {
         if (!is_fresh(station) && !retires(station)) sources_.insert(station);
     };
-    for (const auto& [name, link] : new_links_) touch(link->from->station);
-    for (const auto& [name, link] : old_links_) touch(link->from->station);
+    for (Link* const link : new_links_) touch(link->from->station);
+    for (Link* const link : old_links_) touch(link->from->station);
     for (const auto& [station, home] : moves_) {
         touch(station);
         for (const auto& [name, link] : wiring_.links)
@@ -233,7 +208,7 @@ void Change::hold() {
 void Change::join() {
     for (Station* const station : fresh_)
         for (auto& inlet : station->inlets) inlet->open_links = 0;
-    for (const auto& [name, link] : new_links_) {
+    for (Link* const link : new_links_) {
         Inlet* const inlet = link->to;
         const auto open = [inlet](Station&) {
             ++inlet->open_links;
@@ -280,7 +255,7 @@ void Change::wait_for_mail_of(Link& link) {
 }
 
 void Change::empty_old_links() {
-    for (const auto& [name, link] : old_links_)
+    for (Link* const link : old_links_)
         // else its source retires, and closes it then
         if (sources_.contains(link->from->station)) wait_for_mail_of(*link);
 }
@@ -305,13 +280,12 @@ void Change::move() {
     // Also of links that go: their readers may be elsewhere from now on.
     const auto set_local = [&](bool allowed) {
         auto links = old_links_;
-        links.insert(links.end(), wiring_.links.begin(), wiring_.links.end());
-        for (const auto& [name, link] : links) {
-            if (!moved(link->from->station) && !moved(link->to->station)) continue;
-            Link* const each = link;
-            const bool local = allowed && each->from->station->home() != nullptr &&
-                               each->from->station->home() == each->to->station->home();
-            core_.do_at(*each->to->station, [each, local](Station&) { each->local = local; });
+        for (const auto& [name, link] : wiring_.links) links.push_back(link);
+        for (Link* const link : links) {
+            const Station &from = *link->from->station, &to = *link->to->station;
+            if (!moved(&from) && !moved(&to)) continue;
+            const bool local = allowed && from.home() != nullptr && from.home() == to.home();
+            core_.do_at(*link->to->station, [link, local](Station&) { link->local = local; });
         }
     };
     for (const auto& [station, target] : relocations_)

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -54,7 +53,6 @@ class Change {
     };
 
     void check_order(std::vector<std::string>& problems) const;
-    bool several(const Model& model, std::uint64_t filter) const;
     void make_stations();
     void make_links();
     void find_touched();
@@ -67,7 +65,6 @@ class Change {
     void take_waiting(Station& station);
     void give_back_to(Station& source);
     void give_to_heirs(const Station& retired);
-    void give_to(Station& heir, const std::vector<std::vector<Waiting*>>& parts);
     const RemovalModel* removal_before(const Station& fresh) const;
     void go_on();
     void begin(Station& fresh);
@@ -92,8 +89,7 @@ class Change {
     const Adjacency old_adjacency_, adjacency_;  ///< of both
     std::vector<Station*> fresh_;
     std::vector<std::pair<Station*, Removal>> retiring_;
-    std::vector<std::pair<LinkName, Link*>> new_links_;
-    std::vector<std::pair<LinkName, Link*>> old_links_;
+    std::vector<Link*> new_links_, old_links_;
     std::set<Station*> sources_;       ///< that stay, and whose streams change
     std::set<const Outlet*> senders_;  ///< of sources that are held: those that send what they are given
     std::vector<std::pair<Station*, Server*>> moves_;

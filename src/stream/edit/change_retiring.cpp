@@ -12,7 +12,7 @@ Change::~Change() {
         if (block == nullptr) return;
         try {
             const std::lock_guard lock(core_.structure);
-            if (block->kind == MailKind::buffer) ++state_.earlier.filters[at.filter_id()].dropped;
+            if (block->kind == MailKind::buffer) ++state_.earlier.filters[at.filter_id()].figures.dropped;
         } catch (const std::bad_alloc&) {  // then it is not counted
         }
         give_back(block);
@@ -29,7 +29,7 @@ void Change::retire() {
 void Change::retire_one(Station& station, Removal removal) {
     core_.do_at(station, [&](Station& old) {
         for (auto& inlet : old.inlets)
-            for (const auto& [name, link] : old_links_)
+            for (Link* const link : old_links_)
                 if (link->to == inlet.get() && sources_.contains(link->from->station) && !link->closed)
                     old.close_input(*inlet);
         // Where an order is restored, a buffer that was handed back could wait behind younger ones for ever.
@@ -55,15 +55,11 @@ void Change::retire_one(Station& station, Removal removal) {
 
 /// Do others get the same buffers as this one? Then a buffer that was handed back would reach them twice.
 bool Change::shares_buffers(const Station& station) const {
-    return std::ranges::any_of(old_links_, [&](const auto& entry) {
-        const Link& link = *entry.second;
-        if (link.to->station != &station) return false;
-        const auto same_output = [&](const StreamModel& stream) {
-            return stream.from == link.from->station->filter_id() && stream.output == link.from->index;
-        };
+    return std::ranges::any_of(old_links_, [&](const Link* link) {
+        if (link->to->station != &station) return false;
         std::set<std::string> groups;
         for (const auto& stream : old_.streams) {
-            if (!same_output(stream)) continue;
+            if (stream.from != link->from->station->filter_id() || stream.output != link->from->index) continue;
             if (stream.options.policy == Policy::broadcast) return true;
             groups.insert(Model::group_of(stream));
         }
@@ -101,7 +97,7 @@ void Change::take_waiting(Station& station) {
 /// have ended.
 Outlet* Change::writer_of(const Inlet& inlet, const Waiting& waiting) const {
     if (waiting.link != nullptr && senders_.contains(waiting.link->from)) return waiting.link->from;
-    for (const auto& [name, link] : old_links_)
+    for (Link* const link : old_links_)
         if (link->to == &inlet && senders_.contains(link->from)) return link->from;
     return nullptr;
 }
@@ -130,53 +126,40 @@ void Change::give_to_heirs(const Station& retired) {
     const auto is_heir = [&](const Station* station) { return std::ranges::find(heirs, station) != heirs.end(); };
     for (const auto& [name, link] : wiring_.links)
         if (is_heir(link->to->station) && link->from->station->ended()) wait_for_arrivals(*link);
-    using Lists = std::vector<std::vector<Waiting*>>;  // of each input
-    std::map<Station*, Lists> parts;
-    std::vector<std::size_t> at(orphans_.size(), 0);  // the next to be given away
+    // Those that are meant for it, by input and number, and that it takes.
+    const auto give = [this](Station& heir, const auto& is_meant) {
+        for (std::size_t i = 0; i < orphans_.size(); ++i) {
+            auto& [inlet, waiting] = orphans_[i];
+            for (std::size_t n = 0; n < waiting.size(); ++n)
+                if (Block*& block = waiting[n].block; block != nullptr && is_meant(i, n))
+                    if (heir.inherit(inlet->port->name(), block)) block = nullptr;
+        }
+    };
+    const auto none_left = [this] {
+        for (auto& [inlet, waiting] : orphans_)
+            std::erase_if(waiting, [](const Waiting& each) { return each.block == nullptr; });
+        return std::ranges::all_of(orphans_, [](const Orphans& each) { return each.waiting.empty(); });
+    };
     for (Station* const heir : heirs) {
-        auto& part = parts[heir];
-        part.resize(orphans_.size());
-        std::vector<std::size_t> there(orphans_.size(), 0);
         core_.do_at(*heir, [&](Station& each) {
-            for (std::size_t i = 0; i < there.size(); ++i) there[i] = each.waiting_at(orphans_[i].inlet->port->name());
+            std::vector<std::size_t> there;
+            for (const auto& [inlet, waiting] : orphans_) there.push_back(each.waiting_at(inlet->port->name()));
+            give(each, [&, most = std::ranges::max(there)](auto i, auto n) { return n < most - there[i]; });
         });
-        const auto most = *std::ranges::max_element(there);
-        for (std::size_t i = 0; i < there.size(); ++i)
-            for (auto lacks = most - there[i]; lacks != 0 && at[i] != orphans_[i].waiting.size(); --lacks)
-                part[i].push_back(&orphans_[i].waiting[at[i]++]);
+        if (none_left()) return;
     }
     auto& dealt = dealt_[retired.filter_id()];
-    std::size_t most = 0;
-    for (std::size_t i = 0; i < orphans_.size(); ++i) {
-        auto& waiting = orphans_[i].waiting;
-        const auto left = waiting.size() - at[i];
-        for (std::size_t n = 0; n < left; ++n)
-            parts[heirs[(dealt + n) % heirs.size()]][i].push_back(&waiting[at[i] + n]);
-        most = std::max(most, left);
-    }
-    dealt += most;
-    for (Station* const heir : heirs) give_to(*heir, parts[heir]);
-    Lists rest(orphans_.size());  // of heirs that read no more
+    const auto first = dealt;
+    for (const auto& [inlet, waiting] : orphans_) dealt = std::max(dealt, first + waiting.size());
+    for (std::size_t turn = 0; turn < heirs.size(); ++turn)
+        core_.do_at(*heirs[turn], [&](Station& each) {
+            give(each, [&](auto, auto n) { return (first + n) % heirs.size() == turn; });
+        });
     for (Station* const heir : heirs) {
-        for (std::size_t i = 0; i < rest.size(); ++i) {
-            std::erase_if(orphans_[i].waiting, [](const Waiting& each) { return each.block == nullptr; });
-            rest[i].clear();
-            for (auto& each : orphans_[i].waiting) rest[i].push_back(&each);
-        }
-        give_to(*heir, rest);
+        if (none_left()) return;
+        core_.do_at(*heir, [&](Station& each) { give(each, [](auto, auto) { return true; }); });
     }
-    for (auto& [inlet, waiting] : orphans_)
-        std::erase_if(waiting, [](const Waiting& each) { return each.block == nullptr; });
-}
-
-/// What it takes has no block any more in the list of the orphans.
-void Change::give_to(Station& heir, const std::vector<std::vector<Waiting*>>& parts) {
-    if (std::ranges::all_of(parts, [](const auto& part) { return part.empty(); })) return;
-    core_.do_at(heir, [&](Station& each) {
-        for (std::size_t i = 0; i < parts.size(); ++i)
-            for (Waiting* const waiting : parts[i])
-                if (each.inherit(orphans_[i].inlet->port->name(), waiting->block)) waiting->block = nullptr;
-    });
+    (void)none_left();
 }
 
 void Change::give_back_to(Station& source) {
@@ -199,40 +182,28 @@ void Change::give_back_to(Station& source) {
 void Change::go_on() {
     std::set<Station*> held = sources_;
     std::set<Station*> waiting(fresh_.begin(), fresh_.end());
-    const auto ended = [](const Station* station) { return station->ended(); };
     const auto ready_to_write = [&](Station* source) {
-        const bool sinks_begun = std::ranges::none_of(new_links_, [&](const auto& entry) {
-            return entry.second->from->station == source && waiting.contains(entry.second->to->station);
+        const bool sinks_begun = std::ranges::none_of(new_links_, [&](const Link* link) {
+            return link->from->station == source && waiting.contains(link->to->station);
         });
-        return sinks_begun && std::ranges::all_of(old_links_, [&](const auto& entry) {
-                   const Station* const sink = entry.second->to->station;
-                   return entry.second->from->station != source || !retires(sink) || sink->several_copies ||
-                          ended(sink);
+        return sinks_begun && std::ranges::all_of(old_links_, [&](const Link* link) {
+                   const Station* const sink = link->to->station;
+                   return link->from->station != source || !retires(sink) || sink->several_copies || sink->ended();
                });
     };
     const auto ready_to_begin = [&](const Station* station) {
         const auto removal = removal_before(*station);
         return removal == nullptr || std::ranges::all_of(retiring_, [&](const auto& each) {
-                   return each.first->filter_id() != removal->filter || ended(each.first);
+                   return each.first->filter_id() != removal->filter || each.first->ended();
                });
     };
     const auto over = [&] {
         return held.empty() && waiting.empty() &&
-               std::ranges::all_of(retiring_, [&](const auto& each) { return ended(each.first); });
-    };
-    const auto each_ready = [](std::set<Station*>& stations, const auto& ready, auto&& go) {
-        for (auto each = stations.begin(); each != stations.end();) {
-            if (!ready(*each)) {
-                ++each;
-                continue;
-            }
-            go(**each);
-            each = stations.erase(each);
-        }
+               std::ranges::all_of(retiring_, [](const auto& each) { return each.first->ended(); });
     };
     for (;;) {
-        each_ready(waiting, ready_to_begin, [this](Station& fresh) { begin(fresh); });
-        each_ready(held, ready_to_write, [this](Station& source) { release(source); });
+        std::erase_if(waiting, [&](Station* fresh) { return ready_to_begin(fresh) && (begin(*fresh), true); });
+        std::erase_if(held, [&](Station* source) { return ready_to_write(source) && (release(*source), true); });
         if (over()) break;
         core_.help_until(
             [&] {
@@ -242,7 +213,7 @@ void Change::go_on() {
             },
             "an edit", false);
     }
-    for (const auto& [name, link] : old_links_)
+    for (Link* const link : old_links_)
         if (!sources_.contains(link->from->station)) wait_for_mail_of(*link);
 }
 
@@ -255,7 +226,7 @@ const RemovalModel* Change::removal_before(const Station& fresh) const {
 void Change::begin(Station& fresh) {
     if (const auto* const removal = removal_before(fresh)) {
         // What the predecessor wrote last has arrived before its successor writes.
-        for (const auto& [name, link] : old_links_)
+        for (Link* const link : old_links_)
             if (link->from->station->filter_id() == removal->filter) wait_for_mail_of(*link);
         if (removal->take_over && fresh.copy() == 0) {
             try {
@@ -278,9 +249,9 @@ void Change::begin(Station& fresh) {
 }
 
 void Change::release(Station& source) {
-    for (const auto& [name, link] : old_links_)
+    for (Link* const link : old_links_)
         if (link->from->station == &source && retires(link->to->station) && !link->to->station->several_copies)
-            for (const auto& [next_name, next] : old_links_)
+            for (Link* const next : old_links_)
                 if (next->from->station == link->to->station) wait_for_mail_of(*next);
     give_back_to(source);
     core_.do_at(source, [](Station& each) { each.held = false; });
@@ -289,7 +260,7 @@ void Change::release(Station& source) {
 /// Takes apart what retired, where nobody can touch it any more; the rest stays until the run ends.
 void Change::forget() {
     std::set<const Link*> links;
-    for (const auto& [name, link] : old_links_) {
+    for (Link* const link : old_links_) {
         link->starvation.give_up();
         if (!link->starvation.told_already()) links.insert(link);
     }
@@ -302,9 +273,6 @@ void Change::forget() {
             state_.earlier.streams[link->stream].add(*link);
             return true;
         });
-    }
-    {
-        const std::lock_guard lock(core_.structure);
         for (const auto& [station, removal] : retiring_) {
             state_.earlier.filters[station->filter_id()].add(*station);
             station->retired.store(true, std::memory_order_relaxed);

@@ -12,12 +12,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <variant>
 
-#include "penstock/buffer.hpp"
 #include "penstock/carried.hpp"
-#include "penstock/detail/machine/waiter.hpp"
 #include "penstock/filter.hpp"
 #include "stream/run/filter_backend.hpp"
 
@@ -71,14 +70,24 @@ struct Action {
     Shape shape{};           ///< of write
 };
 
+/// What a job came to. A report consists of this, the actions, the type and the text of what was thrown, and the state
+/// if it has changed, one encoded behind the other.
+struct Findings {
+    std::uint64_t ticks = 0;  ///< that the firing took
+    bool failed = false;
+    bool over = false;  ///< the firing said that the filter has ended
+    bool made = false;  ///< the object was made in this job
+    bool state_changed = false;
+};
+
 struct Job {
     FilterCall call = FilterCall::fire;
     bool begun = false;  ///< start() has been called before, in another process if need be
     std::uint64_t number = 0;
-    std::uint32_t passed = 0;
-    std::uint32_t granted = 0;
-    std::uint32_t inlets = 0;
-    std::uint32_t outlets = 0;
+    std::uint64_t passed = 0;
+    std::uint64_t granted = 0;
+    std::uint64_t inlets = 0;
+    std::uint64_t outlets = 0;
     std::uint64_t settings_version = 0;
     std::uint64_t settings_bytes = 0;
     std::uint64_t event_bytes = 0;
@@ -130,18 +139,14 @@ struct FiringRecord {
     // The program's, between jobs.
     std::uint64_t key = 0;
     FilterKind::Maker make = nullptr;
-    const std::byte* arguments = nullptr;
-    std::uint64_t argument_bytes = 0;
-    const std::byte* state = nullptr;  ///< null: as it is made
-    std::uint64_t state_bytes = 0;
-    const std::byte* heap = nullptr;  ///< into which pointers in its state may point
-    std::uint64_t heap_bytes = 0;
+    std::span<const std::byte> arguments;
+    std::span<const std::byte> state;  ///< null: as it is made
+    std::span<const std::byte> heap;   ///< into which pointers in its state may point
     RunBoard* board = nullptr;
     Job* job = nullptr;
 
     // The program's, also when it answers.
-    alignas(128) std::byte* report = nullptr;
-    std::uint64_t report_capacity = 0;
+    alignas(128) std::span<std::byte> report;  ///< room for it
     struct Answer {
         std::byte* values = nullptr;  ///< null: there is no memory
         std::uint64_t capacity = 0;
@@ -157,15 +162,6 @@ struct FiringRecord {
         std::uint32_t outlet = 0;
         std::uint64_t bytes = 0;
     } question;
-    std::uint64_t actions = 0;  ///< in the report; behind them the type and the text of what was thrown, and the state
-    std::uint64_t type_bytes = 0;
-    std::uint64_t text_bytes = 0;
-    std::uint64_t state_out_bytes = 0;
-    std::uint64_t ticks = 0;  ///< that the firing took
-    bool failed = false;
-    bool over = false;  ///< the firing said that the filter has ended
-    bool made = false;  ///< the object was made in this job
-    bool state_changed = false;
     std::array<std::atomic<std::uint32_t>, most_ports> taken{};
 };
 

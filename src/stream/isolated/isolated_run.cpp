@@ -1,11 +1,8 @@
 #include "stream/isolated/isolated_run.hpp"
 
-#include <algorithm>
 #include <new>
 #include <utility>
 
-#include "penstock/error.hpp"
-#include "penstock/topology.hpp"
 #include "process/quiet_thread.hpp"
 #include "stream/buffers/pool.hpp"
 #include "stream/description/adjacency.hpp"
@@ -145,7 +142,7 @@ void IsolatedRun::issue(WorkerProxy& proxy, std::uint64_t number) {
         const std::lock_guard lock(lock_);
         const auto job = std::ranges::find_if(jobs_, mine);
         if (job == jobs_.end() || job->number != number) endings_.push_back({handle});  // it has been reported already
-        else job->handle = handle, job->issued = true;
+        else job->handle = handle;
     } catch (...) {
         const std::lock_guard lock(lock_);
         std::erase_if(jobs_, mine);
@@ -184,7 +181,7 @@ void IsolatedRun::look_at_reports() {
     end_jobs([this](const UnderWay& job) {
         job.proxy->answer();
         if (!job.proxy->has_reported(job.number)) return false;
-        if (job.issued) endings_.push_back({job.handle});
+        if (job.handle) endings_.push_back({*job.handle});
         return true;
     });
 }
@@ -192,8 +189,8 @@ void IsolatedRun::look_at_reports() {
 void IsolatedRun::look_for_deaths() {
     looked_for_deaths_.store(std::chrono::steady_clock::now().time_since_epoch().count(), std::memory_order_relaxed);
     end_jobs([](const UnderWay& job) {
-        if (!job.issued || !job.handle.ready()) return false;
-        if (!job.proxy->has_reported(job.number)) job.proxy->note_death(cause_of(job.handle));
+        if (!job.handle || !job.handle->ready()) return false;
+        if (!job.proxy->has_reported(job.number)) job.proxy->note_death(cause_of(*job.handle));
         return true;
     });
 }

@@ -10,9 +10,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,7 +20,6 @@
 #include "penstock/handle.hpp"
 #include "penstock/heap.hpp"
 #include "penstock/machine.hpp"
-#include "penstock/stream_statistics.hpp"
 #include "stream/isolated/firing_record.hpp"
 #include "stream/run/filter_backend.hpp"
 
@@ -77,8 +76,7 @@ class IsolatedRun final : public FilterBackend {
     struct UnderWay {
         WorkerProxy* proxy;
         std::uint64_t number;
-        Handle handle{};
-        bool issued = false;
+        std::optional<Handle> handle{};  ///< once it has been issued
     };
     /// A task whose outcome nobody waits for, and what is free when it has ended.
     struct Ending {

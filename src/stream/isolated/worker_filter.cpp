@@ -3,9 +3,7 @@
 #include <cxxabi.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "machine/said_by.hpp"
@@ -33,17 +31,15 @@ std::string name_of_current_exception() {
 
 /// The parts of a job that lie behind it.
 struct JobParts {
-    const Passed* passed;
-    const Granted* granted;
-    const std::byte* ended;
-    const std::byte* read;
-    std::span<const std::byte> settings;
-    std::span<const std::byte> event;
+    std::span<const Passed> passed;
+    std::span<const Granted> granted;
+    const std::byte *ended, *read;
+    std::span<const std::byte> settings, event;
 
     explicit JobParts(const Job& job)
-        : passed(reinterpret_cast<const Passed*>(&job + 1)),
-          granted(reinterpret_cast<const Granted*>(passed + job.passed)),
-          ended(reinterpret_cast<const std::byte*>(granted + job.granted)), read(ended + job.inlets),
+        : passed(reinterpret_cast<const Passed*>(&job + 1), job.passed),
+          granted(reinterpret_cast<const Granted*>(passed.data() + passed.size()), job.granted),
+          ended(reinterpret_cast<const std::byte*>(granted.data() + granted.size())), read(ended + job.inlets),
           settings(read + job.outlets, job.settings_bytes), event(settings.data() + settings.size(), job.event_bytes) {}
 };
 
@@ -93,21 +89,26 @@ WorkerFilter::~WorkerFilter() {
 void WorkerFilter::work() noexcept {
     const Job& job = *record_.job;
     current_ = this;
-    failed_ = over_ = made_ = state_changed_ = false;
-    ticks_ = 0;
+    found_ = {};
     type_.clear();
     text_.clear();
     try {
         if (filter_ == nullptr) make_filter(job);
         take_in(job);
-        if (made_ && job.begun) {
+        if (found_.made && job.begun) {
             discards_ = true;
             filter_->start();
             discards_ = false;
         }
+        Event event;
+        if (job.call == FilterCall::event) {
+            carried::Decoder from(JobParts(job).event);
+            event.name = carried::decode<std::string>(from);
+            event.value = decode_setting(from);
+        }
         const auto begin = Clock::ticks();
-        carry_out(job);
-        ticks_ = Clock::ticks() - begin;
+        found_.over = !call(*filter_, job.call, &event);
+        found_.ticks = Clock::ticks() - begin;
     } catch (...) {
         discards_ = false;
         say_what_was_thrown();
@@ -115,7 +116,7 @@ void WorkerFilter::work() noexcept {
     try {
         save_state();
     } catch (...) {
-        if (!failed_) say_what_was_thrown();
+        if (!found_.failed) say_what_was_thrown();
     }
     try {
         if (job.call == FilterCall::finish) filter_ = nullptr;  // what it has kept goes back with this report
@@ -129,7 +130,7 @@ void WorkerFilter::work() noexcept {
 }
 
 void WorkerFilter::make_filter(const Job& job) {
-    carried::Decoder arguments({record_.arguments, record_.argument_bytes});
+    carried::Decoder arguments(record_.arguments);
     auto made = record_.make(arguments);
     inlets_.clear();
     outlets_.clear();
@@ -137,24 +138,23 @@ void WorkerFilter::make_filter(const Job& job) {
     for (Spread* const spread : made->spreads) spread->keep_at_once(&kept_);
     grants_.assign(outlets_.size(), {});
     filter_ = std::move(made);
-    made_ = true;
+    found_.made = true;
     settings_version_ = 0;
     apply_settings(job);
-    if (record_.state != nullptr) {
-        carried::Decoder state({record_.state, record_.state_bytes});
+    if (record_.state.data() != nullptr) {
+        carried::Decoder state(record_.state);
         filter_->load_state(state);
     }
-    state_.assign(record_.state, record_.state + record_.state_bytes);
+    state_.assign(record_.state.begin(), record_.state.end());
 }
 
 void WorkerFilter::take_in(const Job& job) {
     const JobParts parts(job);
-    for (std::uint32_t i = 0; i < job.granted; ++i) {
-        const Granted& granted = parts.granted[i];
+    for (const Granted& granted : parts.granted) {
         loans_.emplace(granted.values, Loan{granted.slot, granted.capacity});
         grants_[granted.outlet].push_back(granted);
     }
-    for (std::uint32_t i = 0; i < job.passed; ++i) pass_in(parts.passed[i]);
+    for (const Passed& passed : parts.passed) pass_in(passed);
     for (auto& inlet : inlets_) inlet->open_links = parts.ended[inlet->index] == std::byte{0} ? 1 : 0;
     for (auto& outlet : outlets_) {
         outlet->branches.clear();
@@ -201,30 +201,8 @@ void WorkerFilter::apply_settings(const Job& job) {
     for (AnySetting* const setting : filter_->settings) setting->set(decode_setting(from));
 }
 
-void WorkerFilter::carry_out(const Job& job) {
-    switch (job.call) {
-        case FilterCall::start:
-            filter_->start();
-            break;
-        case FilterCall::fire:
-            over_ = !filter_->fire();
-            break;
-        case FilterCall::finish:
-            filter_->finish();
-            break;
-        case FilterCall::event: {
-            carried::Decoder from(JobParts(job).event);
-            Event event;
-            event.name = carried::decode<std::string>(from);
-            event.value = decode_setting(from);
-            filter_->handle(event);
-            break;
-        }
-    }
-}
-
 void WorkerFilter::say_what_was_thrown() noexcept {
-    failed_ = true;
+    found_.failed = true;
     type_ = name_of_current_exception();
     try {
         throw;
@@ -259,35 +237,23 @@ void WorkerFilter::clear_up() {
 
 void WorkerFilter::save_state() {
     if (filter_ == nullptr || !filter_->has_state()) return;
-    carried::Encoder now(record_.heap, record_.heap_bytes);
+    carried::Encoder now(record_.heap.data(), record_.heap.size());
     filter_->save_state(now);
-    state_changed_ = now.all() != state_;
-    if (state_changed_) state_ = now.all();
+    found_.state_changed = now.all() != state_;
+    if (found_.state_changed) state_ = now.all();
 }
 
 void WorkerFilter::report() {
-    const auto state_bytes = state_changed_ ? state_.size() : 0;
-    const auto bytes = actions_.size() * sizeof(Action) + type_.size() + text_.size() + state_bytes;
-    if (bytes > record_.report_capacity) (void)ask({FiringRecord::Question::report, 0, bytes});
-    if (bytes > record_.report_capacity) throw std::bad_alloc();
-    std::byte* to = record_.report;
-    const auto put = [&to](const void* from, std::size_t count) {
-        if (count != 0) std::memcpy(to, from, count);
-        to += count;
-    };
-    put(actions_.data(), actions_.size() * sizeof(Action));
-    put(type_.data(), type_.size());
-    put(text_.data(), text_.size());
-    put(state_.data(), state_bytes);
-    record_.actions = actions_.size();
-    record_.type_bytes = type_.size();
-    record_.text_bytes = text_.size();
-    record_.state_out_bytes = state_bytes;
-    record_.state_changed = state_changed_;
-    record_.failed = failed_;
-    record_.over = over_;
-    record_.made = made_;
-    record_.ticks = ticks_;
+    report_.clear();
+    carried::encode(report_, found_);
+    carried::encode(report_, actions_);
+    carried::encode(report_, type_);
+    carried::encode(report_, text_);
+    if (found_.state_changed) carried::encode(report_, state_);
+    const auto bytes = report_.all().size();
+    if (bytes > record_.report.size()) (void)ask({FiringRecord::Question::report, 0, bytes});
+    if (bytes > record_.report.size()) throw std::bad_alloc();
+    std::ranges::copy(report_.all(), record_.report.begin());
     actions_.clear();
     RunBoard& board = *record_.board;
     record_.done.store(record_.job->number, std::memory_order_release);

@@ -45,7 +45,6 @@ class WorkerFilter {
     void take_in(const Job& job);
     void pass_in(const Passed& passed);
     void apply_settings(const Job& job);
-    void carry_out(const Job& job);
     void say_what_was_thrown() noexcept;
     void clear_up();
     void save_state();
@@ -73,12 +72,9 @@ class WorkerFilter {
     std::string type_, text_;
     std::vector<std::byte> state_;
     std::uint64_t settings_version_ = 0;
-    bool failed_ = false;
-    bool over_ = false;
-    bool made_ = false;
+    Findings found_{};       ///< in this job
     bool discards_ = false;  ///< start() is called again: what it writes was written the first time
-    bool state_changed_ = false;
-    std::uint64_t ticks_ = 0;
+    carried::Encoder report_{};
 };
 
 }  // namespace penstock::streaming

@@ -39,14 +39,11 @@ WorkerProxy::WorkerProxy(IsolatedRun& run, Station& station, const FilterKind& k
     record_->make = make;
     make_room(arguments_, arguments.all().size() + 1);
     put(arguments_.at, arguments.all());
-    record_->arguments = arguments_.at;
-    record_->argument_bytes = arguments.all().size();
-    record_->heap = run.heap().base();
-    record_->heap_bytes = run.heap().size();
+    record_->arguments = {arguments_.at, arguments.all().size()};
+    record_->heap = {run.heap().base(), run.heap().size()};
     record_->board = &run.board();
     make_room(report_, first_report);
-    record_->report = report_.at;
-    record_->report_capacity = report_.capacity;
+    record_->report = {report_.at, report_.capacity};
     begin_with_state_of_program();
     run_.enter(*this);
 }
@@ -69,19 +66,18 @@ void WorkerProxy::make_room(Area& area, std::uint64_t bytes) {
     area = {larger, capacity};
 }
 
-void WorkerProxy::keep_state(const std::byte* from, std::uint64_t bytes) {
-    make_room(state_, bytes + 1);
-    if (bytes != 0) std::memcpy(state_.at, from, bytes);
-    state_bytes_ = bytes;
-    record_->state = state_.at;
-    record_->state_bytes = bytes;
+void WorkerProxy::keep_state(const std::vector<std::byte>& state) {
+    make_room(state_, state.size() + 1);
+    put(state_.at, state);
+    state_bytes_ = state.size();
+    record_->state = {state_.at, state_bytes_};
 }
 
 void WorkerProxy::begin_with_state_of_program() {
     if (!station_.filter().has_state()) return;
     carried::Encoder state(run_.heap().base(), run_.heap().size());
     station_.filter().save_state(state);
-    keep_state(state.all().data(), state.all().size());
+    keep_state(state.all());
 }
 
 void WorkerProxy::refuse_nonsense() {
@@ -194,18 +190,17 @@ void WorkerProxy::send(FilterCall call, const Event* event) {
         make_room(job_area_, sizeof(Job) + passed.size() * sizeof(Passed) + granted.size() * sizeof(Granted) +
                                  station_.inlets.size() + station_.outlets.size() + settings_.size() +
                                  event_code.all().size());
-        Job job;
-        job.call = call;
-        job.begun = started_ && call != FilterCall::start;
-        job.number = number_;
-        job.passed = static_cast<std::uint32_t>(passed.size());
-        job.granted = static_cast<std::uint32_t>(granted.size());
-        job.inlets = static_cast<std::uint32_t>(station_.inlets.size());
-        job.outlets = static_cast<std::uint32_t>(station_.outlets.size());
-        job.settings_version = settings_version_;
-        job.settings_bytes = settings_.size();
-        job.event_bytes = event_code.all().size();
-        record_->job = new (job_area_.at) Job(job);
+        const bool begun = started_ && call != FilterCall::start;
+        record_->job = new (job_area_.at) Job{call,
+                                              begun,
+                                              number_,
+                                              passed.size(),
+                                              granted.size(),
+                                              station_.inlets.size(),
+                                              station_.outlets.size(),
+                                              settings_version_,
+                                              settings_.size(),
+                                              event_code.all().size()};
         auto* to = put(put(job_area_.at + sizeof(Job), passed), granted);
         for (auto& inlet : station_.inlets) *to++ = std::byte{inlet->open_links == 0 && inlet->queue.empty()};
         for (auto& outlet : station_.outlets) *to++ = std::byte{has_reader(outlet.get())};
@@ -229,8 +224,7 @@ void WorkerProxy::answer() noexcept {
     try {
         if (question.kind == FiringRecord::Question::report) {
             make_room(report_, question.bytes);
-            record_->report = report_.at;
-            record_->report_capacity = report_.capacity;
+            record_->report = {report_.at, report_.capacity};
         } else {
             const bool of_outlet =
                 question.kind == FiringRecord::Question::values && question.outlet < station_.outlets.size();

@@ -88,11 +88,11 @@ class WorkerProxy final : public FilterProxy {
     void grant(std::vector<Granted>& granted);
     void take_one(Inlet& inlet);
     void write_one(const Action& action, std::exception_ptr& failure);
-    void replay(Outcome& outcome, std::uint64_t actions);
+    void replay(Outcome& outcome, const std::vector<Action>& actions);
     void read_report(Outcome& outcome);
     void put_back_untaken();
     void lose(Outcome& outcome, std::uint64_t before_job);
-    void keep_state(const std::byte* from, std::uint64_t bytes);
+    void keep_state(const std::vector<std::byte>& state);
     static constexpr std::uint64_t all_jobs = ~std::uint64_t{0};
     /// What the worker has since before a job; named where it was read by the filter and `lost` is asked for.
     std::vector<Block*> take_slots(std::uint64_t before_job = all_jobs, std::vector<LostBuffer>* lost = nullptr);

@@ -55,11 +55,8 @@ void WorkerProxy::write_one(const Action& action, std::exception_ptr& failure) {
     }
 }
 
-void WorkerProxy::replay(Outcome& outcome, std::uint64_t actions) {
-    if (actions > report_.capacity / sizeof(Action)) refuse_nonsense();
-    std::vector<Action> all(actions);
-    if (actions != 0) std::memcpy(all.data(), report_.at, actions * sizeof(Action));
-    for (const Action& action : all) {
+void WorkerProxy::replay(Outcome& outcome, const std::vector<Action>& actions) {
+    for (const Action& action : actions) {
         switch (action.kind) {
             case Action::take:
                 if (action.port >= station_.inlets.size()) refuse_nonsense();
@@ -83,23 +80,23 @@ void WorkerProxy::replay(Outcome& outcome, std::uint64_t actions) {
 }
 
 void WorkerProxy::read_report(Outcome& outcome) {
-    if (record_->made && made_.exchange(true, std::memory_order_relaxed)) {
+    // A copy of it all is made first: it may be written over at any time.
+    carried::Decoder report({report_.at, report_.capacity});
+    const auto found = carried::decode<Findings>(report);
+    const auto actions = carried::decode<std::vector<Action>>(report);
+    auto type = carried::decode<std::string>(report);
+    const auto text = carried::decode<std::string>(report);
+    const auto state = found.state_changed ? carried::decode<std::vector<std::byte>>(report) : std::vector<std::byte>{};
+    if (found.made && made_.exchange(true, std::memory_order_relaxed)) {
         // Its worker ended in another filter's firing, and what this one had kept there went with it.
         tally(station_.made_again);
         lose(outcome, number_);
     }
-    const std::uint64_t count = record_->actions;  // looked at once: it may be written over at any time
-    replay(outcome, count);
-    const auto actions = count * sizeof(Action);
-    const auto left = report_.capacity - actions;
-    const auto type = record_->type_bytes, text = record_->text_bytes, state = record_->state_out_bytes;
-    if (type > left || text > left - type || state > left - type - text) refuse_nonsense();
-    const auto* const at = reinterpret_cast<const char*>(report_.at + actions);
-    if (record_->failed)
-        outcome.failure = std::make_exception_ptr(RemoteException(std::string(at, type), std::string(at + type, text)));
-    if (record_->state_changed) keep_state(report_.at + actions + type + text, state);
-    outcome.over = record_->over;
-    outcome.ticks = record_->ticks;
+    replay(outcome, actions);
+    if (found.failed) outcome.failure = std::make_exception_ptr(RemoteException(std::move(type), text));
+    if (found.state_changed) keep_state(state);
+    outcome.over = found.over;
+    outcome.ticks = found.ticks;
     if (call_ == FilterCall::finish) made_.store(false, std::memory_order_relaxed);
 }
 

@@ -14,6 +14,14 @@ constinit std::atomic<FilterBackend::Entry*> kinds{&workers};
 
 }  // namespace
 
+bool call(AnyFilter& filter, FilterCall what, const Event* event) {
+    if (what == FilterCall::fire) return filter.fire();
+    if (what == FilterCall::start) filter.start();
+    else if (what == FilterCall::event) filter.handle(*event);
+    else filter.finish();
+    return true;
+}
+
 void FilterBackend::enter(Entry& kind) noexcept {
     kind.next = kinds.load(std::memory_order_relaxed);
     while (!kinds.compare_exchange_weak(kind.next, &kind, std::memory_order_release, std::memory_order_relaxed)) {

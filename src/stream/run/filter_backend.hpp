@@ -29,11 +29,14 @@ namespace penstock::streaming {
 
 struct FilterModel;
 struct Model;
+class AnyFilter;
 class RunCore;
 class Station;
 
 /// The functions of a filter that a station calls.
 enum class FilterCall : std::uint32_t { start, fire, event, finish };
+/// Calls one. False: the filter has ended.
+bool call(AnyFilter& filter, FilterCall what, const Event* event);
 
 /// What a station has in the place of a filter that is not called directly. All of it is called by whoever runs the
 /// station, between calls of the filter, but for target().

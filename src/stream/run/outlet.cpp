@@ -1,13 +1,6 @@
 // Where a buffer goes: the policies of a stream with several sinks, what happens when there is no room, and the sending
 // itself.
-#include <algorithm>
-#include <utility>
-
-#include "penstock/stream_error.hpp"
-#include "stream/run/patiently.hpp"
 #include "stream/run/run_core.hpp"
-#include "stream/run/server.hpp"
-#include "stream/run/station.hpp"
 
 namespace penstock::streaming {
 namespace {
@@ -238,11 +231,8 @@ void Outlet::send_by(Link& link, Block* block) {
 }
 
 void Outlet::take_back(const std::vector<Block*>& blocks) {
-    RingQueue<Block*> all;
-    all.reserve(blocks.size() + pending.size());
-    for (Block* const block : blocks) all.push(block);
-    while (!pending.empty()) all.push(pending.pop());
-    pending = std::move(all);
+    pending.reserve(pending.size() + blocks.size());  // from here on nothing asks for memory
+    for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) pending.push_front(*block);
     held_back.store(pending.size(), std::memory_order_relaxed);
     if (closed || !has_reader(this)) discard_pending();
 }

@@ -1,14 +1,11 @@
 #include "penstock/port.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 #include "machine/said_by.hpp"
-#include "penstock/filter.hpp"
 #include "penstock/spread.hpp"
 #include "penstock/stream_error.hpp"
 #include "stream/isolated/worker_filter.hpp"
-#include "stream/run/station.hpp"
 
 namespace penstock {
 

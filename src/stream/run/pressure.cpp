@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
-#include <vector>
 
-#include "stream/description/model.hpp"
 #include "stream/run/run_state.hpp"
 
 namespace penstock::streaming {

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "stream/description/adjacency.hpp"
-#include "stream/description/model.hpp"
 #include "stream/run/timer_thread.hpp"
 
 namespace penstock::streaming {

@@ -1,11 +1,8 @@
 // The program's own ends of streams: what its threads do as the stations that never fire.
 #include <mutex>
-#include <string>
 
 #include "penstock/run.hpp"
-#include "penstock/stream_error.hpp"
 #include "stream/run/run_core.hpp"
-#include "stream/run/server.hpp"
 
 namespace penstock::streaming {
 namespace {

@@ -13,15 +13,7 @@ template <class T>
 class RingQueue {
   public:
     RingQueue() = default;
-    RingQueue(RingQueue&& other) noexcept { *this = std::move(other); }
-    RingQueue& operator=(RingQueue&& other) noexcept {
-        slots_ = std::move(other.slots_);
-        capacity_ = std::exchange(other.capacity_, 0);
-        mask_ = std::exchange(other.mask_, 0);
-        first_ = std::exchange(other.first_, 0);
-        last_ = std::exchange(other.last_, 0);
-        return *this;
-    }
+    RingQueue(const RingQueue&) = delete;
     bool empty() const noexcept { return first_ == last_; }
     std::size_t size() const noexcept { return last_ - first_; }
     T& front() noexcept { return slots_[first_ & mask_]; }

@@ -1,19 +1,15 @@
 #include "penstock/run.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <memory>
 #include <new>
 #include <thread>
-#include <utility>
 
 #include "machine/said_by.hpp"
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/machine.hpp"
 #include "stream/edit/change.hpp"
 #include "stream/run/patiently.hpp"
-#include "stream/run/run_state.hpp"
 #include "stream/run/station.hpp"
 
 namespace penstock {
@@ -216,24 +212,18 @@ void RunState::edit(const std::function<void(Edit&)>& describe) {
     const std::lock_guard lock(editing);
     Edit edit(std::make_unique<Model>(model));
     describe(edit);
-    keep_open();
-    const RunCore::LetEnd behind{core};  // behind the pressure, too: the machine may end as soon as the run has
+    const auto kept_open = keep_open();  // behind the pressure, too: the machine may end as soon as the run has
     change_to(edit.model());
     pressure.begin();
 }
 
-void RunState::keep_open() {
-    if (!core.keep_open()) throw RunEnded("the graph has ended: there is nothing to edit any more");
+RunCore::KeptOpen RunState::keep_open() {
+    if (auto kept_open = core.keep_open()) return kept_open;
+    throw RunEnded("the graph has ended: there is nothing to edit any more");
 }
 
 void RunState::change_to(const Model& wished) {
-    keep_open();
-    const RunCore::LetEnd behind{core};
-    struct AtWork {
-        std::atomic<int>& count;
-        explicit AtWork(std::atomic<int>& of) : count(of) { count.fetch_add(1, std::memory_order_acq_rel); }
-        ~AtWork() { count.fetch_sub(1, std::memory_order_acq_rel); }
-    } const at_work(core.at_work);
+    const auto kept_open = keep_open();
     auto problems = problems_of(wished, core.machine().targets());
     Change change(*this, wished);
     if (problems.empty()) problems = change.problems();
@@ -268,13 +258,10 @@ int RunState::send(const Event& event, const std::string& to, const std::shared_
 
 int RunState::send_to_some(const Event& event, const std::string& to) {
     if (core.all_ended()) throw RunEnded("the graph has ended: no event can be sent any more");
-    const int reached = send(event, to);
-    if (reached == 0 && core.all_ended())
-        throw RunEnded("the graph has ended meanwhile: no event can be sent any more");
-    if (reached == 0)
-        throw UsageError("event '" + event.name + "' reaches nobody: " +
-                         (to.empty() ? "no filter" : "no filter '" + to + "'") + " has on_event()");
-    return reached;
+    if (const int reached = send(event, to); reached != 0) return reached;
+    if (core.all_ended()) throw RunEnded("the graph has ended meanwhile: no event can be sent any more");
+    throw UsageError("event '" + event.name +
+                     "' reaches nobody: " + (to.empty() ? "no filter" : "no filter '" + to + "'") + " has on_event()");
 }
 
 void RunState::send_again(std::chrono::steady_clock::time_point when, Event event, std::string to,
@@ -298,7 +285,7 @@ void RunState::send_again(std::chrono::steady_clock::time_point when, Event even
 }
 
 void RunState::edit_later(std::function<void(Edit&)> describe) {
-    timer.soon([this, describe = std::move(describe)] {
+    timer.at({}, [this, describe = std::move(describe)] {
         try {
             edit(describe);
         } catch (const RunEnded&) {  // before it could be made: nothing is left that it could change

@@ -5,10 +5,7 @@
 #include <utility>
 
 #include "penstock/detail/machine/clock.hpp"
-#include "penstock/stream_error.hpp"
 #include "stream/description/model.hpp"
-#include "stream/run/patiently.hpp"
-#include "stream/run/station.hpp"
 
 namespace penstock::streaming {
 
@@ -64,36 +61,33 @@ void RunCore::post(Station& to, Mail* mail, int most_tries) {
 void RunCore::send_to(Server& home, Station& to, Mail* mail, int most_tries) {
     const Server* const here = Server::current;
     if (here != nullptr && &here->run() == this && here->target() != Server::helper &&
-        poster_.post(here->target(), home.target(), {&RunCore::deliver_posted, &to, mail}))
+        poster_.post(here->target(), home.target(), {&RunCore::deliver_at, &to, mail}))
         return;
     patiently([&] { machine_.on(home.target()).call<&RunCore::deliver>(&to, mail); }, most_tries);
 }
 
-void RunCore::deliver_posted(void* to, void* mail, int target) noexcept {
-    auto* const station = static_cast<Station*>(to);
-    RunCore& run = station->run();
+void RunCore::deliver(Station* station, Mail* mail) {
+    deliver_at(station, mail, station->run().machine_.current_target());
+}
+
+void RunCore::deliver_at(void* to, void* what, int target) noexcept {
+    Station& station = *static_cast<Station*>(to);
+    auto* const mail = static_cast<Mail*>(what);
+    RunCore& run = station.run();
     try {
-        run.deliver_at(target, *station, static_cast<Mail*>(mail));
+        Server* const home = station.home();
+        if (home == nullptr || home->target() != target)  // it has moved
+            return mail->kind == MailKind::visit ? run.send_turn(station) : run.post(station, mail);
+        const Server::Turn turn(*home);
+        const Server::Here here(*home);
+        if (station.accept(mail)) {
+            if (station.moving) run.move_on(station, false);
+            else home->enqueue(station);
+        }
+        home->drain();
     } catch (...) {
         run.broken(std::current_exception());
     }
-}
-
-void RunCore::deliver(Station* station, Mail* mail) {
-    deliver_posted(station, mail, station->run().machine_.current_target());
-}
-
-void RunCore::deliver_at(int target, Station& station, Mail* mail) {
-    Server* const home = station.home();
-    if (home == nullptr || home->target() != target)  // it has moved
-        return mail->kind == MailKind::visit ? send_turn(station) : post(station, mail);
-    const Server::Turn turn(*home);
-    const Server::Here here(*home);
-    if (station.accept(mail)) {
-        if (station.moving) move_on(station, false);
-        else home->enqueue(station);
-    }
-    home->drain();
 }
 
 void RunCore::move_on(Station& station, bool has_turn) {
@@ -153,15 +147,18 @@ void RunCore::do_at(Station& station, std::function<void(Station&)> work, bool l
     if (command.failed != nullptr) std::rethrow_exception(command.failed);
 }
 
-bool RunCore::keep_open() noexcept {
+RunCore::KeptOpen RunCore::keep_open() noexcept {
     auto open = open_.load(std::memory_order_relaxed);
     while (open != 0)
-        if (open_.compare_exchange_weak(open, open + 1, std::memory_order_acq_rel, std::memory_order_relaxed))
-            return true;
-    return false;
+        if (open_.compare_exchange_weak(open, open + 1, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+            kept_open_.fetch_add(1, std::memory_order_acq_rel);
+            return KeptOpen(this);
+        }
+    return nullptr;
 }
-void RunCore::let_end() noexcept {
-    if (open_.fetch_sub(1, std::memory_order_acq_rel) == 1) stir();
+void RunCore::LetEnd::operator()(RunCore* run) const noexcept {
+    run->kept_open_.fetch_sub(1, std::memory_order_acq_rel);
+    if (run->open_.fetch_sub(1, std::memory_order_acq_rel) == 1) run->stir();
 }
 
 // ---- ready stations ----
@@ -241,7 +238,8 @@ void RunCore::stir() {
 
 // ---- what stations say ----
 
-void RunCore::station_ended(Station&) {
+void RunCore::station_ended(Station& station) noexcept {
+    station.doing.store(Doing::ended, std::memory_order_release);  // whoever sees this sees the filter's last state
     open_.fetch_sub(1, std::memory_order_acq_rel);
     stir();  // an edit may wait for this one alone
 }

@@ -12,17 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "penstock/detail/machine/waiter.hpp"
-#include "penstock/machine.hpp"
 #include "penstock/stream_error.hpp"
 #include "process/fork.hpp"
-#include "stream/run/filter_backend.hpp"
-#include "stream/run/link.hpp"
-#include "stream/run/patiently.hpp"
-#include "stream/run/ring_queue.hpp"
 #include "stream/run/server.hpp"
 #include "stream/run/spin_lock.hpp"
-#include "stream/run/station.hpp"
 #include "task/calls/posting.hpp"
 
 namespace penstock::streaming {
@@ -41,7 +34,7 @@ class RunCore {
     // ---- mail ----
     /// Hands `mail` to the station, wherever it is run. Any thread. For what is counted already, or on its way: where
     /// there is no memory for the task that brings it to a placed station, that is asked for again until there is.
-    void post(Station& to, Mail* mail) { post(to, mail, for_ever); }
+    void post(Station& to, Mail* mail, int most_tries = for_ever);
     /// The same for what can be taken back: outside of firings it throws where it cannot be sent.
     void try_to_post(Station& to, Mail* mail);
     /// Has `work` done by the station, between its firings, and waits for that. Not inside a firing.
@@ -74,7 +67,7 @@ class RunCore {
     void end_help() noexcept { helpers_.fetch_sub(Turns::end, std::memory_order_release); }
 
     // ---- what stations say ----
-    void station_ended(Station& station);
+    void station_ended(Station& station) noexcept;
     void failed(Station& station, std::uint64_t firing, std::exception_ptr cause, Loss loss = {});
     void leave_loop(Loop& loop, std::int64_t tokens);
 
@@ -84,16 +77,12 @@ class RunCore {
     void help_until(const std::function<bool()>& over, const char* what, bool report_stall, bool looks = false);
     std::function<void()> look_while_waiting;
     bool all_ended() const noexcept { return open_.load(std::memory_order_acquire) == 0; }
-    /// Keeps the run from ending, until let_end(). False when it has ended.
-    bool keep_open() noexcept;
-    void let_end() noexcept;
-    /// Says let_end() when its scope ends.
     struct LetEnd {
-        RunCore& run;
-        ~LetEnd() { run.let_end(); }
+        void operator()(RunCore* run) const noexcept;
     };
-    /// An edit is being made, and is not waiting for filters.
-    std::atomic<int> at_work{0};
+    using KeptOpen = std::unique_ptr<RunCore, LetEnd>;
+    /// Keeps the run from ending as long as there is what it returns. Null when it has ended.
+    KeptOpen keep_open() noexcept;
     /// Everybody ends without firing again.
     void stop();
     /// All sources end after the firing that they are in, and those that come later at once. Does not wait.
@@ -131,7 +120,6 @@ class RunCore {
     }
 
     /// Has a target deliver mail to a station that is placed there.
-    void post(Station& to, Mail* mail, int most_tries);
     void send_to(Server& home, Station& to, Mail* mail, int most_tries);
     /// The task that brings a placed station its mail.
     static void deliver(Station* station, Mail* mail);
@@ -149,17 +137,17 @@ class RunCore {
     std::optional<std::uint64_t> turns_while_idle();
     std::uint64_t progress();
     void look_for_stall(Look& look);
-    void post_once(Station& to, Mail& mail, std::atomic<bool>& sent);
+    void post_once(Station& to, Command& command);
 
-    static void deliver_posted(void* station, void* mail, int target) noexcept;
-    void deliver_at(int target, Station& station, Mail* mail);
+    static void deliver_at(void* station, void* mail, int target) noexcept;
 
     Origin origin_;
     Machine& machine_;
     Poster poster_;
     std::unique_ptr<FilterBackend> backend_;
     std::vector<std::unique_ptr<Server>> servers_;  ///< of targets that run stations
-    std::atomic<std::int64_t> open_{0};             ///< stations that have not ended
+    std::atomic<std::int64_t> open_{0};             ///< stations that have not ended, and who keeps it open
+    std::atomic<int> kept_open_{0};                 ///< the latter: they are at work, if nobody else is
     std::atomic<bool> stopping_{false}, closing_{false};
 
     alignas(128) SpinLock lock_;

@@ -10,11 +10,8 @@
 #include <mutex>
 
 #include "penstock/run.hpp"
-#include "stream/description/model.hpp"
 #include "stream/door/door.hpp"
 #include "stream/run/pressure.hpp"
-#include "stream/run/run_core.hpp"
-#include "stream/run/timer_thread.hpp"
 #include "stream/run/wiring.hpp"
 #include "task/calls/machine_end.hpp"
 
@@ -22,8 +19,7 @@ namespace penstock::streaming {
 
 /// Counters of copies of one filter, added up.
 struct FilterCounts {
-    std::uint64_t firings = 0, failures = 0, dropped = 0;
-    std::uint64_t lost = 0, made_again = 0;  ///< with worker processes
+    FilterStatistics figures{};  ///< those that are counters
     std::uint64_t service_ticks = 0, sampled = 0;
     std::uint64_t ready_ticks = 0, input_ticks = 0, output_ticks = 0;
     std::uint64_t lived_ticks = 0;  ///< from birth until they were added
@@ -37,13 +33,6 @@ struct StreamCounts {
     std::uint64_t capacity = 0, sinks = 0;  ///< of links that there are
 
     void add(const Link& link);
-};
-
-/// What copies that were retired and links that were taken away have counted, by their numbers in the model: the
-/// figures of their filters and streams go on with it.
-struct EarlierCounts {
-    std::map<std::uint64_t, FilterCounts> filters;
-    std::map<std::uint64_t, StreamCounts> streams;
 };
 
 struct RunState final : MachineEnd::Stoppable {
@@ -73,7 +62,12 @@ struct RunState final : MachineEnd::Stoppable {
     std::function<bool(const Event&)> listener{};  ///< under the structure's lock
     std::mutex editing;                            ///< one edit at a time
     TimerThread timer{};                           ///< what is to be done beside the filters
-    EarlierCounts earlier{};                       ///< under the core's `structure`
+    /// What copies that were retired and links that were taken away have counted, by their numbers in the model: the
+    /// figures of their filters and streams go on with it. Under the core's `structure`.
+    struct {
+        std::map<std::uint64_t, FilterCounts> filters;
+        std::map<std::uint64_t, StreamCounts> streams;
+    } earlier;
     Pressure pressure{*this};
 
     /// Takes in what has come to the program's own ends; ends those that have nothing to come.
@@ -83,8 +77,8 @@ struct RunState final : MachineEnd::Stoppable {
     void make_way() { at_program_ends(&make_way_at); }
     /// Checks the edit, then makes it. Not inside a filter.
     void edit(const std::function<void(Edit&)>& describe);
-    /// Until core.let_end(). Throws RunEnded.
-    void keep_open();
+    /// As core.keep_open(). Throws RunEnded.
+    RunCore::KeptOpen keep_open();
     /// Makes the edit. The caller holds `editing`.
     void change_to(const Model& wished);
     /// Has it made by the run's own thread.

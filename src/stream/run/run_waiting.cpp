@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "penstock/detail/machine/clock.hpp"
-#include "penstock/stream_error.hpp"
 #include "stream/run/run_core.hpp"
 
 namespace penstock::streaming {
@@ -118,7 +117,7 @@ void RunCore::look_for_stall(Look& look) {
     const auto longest = machine_.options().watchdog;
     const bool too_long = longest.count() != 0 && time - look.since > longest;
     // What has not moved by now never will, unless the program itself writes or reads.
-    if (at_work.load(std::memory_order_acquire) != 0 || !settled()) look.quiet = 0;
+    if (kept_open_.load(std::memory_order_acquire) != 0 || !settled()) look.quiet = 0;
     else ++look.quiet;
     if (look.quiet < 3 && !too_long) return;
     throw StreamStalled(std::string(too_long ? "nothing has moved for as long as the machine's watchdog allows:\n"
@@ -191,25 +190,25 @@ void RunCore::post_counted(Station& to, Mail& mail) {
 }
 
 /// To a station that an edit has made and that none has taken out.
-void RunCore::post_once(Station& to, Mail& mail, std::atomic<bool>& sent) {
-    if (to.unborn || to.retired.load(std::memory_order_relaxed) || sent.load()) return;
-    post_counted(to, mail);
-    sent.store(true);
+void RunCore::post_once(Station& to, Command& command) {
+    if (to.unborn || to.retired.load(std::memory_order_relaxed) || command.sent.load()) return;
+    post_counted(to, command);
+    command.sent.store(true);
 }
 
 void RunCore::stop() {
     stopping_.store(true, std::memory_order_release);
     const std::lock_guard lock(structure);
-    for (const auto& station : stations) post_once(*station, station->stop_mail, station->stop_sent);
+    for (const auto& station : stations) post_once(*station, station->stop_mail);
 }
 
 void RunCore::close() {
     const std::lock_guard lock(structure);
-    if (!keep_open()) return;
-    const LetEnd behind{*this};
+    const auto kept_open = keep_open();
+    if (kept_open == nullptr) return;
     closing_.store(true, std::memory_order_release);
     for (const auto& station : stations)
-        if (!station->external) post_once(*station, station->close_mail, station->close_sent);
+        if (!station->external) post_once(*station, station->close_mail);
 }
 
 bool RunCore::program_writes() {

@@ -1,11 +1,9 @@
 #include "stream/run/server.hpp"
 
 #include <new>
-#include <utility>
 
 #include "penstock/detail/machine/clock.hpp"
 #include "stream/run/run_core.hpp"
-#include "stream/run/station.hpp"
 
 namespace penstock::streaming {
 namespace {

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "stream/run/ring_queue.hpp"
 #include "stream/run/station.hpp"
 
 namespace penstock::streaming {

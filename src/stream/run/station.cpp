@@ -1,14 +1,9 @@
 // When a station may fire, its firings, and its end.
 #include "stream/run/station.hpp"
 
-#include <algorithm>
-#include <utility>
-
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/spread.hpp"
-#include "penstock/stream_error.hpp"
 #include "stream/run/run_core.hpp"
-#include "stream/run/server.hpp"
 
 namespace penstock::streaming {
 namespace {
@@ -128,10 +123,8 @@ Station::Next Station::next() {
         for (auto& outlet : outlets)
             if (outlet->pool->exhausted()) return waits(Doing::waits_for_pool);
     if (source_) {
-        if (!outlets.empty() &&
-            std::all_of(outlets.begin(), outlets.end(), [](auto& outlet) { return outlet->closed; }))
-            return Next::finish;
-        return Next::fire;
+        const bool all_closed = std::ranges::all_of(outlets, [](const auto& outlet) { return outlet->closed; });
+        return all_closed && !outlets.empty() ? Next::finish : Next::fire;
     }
     if (inputs_ready()) return Next::fire;
     if (inputs_over()) return Next::finish;
@@ -159,9 +152,7 @@ bool Station::inputs_ready() const noexcept {
     };
     if (inlets.size() == 1) [[likely]]
         return enough(*inlets[0]);
-    bool any = false;
-    bool all = true;
-    bool required = false;
+    bool any = false, all = true, required = false;
     for (const auto& inlet : inlets) {
         if (!inlet->connected) continue;
         const bool ready = enough(*inlet);
@@ -172,13 +163,12 @@ bool Station::inputs_ready() const noexcept {
 }
 
 bool Station::inputs_over() const noexcept {
-    bool any_open = false;
-    bool required_over = false;
+    bool any_open = false, required_over = false;
     for (const auto& inlet : inlets) {
         if (!inlet->connected) continue;
         const bool over = inlet->open_links == 0 && inlet->queue.empty();
         any_open = any_open || !over;
-        if (over && inlet->port->options().required) required_over = true;
+        required_over = required_over || (over && inlet->port->options().required);
     }
     return !any_open || (!on_any_input_ && required_over);
 }
@@ -186,7 +176,7 @@ bool Station::inputs_over() const noexcept {
 bool Station::gives_way() noexcept {
     if (!fuses) return false;
     constexpr int most_in_a_row = 4;  // a sink may have other sources, which never run dry
-    const bool behind = std::any_of(outlets.begin(), outlets.end(), [](const auto& outlet) {
+    const bool behind = std::ranges::any_of(outlets, [](const auto& outlet) {
         return outlet->fused != nullptr && outlet->fused->local && outlet->fused->sink->queued;
     });
     gave_way_ = behind ? gave_way_ + 1 : 0;
@@ -293,7 +283,12 @@ void Station::sample_end(std::uint64_t begin) {
     const auto end = Clock::ticks();
     const bool recorded = run_.machine().timeline_recorded();
     until_sample_ = recorded ? 1 : firings_a_sample;
-    if (recorded) record_firing(begin, end);
+    // A timeline that is switched on sees firings of a microsecond or more at once, those of shorter filters from their
+    // next sample on.
+    if (recorded) {
+        if (timeline_id_ == 0) timeline_id_ = run_.machine().timeline_id(name_);
+        run_.machine().record({.begin = begin, .end = end, .id = timeline_id_, .kind = trace::EventKind::firing});
+    }
     constexpr double burst_ns = 2'000;
     timed_ = Clock::nanoseconds(end - begin) >= 1'000;
     if (!timed_) since_ = 0;
@@ -302,54 +297,39 @@ void Station::sample_end(std::uint64_t begin) {
     tally(sampled);
 }
 
-/// A timeline that is switched on sees firings of a microsecond or more at once, those of shorter filters from their
-/// next sample on.
-void Station::record_firing(std::uint64_t begin, std::uint64_t end) {
-    Machine& machine = run_.machine();
-    if (timeline_id_ == 0) timeline_id_ = machine.timeline_id(name_);
-    machine.record({.begin = begin, .end = end, .id = timeline_id_, .kind = trace::EventKind::firing});
-}
-
 void Station::fail(std::exception_ptr cause, std::uint64_t firing) {
     tally(failures);
     run_.failed(*this, firing, std::move(cause));
 }
 
-void Station::handle_event() {
-    const std::unique_ptr<EventMail> mail(events_.front());
-    events_.pop_front();
-    if (proxy != nullptr) return proxy->send(FilterCall::event, &mail->event);
+/// Has the filter called for something other than a firing.
+void Station::call_filter(FilterCall what, const Event* event) {
+    if (proxy != nullptr) return proxy->send(what, event);
     taken_in_firing_ = 0;
     try {
-        filter_->handle(mail->event);
+        call(*filter_, what, event);
     } catch (...) {
         fail(std::current_exception());
     }
+}
+
+void Station::handle_event() {
+    const std::unique_ptr<EventMail> mail(events_.front());
+    events_.pop_front();
+    call_filter(FilterCall::event, &mail->event);
 }
 
 void Station::start() {
     started_ = true;
-    if (proxy != nullptr) return proxy->send(FilterCall::start);
-    taken_in_firing_ = 0;
-    try {
-        filter_->start();
-    } catch (...) {
-        fail(std::current_exception());
-    }
-    if (loop != nullptr) loop_tokens_ += 1 + taken_in_firing_, leave_loop();
+    call_filter(FilterCall::start);
+    if (proxy == nullptr && loop != nullptr) loop_tokens_ += 1 + taken_in_firing_, leave_loop();
 }
 
 void Station::end_of_inputs() {
     finished_ = true;
-    if (proxy != nullptr) return proxy->send(FilterCall::finish);
-    taken_in_firing_ = 0;
-    // what came after the last buffer would have no place in the order
-    for (auto& outlet : outlets) outlet->written_in_firing = 1;
-    try {
-        filter_->finish();
-    } catch (...) {
-        fail(std::current_exception());
-    }
+    if (proxy == nullptr)  // what came after the last buffer would have no place in the order
+        for (auto& outlet : outlets) outlet->written_in_firing = 1;
+    call_filter(FilterCall::finish);
 }
 
 void Station::never_begin() {
@@ -357,13 +337,11 @@ void Station::never_begin() {
     retired.store(true, std::memory_order_relaxed);
     if (home() == nullptr) box.begin_at_rest();
     ended_ = true;
-    doing.store(Doing::ended, std::memory_order_release);
     run_.station_ended(*this);
 }
 
 void Station::end_reader() {
-    if (ended_ || std::exchange(over_, true)) return;      // a stop may have come with the last of its links
-    doing.store(Doing::ended, std::memory_order_release);  // whoever sees this sees the filter's last state
+    if (ended_ || std::exchange(over_, true)) return;  // a stop may have come with the last of its links
     run_.station_ended(*this);
 }
 
@@ -380,7 +358,6 @@ void Station::end() {
     }
     if (loop_tokens_ != 0) [[unlikely]]
         leave_loop();
-    doing.store(Doing::ended, std::memory_order_release);  // whoever sees this sees the filter's last state
     run_.station_ended(*this);
 }
 

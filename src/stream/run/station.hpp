@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "penstock/filter.hpp"
-#include "penstock/stream_options.hpp"
 #include "stream/buffers/buffer_ahead.hpp"
 #include "stream/buffers/pool.hpp"
 #include "stream/run/filter_backend.hpp"
@@ -134,6 +133,7 @@ struct Command : Mail {
     bool last = false;  ///< the station is not touched any more behind this
     std::exception_ptr failed{};
     std::atomic<bool> done{false};
+    std::atomic<bool> sent{false};  ///< what is sent once
 };
 
 struct EventMail : Mail {
@@ -286,10 +286,8 @@ class alignas(64) Station {
     Mail wake_mail{.kind = MailKind::wake};  ///< for the first time, and at a new home
     std::atomic<bool> waking{false};
     Command stop_mail{[](Station& station) { station.stopping = true; }};  ///< "end without firing again"
-    std::atomic<bool> stop_sent{false};
-    Command close_mail{[](Station& station) { station.end_source(); }};  ///< "end, if you are a source"
-    std::atomic<bool> close_sent{false};
-    bool queued = false;               ///< home's thread: in its list
+    Command close_mail{[](Station& station) { station.end_source(); }};    ///< "end, if you are a source"
+    bool queued = false;                                                   ///< home's thread: in its list
     std::atomic<bool> retired{false};  ///< taken out by an edit: gets no more events
     bool unborn = false;               ///< an edit still wires it (under the run's `structure`)
     bool moving = false;               ///< goes to next_home as soon as whoever runs it lets go of it
@@ -374,10 +372,10 @@ class alignas(64) Station {
     void leave_loop();
     void complete_job();
     void carry_out(Command* command);
+    void call_filter(FilterCall what, const Event* event = nullptr);
     void handle_event();
     void end_of_inputs();
     void accept_in_turn(Link& link, Mail* mail);
-    void accept_room(const Mail* mail);
     void arrive(Link& link, Mail* mail);
     void enqueue(Inlet& inlet, Waiting waiting);
     void put_in_order(Inlet& inlet, Waiting waiting);
@@ -389,7 +387,6 @@ class alignas(64) Station {
     void pass_on_order();
     bool flush(Outlet& outlet);
     void sample_end(std::uint64_t begin);
-    void record_firing(std::uint64_t begin, std::uint64_t end);
 
     bool on_any_input_;
     bool bounded_pools_;

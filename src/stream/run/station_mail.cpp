@@ -1,12 +1,8 @@
 // What comes to a station and waits at its inputs: taking mail in, queues and their order, credits, and what a firing
 // reads.
-#include <algorithm>
 #include <new>
-#include <utility>
 
-#include "stream/run/patiently.hpp"
 #include "stream/run/run_core.hpp"
-#include "stream/run/station.hpp"
 
 namespace penstock::streaming {
 
@@ -18,8 +14,11 @@ bool Station::accept(Mail* mail) {
         case MailKind::close:
             accept_in_turn(*static_cast<Link*>(mail->from), mail);
             break;
-        case MailKind::room:
-            accept_room(mail);
+        case MailKind::room:  // there is room again at a sink, or a block has come back to a pool
+            if (mail->from != nullptr) static_cast<Link*>(mail->from)->starvation.arrived();
+            else
+                for (auto& outlet : outlets)
+                    if (mail == &outlet->pool->room_mail()) outlet->pool->starvation().arrived();
             break;
         case MailKind::event:
             try {
@@ -87,13 +86,6 @@ void Station::accept_in_turn(Link& link, Mail* mail) {
         strays.erase(next);
         arrive(link, stray);
     }
-}
-
-/// There is room again at a sink, or a block has come back to a pool.
-void Station::accept_room(const Mail* mail) {
-    if (mail->from != nullptr) return static_cast<Link*>(mail->from)->starvation.arrived();
-    for (auto& outlet : outlets)
-        if (mail == &outlet->pool->room_mail()) return outlet->pool->room_arrived();
 }
 
 void Station::accept_box() {

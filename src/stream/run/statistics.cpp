@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <chrono>
 #include <iomanip>
-#include <map>
 #include <sstream>
 
 #include "penstock/detail/machine/clock.hpp"
@@ -14,11 +12,11 @@ namespace streaming {
 
 void FilterCounts::add(const Station& station) {
     const auto of = [](const std::atomic<std::uint64_t>& counter) { return counter.load(std::memory_order_relaxed); };
-    firings += of(station.firings);
-    failures += of(station.failures);
-    dropped += of(station.dropped);
-    lost += of(station.lost);
-    made_again += of(station.made_again);
+    figures.firings += of(station.firings);
+    figures.failures += of(station.failures);
+    figures.dropped += of(station.dropped);
+    figures.lost += of(station.lost);
+    figures.made_again += of(station.made_again);
     service_ticks += of(station.service_ticks);
     sampled += of(station.sampled);
     ready_ticks += of(station.ticks_ready);
@@ -44,24 +42,21 @@ RunStatistics RunState::statistics() {
     auto counts = earlier.filters;
     for (const auto& station : core.stations) {
         if (station->retired.load(std::memory_order_relaxed)) continue;
-        const auto [place, fresh] = places.emplace(station->filter_id(), all.filters.size());
-        if (fresh) all.filters.push_back({.name = station->name()});
-        auto& filter = all.filters[place->second];
+        places.emplace(station->filter_id(), places.size());
+        auto& count = counts[station->filter_id()];
+        count.add(*station);
+        auto& filter = count.figures;
+        filter.name = station->name();
         ++filter.copies;
-        counts[station->filter_id()].add(*station);
         for (const auto& inlet : station->inlets) filter.waiting += inlet->waiting.load(std::memory_order_relaxed);
         for (const auto& outlet : station->outlets)
             filter.held_back += outlet->held_back.load(std::memory_order_relaxed);
     }
     double highest = 0;
+    all.filters.resize(places.size());
     for (const auto& [id, place] : places) {
-        auto& filter = all.filters[place];
         const auto& count = counts[id];
-        filter.firings = count.firings;
-        filter.failures = count.failures;
-        filter.dropped = count.dropped;
-        filter.lost = count.lost;
-        filter.made_again = count.made_again;
+        auto& filter = all.filters[place] = count.figures;
         filter.rate = static_cast<double>(filter.firings) / std::max(all.seconds, 1e-9);
         if (count.sampled != 0)
             filter.service_us = Clock::nanoseconds(count.service_ticks) / static_cast<double>(count.sampled) / 1e3;
@@ -87,7 +82,7 @@ RunStatistics RunState::statistics() {
     for (const auto& stream : model.streams) {
         const auto& from = *model.filter(stream.from);
         const auto& to = *model.filter(stream.to);
-        StreamStatistics each;
+        auto& each = all.streams.emplace_back();
         each.from = from.name + "." + from.first->outputs[stream.output]->name();
         each.to = to.name + "." + to.first->inputs[stream.input]->name();
         const auto& count = streams[stream.id];
@@ -97,10 +92,9 @@ RunStatistics RunState::statistics() {
             static_cast<double>(count.capacity) / static_cast<double>(std::max<std::uint64_t>(count.sinks, 1));
         each.rate = static_cast<double>(each.buffers) / std::max(all.seconds, 1e-9);
         each.bytes_rate = static_cast<double>(count.bytes) / std::max(all.seconds, 1e-9);
-        all.streams.push_back(std::move(each));
     }
     for (const auto& [id, count] : counts)
-        if (!places.contains(id)) all.lost += count.dropped;
+        if (!places.contains(id)) all.lost += count.figures.dropped;
     return all;
 }
 

@@ -19,7 +19,6 @@ class TimerThread {
 
     /// Does `work` at that time, or at once. Dropped behind stop(). Throws SystemError.
     void at(Time time, std::function<void()> work);
-    void soon(std::function<void()> work) { at(Time{}, std::move(work)); }
     /// Returns when nothing is being done, and nothing will be.
     void stop();
 

@@ -4,8 +4,6 @@
 #include <exception>
 #include <utility>
 
-#include "stream/description/model.hpp"
-
 namespace penstock::streaming {
 namespace {
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "stream/description/adjacency.hpp"
-#include "stream/description/model.hpp"
 #include "stream/run/run_core.hpp"
 
 namespace penstock::streaming {
