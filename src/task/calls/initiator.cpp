@@ -101,12 +101,8 @@ Initiator::Spot Initiator::reserve_in_lane(int target) {
                         " tasks; wait for some, raise MachineOptions::depth, or choose WhenFull::defer");
     }
     if (when_full == WhenFull::defer) return reserve_in_deque(target);
-    counters_.stalls.add();
-    sample_spoilt_ = true;
-    counters_.stall_ticks.begin(Clock::ticks());
     wait_for_room([&] { return (record = lanes_.reserve(lane)) != nullptr; },
                   {"room in a lane", static_cast<std::uint64_t>(target) + 1});
-    counters_.stall_ticks.end(Clock::ticks());
     return {record, &lane, lane.ring};
 }
 
@@ -148,12 +144,8 @@ Initiator::Spot Initiator::reserve_in_deque(int only_target, bool urgent) {
             throw QueueFull("this thread has " + std::to_string(core_.options().pending_limit) +
                             " tasks waiting; wait for some, or raise MachineOptions::pending_limit");
         }
-        counters_.stalls.add();
-        sample_spoilt_ = true;
-        counters_.stall_ticks.begin(Clock::ticks());
         wait_for_room([&] { return (ring = ring_with_room(mine, only_target, urgent)) != nullptr; },
                       {"room in the deque", 0});
-        counters_.stall_ticks.end(Clock::ticks());
     }
     if (!urgent && (only_target == any_target || &mine == &base_)) overflow = ring;
     return {ring->pending().reserve(), nullptr, ring};

@@ -152,20 +152,25 @@ std::string Machine::waiting_report() const { return here(core_).waiting_report(
 
 // ---- the trace ----
 
+namespace {
+
+trace::Track track_of(const Initiator& initiator) {
+    const bool thread = initiator.target() == Initiator::any_target;
+    trace::Track track;
+    track.role = thread ? trace::Role::initiator : trace::Role::target;
+    track.id = initiator.track();
+    track.started = initiator.started();
+    track.name = (thread ? "thread " : "target ") + std::to_string(track.id);
+    return track;
+}
+
+}  // namespace
+
 trace::Snapshot Machine::snapshot() const {
     trace::Snapshot snapshot(Clock::ticks(), Clock::nanoseconds_per_tick());
     here(core_).each_initiator([&](Initiator& initiator) {
-        trace::Track track;
-        track.id = initiator.track();
-        track.started = initiator.started();
-        if (initiator.target() == Initiator::any_target) {
-            track.name = "thread " + std::to_string(initiator.track());
-            snapshot.add(track, initiator.counters());
-        } else {
-            track.role = trace::Role::target;
-            track.name = "target " + std::to_string(initiator.track());
-            snapshot.add(track, core_->backend().counters(initiator.target()));
-        }
+        if (initiator.target() == Initiator::any_target) snapshot.add(track_of(initiator), initiator.counters());
+        else snapshot.add(track_of(initiator), core_->backend().counters(initiator.target()));
     });
     return snapshot;
 }
@@ -176,15 +181,8 @@ void Machine::stop_timeline() { here(core_).stop_timeline(); }
 
 std::string Machine::timeline_json() const {
     std::vector<trace::TimelineTrack> tracks;
-    here(core_).each_initiator([&](Initiator& initiator) {
-        const bool thread = initiator.target() == Initiator::any_target;
-        trace::Track track;
-        track.role = thread ? trace::Role::initiator : trace::Role::target;
-        track.id = initiator.track();
-        track.started = initiator.started();
-        track.name = (thread ? "thread " : "target ") + std::to_string(initiator.track());
-        tracks.push_back({track, initiator.timeline().snapshot()});
-    });
+    here(core_).each_initiator(
+        [&](Initiator& initiator) { tracks.push_back({track_of(initiator), initiator.timeline().snapshot()}); });
     return trace::perfetto_json(tracks, Clock::nanoseconds_per_tick(),
                                 [this](std::uint32_t id) { return core_->timeline_name(id); });
 }

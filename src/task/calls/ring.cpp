@@ -1,6 +1,5 @@
 #include "penstock/detail/task/ring.hpp"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <iterator>

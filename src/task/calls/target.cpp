@@ -1,7 +1,6 @@
 #include "task/calls/target.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <mutex>
 #include <new>
 #include <string>

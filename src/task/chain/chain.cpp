@@ -67,14 +67,8 @@ void Description::require(const Place& place, std::size_t least, std::size_t mos
 
 void Description::add_step(std::uint32_t entry, const Packed& packed, bool extended,
                            void (*check_carried)(const Packed&, const isolated::Carrier&)) {
-    Step step;
-    step.entry = entry;
-    step.first_patch = static_cast<std::uint32_t>(step_patches_);
-    step.patches = static_cast<std::uint32_t>(patches_.size() - step_patches_);
-    step.extended = extended;
-    step.check_carried = check_carried;
-    step.packed = packed;
-    steps_.push_back(step);
+    steps_.push_back({entry, static_cast<std::uint32_t>(step_patches_),
+                      static_cast<std::uint32_t>(patches_.size() - step_patches_), extended, check_carried, packed});
     step_patches_ = patches_.size();
     step_hazards_ = hazards_.size();
 }

@@ -9,7 +9,6 @@
 #include <span>
 
 #include "penstock/detail/task/entry.hpp"
-#include "process/descriptor_message.hpp"
 #include "process/owned_descriptor.hpp"
 #include "task/isolated/heap_mapping.hpp"
 #include "task/isolated/worker_board.hpp"
@@ -19,9 +18,20 @@ namespace {
 
 using process::Arrived;
 
-template <class Message>
-void tell(int socket, const Message& message) noexcept {
-    static_cast<void>(process::send_with_descriptors(socket, std::as_bytes(std::span(&message, 1)), {}, 0));
+/// Notes the base addresses of what this process has loaded.
+void note_images(Hello& hello) noexcept {
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* data) {
+            auto& all = *static_cast<Hello*>(data);
+            const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+            for (int i = 0; i < info->dlpi_phnum && all.images < Hello::most_images; ++i) {
+                if (info->dlpi_phdr[i].p_type != PT_LOAD) continue;
+                all.bases[all.images++] = (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) & ~(page - 1);
+                break;  // the first is where dladdr() says that the image begins
+            }
+            return 0;
+        },
+        &hello);
 }
 
 /// Maps the heaps where the program has them. The error's number, or 0.
@@ -61,7 +71,7 @@ class Keeper {
         // Whole lines come out at once: what a worker printed must not die with it.
         static_cast<void>(setvbuf(stdout, nullptr, _IOLBF, BUFSIZ));
         while (hello.entries + 1 < entries.size() && entries[hello.entries + 1] != nullptr) ++hello.entries;
-        hello.images = loaded_images(hello.bases.data(), Hello::most_images);
+        note_images(hello);
         tell(socket_, hello);
         return hello.error == 0;
     }
@@ -98,30 +108,7 @@ class Keeper {
     process::Children workers_;
 };
 
-struct Images {
-    std::uintptr_t* bases;
-    std::uint32_t most;
-    std::uint32_t count = 0;
-};
-
 }  // namespace
-
-std::uint32_t loaded_images(std::uintptr_t* bases, std::uint32_t most) noexcept {
-    Images images{bases, most};
-    dl_iterate_phdr(
-        [](dl_phdr_info* info, std::size_t, void* data) {
-            auto& all = *static_cast<Images*>(data);
-            const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-            for (int i = 0; i < info->dlpi_phnum && all.count < all.most; ++i) {
-                if (info->dlpi_phdr[i].p_type != PT_LOAD) continue;
-                all.bases[all.count++] = (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) & ~(page - 1);
-                break;  // the first is where dladdr() says that the image begins
-            }
-            return 0;
-        },
-        &images);
-    return images.count;
-}
 
 void keep_workers(int socket) { Keeper(socket).live(); }
 

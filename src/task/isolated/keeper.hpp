@@ -10,11 +10,14 @@
 #pragma once
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "penstock/heap.hpp"
 #include "process/children.hpp"
+#include "process/descriptor_message.hpp"
 
 namespace penstock::isolated {
 
@@ -52,19 +55,28 @@ struct News {
     process::Death death{};
 };
 
-/// To a worker, over its own socket: which seat it takes, once; then answers to its reports.
-struct Assignment {
-    std::uint32_t seat = 0;
-};
+/// To a worker, over its own socket: the number of the seat that it takes, once; then answers to its reports.
 enum class Answer : std::uint32_t { go_on = 1, skip = 2 };
+
+/// False, with errno, when there is nobody to tell.
+template <class Message>
+bool tell(int socket, const Message& message, std::span<const int> descriptors = {}) noexcept {
+    return process::send_with_descriptors(socket, std::as_bytes(std::span(&message, 1)), descriptors, 0) >= 0;
+}
+/// As recv(), but never EINTR.
+template <class Message>
+ssize_t hear(int socket, Message& message, int flags = 0) noexcept {
+    ssize_t length = 0;
+    do {
+        length = recv(socket, &message, sizeof message, flags);
+    } while (length < 0 && errno == EINTR);
+    return length;
+}
 
 /// The keeper's life. Returns when the program has closed its end.
 void keep_workers(int socket);
 
 /// A worker's life: waits for its seat at `socket` and serves it.
 [[noreturn]] void work(int socket, Board& board) noexcept;
-
-/// The base addresses of what this process has loaded; how many.
-std::uint32_t loaded_images(std::uintptr_t* bases, std::uint32_t most) noexcept;
 
 }  // namespace penstock::isolated

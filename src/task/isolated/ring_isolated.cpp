@@ -1,7 +1,6 @@
 // A ring whose records worker processes see.
 #include <algorithm>
 #include <memory>
-#include <new>
 
 #include "penstock/detail/machine/relax.hpp"
 #include "penstock/detail/task/carrier.hpp"

@@ -13,13 +13,11 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
-#include <span>
 
 #include "machine/said_by.hpp"
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/task/entry.hpp"
 #include "penstock/error.hpp"
-#include "process/descriptor_message.hpp"
 #include "task/calls/core.hpp"
 #include "task/isolated/worker_host.hpp"
 
@@ -136,17 +134,15 @@ void WorkerHost::ask_for_worker(int seat) {
     fcntl(output[0], F_SETFL, O_NONBLOCK);
     worker->id = next_id_++;
     if (seat >= 0) take_seat(*worker, seat);
-    const Command command{Command::fork, worker->id};
     const int descriptors[] = {theirs.get(), their_output.get()};
-    if (process::send_with_descriptors(keeper_.get(), std::as_bytes(std::span(&command, 1)), descriptors, 0) < 0)
+    if (!command(Command::fork, worker->id, descriptors))
         throw SystemError("cannot reach the keeper of worker processes", errno);
     workers_.emplace(worker->id, std::move(worker));
 }
 
 void WorkerHost::take_seat(Worker& worker, int seat) noexcept {
     worker.seat = seat;
-    const Assignment assignment{static_cast<std::uint32_t>(seat)};
-    static_cast<void>(send(worker.socket.get(), &assignment, sizeof assignment, MSG_NOSIGNAL));
+    tell(worker.socket.get(), static_cast<std::uint32_t>(seat));
 }
 
 // ---- what workers and their keeper say ----
@@ -154,8 +150,7 @@ void WorkerHost::take_seat(Worker& worker, int seat) noexcept {
 void WorkerHost::read_news() {
     for (;;) {
         News news;
-        const auto length = recv(keeper_.get(), &news, sizeof news, MSG_DONTWAIT);
-        if (length < 0 && errno == EINTR) continue;
+        const auto length = isolated::hear(keeper_.get(), news, MSG_DONTWAIT);
         if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
         if (length != sizeof news) {
             if (stopping_.load()) return;
@@ -181,7 +176,7 @@ void WorkerHost::read_news() {
 
 void WorkerHost::hear(Worker& worker) {
     std::uint32_t kind = 0;
-    if (recv(worker.socket.get(), &kind, sizeof kind, MSG_DONTWAIT) != sizeof kind || worker.seat < 0) return;
+    if (isolated::hear(worker.socket.get(), kind, MSG_DONTWAIT) != sizeof kind || worker.seat < 0) return;
     if (kind == Report::nothing_to_do) {
         worker.has_nothing = true;
         return;
@@ -202,7 +197,7 @@ void WorkerHost::hear(Worker& worker) {
         ring->fail({number, task, worker.seat, std::move(cause), true});
         answer = Answer::skip;
     }
-    static_cast<void>(send(worker.socket.get(), &answer, sizeof answer, MSG_NOSIGNAL));
+    tell(worker.socket.get(), answer);
 }
 
 void WorkerHost::read_output(Worker& worker) noexcept {
@@ -246,8 +241,7 @@ void WorkerHost::watch_clock() {
         if (!running.timed.compare_exchange_strong(mark, mark + 1, std::memory_order_acq_rel)) continue;
         worker->ended_for_time = true;
         worker->limit = limit;
-        const Command command{Command::kill, worker->id};
-        static_cast<void>(process::send_with_descriptors(keeper_.get(), std::as_bytes(std::span(&command, 1)), {}, 0));
+        command(Command::kill, worker->id);
     }
 }
 
@@ -369,7 +363,7 @@ void WorkerHost::settle(Worker& worker, const process::Death& death) {
     seat.bell.parked.store(0);
     clocks_[static_cast<std::size_t>(worker.seat)] = {};
     // Whoever sleeps may have been about to be woken by the dead.
-    for (std::uint32_t i = 0; i < count; ++i) penstock::ring(*known(i).bell);
+    for (std::uint32_t i = 0; i < count; ++i) penstock::ring(*known(i).owner_bell);
 }
 
 void WorkerHost::fail_running(Worker& worker, Ring& ring, std::uint64_t number, const process::Death& death) {
@@ -423,12 +417,8 @@ bool WorkerHost::sound() {
     if (board_->magic != Board::right_magic || board_->seats != clocks_.size() || board_->seat != seats_) return false;
     if (board_->ring_count.load() != rings_.size()) return false;
     for (std::size_t i = 0; i < rings_.size(); ++i) {
-        const auto& known = rings_[i];
-        const auto& shared = *known.shared;
-        if (board_->rings[i] != &shared || shared.index != i || shared.slots != known.slots ||
-            shared.done != known.done || shared.owner_bell != known.bell || shared.capacity != known.capacity ||
-            shared.lane != known.lane || shared.only_target != known.only_target)
-            return false;
+        const RingFacts& known = rings_[i];
+        if (board_->rings[i] != rings_[i].shared || *rings_[i].shared != known) return false;
     }
     return true;
 }
@@ -449,11 +439,7 @@ void WorkerHost::give_up(std::string_view why) noexcept {
     if (lost()) return;
     try {
         side_.lost.store(true, std::memory_order_release);
-        for (const auto& [id, worker] : workers_) {
-            const Command command{Command::kill, id};
-            static_cast<void>(
-                process::send_with_descriptors(keeper_.get(), std::as_bytes(std::span(&command, 1)), {}, 0));
-        }
+        for (const auto& [id, worker] : workers_) command(Command::kill, id);
         wait_for_ends();
         workers_.clear();
         missing_.clear();

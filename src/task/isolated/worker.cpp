@@ -2,7 +2,6 @@
 // stops or a task ends the process.
 #include <cxxabi.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +10,6 @@
 #include <cstring>
 #include <exception>
 #include <iostream>
-#include <new>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -65,7 +63,7 @@ class Worker {
   public:
     Worker(int socket, Board& board, std::uint32_t seat)
         : socket_(socket), board_(board), index_(seat), seat_(board.seat[seat]), store_(board.local_store),
-          waiter_(policy(board), seat_.bell) {
+          waiter_(board.wait_policy, seat_.bell) {
         store_.set_worker(seat);
         heard_ = answered_ = seat_.question.load(std::memory_order_relaxed);
         store_.set_process(seat_.running.step, board.workers.fetch_add(1, std::memory_order_relaxed) + 1);
@@ -126,14 +124,6 @@ class Worker {
         const Doorbell* owner_bell;
         std::vector<SharedRing*> rings;
     };
-
-    static WaitPolicy policy(const Board& board) noexcept {
-        WaitPolicy policy;
-        policy.spin = std::chrono::nanoseconds(board.spin_nanoseconds);
-        policy.spins_before_yield = board.spins_before_yield;
-        policy.across_processes = true;
-        return policy;
-    }
 
     [[noreturn]] static void leave(int code) noexcept {
         std::cout.flush();
@@ -322,20 +312,14 @@ class Worker {
 
     /// Tells the program about the task that is running and waits for its answer.
     [[gnu::noinline, gnu::cold]] Answer ask(Report::Kind kind) noexcept {
-        seat_.report.kind = kind;
         Answer answer{};
         tell(kind);
-        ssize_t length = 0;
-        do {
-            length = recv(socket_, &answer, sizeof answer, 0);
-        } while (length < 0 && errno == EINTR);
-        if (length != sizeof answer) leave(nobody_there);
+        if (hear(socket_, answer) != sizeof answer) leave(nobody_there);
         return answer;
     }
 
     void tell(Report::Kind kind) noexcept {
-        const std::uint32_t word = kind;
-        if (send(socket_, &word, sizeof word, MSG_NOSIGNAL) != sizeof word) leave(nobody_there);
+        if (!isolated::tell(socket_, static_cast<std::uint32_t>(kind))) leave(nobody_there);
     }
 
     int socket_;
@@ -373,16 +357,12 @@ void limit_memory(std::uint64_t bytes) noexcept {
 void work(int socket, Board& board) noexcept {
     try {
         waiting::accept_barriers();
-        Assignment assignment;
-        ssize_t length = 0;
-        do {
-            length = recv(socket, &assignment, sizeof assignment, 0);
-        } while (length < 0 && errno == EINTR);
-        if (length != sizeof assignment || assignment.seat >= board.seats) _exit(nobody_there);
-        const auto processor = board.seat[assignment.seat].processor;
+        std::uint32_t seat = 0;
+        if (hear(socket, seat) != sizeof seat || seat >= board.seats) _exit(nobody_there);
+        const auto processor = board.seat[seat].processor;
         if (processor < 0 || !pin_this_thread(processor)) unpin_this_thread();
-        name_this_thread("penstock/" + std::to_string(assignment.seat));
-        auto* const worker = new Worker(socket, board, assignment.seat);
+        name_this_thread("penstock/" + std::to_string(seat));
+        auto* const worker = new Worker(socket, board, seat);
         limit_memory(board.memory_limit);
         worker->live();
     } catch (const std::exception& error) {

@@ -20,8 +20,8 @@
 
 namespace penstock::isolated {
 
-/// The shared part of a ring (ring.hpp). The first lines are written once by the program.
-struct SharedRing {
+/// What a ring is, and where its parts lie.
+struct RingFacts {
     std::uint32_t index = 0;
     bool lane = false;
     int only_target = -1;
@@ -31,17 +31,22 @@ struct SharedRing {
     Done<>* done = nullptr;  ///< null for lanes; written by the workers
     Doorbell* owner_bell = nullptr;
     Initiation initiation = Initiation::push;
-    std::atomic<std::uint32_t> cancels{0};  ///< the program's: cancellations asked for
-    Bell<> bell;                            ///< the program's
-    Credits<> credits;                      ///< the worker's
-    Claims<> claims;                        ///< the workers'
 
+    friend bool operator==(const RingFacts&, const RingFacts&) = default;
     TaskRecord& record(std::uint64_t number) const noexcept {
         return slots[static_cast<std::uint32_t>(number - 1) & (capacity - 1)];
     }
     std::atomic<std::uint64_t>& done_of(std::uint64_t number) const noexcept {
         return done[static_cast<std::uint32_t>(number - 1) & (capacity - 1)].number;
     }
+};
+
+/// The shared part of a ring (ring.hpp). What it is was written once, by the program.
+struct SharedRing : RingFacts {
+    std::atomic<std::uint32_t> cancels{0};  ///< the program's: cancellations asked for
+    Bell<> bell;                            ///< the program's
+    Credits<> credits;                      ///< the worker's
+    Claims<> claims;                        ///< the workers'
 };
 
 /// What a worker runs at this moment. Atomic, so that the program may look while it runs.
@@ -65,7 +70,6 @@ struct Report {
         may_start = 2,
         nothing_to_do = 3,  ///< the answer to the seat's question; waits for none
     };
-    std::uint32_t kind = 0;
     std::array<char, 240> type{};
     std::array<char, 1784> text{};
 };
@@ -92,8 +96,7 @@ struct Board {
     std::uint64_t magic = right_magic;
     std::uint32_t seats = 0;
     Seat* seat = nullptr;
-    std::uint64_t spin_nanoseconds = 0;
-    std::uint32_t spins_before_yield = 0;
+    WaitPolicy wait_policy{};
     std::uint64_t local_store = 0;
     bool all_timed = false;          ///< tasks have a time limit also where they bring none
     std::uint64_t memory_limit = 0;  ///< bytes of private memory a worker may take; 0: no limit

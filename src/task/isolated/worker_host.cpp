@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -13,7 +12,6 @@
 
 #include "penstock/detail/task/entry.hpp"
 #include "penstock/error.hpp"
-#include "process/descriptor_message.hpp"
 #include "process/nursery.hpp"
 #include "process/quiet_thread.hpp"
 #include "task/calls/core.hpp"
@@ -69,7 +67,6 @@ constexpr auto longest_start = std::chrono::seconds(10);
 WorkerHost::WorkerHost(Core& core, const std::vector<int>& processors)
     : OffloadBackend(core, true), control_(SharedHeap::create(control_addresses)), clocks_(processors.size()) {
     const auto limit = core.options().time_limit;
-    const WaitPolicy policy = core.wait_policy();
     if (limit.count() != 0 && (limit < std::chrono::milliseconds(1) || limit > longest_limit))
         throw UsageError("MachineOptions::time_limit must be from 1 ms to 27 minutes, or 0 for none");
     if (limit.count() != 0) expect_limit(limit);
@@ -78,8 +75,7 @@ WorkerHost::WorkerHost(Core& core, const std::vector<int>& processors)
     auto* const seats = reinterpret_cast<Seat*>(control_->allocate(processors.size() * sizeof(Seat)));
     for (std::size_t i = 0; i < processors.size(); ++i) new (&seats[i]) Seat{}, seats[i].processor = processors[i];
     board_->seat = seats_ = seats;
-    board_->spin_nanoseconds = static_cast<std::uint64_t>(policy.spin.count());
-    board_->spins_before_yield = policy.spins_before_yield;
+    board_->wait_policy = core.wait_policy();
     board_->local_store = core.local_store_bytes();
     board_->memory_limit = core.options().worker_memory;
     board_->all_timed = limit.count() != 0;
@@ -99,15 +95,11 @@ void WorkerHost::start() {
     setup.heaps = {Setup::Window{control_->base(), control_->size()}, Setup::Window{heap_->base(), heap_->size()}};
     setup.board = board_;
     const int descriptors[] = {control_->descriptor(), heap_->descriptor(), STDOUT_FILENO};
-    if (process::send_with_descriptors(keeper_.get(), std::as_bytes(std::span(&setup, 1)), descriptors, 0) < 0)
+    if (!tell(keeper_.get(), setup, descriptors))
         throw SystemError("cannot reach the keeper of worker processes", errno);
     const timeval limit{.tv_sec = longest_start.count(), .tv_usec = 0};
     setsockopt(keeper_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    ssize_t length = 0;
-    do {
-        length = recv(keeper_.get(), &hello_, sizeof hello_, 0);
-    } while (length < 0 && errno == EINTR);
-    if (length != sizeof hello_)
+    if (const auto length = isolated::hear(keeper_.get(), hello_); length != sizeof hello_)
         throw SystemError(
             "the keeper of worker processes does not answer; the process that launch() started may have ended",
             length < 0 ? errno : ECHILD);
@@ -180,14 +172,14 @@ SharedRing& WorkerHost::make_ring(Ring& ring, bool lane, int only_target, Doorbe
         std::uninitialized_default_construct_n(at, capacity);
     };
     auto* const shared = new (control_->allocate(sizeof(SharedRing))) SharedRing;
-    shared->lane = lane;
-    shared->only_target = only_target;
-    shared->capacity = capacity;
-    shared->owner_bell = &owner_bell;
-    shared->initiation = initiation;
-    array(shared->slots);
-    array(shared->extensions);
-    if (!lane) array(shared->done);
+    RingFacts facts{.lane = lane,
+                    .only_target = only_target,
+                    .capacity = capacity,
+                    .owner_bell = &owner_bell,
+                    .initiation = initiation};
+    array(facts.slots);
+    array(facts.extensions);
+    if (!lane) array(facts.done);
     const std::lock_guard lock(mutex_);
     // give_up() says that all is lost before it takes the lock, so a ring is either refused here or found there.
     if (lost()) throw WorkersLost("this machine has lost its workers; make a new one");
@@ -195,10 +187,11 @@ SharedRing& WorkerHost::make_ring(Ring& ring, bool lane, int only_target, Doorbe
         throw SystemError(
             "this machine has as many lanes and deques as its workers can look at; let fewer threads issue tasks",
             ENOSPC);
-    shared->index = static_cast<std::uint32_t>(rings_.size());
-    rings_.push_back({&ring, shared, shared->slots, shared->done, &owner_bell, capacity, only_target, lane});
-    board_->rings[shared->index] = shared;
-    board_->ring_count.store(shared->index + 1, std::memory_order_release);
+    facts.index = static_cast<std::uint32_t>(rings_.size());
+    static_cast<RingFacts&>(*shared) = facts;
+    rings_.push_back({facts, &ring, shared});
+    board_->rings[facts.index] = shared;
+    board_->ring_count.store(facts.index + 1, std::memory_order_release);
     return *shared;
 }
 

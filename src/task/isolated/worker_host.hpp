@@ -2,7 +2,6 @@
 // supervisor, a thread that sleeps until a worker has something to tell, ends, or has run for too long.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -56,18 +55,9 @@ class WorkerHost final : public OffloadBackend {
         std::chrono::nanoseconds limit{0};
     };
     /// A ring, and what its shared part said when it was made: workers can write over that.
-    struct KnownRing {
-        Ring* ring;
-        SharedRing* shared;
-        TaskRecord* slots;
-        Done<>* done;
-        Doorbell* bell;
-        std::uint32_t capacity;
-        int only_target;
-        bool lane;
-        std::atomic<std::uint64_t>& done_of(std::uint64_t number) const noexcept {
-            return done[static_cast<std::uint32_t>(number - 1) & (capacity - 1)].number;
-        }
+    struct KnownRing : RingFacts {
+        Ring* ring = nullptr;
+        SharedRing* shared = nullptr;
         bool complete(std::uint64_t number) const noexcept;
         void complete_for_the_dead(std::uint64_t number) const noexcept;
     };
@@ -110,6 +100,10 @@ class WorkerHost final : public OffloadBackend {
     bool sound();
     void give_up(std::string_view why) noexcept;
     void kick() noexcept;
+    /// It need not answer any more. False, with errno, when the keeper cannot be reached.
+    bool command(Command::Kind kind, std::uint32_t worker, std::span<const int> descriptors = {}) const noexcept {
+        return tell(keeper_.get(), Command{kind, worker}, descriptors);
+    }
 
     std::shared_ptr<SharedHeap> control_;
     Board* board_ = nullptr;

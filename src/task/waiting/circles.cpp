@@ -1,6 +1,5 @@
 #include "task/waiting/circles.hpp"
 
-#include <string>
 #include <utility>
 
 #include "penstock/detail/task/initiator.hpp"

@@ -1,6 +1,5 @@
 // How an initiator waits: what is complete, helping, barriers, circles of targets that wait for one another, failures.
 #include <algorithm>
-#include <string>
 
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/task/initiator.hpp"
@@ -132,7 +131,13 @@ void Initiator::wait_watched(Poll&& poll, WaitReason reason) {
     wait_watched(waiter_, poll, reason);
 }
 
-void Initiator::wait_for_room(const std::function<bool()>& found, WaitReason reason) { wait_watched(found, reason); }
+void Initiator::wait_for_room(const std::function<bool()>& found, WaitReason reason) {
+    counters_.stalls.add();
+    sample_spoilt_ = true;
+    counters_.stall_ticks.begin(Clock::ticks());
+    wait_watched(found, reason);
+    counters_.stall_ticks.end(Clock::ticks());
+}
 
 /// Waits for all tasks of the machine.
 void Initiator::wait_for_all(WaitReason reason) {
