@@ -1,44 +1,38 @@
 // Cycles of a graph: which filters are in one, and which cycles nobody declared.
 #include <algorithm>
 
-#include "stream/description/model.hpp"
+#include "stream/description/adjacency.hpp"
 
 namespace penstock::streaming {
 namespace {
 
-using Successors = std::vector<std::vector<std::size_t>>;
-
-Successors successors_of(const Model& model, bool with_feedback) {
-    Successors successors(model.filters.size());
-    for (const auto& stream : model.streams)
-        if (with_feedback || !stream.options.feedback)
-            successors[model.position(stream.from)].push_back(model.position(stream.to));
-    return successors;
-}
-
 /// A walk in depth that keeps its path itself: a chain of filters may be longer than the thread's stack is deep.
 class Walk {
   public:
-    explicit Walk(const Successors& successors) : successors_(successors) {}
+    Walk(const Adjacency& adjacency, bool by_feedback) : adjacency_(adjacency), by_feedback_(by_feedback) {}
     struct Step {
         std::size_t at;
-        std::size_t next = 0;  ///< of its successors
+        std::size_t next = 0;  ///< of the streams out of it
     };
     /// `enter(filter)` first, `meet(filter, successor)`, true to enter that too, and `leave(filter)` when all behind it
     /// have been left.
     template <class Enter, class Meet, class Leave>
     void from(std::size_t first, Enter&& enter, Meet&& meet, Leave&& leave) {
+        const auto& model = adjacency_.model();
         path_.push_back({first});
         enter(first);
         while (!path_.empty()) {
-            const auto at = path_.back().at;
-            const auto& behind = successors_[at];
-            if (path_.back().next == behind.size()) {
+            auto& [at, next] = path_.back();
+            const auto streams = adjacency_.out_of(model.filters[at].id);
+            if (next == streams.size()) {
+                const auto left = at;
                 path_.pop_back();
-                leave(at);
+                leave(left);
                 continue;
             }
-            const auto successor = behind[path_.back().next++];
+            const auto& stream = *streams[next++];
+            if (stream.options.feedback && !by_feedback_) continue;
+            const auto successor = model.position(stream.to);
             if (!meet(at, successor)) continue;
             path_.push_back({successor});
             enter(successor);
@@ -47,29 +41,31 @@ class Walk {
     const std::vector<Step>& path() const noexcept { return path_; }
 
   private:
-    const Successors& successors_;
+    const Adjacency& adjacency_;
+    const bool by_feedback_;
     std::vector<Step> path_;
 };
 
 }  // namespace
 
 // Tarjan's algorithm for strongly connected components (Depth-first search and linear graph algorithms, 1972).
-std::vector<std::size_t> cycles_of(const Model& model) {
-    const auto successors = successors_of(model, true);
-    const auto count = successors.size();
+std::vector<std::size_t> cycles_of(const Adjacency& adjacency) {
+    const auto count = adjacency.model().filters.size();
     std::vector<std::size_t> cycles(count), entered(count), lowest(count);
     std::vector<bool> open(count);
     std::vector<std::size_t> stack;
     std::size_t clock = 0, number = 0;
-    Walk walk(successors);
+    Walk walk(adjacency, true);
     const auto leave = [&](std::size_t at) {
         if (!walk.path().empty()) {
             const auto before = walk.path().back().at;
             lowest[before] = std::min(lowest[before], lowest[at]);
         }
         if (lowest[at] != entered[at]) return;
-        const bool alone =
-            stack.back() == at && std::find(successors[at].begin(), successors[at].end(), at) == successors[at].end();
+        const auto id = adjacency.model().filters[at].id;
+        const bool alone = stack.back() == at && std::ranges::none_of(adjacency.out_of(id), [id](const auto* stream) {
+                               return stream->to == id;
+                           });
         if (!alone) ++number;
         for (std::size_t member = count; member != at;) {
             member = stack.back();
@@ -97,12 +93,12 @@ std::vector<std::size_t> cycles_of(const Model& model) {
     return cycles;
 }
 
-void find_undeclared_cycles(const Model& model, const std::function<void(std::string)>& say) {
+void find_undeclared_cycles(const Adjacency& adjacency, const std::function<void(std::string)>& say) {
+    const auto& model = adjacency.model();
     const auto name = [&](std::size_t at) { return "'" + model.filters[at].name + "'"; };
-    const auto successors = successors_of(model, false);
     enum class Mark { fresh, open, done };
-    std::vector<Mark> marks(successors.size(), Mark::fresh);
-    Walk walk(successors);
+    std::vector<Mark> marks(model.filters.size(), Mark::fresh);
+    Walk walk(adjacency, false);
     for (std::size_t first = 0; first < marks.size(); ++first) {
         if (marks[first] != Mark::fresh) continue;
         walk.from(
@@ -118,7 +114,7 @@ void find_undeclared_cycles(const Model& model, const std::function<void(std::st
             },
             [&](std::size_t at) { marks[at] = Mark::done; });
     }
-    const auto cycles = cycles_of(model);
+    const auto cycles = cycles_of(adjacency);
     for (const auto& stream : model.streams) {
         const auto from = model.position(stream.from), to = model.position(stream.to);
         if (stream.options.feedback && (cycles[from] == 0 || cycles[from] != cycles[to]))

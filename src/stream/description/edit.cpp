@@ -21,11 +21,12 @@ FilterModel* required(Model& model, const std::string& name) {
     return filter;
 }
 
-auto stream_between(Model& model, const streaming::OutputPort& from, const streaming::InputPort& to) {
-    return std::ranges::find_if(model.streams, [&](const StreamModel& stream) {
+/// Is it a stream between these two?
+auto between(const Model& model, const streaming::OutputPort& from, const streaming::InputPort& to) {
+    return [&](const StreamModel& stream) {
         return model.filter(stream.from)->first->outputs[stream.output] == &from &&
                model.filter(stream.to)->first->inputs[stream.input] == &to;
-    });
+    };
 }
 
 void take_out(Model& model, std::uint64_t id) {
@@ -114,11 +115,7 @@ void Edit::take_over_by(std::function<void()> work) {
 }
 
 void Edit::disconnect_ports(streaming::OutputPort& from, streaming::InputPort& to) {
-    const auto before = model().streams.size();
-    for (auto found = stream_between(model(), from, to); found != model().streams.end();
-         found = stream_between(model(), from, to))
-        model().streams.erase(found);
-    if (model().streams.size() == before)
+    if (std::erase_if(model().streams, between(model(), from, to)) == 0)
         model().problems.push_back("no stream leads from '" + from.name() + "' to '" + to.name() + "'");
 }
 
@@ -130,7 +127,7 @@ void Edit::disconnect(const std::string& from, const std::string& to) {
 void Edit::change(const std::string& from, const std::string& to, StreamOptions options) {
     const auto [output, input] = ports_named(from, to);
     if (output == nullptr || input == nullptr) return;
-    const auto found = stream_between(model(), *output, *input);
+    const auto found = std::ranges::find_if(model().streams, between(model(), *output, *input));
     if (found == model().streams.end())
         return model().problems.push_back("no stream leads from '" + from + "' to '" + to + "'");
     if (options.feedback != found->options.feedback || options.ordered != found->options.ordered)

@@ -194,7 +194,7 @@ std::vector<std::string> problems_of(const Model& model, int targets) {
     check_filters(adjacency, targets, say);
     check_inputs(adjacency, say);
     check_streams(adjacency, say);
-    find_undeclared_cycles(model, say);
+    find_undeclared_cycles(adjacency, say);
     check_order(adjacency, say);
     return problems;
 }

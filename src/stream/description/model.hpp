@@ -111,13 +111,6 @@ std::vector<std::string> problems_of(const Model& model, int targets);
 /// `settings`: with their values, which belong to the filters: a graph that runs may be changing them.
 GraphDescription description_of(const Model& model, bool settings = true);
 
-/// Which cycle each filter is in: numbers from 1, 0 for none. By position in model.filters. Linear in filters and
-/// streams, as the next.
-std::vector<std::size_t> cycles_of(const Model& model);
-/// Says of each cycle without a feedback stream that it is not declared, and of each feedback stream that closes no
-/// cycle that it does not.
-void find_undeclared_cycles(const Model& model, const std::function<void(std::string)>& say);
-
 std::string port_name(const Model& model, std::uint64_t filter, const Part& port);
 
 }  // namespace penstock::streaming

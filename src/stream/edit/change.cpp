@@ -21,7 +21,7 @@ std::set<std::uint64_t> ids_of(const Model& model) {
 
 std::vector<std::string> Change::problems() {
     std::vector<std::string> problems;
-    const auto old_cycles = cycles_of(old_), cycles = cycles_of(wished_);
+    const auto old_cycles = cycles_of(old_adjacency_), cycles = cycles_of(adjacency_);
     const auto in_old_cycle = [&](std::uint64_t filter) { return old_cycles[old_.position(filter)] != 0; };
     const auto before = ids_of(old_), after = ids_of(wished_);
     for (const auto& stream : wished_.streams) {

@@ -42,24 +42,26 @@ struct Shape {
     }
 };
 
-/// A buffer that waits at an input and may be read in this job. `slot`: by which both sides know memory that the worker
-/// has.
-struct Passed {
-    std::uint32_t inlet = 0;
-    std::uint32_t slot = 0;
+/// Memory of the program's that lies with a worker. `slot`: by which both sides know it.
+struct Loan {
     std::byte* values = nullptr;
     std::uint64_t capacity = 0;
-    std::uint64_t written = 0;
+    std::uint32_t slot = 0;
+};
+
+/// A buffer that waits at an input and may be read in this job.
+struct Passed {
+    Loan memory{};
+    std::uint32_t inlet = 0;
     bool shared = false;  ///< others read it too
+    std::uint64_t written = 0;
     Shape shape{};
 };
 
 /// Memory for a buffer that the filter may make.
 struct Granted {
+    Loan memory{};
     std::uint32_t outlet = 0;
-    std::uint32_t slot = 0;
-    std::byte* values = nullptr;
-    std::uint64_t capacity = 0;
 };
 
 /// What a filter did, in its order.
@@ -147,11 +149,7 @@ struct FiringRecord {
 
     // The program's, also when it answers.
     alignas(128) std::span<std::byte> report;  ///< room for it
-    struct Answer {
-        std::byte* values = nullptr;  ///< null: there is no memory
-        std::uint64_t capacity = 0;
-        std::uint32_t slot = 0;
-    } answer;
+    Loan answer{};                             ///< null: there is no memory
     std::atomic<std::uint64_t> answered{0};
 
     // The worker's.

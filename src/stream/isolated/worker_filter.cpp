@@ -51,7 +51,9 @@ class WorkerFilter::Values final : public BlockMemory {
     explicit Values(WorkerFilter& filter) noexcept : filter_(&filter) {}
     std::byte* take(std::size_t& bytes) override {
         if (filter_ == nullptr) throw std::bad_alloc();
-        return filter_->borrow({FiringRecord::Question::own_values, 0, bytes}, bytes);
+        const auto loan = filter_->borrow({FiringRecord::Question::own_values, 0, bytes});
+        bytes = loan.capacity;
+        return loan.values;
     }
     void give(std::byte* values) noexcept override {
         if (filter_ != nullptr) filter_->give(values);
@@ -150,9 +152,9 @@ void WorkerFilter::make_filter(const Job& job) {
 
 void WorkerFilter::take_in(const Job& job) {
     const JobParts parts(job);
-    for (const Granted& granted : parts.granted) {
-        loans_.emplace(granted.values, Loan{granted.slot, granted.capacity});
-        grants_[granted.outlet].push_back(granted);
+    for (const auto& [memory, outlet] : parts.granted) {
+        loans_.emplace(memory.values, memory);
+        grants_[outlet].push_back(memory);
     }
     for (const Passed& passed : parts.passed) pass_in(passed);
     for (auto& inlet : inlets_) inlet->open_links = parts.ended[inlet->index] == std::byte{0} ? 1 : 0;
@@ -163,11 +165,11 @@ void WorkerFilter::take_in(const Job& job) {
     apply_settings(job);
 }
 
-Block* WorkerFilter::block_over(std::byte* values, std::size_t capacity) const {
+Block* WorkerFilter::block_over(const Loan& loan) const {
     auto* const block = new Block;
     block->own.memory = values_;
-    block->own.data = block->data = values;
-    block->own.capacity = capacity;
+    block->own.data = block->data = loan.values;
+    block->own.capacity = loan.capacity;
     block->own.owner = block;
     block->storage = &block->own;
     return block;
@@ -176,9 +178,9 @@ Block* WorkerFilter::block_over(std::byte* values, std::size_t capacity) const {
 /// A buffer that others read too has a second reader here, which never goes: so edit() makes a copy. Nobody but
 /// clear_up() ends it.
 void WorkerFilter::pass_in(const Passed& passed) {
-    loans_.emplace(passed.values, Loan{passed.slot, passed.capacity});
-    Block* block = block_over(passed.values, passed.capacity);
-    block->number = passed.slot;
+    loans_.emplace(passed.memory.values, passed.memory);
+    Block* block = block_over(passed.memory);
+    block->number = passed.memory.slot;
     if (passed.shared) {
         Block* const stand_in = block;
         stand_in->own.readers.store(2, std::memory_order_relaxed);
@@ -186,8 +188,8 @@ void WorkerFilter::pass_in(const Passed& passed) {
         block = new Block;
         block->own.memory = values_;
         block->storage = &stand_in->own;
-        block->data = passed.values;
-        block->number = passed.slot;
+        block->data = passed.memory.values;
+        block->number = passed.memory.slot;
     }
     passed.shape.give_to(*block);
     block->written = passed.written;
@@ -230,7 +232,7 @@ void WorkerFilter::clear_up() {
         return true;
     });
     for (auto& grants : grants_) {
-        for (const Granted& granted : grants) give(granted.values);
+        for (const Loan& unused : grants) give(unused.values);
         grants.clear();
     }
 }

@@ -33,11 +33,6 @@ class WorkerFilter {
     static void close(Outlet& outlet);
 
   private:
-    /// Memory of the program's that lies with the filter.
-    struct Loan {
-        std::uint32_t slot = 0;
-        std::uint64_t capacity = 0;
-    };
     using Loans = std::unordered_multimap<const std::byte*, Loan>;  ///< by where the values lie
     class Values;
 
@@ -49,12 +44,12 @@ class WorkerFilter {
     void clear_up();
     void save_state();
     void report();
-    FiringRecord::Answer ask(FiringRecord::Question question);
-    std::byte* borrow(FiringRecord::Question question, std::size_t& bytes);
+    Loan ask(FiringRecord::Question question);
+    Loan borrow(FiringRecord::Question question);
     Loans::iterator loan_of(const std::byte* values, std::uint64_t slot) noexcept;
     void give(std::byte* values) noexcept;
     void give(Loans::iterator loan) noexcept;
-    Block* block_over(std::byte* values, std::size_t capacity) const;
+    Block* block_over(const Loan& loan) const;
 
     static WorkerFilter& firing();
     static WorkerFilter* current_;
@@ -64,7 +59,7 @@ class WorkerFilter {
     std::unique_ptr<AnyFilter> filter_;
     Inlets inlets_;
     Outlets outlets_;
-    std::vector<std::vector<Granted>> grants_;  ///< of each outlet, and not used yet
+    std::vector<std::vector<Loan>> grants_;  ///< of each outlet, and not used yet
     Loans loans_;
     std::vector<Block*> shared_;  ///< stand for what others read too, while the filter has it
     std::vector<std::shared_ptr<void>> kept_;

@@ -18,7 +18,7 @@ constexpr int looks_before_sleep = 2'000;
 
 // ---- memory ----
 
-FiringRecord::Answer WorkerFilter::ask(FiringRecord::Question question) {
+Loan WorkerFilter::ask(FiringRecord::Question question) {
     const auto number = record_.asked.load(std::memory_order_relaxed) + 1;
     record_.question = question;
     record_.asked.store(number, std::memory_order_release);
@@ -32,12 +32,11 @@ FiringRecord::Answer WorkerFilter::ask(FiringRecord::Question question) {
 }
 
 /// Throws std::bad_alloc.
-std::byte* WorkerFilter::borrow(FiringRecord::Question question, std::size_t& bytes) {
-    const auto answer = ask(question);
-    if (answer.values == nullptr) throw std::bad_alloc();
-    loans_.emplace(answer.values, Loan{answer.slot, answer.capacity});
-    bytes = answer.capacity;
-    return answer.values;
+Loan WorkerFilter::borrow(FiringRecord::Question question) {
+    const Loan loan = ask(question);
+    if (loan.values == nullptr) throw std::bad_alloc();
+    loans_.emplace(loan.values, loan);
+    return loan;
 }
 
 /// Two inputs may bring the same values, each in a slot of its own.
@@ -74,17 +73,11 @@ Block* WorkerFilter::take(Inlet& inlet) {
 
 Block* WorkerFilter::make(Outlet& outlet, std::size_t bytes) {
     auto& grants = firing().grants_[outlet.index];
-    const auto fits = std::ranges::find_if(grants, [bytes](const Granted& each) { return each.capacity >= bytes; });
-    Granted granted;
-    if (fits != grants.end()) {
-        granted = *fits;
-        grants.erase(fits);
-    } else {
-        std::size_t capacity = bytes;
-        granted.values = current_->borrow({FiringRecord::Question::values, outlet.index, bytes}, capacity);
-        granted.capacity = capacity;
-    }
-    Block* const block = current_->block_over(granted.values, granted.capacity);
+    const auto fits = std::ranges::find_if(grants, [bytes](const Loan& each) { return each.capacity >= bytes; });
+    const bool granted = fits != grants.end();
+    const Loan loan = granted ? *fits : current_->borrow({FiringRecord::Question::values, outlet.index, bytes});
+    if (granted) grants.erase(fits);
+    Block* const block = current_->block_over(loan);
     block->bytes = bytes;
     return block;
 }
@@ -99,10 +92,9 @@ void WorkerFilter::write(Outlet& outlet, Block* block) {
     auto loan = current_->loan_of(block->data, block->number);
     if (loan == current_->loans_.end()) loan = current_->loans_.find(block->data);
     if (loan == current_->loans_.end()) {  // made by no output: its values are this process's own
-        std::size_t capacity = block->bytes;
         std::byte* values = nullptr;
         try {
-            values = current_->borrow({FiringRecord::Question::values, outlet.index, block->bytes}, capacity);
+            values = current_->borrow({FiringRecord::Question::values, outlet.index, block->bytes}).values;
         } catch (...) {
             give_back(block);
             throw;

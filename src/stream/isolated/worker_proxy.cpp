@@ -88,7 +88,7 @@ void WorkerProxy::refuse_nonsense() {
 
 // ---- memory that lies with the worker ----
 
-std::uint32_t WorkerProxy::lend(Block* block, Inlet* inlet) {
+Loan WorkerProxy::lend(Block* block, Inlet* inlet) {
     if (free_slots_.empty()) {
         free_slots_.reserve(lent_.size() + 1);  // so that freeing one needs no memory
         free_slots_.push_back(static_cast<std::uint32_t>(lent_.size()));
@@ -97,7 +97,7 @@ std::uint32_t WorkerProxy::lend(Block* block, Inlet* inlet) {
     const auto slot = free_slots_.back();
     free_slots_.pop_back();
     lent_[slot] = {block, inlet, number_, inlet != nullptr};
-    return slot;
+    return {block->data, block->storage->capacity, slot};
 }
 
 Block* WorkerProxy::take_slot(std::uint32_t slot) {
@@ -146,10 +146,10 @@ void WorkerProxy::pass_inputs(std::vector<Passed>& passed) {
         const auto most = std::max(most_passed_[inlet->index], inlet->port->options().at_least);
         while (!inlet->queue.empty() && sent.size() < most) {
             const Block& block = in_heap(inlet->queue.front());
-            const auto slot = lend(inlet->queue.front().block, inlet.get());
-            sent.push_back({inlet->queue.pop(), slot});
-            passed.push_back({inlet->index, slot, block.data, block.storage->capacity, block.written,
-                              block.storage->readers.load(std::memory_order_acquire) != 1, Shape::of(block)});
+            const auto loan = lend(inlet->queue.front().block, inlet.get());
+            sent.push_back({inlet->queue.pop(), loan.slot});
+            passed.push_back({loan, inlet->index, block.storage->readers.load(std::memory_order_acquire) != 1,
+                              block.written, Shape::of(block)});
         }
         passed_all_ = passed_all_ && inlet->queue.empty();
         inlet->waiting.store(inlet->queue.size(), std::memory_order_relaxed);
@@ -159,10 +159,8 @@ void WorkerProxy::pass_inputs(std::vector<Passed>& passed) {
 void WorkerProxy::grant(std::vector<Granted>& granted) {
     for (auto& outlet : station_.outlets) {
         const auto& made = makes_[outlet->index];
-        for (std::size_t i = 0; i < std::min(made.count, most_granted) && outlet->pool->has_one(); ++i) {
-            Block* const block = outlet->pool->get(made.bytes);
-            granted.push_back({outlet->index, lend(block, nullptr), block->own.data, block->own.capacity});
-        }
+        for (std::size_t i = 0; i < std::min(made.count, most_granted) && outlet->pool->has_one(); ++i)
+            granted.push_back({lend(outlet->pool->get(made.bytes), nullptr), outlet->index});
     }
 }
 
@@ -230,7 +228,7 @@ void WorkerProxy::answer() noexcept {
                 question.kind == FiringRecord::Question::values && question.outlet < station_.outlets.size();
             Block* const block = of_outlet ? station_.outlets[question.outlet]->pool->get(question.bytes)
                                            : make_block_in(run_.memory(), question.bytes);
-            record_->answer = {block->own.data, block->own.capacity, lend(block, nullptr)};
+            record_->answer = lend(block, nullptr);
         }
     } catch (const std::exception&) {  // no memory, which the worker sees
     }

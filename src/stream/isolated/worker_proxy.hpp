@@ -79,7 +79,7 @@ class WorkerProxy final : public FilterProxy {
     /// Of what a worker process says that cannot be.
     [[noreturn]] static void refuse_nonsense();
     void make_room(Area& area, std::uint64_t bytes);
-    std::uint32_t lend(Block* block, Inlet* inlet);
+    Loan lend(Block* block, Inlet* inlet);
     /// Of what a worker names, which may be nonsense.
     Block* take_slot(std::uint32_t slot);
     Block* free_slot(std::uint32_t slot);

@@ -73,7 +73,7 @@ void Pressure::begin() {
     const auto automatic = [](const FilterModel& filter) { return filter.options.copies == FilterOptions::automatic; };
     if (std::ranges::none_of(run_.model.filters, automatic)) return watched_.clear();
     const Adjacency adjacency(run_.model);
-    const auto cycles = cycles_of(run_.model);
+    const auto cycles = cycles_of(adjacency);
     for (const auto& filter : run_.model.filters) {
         if (!governs(adjacency, cycles, filter)) continue;
         const auto before = watched_.find(filter.id);

@@ -45,11 +45,9 @@ Run Graph::start(Machine& machine, const RunOptions& options) {
             for (auto* const setting : filter.first->settings)
                 if (setting->name() == name) setting->set(value);
     auto state = std::make_unique<RunState>(machine, described);
-    if (auto problems = state->core.backend().problems(described); !problems.empty()) {
-        state->finished = true;
-        throw GraphError(std::move(problems));
-    }
     try {
+        if (auto problems = state->core.backend().problems(described); !problems.empty())
+            throw GraphError(std::move(problems));
         state->door = Door::open(*state, options);
         state->wiring.build(state->model);
         state->core.backend().begin();
@@ -92,13 +90,7 @@ void Run::finish() {
                 if (!station->outlets.empty()) writers.push_back(station);
         }
         for (auto* const writer : writers) streaming::close_program_end(*writer);
-        core.help_until(
-            [&] {
-                state.attend_program_ends();
-                return core.all_ended();
-            },
-            "the end of a graph", true, true);
-        state.settle();
+        state.help_to_the_end(true);
     }
     core.throw_failure();
 }
@@ -178,12 +170,16 @@ RunState::~RunState() {
 
 void RunState::stop() {
     core.stop();
+    help_to_the_end(false);
+}
+
+void RunState::help_to_the_end(bool of_program) {
     core.help_until(
-        [&] {
+        [this] {
             attend_program_ends();
             return core.all_ended();
         },
-        "the end of a graph", false);
+        "the end of a graph", of_program, of_program);
     settle();
 }
 

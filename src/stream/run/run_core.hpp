@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "penstock/stream_error.hpp"
 #include "process/fork.hpp"
 #include "stream/run/server.hpp"
 #include "stream/run/spin_lock.hpp"
@@ -178,15 +177,12 @@ class RunCore {
 /// A thread that runs a run's stations while it waits for something, for the length of a turn.
 class Helping {
   public:
-    explicit Helping(RunCore& run) noexcept : server(run, Server::helper), run_(run), here_(server) {
-        run_.begin_help();
-    }
-    ~Helping() { run_.end_help(); }
+    explicit Helping(RunCore& run) noexcept : server(run, Server::helper), here_(server) { run.begin_help(); }
+    ~Helping() { server.run().end_help(); }
 
     Server server;
 
   private:
-    RunCore& run_;
     Server::Here here_;
 };
 

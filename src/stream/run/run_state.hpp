@@ -83,6 +83,9 @@ struct RunState final : MachineEnd::Stoppable {
     void change_to(const Model& wished);
     /// Has it made by the run's own thread.
     void edit_later(std::function<void(Edit&)> describe);
+    /// Runs filters on this thread too until all have ended, then settle(). `of_program`: the program waits, not
+    /// somebody who stops the run: stalls are reported, and its look_while_waiting is called.
+    void help_to_the_end(bool of_program);
     /// All have ended: waits until nothing of the run is at work any more.
     void settle();
     /// Ends all filters without firing them again, and waits for that. Not inside a filter.

@@ -87,11 +87,9 @@ void Station::complete_job() {
             if (!inlet->queue.empty()) outcome.lost.push_back(lost_buffer(*inlet, *inlet->queue.front().block));
     tally(lost, outcome.lost.size());
     run_.note_lost(outcome.lost);
-    if (outcome.failure != nullptr) {
-        tally(failures);
-        run_.failed(*this, firings.load(std::memory_order_relaxed), std::move(outcome.failure),
-                    outcome.died ? Loss{true, std::move(outcome.lost), std::move(outcome.others)} : Loss{});
-    }
+    if (outcome.failure != nullptr)
+        fail(std::move(outcome.failure), firings.load(std::memory_order_relaxed),
+             outcome.died ? Loss{true, std::move(outcome.lost), std::move(outcome.others)} : Loss{});
     if (fired) {
         tally(firings);
         tally(service_ticks, outcome.ticks);

@@ -73,64 +73,48 @@ void Station::set_home(Server* home) noexcept {
 
 bool Station::work(int most) {
     for (int turn = 0; turn < most; ++turn) {
-        switch (next()) {
-            case Next::nothing:
-                return false;
-            case Next::start:
-                start();
-                break;
-            case Next::event:
-                handle_event();
-                break;
-            case Next::fire:
-                fire();
-                break;
-            case Next::finish:
-                end_of_inputs();
-                break;
-            case Next::close:
-                end();
-                return false;
-        }
+        if (!step()) return false;
         if (Server::current != nullptr) Server::current->run_handed_over();
     }
     return true;
 }
 
-Station::Next Station::next() {
+/// What is to be done next. False when that is nothing, or the end.
+bool Station::step() {
     const auto waits = [this](Doing what) {
         turn_to(what);
-        return Next::nothing;
+        return false;
     };
     if (ended_) return waits(Doing::ended);
     if (spreading) [[unlikely]]
         return waits(Doing::waits_for_tasks);
     if (stopping) [[unlikely]]
-        return Next::close;
+        return end(), false;
     if (held) return waits(Doing::held);  // nor does it send what it holds back
     if (!started_) [[unlikely]]
-        return Next::start;
+        return start(), true;
     for (auto& outlet : outlets)
         if ((!outlet->pending.empty() || outlet->closing) && !flush(*outlet)) return waits(Doing::waits_for_output);
     if (loop_tokens_ != 0) [[unlikely]]
         leave_loop();
     if (!events_.empty()) [[unlikely]]
-        return Next::event;
-    if (finished_) return Next::close;
+        return handle_event(), true;
+    if (finished_) return end(), false;
     if (over_) [[unlikely]]
-        return Next::finish;
+        return end_of_inputs(), true;
     if (bounded_pools_) [[unlikely]]
         for (auto& outlet : outlets)
             if (outlet->pool->exhausted()) return waits(Doing::waits_for_pool);
-    if (source_) {
-        const bool all_closed = std::ranges::all_of(outlets, [](const auto& outlet) { return outlet->closed; });
-        return all_closed && !outlets.empty() ? Next::finish : Next::fire;
-    }
-    if (inputs_ready()) return Next::fire;
-    if (inputs_over()) return Next::finish;
+    if (source_ ? outputs_open() : inputs_ready()) return fire(), true;
+    if (source_ || inputs_over()) return end_of_inputs(), true;
     waits_plainly_ = true;
     tally(ran_dry);
     return waits(Doing::waits_for_input);
+}
+
+/// Of a source: does it still write anywhere, if it ever did?
+bool Station::outputs_open() const noexcept {
+    return outlets.empty() || std::ranges::any_of(outlets, [](const auto& outlet) { return !outlet->closed; });
 }
 
 bool Station::flush(Outlet& outlet) {
@@ -297,9 +281,9 @@ void Station::sample_end(std::uint64_t begin) {
     tally(sampled);
 }
 
-void Station::fail(std::exception_ptr cause, std::uint64_t firing) {
+void Station::fail(std::exception_ptr cause, std::uint64_t firing, Loss loss) {
     tally(failures);
-    run_.failed(*this, firing, std::move(cause));
+    run_.failed(*this, firing, std::move(cause), std::move(loss));
 }
 
 /// Has the filter called for something other than a firing.

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "penstock/filter.hpp"
+#include "penstock/stream_error.hpp"
 #include "stream/buffers/buffer_ahead.hpp"
 #include "stream/buffers/pool.hpp"
 #include "stream/run/filter_backend.hpp"
@@ -231,7 +232,7 @@ class alignas(64) Station {
     /// The station has nothing to do now; false: mail has come meanwhile. Only for stations without a home.
     bool rest() noexcept { return box.rest(); }
     void fail(std::exception_ptr cause) { fail(std::move(cause), firings.load(std::memory_order_relaxed)); }
-    void fail(std::exception_ptr cause, std::uint64_t firing);
+    void fail(std::exception_ptr cause, std::uint64_t firing, Loss loss = {});
     /// Drops what waits and closes its outputs.
     void end();
     /// Counts as ended: the run could not be begun as a whole.
@@ -354,8 +355,8 @@ class alignas(64) Station {
     friend struct Outlet;
     void leave_ports() noexcept;
     Inlet* inlet_of(const std::string& port) const noexcept;
-    enum class Next : std::uint8_t { nothing, start, event, fire, finish, close };
-    Next next();
+    bool step();
+    bool outputs_open() const noexcept;
     bool inputs_ready() const noexcept;
     bool inputs_over() const noexcept;
     Block* take_from_queue(Inlet& inlet);
@@ -420,7 +421,6 @@ struct Loop {
     std::atomic<std::int64_t> tokens{0};
     std::atomic<bool> used{false};  ///< it is entered from outside, or a buffer was in it
     std::atomic<bool> ended{false};
-    std::vector<Link*> feedback;
     std::vector<std::unique_ptr<Command>> ends{};  ///< to the sources of the feedback, whose links it is to close
 };
 

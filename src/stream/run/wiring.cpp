@@ -139,7 +139,7 @@ void Wiring::build(const Model& model) {
                 run_.links.push_back(std::move(link));
             }
     }
-    build_loops(model);
+    build_loops(adjacency);
     for (const auto& [filter, crew] : crews)
         for (Station* const station : crew) set_branches(adjacency, filter, *station);
 }
@@ -153,40 +153,32 @@ Station& Wiring::keep(std::unique_ptr<Station> station) {
     return kept;
 }
 
-void Wiring::build_loops(const Model& model) {
-    const auto cycles = cycles_of(model);
+void Wiring::build_loops(const Adjacency& adjacency) {
+    const auto cycles = cycles_of(adjacency);
     std::map<std::size_t, Loop*> loops;
-    const auto loop_of = [&](std::uint64_t filter) -> Loop* {
-        const auto cycle = cycles[model.position(filter)];
-        if (cycle == 0) return nullptr;
+    for (const auto& [filter, crew] : crews) {
+        const auto cycle = cycles[adjacency.model().position(filter)];
+        if (cycle == 0) continue;
         Loop*& loop = loops[cycle];
         if (loop == nullptr) loop = run_.loops.emplace_back(std::make_unique<Loop>()).get();
-        return loop;
-    };
-    for (const auto& [filter, crew] : crews)
         for (Station* const station : crew) {
-            station->loop = loop_of(filter);
-            // until it has begun
-            if (station->loop != nullptr) station->loop->tokens.fetch_add(1, std::memory_order_relaxed);
+            station->loop = loop;
+            loop->tokens.fetch_add(1, std::memory_order_relaxed);  // until it has begun
         }
-    for (const auto& stream : model.streams) {
-        Loop* const loop = loop_of(stream.to);
+    }
+    for (const auto& owned : run_.links) {
+        Link* const link = owned.get();
+        Loop* const loop = link->loop = link->sink->loop;
         if (loop == nullptr) continue;
-        for (auto at = links.lower_bound({stream.id, 0, 0}); at != links.end() && std::get<0>(at->first) == stream.id;
-             ++at) {
-            Link* const link = at->second;
-            link->loop = loop;
-            link->enters_loop = loop_of(stream.from) != loop;
-            if (link->enters_loop) {
-                loop->used.store(true, std::memory_order_relaxed);
-                loop->tokens.fetch_add(1, std::memory_order_relaxed);
-            }
-            if (!link->feedback) continue;
-            loop->feedback.push_back(link);
-            auto& end = *loop->ends.emplace_back(
-                std::make_unique<Command>([link](Station&) { link->from->close_link(*link); }));
-            end.from = link->from->station;
+        link->enters_loop = link->from->station->loop != loop;
+        if (link->enters_loop) {
+            loop->used.store(true, std::memory_order_relaxed);
+            loop->tokens.fetch_add(1, std::memory_order_relaxed);
         }
+        if (!link->feedback) continue;
+        auto& end =
+            *loop->ends.emplace_back(std::make_unique<Command>([link](Station&) { link->from->close_link(*link); }));
+        end.from = link->from->station;
     }
 }
 

@@ -40,7 +40,7 @@ class Wiring {
     void begin(Station& station) const;
 
   private:
-    void build_loops(const Model& model);
+    void build_loops(const Adjacency& adjacency);
     Link* only_sink_to_fuse(const Adjacency& adjacency, const Outlet& outlet) const;
 
     RunCore& run_;
