@@ -14,8 +14,18 @@ struct Letter {
 };
 constexpr Letter replacement{0xFFFD, "\xEF\xBF\xBD"};
 
-/// Takes the next character off the front of `rest`; U+FFFD, and one byte taken, where the bytes are not UTF-8.
+/// U+FFFD for a byte that is not UTF-8.
 Letter take(std::string_view& rest) noexcept {
+    const auto before = rest;
+    const auto code = take_character(rest);
+    return code ? Letter{*code, before.substr(0, before.size() - rest.size())} : replacement;
+}
+
+bool control(char32_t code) noexcept { return code < 0x20 || (code >= 0x7F && code < 0xA0); }
+
+}  // namespace
+
+std::optional<char32_t> take_character(std::string_view& rest) noexcept {
     const auto byte = [&rest](std::size_t i) { return static_cast<unsigned char>(rest[i]); };
     const unsigned char lead = byte(0);
     const std::size_t length = lead < 0x80         ? 1
@@ -31,14 +41,9 @@ Letter take(std::string_view& rest) noexcept {
         code = code << 6 | (byte(i) & 0x3Fu);
     }
     valid = valid && code >= smallest[length] && code <= 0x10FFFF && !(code >= 0xD800 && code <= 0xDFFF);
-    const Letter taken{code, rest.substr(0, length)};
     rest.remove_prefix(valid ? length : 1);
-    return valid ? taken : replacement;
+    return valid ? std::optional(code) : std::nullopt;
 }
-
-bool control(char32_t code) noexcept { return code < 0x20 || (code >= 0x7F && code < 0xA0); }
-
-}  // namespace
 
 std::string json_text(std::string_view text) {
     constexpr std::string_view escaped = "\"\\\n\r\t", names = "\"\\nrt", digits = "0123456789abcdef";

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace penstock::trace {
+
+/// Takes the next character off the front of `text`; nothing, and one byte taken, where the bytes are not UTF-8.
+std::optional<char32_t> take_character(std::string_view& text) noexcept;
 
 /// As a JSON string, with its quotes.
 std::string json_text(std::string_view text);

@@ -7,21 +7,53 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <future>
 #include <optional>
 #include <string_view>
-#include <thread>
 
+#include "language/elaboration/elaboration.hpp"
 #include "language/elaboration/option_words.hpp"
 #include "language/elaboration/program_values.hpp"
-#include "language/xml/text.hpp"
 #include "machine/said_by.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/spmd.hpp"
 
 namespace penstock {
+namespace language {
+
+ParameterValues values_of(const ApplicationProgram& program,
+                          const std::vector<std::pair<std::string, std::string>>& settings) {
+    Element root{.name = "application", .file = &program.name};
+    root.set("xmlns", std::string(namespace_name));
+    root.set("name", program.name);
+    for (const auto& parameter : program.parameters) {
+        auto& element = root.children.emplace_back(Element{.name = "parameter", .file = &program.name});
+        element.set("name", parameter.name);
+        element.set("type", parameter.type);
+        for (const auto& [attribute, value] : {std::pair{"default", &parameter.otherwise},
+                                               {"least", &parameter.least},
+                                               {"most", &parameter.most},
+                                               {"unit", &parameter.unit}})
+            if (!value->empty() || (attribute == std::string_view("default") && parameter.type == "text"))
+                element.set(attribute, *value);
+    }
+    Plan plan;
+    std::vector<Finding> findings;
+    const ApplicationOptions options{.settings = settings};
+    Elaboration elaboration(plan, options, findings);
+    elaboration.run(root);
+    std::erase_if(findings, [](const Finding& each) { return each.kind == Finding::Kind::warning; });
+    if (!findings.empty()) throw UsageError(list_of(findings, "\n", std::mem_fn(&Finding::message)));
+    ParameterValues values;
+    for (const auto& [name, variable] : elaboration.variables()) values.emplace(name, ParameterValue(variable.value));
+    return values;
+}
+
+}  // namespace language
+
 namespace {
 
 constexpr int told = 2, interrupted_by_signal = 130;
@@ -64,11 +96,9 @@ Wishes wishes_of(int count, const char* const* arguments) {
                                  ", not '" + value + "'");
             wishes.targets = static_cast<int>(*number);
         } else if (option == "--isolation") {
-            const auto found =
-                std::find(std::begin(language::isolation_words), std::end(language::isolation_words), value);
-            if (found == std::end(language::isolation_words))
+            if (std::ranges::find(language::isolation_words, value) == std::end(language::isolation_words))
                 throw UsageError("--isolation takes thread or process, not '" + value + "'");
-            wishes.worker_processes = found != std::begin(language::isolation_words);
+            wishes.worker_processes = value == "process";
         } else if (option == "--library") wishes.libraries.push_back(value);
         else if (option == "--name") wishes.name = value;
         else if (option == "--graph") wishes.graph = value;
@@ -149,18 +179,11 @@ int run(const ApplicationProgram& program, const Wishes& wishes) {
     interrupted.store(false);
     std::signal(SIGINT, note_interruption);
     auto running = application.start(machine, {.name = wishes.name});
-    std::atomic<bool> over{false};
-    std::exception_ptr failure;
-    std::thread waiting([&] {
-        try {
-            running.finish();
-            if (!wishes.graph.empty()) running.run().save(wishes.graph);
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        over.store(true);
+    auto over = std::async(std::launch::async, [&] {
+        running.finish();
+        if (!wishes.graph.empty()) running.run().save(wishes.graph);
     });
-    for (bool closed = false; !over.load(); std::this_thread::sleep_for(std::chrono::milliseconds(2)))
+    for (bool closed = false; over.wait_for(std::chrono::milliseconds(2)) != std::future_status::ready;)
         if (interrupted.load() && !closed) {
             std::fprintf(stderr,
                          "%s: the sources end, and what is under way goes through; Ctrl-C again stops at once\n",
@@ -168,8 +191,7 @@ int run(const ApplicationProgram& program, const Wishes& wishes) {
             running.run().close();
             closed = true;
         }
-    waiting.join();
-    if (failure != nullptr) std::rethrow_exception(failure);
+    over.get();
     if (!wishes.trace.empty()) {
         machine.stop_timeline();
         std::ofstream file(wishes.trace);

@@ -5,8 +5,6 @@
 #include <filesystem>
 
 #include "language/elaboration/option_words.hpp"
-#include "language/xml/grammar.hpp"
-#include "language/xml/text.hpp"
 
 namespace penstock::language {
 
@@ -34,17 +32,15 @@ bool Elaboration::run(const Element& root) {
         if (child.name == "event") {
             const auto event = name(child, "name", {});
             if (event.empty()) continue;
-            if (std::find(plan_.events.begin(), plan_.events.end(), event) != plan_.events.end())
+            if (std::ranges::find(plan_.events, event) != plan_.events.end())
                 error(child.place_of("name"), "event " + in_quotes(event) + " is declared twice");
             else plan_.events.push_back(event);
         }
     }
-    Scope scope;
-    scope.used = &used_;
-    std::vector<SourcePlace> places(options_.settings.size(), root.place());
-    Settings given;
-    for (const auto& [setting, value] : options_.settings) given.emplace_back(setting, value);
-    parameters(root, given, places, scope, root.place());
+    Scope scope{.used = &used_};
+    std::vector<GivenText> given;
+    for (const auto& [setting, value] : options_.settings) given.push_back({setting, value, root.place()});
+    parameters(root, given, scope, root.place());
     variables_ = scope.variables;
     body(root, scope);
     timers(root, scope);
@@ -53,16 +49,13 @@ bool Elaboration::run(const Element& root) {
     for (const auto& pending : pending_rules_) rule(pending);
 
     for (const auto& child : root.children) {
-        if (child.name == "parameter" && child.attribute("name") != nullptr &&
-            !used_.contains(child.attribute("name")->value))
-            warn(child.place(), "parameter " + in_quotes(child.attribute("name")->value) + " is used nowhere");
-        if (child.name == "event" && child.attribute("name") != nullptr &&
-            std::none_of(pending_rules_.begin(), pending_rules_.end(), [&](const PendingRule& each) {
-                const auto* const event = each.element->attribute("event");
-                return event != nullptr && event->value == child.attribute("name")->value;
-            }))
-            warn(child.place(), "event " + in_quotes(child.attribute("name")->value) +
-                                    " changes nothing: no manager has a rule for it");
+        const auto* const called = child.attribute("name");
+        if (called == nullptr) continue;
+        if (child.name == "parameter" && !used_.contains(called->value))
+            warn(child.place(), "parameter " + in_quotes(called->value) + " is used nowhere");
+        const auto is_about = [&](const PendingRule& each) { return each.element->value("event") == called->value; };
+        if (child.name == "event" && std::ranges::none_of(pending_rules_, is_about))
+            warn(child.place(), "event " + in_quotes(called->value) + " changes nothing: no manager has a rule for it");
     }
     for (const auto& [group, each] : groups_)
         if (!each.used && !each.of_library)
@@ -131,85 +124,72 @@ void Elaboration::include(const Element& element) {
     }
     if (document == nullptr) return;
     const auto& root = documents_.emplace_back(std::move(document))->root;
-    constexpr std::string_view roots[] = {"library"};
-    check_grammar(root, roots, findings_);
-    if (root.name != "library") return;
+    if (!check_grammar(root, "library", findings_)) return;
     for (const auto& child : root.children) {
         if (child.name == "include") include(child);
         if (child.name == "group") take_group(child, true);
     }
 }
 
-void Elaboration::parameters(const Element& owner, const Settings& given, const std::vector<SourcePlace>& places,
-                             Scope& scope, const SourcePlace& caller) {
+std::string Elaboration::variable(const Element& element, std::string_view attribute, const Scope& scope,
+                                  const char* what) {
+    auto found = name(element, attribute, scope);
+    if (found.find('-') == found.npos) return found;
+    error(element.place_of(attribute), in_quotes(found) + " cannot name " + what);
+    return {};
+}
+
+void Elaboration::parameters(const Element& owner, const std::vector<GivenText>& given, Scope& scope,
+                             const SourcePlace& caller) {
     std::vector<std::string> names;
     for (const auto& child : owner.children) {
         if (child.name != "parameter") continue;
-        const auto wanted = name(child, "name", {});
+        const auto wanted = variable(child, "name", {}, "a parameter: '-' is a sign in expressions; write '_'");
         if (wanted.empty()) continue;
-        if (wanted.find('-') != wanted.npos) {
-            error(child.place_of("name"),
-                  in_quotes(wanted) + " cannot name a parameter: '-' is a sign in expressions; write '_'");
-            continue;
-        }
-        if (std::find(names.begin(), names.end(), wanted) != names.end()) {
+        if (std::ranges::find(names, wanted) != names.end()) {
             error(child.place_of("name"), "parameter " + in_quotes(wanted) + " is declared twice");
             continue;
         }
         names.push_back(wanted);
-        const std::string* text = nullptr;
-        const SourcePlace* place = &caller;
-        for (std::size_t i = 0; i < given.size(); ++i)
-            if (given[i].first == wanted) text = &std::get<std::string>(given[i].second), place = &places[i];
-        if (auto value = parameter(child, text, *place, scope)) scope.variables[wanted] = std::move(*value);
+        const GivenText* last = nullptr;
+        for (const auto& each : given)
+            if (each.name == wanted) last = &each;
+        if (auto value = parameter(child, last, caller, scope)) scope.variables[wanted] = std::move(*value);
     }
-    for (std::size_t i = 0; i < given.size(); ++i)
-        if (std::find(names.begin(), names.end(), given[i].first) == names.end()) {
-            const auto shown = owner.attribute("name");
-            error(places[i], "<" + owner.name + "> " + in_quotes(shown == nullptr ? "" : shown->value) +
-                                 " has no parameter " + in_quotes(given[i].first) + hint(given[i].first, names));
-        }
+    for (const auto& each : given)
+        if (std::ranges::find(names, each.name) == names.end())
+            error(each.where, "<" + owner.name + "> " + in_quotes(owner.value("name")) + " has no parameter " +
+                                  in_quotes(each.name) + hint(each.name, names));
 }
 
-std::optional<Variable> Elaboration::parameter(const Element& element, const std::string* given,
-                                               const SourcePlace& given_place, const Scope& scope) {
+std::optional<Variable> Elaboration::parameter(const Element& element, const GivenText* from_outside,
+                                               const SourcePlace& caller, const Scope& scope) {
     const auto type = choice(element, "type", scope, type_words, std::size(type_words));
     if (type >= std::size(type_words)) return std::nullopt;
-    const SettingValue likes[] = {false, std::int64_t{0}, 0.0, std::string()};
-    const auto shown = in_quotes(element.attribute("name")->value);
-    const auto value_of = [&](const std::string& text, const SourcePlace& where) -> std::optional<SettingValue> {
-        auto value = value_like(likes[type], text);
-        if (!value)
-            error(where,
-                  "parameter " + shown + " is given " + in_quotes(text) + ", and should be " + kind_of(likes[type]));
-        return value;
-    };
-    std::optional<SettingValue> value;
-    SourcePlace where = given_place;
-    if (given != nullptr) {
-        value = value_of(*given, where);
-    } else if (element.attribute("default") != nullptr) {
-        where = element.place_of("default");
-        const auto before = findings_.size();
-        const auto found = text(element, "default", scope);
-        if (findings_.size() == before) value = value_of(found, where);
-    } else {
+    const auto& like = values_by_type[type];
+    const auto shown = in_quotes(element.value("name"));
+    const bool has_default = element.attribute("default") != nullptr;
+    const auto where = from_outside != nullptr ? from_outside->where
+                       : has_default           ? element.place_of("default")
+                                               : caller;
+    const auto written = from_outside != nullptr ? from_outside->text : given(element, "default", scope);
+    const auto value = written ? value_like(like, *written) : std::nullopt;
+    if (written && !value)
+        error(where, "parameter " + shown + " is given " + in_quotes(*written) + ", and should be " + kind_of(like));
+    if (from_outside == nullptr && !has_default)
         error(where, "parameter " + shown +
                          " has no default, so it must be given a value (<set> where a group is used; for the "
                          "application, from outside)");
-    }
-    const bool numeric = type == 1 || type == 2;
     for (const auto* bound : {"least", "most"})
-        if (!numeric && element.attribute(bound) != nullptr)
+        if (!size_of(like) && element.attribute(bound) != nullptr)
             error(element.place_of(bound), in_quotes(bound) + " is for integers and numbers");
     // so that what uses it does not complain too
-    if (!value) return Variable{likes[type], text(element, "unit", scope)};
-    if (numeric) {
+    if (!value) return Variable{like, text(element, "unit", scope)};
+    if (const auto size = size_of(*value)) {
         constexpr double widest = 1.7e308;
-        const double size = type == 1 ? static_cast<double>(std::get<std::int64_t>(*value)) : std::get<double>(*value);
-        const auto least = number(element, "least", scope, -widest, widest);
-        const auto most = number(element, "most", scope, -widest, widest);
-        if ((least && size < *least) || (most && size > *most))
+        const auto least = number<double>(element, "least", scope, -widest, widest);
+        const auto most = number<double>(element, "most", scope, -widest, widest);
+        if ((least && *size < *least) || (most && *size > *most))
             error(where, "parameter " + shown + " is " + text_of(*value) + ", and should be " +
                              (least ? "at least " + text_of(*least) : "") + (least && most ? " and " : "") +
                              (most ? "at most " + text_of(*most) : ""));
@@ -222,13 +202,9 @@ void Elaboration::timers(const Element& root, const Scope& scope) {
     for (const auto& child : root.children) {
         if (child.name != "timer") continue;
         const auto event = name(child, "event", scope);
-        if (event.empty()) continue;
-        if (std::find(plan_.events.begin(), plan_.events.end(), event) == plan_.events.end()) {
-            error(child.place_of("event"), "there is no event " + in_quotes(event) + hint(event, plan_.events));
-            continue;
-        }
-        const auto every = number(child, "every", scope, 1e-3, longest);
-        const auto after = number(child, "after", scope, 0, longest);
+        if (event.empty() || !checked(child, "event", [&] { return plan_.event_named(event); })) continue;
+        const auto every = number<double>(child, "every", scope, 1e-3, longest);
+        const auto after = number<double>(child, "after", scope, 0, longest);
         if (!every && !after) {
             if (child.attribute("every") == nullptr && child.attribute("after") == nullptr)
                 error(child.place(),
@@ -238,6 +214,15 @@ void Elaboration::timers(const Element& root, const Scope& scope) {
         const auto nanoseconds = [](double seconds) { return std::chrono::nanoseconds(std::llround(seconds * 1e9)); };
         plan_.timers.push_back({event, nanoseconds(after ? *after : *every), nanoseconds(every.value_or(0))});
     }
+}
+
+Understood understood(const Element& root, const ApplicationOptions& options, std::vector<Finding>& findings) {
+    Understood made;
+    made.plan->known = options.components != nullptr ? *options.components : Components::known();
+    if (!check_grammar(root, "application", findings)) return made;
+    made.elaboration = std::make_unique<Elaboration>(*made.plan, options, findings);
+    if (made.elaboration->run(root)) check_plan(*made.plan, root.place(), findings);
+    return made;
 }
 
 }  // namespace penstock::language

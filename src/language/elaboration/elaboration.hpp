@@ -13,6 +13,7 @@
 #include "language/expression/expression.hpp"
 #include "language/plan/plan.hpp"
 #include "language/xml/document.hpp"
+#include "language/xml/text.hpp"
 
 namespace penstock::language {
 
@@ -21,8 +22,8 @@ struct Scope {
     std::string prefix{};  ///< "left/"
     Variables variables{};
     Conditions conditions{};
-    std::map<std::string, bool, std::less<>>* used = nullptr;  ///< variables that were used
-    std::vector<const Element*> groups{};                      ///< that it is in, from the outermost
+    std::set<std::string, std::less<>>* used = nullptr;  ///< variables that were used
+    std::vector<const Element*> groups{};                ///< that it is in, from the outermost
 };
 
 /// What has ports but is no filter: a use of a group, a parallel, a slice.
@@ -35,9 +36,15 @@ struct Instance {
 
 struct PendingStream {
     std::string from, to;  ///< with the prefix
-    StreamOptions options;
-    Conditions conditions;
+    StreamOptions options{};
+    Conditions conditions{};
     const Element* element = nullptr;
+};
+
+/// What a parameter is given, and where.
+struct GivenText {
+    std::string name, text;
+    SourcePlace where;
 };
 
 struct PendingRule {
@@ -64,19 +71,27 @@ class Elaboration {
     // ---- elaboration.cpp: the application, its files, its parameters ----
     void include(const Element& element);
     void take_group(const Element& group, bool of_library);
-    void parameters(const Element& owner, const Settings& texts, const std::vector<SourcePlace>& places, Scope& scope,
-                    const SourcePlace& caller);
-    std::optional<Variable> parameter(const Element& element, const std::string* given, const SourcePlace& given_place,
+    void parameters(const Element& owner, const std::vector<GivenText>& given, Scope& scope, const SourcePlace& caller);
+    std::optional<Variable> parameter(const Element& element, const GivenText* given, const SourcePlace& caller,
                                       const Scope& scope);
     void timers(const Element& root, const Scope& scope);
 
     // ---- elaboration_values.cpp: attributes ----
-    std::string text(const Element& element, std::string_view attribute, const Scope& scope);
+    /// Nothing where the attribute is not there, or is wrong, which has been said.
+    std::optional<std::string> given(const Element& element, std::string_view attribute, const Scope& scope);
+    std::string text(const Element& element, std::string_view attribute, const Scope& scope) {
+        return given(element, attribute, scope).value_or("");
+    }
     std::string name(const Element& element, std::string_view attribute, const Scope& scope, bool path = false);
-    std::optional<std::int64_t> integer(const Element& element, std::string_view attribute, const Scope& scope,
-                                        std::int64_t least, std::int64_t most);
-    std::optional<double> number(const Element& element, std::string_view attribute, const Scope& scope, double least,
-                                 double most);
+    /// The name of an index, or of a parameter of which `what` says that it is one.
+    std::string variable(const Element& element, std::string_view attribute, const Scope& scope, const char* what);
+    template <class Number>
+    std::optional<Number> number(const Element& element, std::string_view attribute, const Scope& scope,
+                                 std::type_identity_t<Number> least, std::type_identity_t<Number> most) {
+        const auto found = given(element, attribute, scope);
+        if (!found) return std::nullopt;
+        return checked(element, attribute, [&] { return number_within<Number>(attribute, *found, least, most); });
+    }
     bool flag(const Element& element, std::string_view attribute, const Scope& scope, bool otherwise);
     std::size_t choice(const Element& element, std::string_view attribute, const Scope& scope,
                        std::span<const std::string_view> words, std::size_t otherwise);
@@ -102,8 +117,8 @@ class Elaboration {
 
     // ---- elaboration_parallel.cpp ----
     void parallel(const Element& element, const Scope& scope);
-    void slices(const Element& element, const Scope& scope, std::int64_t count);
-    void crossdep(const Element& element, const Scope& scope, std::int64_t count);
+    void slices(const Element& element, const Scope& scope, std::int64_t count, const std::string& index);
+    void crossdep(const Element& element, const Scope& scope, std::int64_t count, const std::string& index);
 
     // ---- elaboration_joining.cpp: when all names are known ----
     /// Ports that a stream reaches together: one, or those of all slices, each of which gets a share.
@@ -120,6 +135,16 @@ class Elaboration {
     std::optional<std::size_t> option_for(const Element& element, std::string_view attribute, const Scope& scope);
     std::vector<std::string> names_below(const std::string& prefix) const;
 
+    /// What `make` returns; nothing, when it throws UsageError, which is then what is wrong with the attribute.
+    template <class Make>
+    std::optional<std::invoke_result_t<Make>> checked(const Element& element, std::string_view attribute, Make make) {
+        try {
+            return make();
+        } catch (const UsageError& wrong) {
+            error(element.place_of(attribute), wrong.what());
+            return std::nullopt;
+        }
+    }
     void error(SourcePlace where, std::string message);
     void warn(SourcePlace where, std::string message);
     /// One more part; false when there are too many.
@@ -145,9 +170,16 @@ class Elaboration {
     std::set<std::string> unknown_;  ///< what has a name, but could not be made
     std::vector<PendingStream> pending_streams_;
     std::vector<PendingRule> pending_rules_;
-    std::map<std::string, bool, std::less<>> used_;
+    std::set<std::string, std::less<>> used_;
     std::size_t parts_ = 0;
     bool too_many_ = false;
 };
+
+/// An application with what is wrong with it among the findings; without an elaboration when the root is another one.
+struct Understood {
+    std::shared_ptr<Plan> plan = std::make_shared<Plan>();
+    std::unique_ptr<Elaboration> elaboration{};
+};
+Understood understood(const Element& root, const ApplicationOptions& options, std::vector<Finding>& findings);
 
 }  // namespace penstock::language

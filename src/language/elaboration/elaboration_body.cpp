@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "language/elaboration/elaboration.hpp"
-#include "language/xml/text.hpp"
 
 namespace penstock::language {
 
@@ -42,15 +41,9 @@ void Elaboration::component(const Element& element, const Scope& scope) {
                                           " components: repeat less often");
     }
     const auto own = name(element, "name", scope, true);
-    PlanComponent made;
-    made.name = scope.prefix + own;
-    made.where = element.place();
-    made.conditions = scope.conditions;
-    const auto wanted = text(element, "class", scope);
-    made.of = plan_.known.find(wanted);
-    if (made.of == nullptr && !wanted.empty())
-        error(element.place_of("class"),
-              "there is no component class " + in_quotes(wanted) + hint(wanted, plan_.known.names()));
+    PlanComponent made{.name = scope.prefix + own, .conditions = scope.conditions, .where = element.place()};
+    if (const auto wanted = given(element, "class", scope))
+        made.of = checked(element, "class", [&] { return &plan_.class_named(*wanted); }).value_or(nullptr);
     made.options = filter_options(element, scope);
     if (made.of != nullptr) made.settings = settings_for(element, *made.of, scope);
     if (own.empty() || !take_name(made.name, element)) return;
@@ -61,15 +54,11 @@ void Elaboration::component(const Element& element, const Scope& scope) {
 void Elaboration::stream(const Element& element, const Scope& scope) {
     if (!count(element)) return;
     const auto from = text(element, "from", scope), to = text(element, "to", scope);
-    PendingStream made;
-    made.options = stream_options(element, scope);
-    if (!made.options.name.empty()) made.options.name = scope.prefix + made.options.name;
-    made.conditions = scope.conditions;
-    made.element = &element;
+    auto options = stream_options(element, scope);
+    if (!options.name.empty()) options.name = scope.prefix + options.name;
     if (from.empty() || to.empty()) return;
-    made.from = scope.prefix + from;
-    made.to = scope.prefix + to;
-    pending_streams_.push_back(std::move(made));
+    pending_streams_.push_back(
+        {scope.prefix + from, scope.prefix + to, std::move(options), scope.conditions, &element});
 }
 
 void Elaboration::ports(const Element& owner, const Scope& scope, Instance& instance) {
@@ -89,34 +78,28 @@ void Elaboration::use(const Element& element, const Scope& scope) {
     const auto wanted = text(element, "group", scope);
     const auto found = groups_.find(wanted);
     if (found == groups_.end()) {
-        std::vector<std::string> names;
-        for (const auto& [group, each] : groups_) names.push_back(group);
         if (!wanted.empty())
-            error(element.place_of("group"), "there is no group " + in_quotes(wanted) + hint(wanted, names));
+            error(element.place_of("group"),
+                  "there is no group " + in_quotes(wanted) + hint(wanted, names_of(groups_)));
         if (!own.empty() && take_name(scope.prefix + own, element)) unknown_.insert(scope.prefix + own);
         return;
     }
     found->second.used = true;
     const auto& group = *found->second.element;
-    if (std::find(scope.groups.begin(), scope.groups.end(), &group) != scope.groups.end())
+    if (std::ranges::find(scope.groups, &group) != scope.groups.end())
         return error(element.place_of("group"), "group " + in_quotes(wanted) + " contains itself: it would never end");
     if (scope.groups.size() >= options_.limits.depth)
         return error(element.place_of("group"),
                      "groups are nested deeper than " + std::to_string(options_.limits.depth));
     if (own.empty() || !take_name(scope.prefix + own, element)) return;
-    Scope inner;
-    inner.prefix = scope.prefix + own + "/";
-    inner.conditions = scope.conditions;
-    inner.groups = scope.groups;
+    Scope inner{
+        .prefix = scope.prefix + own + "/", .conditions = scope.conditions, .used = nullptr, .groups = scope.groups};
     inner.groups.push_back(&group);
-    Settings given;
-    std::vector<SourcePlace> places;
-    for (const auto& child : element.children) {
-        if (child.name != "set") continue;
-        given.emplace_back(text(child, "name", scope), text(child, "value", scope));
-        places.push_back(child.place_of("value"));
-    }
-    parameters(group, given, places, inner, element.place());
+    std::vector<GivenText> given;
+    for (const auto& child : element.children)
+        if (child.name == "set")
+            given.push_back({text(child, "name", scope), text(child, "value", scope), child.place_of("value")});
+    parameters(group, given, inner, element.place());
     body(group, inner);
     Instance instance;
     ports(group, inner, instance);
@@ -124,11 +107,8 @@ void Elaboration::use(const Element& element, const Scope& scope) {
 }
 
 void Elaboration::repeat(const Element& element, const Scope& scope) {
-    const auto index = name(element, "index", scope);
+    const auto index = variable(element, "index", scope, "an index: '-' is a sign in expressions");
     if (index.empty()) return;
-    if (index.find('-') != index.npos)
-        return error(element.place_of("index"),
-                     in_quotes(index) + " cannot name an index: '-' is a sign in expressions");
     auto inner = scope;
     const auto once = [&](SettingValue value) {
         if (!count(element)) return;
@@ -148,11 +128,11 @@ void Elaboration::repeat(const Element& element, const Scope& scope) {
     if (element.attribute("to") == nullptr)
         return error(element.place(), "<repeat> says up 'to' which number it goes, or 'over' which list");
     constexpr auto most = std::int64_t{1} << 40;
-    const auto from = element.attribute("from") == nullptr ? std::optional<std::int64_t>(0)
-                                                           : integer(element, "from", scope, -most, most);
-    const auto to = integer(element, "to", scope, -most, most);
-    const auto step = element.attribute("step") == nullptr ? std::optional<std::int64_t>(1)
-                                                           : integer(element, "step", scope, 1, most);
+    const auto bound = [&](std::string_view attribute, std::int64_t least, std::optional<std::int64_t> otherwise) {
+        return element.attribute(attribute) == nullptr ? otherwise
+                                                       : number<std::int64_t>(element, attribute, scope, least, most);
+    };
+    const auto from = bound("from", -most, 0), to = bound("to", -most, {}), step = bound("step", 1, 1);
     if (!from || !to || !step) return;
     for (auto i = *from; i <= *to && !too_many_; i += *step) once(i);
 }

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "language/elaboration/elaboration.hpp"
-#include "language/xml/text.hpp"
 
 namespace penstock::language {
 namespace {
@@ -40,14 +39,11 @@ std::vector<Elaboration::Ends> Elaboration::ends(const std::string& endpoint, bo
         auto& component = plan_.components[found->second];
         if (component.of == nullptr) return {};
         const auto& ports = output ? component.of->filter.outputs : component.of->filter.inputs;
-        if (std::any_of(ports.begin(), ports.end(), [&](const PortDescription& each) { return each.name == port; }))
-            return {{{endpoint}, false}};
-        std::vector<std::string> names;
-        for (const auto& each : ports) names.push_back(each.name);
+        if (named(ports, port) != nullptr) return {{{endpoint}, false}};
         component.doubtful = true;
         error(where(), in_quotes(part) + " (class " + in_quotes(component.of->name) + ") has no " + kind + " " +
                            in_quotes(port) +
-                           (names.empty() ? ", and no " + std::string(kind) + " at all" : hint(port, names)));
+                           (ports.empty() ? ", and no " + std::string(kind) + " at all" : hint(port, names_of(ports))));
         return {};
     }
     if (const auto found = instances_.find(part); found != instances_.end()) {
@@ -66,9 +62,7 @@ std::vector<Elaboration::Ends> Elaboration::ends(const std::string& endpoint, bo
         } else if (const auto& parts = output ? instance.last : instance.first; !parts.empty() && ports.empty()) {
             for (const auto& inner : parts) take(inner + "." + port);
         } else {
-            std::vector<std::string> names;
-            for (const auto& each : ports) names.push_back(each.first);
-            error(where(), in_quotes(part) + " has no " + kind + " " + in_quotes(port) + hint(port, names));
+            error(where(), in_quotes(part) + " has no " + kind + " " + in_quotes(port) + hint(port, names_of(ports)));
         }
         if (instance.sliced && !all.empty()) all.front().sliced = true;
         return all;
@@ -87,8 +81,7 @@ void Elaboration::join(const PendingStream& stream) {
         // What one end lacks is said once, and not again as an input to which nothing leads.
         for (const auto* side : {&from, &to})
             for (const auto& each : *side)
-                for (const auto& port : each.ports)
-                    plan_.components[components_.at(port.substr(0, port.rfind('.')))].doubtful = true;
+                for (const auto& port : each.ports) plan_.components[components_.at(part_of(port))].doubtful = true;
         return;
     }
     for (const auto& source : from)
@@ -120,20 +113,14 @@ void Elaboration::join(const PendingStream& stream, const Ends& from, const Ends
 
 void Elaboration::add_stream(const PendingStream& stream, const std::string& from, const std::string& to,
                              StreamOptions options) {
-    PlanStream made;
-    made.from = from;
-    made.to = to;
-    made.source = components_.at(from.substr(0, from.rfind('.')));
-    made.sink = components_.at(to.substr(0, to.rfind('.')));
-    made.options = std::move(options);
-    made.where = stream.element->place();
-    made.conditions = stream.conditions;
-    made.own_conditions = made.conditions.size();
-    // A stream exists while both of its ends do.
-    for (const auto end : {made.source, made.sink})
-        for (const auto& condition : plan_.components[end].conditions)
-            if (std::find(made.conditions.begin(), made.conditions.end(), condition) == made.conditions.end())
-                made.conditions.push_back(condition);
+    PlanStream made{.from = from,
+                    .to = to,
+                    .source = components_.at(part_of(from)),
+                    .sink = components_.at(part_of(to)),
+                    .options = std::move(options),
+                    .conditions = stream.conditions,
+                    .where = stream.element->place()};
+    plan_.join(made);
     for (const auto& one : made.conditions)
         for (const auto& other : made.conditions)
             if (one.option == other.option && one.on && !other.on)
@@ -175,19 +162,14 @@ std::optional<std::size_t> Elaboration::option_for(const Element& element, std::
 void Elaboration::rule(const PendingRule& pending) {
     const auto& element = *pending.element;
     const auto& scope = pending.scope;
-    PlanRule made;
-    made.where = element.place();
-    made.event = text(element, "event", scope);
+    PlanRule made{.event = text(element, "event", scope), .where = element.place()};
     if (made.event.empty()) return;
-    if (std::find(plan_.events.begin(), plan_.events.end(), made.event) == plan_.events.end())
-        error(element.place_of("event"), "there is no event " + in_quotes(made.event) + hint(made.event, plan_.events));
+    checked(element, "event", [&] { return plan_.event_named(made.event); });
     const auto before = plan_.rules.size();
-    constexpr std::pair<const char*, PlanRule::Kind> switches[] = {
-        {"enable", PlanRule::Kind::enable}, {"disable", PlanRule::Kind::disable}, {"toggle", PlanRule::Kind::toggle}};
     bool says = false;
-    for (const auto& [attribute, kind] : switches) {
-        if (element.attribute(attribute) == nullptr) continue;
-        says = true;
+    for (const auto kind : {PlanRule::Kind::enable, PlanRule::Kind::disable, PlanRule::Kind::toggle}) {
+        const auto attribute = switch_words[static_cast<std::size_t>(kind)];
+        says = says || element.attribute(attribute) != nullptr;
         made.kind = kind;
         if (const auto option = option_for(element, attribute, scope))
             made.option = *option, plan_.rules.push_back(made);
@@ -210,39 +192,28 @@ void Elaboration::rule(const PendingRule& pending) {
     const auto& of = *plan_.components[*component].of;
     if (sets) {
         const auto wanted = text(element, "setting", scope);
-        const auto& settings = of.filter.settings;
-        const auto found = std::find_if(settings.begin(), settings.end(),
-                                        [&](const SettingDescription& each) { return each.name == wanted; });
-        if (found == settings.end()) {
-            std::vector<std::string> names;
-            for (const auto& each : settings) names.push_back(each.name);
-            return error(element.place_of("setting"),
-                         "class " + in_quotes(of.name) + " has no setting " + in_quotes(wanted) + hint(wanted, names));
-        }
+        const auto* const setting =
+            checked(element, "setting", [&] { return &setting_of(of, wanted); }).value_or(nullptr);
+        if (setting == nullptr) return;
         if (element.attribute("value") == nullptr)
             return error(element.place(), "<on> with a 'setting' needs its 'value'");
         made.kind = PlanRule::Kind::set;
-        if (auto value = value_for(element, *found, scope))
+        if (auto value = value_for(element, *setting, scope))
             made.settings.emplace_back(wanted, std::move(*value)), plan_.rules.push_back(std::move(made));
         return;
     }
     const auto wanted = text(element, "class", scope);
-    made.of = plan_.known.find(wanted);
-    if (made.of == nullptr)
-        return error(element.place_of("class"),
-                     "there is no component class " + in_quotes(wanted) + hint(wanted, plan_.known.names()));
+    made.of = checked(element, "class", [&] { return &plan_.class_named(wanted); }).value_or(nullptr);
+    if (made.of == nullptr) return;
     made.kind = PlanRule::Kind::replace;
     made.settings = settings_for(element, *made.of, scope);
     const auto fits = [&](const std::vector<PortDescription>& old_ports, const std::vector<PortDescription>& new_ports,
                           bool output) {
         for (const auto& stream : plan_.streams) {
             if ((output ? stream.source : stream.sink) != *component) continue;
-            const auto& end = output ? stream.from : stream.to;
-            const auto port = end.substr(end.rfind('.') + 1);
-            const auto same = [&](const PortDescription& each) { return each.name == port; };
-            const auto old_port = std::find_if(old_ports.begin(), old_ports.end(), same);
-            const auto new_port = std::find_if(new_ports.begin(), new_ports.end(), same);
-            if (new_port != new_ports.end() && new_port->element == old_port->element) continue;
+            const auto port = port_of(output ? stream.from : stream.to);
+            const auto *const old_port = named(old_ports, port), *const new_port = named(new_ports, port);
+            if (new_port != nullptr && new_port->element == old_port->element) continue;
             error(element.place_of("class"), "class " + in_quotes(wanted) + " cannot replace " + in_quotes(of.name) +
                                                  ": it has no " + (output ? "output " : "input ") + in_quotes(port) +
                                                  " of type " + std::string(old_port->element.name));

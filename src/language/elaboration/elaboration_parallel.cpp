@@ -3,7 +3,6 @@
 
 #include "language/elaboration/elaboration.hpp"
 #include "language/elaboration/option_words.hpp"
-#include "language/xml/text.hpp"
 
 namespace penstock::language {
 namespace {
@@ -11,8 +10,8 @@ namespace {
 constexpr std::int64_t most_slices = 100'000;
 
 bool has_ports(const Element& element) {
-    return std::any_of(element.children.begin(), element.children.end(),
-                       [](const Element& child) { return child.name == "input" || child.name == "output"; });
+    return std::ranges::any_of(element.children,
+                               [](const auto& child) { return child.name == "input" || child.name == "output"; });
 }
 
 }  // namespace
@@ -45,15 +44,15 @@ void Elaboration::parallel(const Element& element, const Scope& scope) {
     if (element.attribute("slices") == nullptr)
         return error(element.place(),
                      "the shape '" + std::string(shape_words[shape]) + "' needs the number of its 'slices'");
-    const auto count = integer(element, "slices", scope, 1, most_slices);
+    const auto count = number<std::int64_t>(element, "slices", scope, 1, most_slices);
     if (!count) return void(unknown_.insert(scope.prefix + own));
-    if (shape == 1) slices(element, inner, *count);
-    else crossdep(element, inner, *count);
+    const auto index = element.attribute("index") == nullptr ? "slice" : name(element, "index", scope);
+    if (shape == 1) slices(element, inner, *count, index);
+    else crossdep(element, inner, *count, index);
 }
 
-void Elaboration::slices(const Element& element, const Scope& scope, std::int64_t count) {
+void Elaboration::slices(const Element& element, const Scope& scope, std::int64_t count, const std::string& index) {
     const auto own = scope.prefix.substr(0, scope.prefix.size() - 1);
-    const auto index = element.attribute("index") == nullptr ? std::string("slice") : name(element, "index", scope);
     Instance whole;
     whole.sliced = true;
     for (std::int64_t i = 0; i < count && !too_many_; ++i) {
@@ -66,17 +65,15 @@ void Elaboration::slices(const Element& element, const Scope& scope, std::int64_
         if (!has_ports(element))
             for (const auto& child : element.children)
                 if (child.name == "component" || child.name == "use" || child.name == "parallel") {
-                    const auto part = inner.prefix + text(child, "name", inner);
-                    slice.first.push_back(part);
-                    slice.last.push_back(part);
+                    slice.first.push_back(inner.prefix + text(child, "name", inner));
                 }
-        const auto part = own + "/" + std::to_string(i);
-        whole.first.push_back(part);
-        whole.last.push_back(part);
-        instances_.emplace(part, std::move(slice));
+        slice.last = slice.first;
+        whole.first.push_back(own + "/" + std::to_string(i));
+        instances_.emplace(whole.first.back(), std::move(slice));
     }
-    const auto parts = std::count_if(element.children.begin(), element.children.end(),
-                                     [](const Element& child) { return child.name != "stream"; });
+    whole.last = whole.first;
+    const auto parts =
+        std::ranges::count_if(element.children, [](const auto& child) { return child.name != "stream"; });
     if (!has_ports(element) && parts != 1)
         error(element.place(),
               "a slice of several parts needs ports of its own: <input name=\"...\" to=\"part.port\"/> and <output "
@@ -84,13 +81,12 @@ void Elaboration::slices(const Element& element, const Scope& scope, std::int64_
     instances_.emplace(own, std::move(whole));
 }
 
-void Elaboration::crossdep(const Element& element, const Scope& scope, std::int64_t count) {
+void Elaboration::crossdep(const Element& element, const Scope& scope, std::int64_t count, const std::string& index) {
     const auto own = scope.prefix.substr(0, scope.prefix.size() - 1);
     const auto port = [&](std::string_view attribute) {
         return element.attribute(attribute) == nullptr ? std::string(attribute) : name(element, attribute, scope);
     };
     const auto in = port("in"), above = port("above"), below = port("below"), out = port("out");
-    const auto index = element.attribute("index") == nullptr ? std::string("slice") : name(element, "index", scope);
     std::vector<const Element*> stages;
     for (const auto& child : element.children) {
         if (child.name == "component") stages.push_back(&child);
@@ -117,12 +113,10 @@ void Elaboration::crossdep(const Element& element, const Scope& scope, std::int6
             const std::int64_t from[] = {i, std::max<std::int64_t>(i - 1, 0), std::min(i + 1, count - 1)};
             const std::string* const to[] = {&in, &above, &below};
             for (std::size_t side = 0; side < 3 && this->count(element); ++side) {
-                PendingStream made;
-                made.from = parts[stage - 1][static_cast<std::size_t>(from[side])] + "." + out;
-                made.to = parts[stage][static_cast<std::size_t>(i)] + "." + *to[side];
-                made.conditions = scope.conditions;
-                made.element = stages[stage];
-                pending_streams_.push_back(std::move(made));
+                pending_streams_.push_back({.from = parts[stage - 1][static_cast<std::size_t>(from[side])] + "." + out,
+                                            .to = parts[stage][static_cast<std::size_t>(i)] + "." + *to[side],
+                                            .conditions = scope.conditions,
+                                            .element = stages[stage]});
             }
         }
     ports(element, scope, whole);

@@ -13,6 +13,7 @@ inline constexpr auto& when_full_words = streaming::Spelt<streaming::when_full_n
 inline constexpr auto& on_failure_words = streaming::Spelt<streaming::on_failure_names, '-'>::words;
 inline constexpr std::string_view isolation_words[] = {"thread", "process"};
 inline constexpr std::string_view type_words[] = {"boolean", "integer", "number", "text"};  ///< of SettingValue
+inline const SettingValue values_by_type[] = {false, std::int64_t{0}, 0.0, std::string()};
 inline constexpr std::string_view shape_words[] = {"task", "slice", "crossdep"};
 
 }  // namespace penstock::language

@@ -1,7 +1,9 @@
 #include "language/expression/expression.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 
 #include "language/xml/text.hpp"
@@ -11,35 +13,27 @@ namespace {
 
 constexpr int deepest = 50;
 
+constexpr bool begins_number(char c) noexcept { return is_digit(c) || c == '.'; }
+constexpr bool begins_name(char c) noexcept { return is_letter(c) || c == '_'; }
+
 std::int64_t whole(char sign, std::int64_t a, std::int64_t b) {
+    if ((sign == '/' || sign == '%') && b == 0) throw ExpressionError("divides by 0");
     std::int64_t result = 0;
-    bool over = false;
-    switch (sign) {
-        case '+':
-            over = __builtin_add_overflow(a, b, &result);
-            break;
-        case '-':
-            over = __builtin_sub_overflow(a, b, &result);
-            break;
-        case '*':
-            over = __builtin_mul_overflow(a, b, &result);
-            break;
-        default:
-            if (b == 0) throw ExpressionError{"divides by 0"};
-            over = a == std::numeric_limits<std::int64_t>::min() && b == -1;
-            if (!over) result = sign == '/' ? a / b : a % b;
-    }
-    if (over) throw ExpressionError{"has a value that does not fit 64 bits"};
-    return result;
+    const bool over = sign == '+'   ? __builtin_add_overflow(a, b, &result)
+                      : sign == '-' ? __builtin_sub_overflow(a, b, &result)
+                      : sign == '*' ? __builtin_mul_overflow(a, b, &result)
+                                    : a == std::numeric_limits<std::int64_t>::min() && b == -1;
+    if (over) throw ExpressionError("has a value that does not fit 64 bits");
+    return sign == '/' ? a / b : sign == '%' ? a % b : result;
 }
 
 class Evaluation {
   public:
-    Evaluation(std::string_view text, const Variables& variables, std::map<std::string, bool, std::less<>>* used)
+    Evaluation(std::string_view text, const Variables& variables, std::set<std::string, std::less<>>* used)
         : text_(text), variables_(variables), used_(used) {}
 
     SettingValue run() {
-        const auto value = sum();
+        const auto value = sum(0);
         skip();
         if (at_ != text_.size()) fail("does not end where it could: " + in_quotes(text_.substr(at_)) + " is left over");
         return value;
@@ -47,82 +41,55 @@ class Evaluation {
 
   private:
     [[noreturn]] void fail(const std::string& why) const {
-        throw ExpressionError{"the expression " + in_quotes(text_) + " " + why};
+        throw ExpressionError("the expression " + in_quotes(text_) + " " + why);
     }
-    void skip() {
-        while (at_ < text_.size() &&
-               (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r'))
-            ++at_;
-    }
+    void skip() { at_ = std::min(text_.find_first_not_of(" \t\n\r", at_), text_.size()); }
     char peek() {
         skip();
         return at_ < text_.size() ? text_[at_] : '\0';
     }
 
-    SettingValue sum() {
-        auto left = product();
+    SettingValue sum(int depth) {
+        auto left = product(depth);
         for (char sign = peek(); sign == '+' || sign == '-'; sign = peek()) {
             ++at_;
-            left = apply(sign, left, product());
+            left = apply(sign, left, product(depth));
         }
         return left;
     }
-    SettingValue product() {
-        auto left = factor();
+    SettingValue product(int depth) {
+        auto left = factor(depth);
         for (char sign = peek(); sign == '*' || sign == '/' || sign == '%'; sign = peek()) {
             ++at_;
-            left = apply(sign, left, factor());
+            left = apply(sign, left, factor(depth));
         }
         return left;
     }
-    SettingValue factor() {
-        struct Depth {
-            int& depth;
-            explicit Depth(int& of) : depth(++of) {}
-            ~Depth() { --depth; }
-        } depth(depth_);
-        if (depth_ > deepest) fail("is nested too deep");
-        const char next = peek();
-        if (next == '-') {
-            ++at_;
-            return apply('-', std::int64_t{0}, factor());
-        }
-        if (next == '(') {
-            ++at_;
-            auto value = sum();
-            if (peek() != ')') fail("lacks a ')'");
-            ++at_;
-            return value;
-        }
-        const auto begin = at_;
-        const auto is = [&](const char* set) {
-            return at_ < text_.size() && std::string_view(set).find(text_[at_]) != std::string_view::npos;
-        };
-        if (is("0123456789.")) {
-            while (is("0123456789.")) ++at_;
-            if (is("eE")) {
-                ++at_;
-                if (is("+-")) ++at_;
-                while (is("0123456789")) ++at_;
-            }
-            const auto word = text_.substr(begin, at_ - begin);
+    SettingValue factor(int depth) {
+        if (depth == deepest) fail("is nested too deep");
+        if (peek() == '\0') fail("ends where a number or a name should stand");
+        // A '-' is a sign here, so names with one cannot stand in an expression.
+        const auto [kind, word] = first_of_expression(text_.substr(at_));
+        at_ += word.size();
+        if (kind == Piece::Kind::name) return value_of(word);
+        if (kind == Piece::Kind::number) {
             if (const auto integer = integer_of(word)) return *integer;
             if (const auto number = number_of(word)) return *number;
             fail("has " + in_quotes(word) + ", which is no number");
         }
-        // A '-' is a sign here, so names with one cannot stand in an expression.
-        while (is("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") || (at_ > begin && is("0123456789"))) ++at_;
-        const auto name = text_.substr(begin, at_ - begin);
-        if (name.empty())
-            fail(next == '\0' ? "ends where a number or a name should stand"
-                              : "has " + in_quotes(text_.substr(at_, 1)) + " where a number or a name should stand");
+        if (word == "-") return apply('-', std::int64_t{0}, factor(depth + 1));
+        if (word != "(") fail("has " + in_quotes(word) + " where a number or a name should stand");
+        auto value = sum(depth + 1);
+        if (peek() != ')') fail("lacks a ')'");
+        ++at_;
+        return value;
+    }
+    SettingValue value_of(std::string_view name) const {
         const auto found = variables_.find(name);
-        if (found == variables_.end()) {
-            std::vector<std::string> names;
-            for (const auto& [known, variable] : variables_) names.push_back(known);
-            fail("refers to " + in_quotes(name) + ", which is no parameter or index here" + hint(name, names));
-        }
-        if (used_ != nullptr) (*used_)[std::string(name)] = true;
+        if (found == variables_.end())
+            fail("refers to " + in_quotes(name) + ", which is no parameter or index here" +
+                 hint(name, names_of(variables_)));
+        if (used_ != nullptr) used_->emplace(name);
         return found->second.value;
     }
 
@@ -130,62 +97,121 @@ class Evaluation {
         try {
             return calculated(sign, left, right);
         } catch (const ExpressionError& wrong) {
-            fail(wrong.message);
+            fail(wrong.what());
         }
     }
 
     std::string_view text_;
     const Variables& variables_;
-    std::map<std::string, bool, std::less<>>* used_;
+    std::set<std::string, std::less<>>* used_;
     std::size_t at_ = 0;
-    int depth_ = 0;
 };
+
+/// A value as an expression that has it, and its type.
+std::string as_expression(const SettingValue& value) {
+    auto text = text_of(value);
+    if (value.index() == 2 && text.find_first_of(".e") == text.npos) text += ".0";
+    if (value == SettingValue(std::numeric_limits<std::int64_t>::min())) text = "-9223372036854775807 - 1";
+    return text.starts_with('-') ? "(" + text + ")" : text;
+}
+
+/// `${...}` with these names replaced.
+std::string rewritten(const Piece& expression, const Replacements& replacements) {
+    std::string text;
+    Variables values;
+    bool known = true;
+    for_each_piece(expression.inside(), first_of_expression, [&](const Piece& piece) {
+        const bool is_name = piece.kind == Piece::Kind::name;
+        const auto found = is_name ? replacements.find(piece.text) : replacements.end();
+        if (found == replacements.end() || !found->second.name.empty()) {
+            known = known && !is_name;
+            text += found == replacements.end() ? piece.text : found->second.name;
+        } else {
+            text += as_expression(found->second.value);
+            values[found->first] = {found->second.value, ""};
+        }
+    });
+    return known && !values.empty() ? literal(substituted(expression.text, values)) : "${" + text + "}";
+}
 
 }  // namespace
 
 SettingValue calculated(char sign, const SettingValue& left, const SettingValue& right) {
+    const auto x = size_of(left), y = size_of(right);
     for (const auto* side : {&left, &right})
-        if (side->index() == 0 || side->index() == 3)
-            throw ExpressionError{"calculates with " + in_quotes(text_of(*side)) + ", which is " + kind_of(*side) +
-                                  " and no number"};
-    const auto* const a = std::get_if<std::int64_t>(&left);
-    const auto* const b = std::get_if<std::int64_t>(&right);
-    if (a != nullptr && b != nullptr) return whole(sign, *a, *b);
-    const auto number = [](const SettingValue& value) {
-        const auto* const integer = std::get_if<std::int64_t>(&value);
-        return integer != nullptr ? static_cast<double>(*integer) : std::get<double>(value);
-    };
-    const double x = number(left), y = number(right);
-    if ((sign == '/' || sign == '%') && y == 0) throw ExpressionError{"divides by 0"};
-    const double result = sign == '+'   ? x + y
-                          : sign == '-' ? x - y
-                          : sign == '*' ? x * y
-                          : sign == '/' ? x / y
-                                        : std::fmod(x, y);
-    if (!std::isfinite(result)) throw ExpressionError{"has a value that is too large"};
+        if (!size_of(*side))
+            throw ExpressionError("calculates with " + in_quotes(text_of(*side)) + ", which is " + kind_of(*side) +
+                                  " and no number");
+    if (left.index() == 1 && right.index() == 1)
+        return whole(sign, std::get<std::int64_t>(left), std::get<std::int64_t>(right));
+    if ((sign == '/' || sign == '%') && *y == 0) throw ExpressionError("divides by 0");
+    const double result = sign == '+'   ? *x + *y
+                          : sign == '-' ? *x - *y
+                          : sign == '*' ? *x * *y
+                          : sign == '/' ? *x / *y
+                                        : std::fmod(*x, *y);
+    if (!std::isfinite(result)) throw ExpressionError("has a value that is too large");
     return result;
 }
 
-std::string substituted(std::string_view text, const Variables& variables,
-                        std::map<std::string, bool, std::less<>>* used) {
-    std::string result;
-    for (std::size_t at = 0; at < text.size();) {
-        const auto dollar = text.find('$', at);
-        result += text.substr(at, dollar - at);
-        if (dollar == text.npos) break;
-        const auto rest = text.substr(dollar);
-        if (rest.starts_with("$$")) {
-            result += '$';
-            at = dollar + 2;
-        } else if (rest.starts_with("${")) {
-            const auto end = text.find('}', dollar);
-            if (end == text.npos) throw ExpressionError{"'${' is not closed by a '}'"};
-            result += text_of(Evaluation(text.substr(dollar + 2, end - dollar - 2), variables, used).run());
-            at = end + 1;
-        } else {
-            throw ExpressionError{"a '$' begins an expression, ${...}; write $$ for the sign itself"};
-        }
+Piece first_of_text(std::string_view text) noexcept {
+    if (!text.starts_with('$')) return {Piece::Kind::plain, text.substr(0, text.find('$'))};
+    const auto end = text.starts_with("${") ? text.find('}') : text.npos;
+    return end == text.npos ? Piece{Piece::Kind::dollar, text.substr(0, 2)}
+                            : Piece{Piece::Kind::expression, text.substr(0, end + 1)};
+}
+
+Piece first_of_expression(std::string_view expression) noexcept {
+    std::size_t end = 0;
+    const auto next_is = [&](const auto& wanted) { return end < expression.size() && wanted(expression[end]); };
+    if (next_is(begins_name)) {
+        while (next_is(begins_name) || next_is(is_digit)) ++end;
+        return {Piece::Kind::name, expression.substr(0, end)};
     }
+    if (!next_is(begins_number)) return {Piece::Kind::other, expression.substr(0, 1)};
+    while (next_is(begins_number)) ++end;
+    if (next_is([](char c) { return c == 'e' || c == 'E'; })) {
+        ++end;
+        if (next_is([](char c) { return c == '+' || c == '-'; })) ++end;
+        while (next_is(is_digit)) ++end;
+    }
+    return {Piece::Kind::number, expression.substr(0, end)};
+}
+
+std::string substituted(std::string_view text, const Variables& variables, std::set<std::string, std::less<>>* used) {
+    std::string result;
+    for_each_piece(text, first_of_text, [&](const Piece& piece) {
+        if (piece.kind == Piece::Kind::expression) result += text_of(Evaluation(piece.inside(), variables, used).run());
+        else if (piece.kind == Piece::Kind::plain) result += piece.text;
+        else if (piece.text == "$$") result += '$';
+        else if (piece.text == "${") throw ExpressionError("'${' is not closed by a '}'");
+        else throw ExpressionError("a '$' begins an expression, ${...}; write $$ for the sign itself");
+    });
+    return result;
+}
+
+std::string literal(std::string_view text) {
+    std::string doubled;
+    for (const char c : text) doubled += c == '$' ? "$$" : std::string(1, c);
+    return doubled;
+}
+
+std::set<std::string> names_in(std::string_view text) {
+    std::set<std::string> names;
+    for_each_piece(text, first_of_text, [&](const Piece& piece) {
+        if (piece.kind != Piece::Kind::expression) return;
+        for_each_piece(piece.inside(), first_of_expression, [&](const Piece& word) {
+            if (word.kind == Piece::Kind::name) names.emplace(word.text);
+        });
+    });
+    return names;
+}
+
+std::string replaced(std::string_view text, const Replacements& replacements) {
+    std::string result;
+    for_each_piece(text, first_of_text, [&](const Piece& piece) {
+        result += piece.kind == Piece::Kind::expression ? rewritten(piece, replacements) : std::string(piece.text);
+    });
     return result;
 }
 

@@ -11,7 +11,7 @@ ParameterValue calculate(char sign, const ParameterValue& left, const ParameterV
     try {
         return ParameterValue(language::calculated(sign, left.value(), right.value()));
     } catch (const language::ExpressionError& wrong) {
-        throw UsageError("'" + left.text() + " " + sign + " " + right.text() + "' " + wrong.message);
+        throw UsageError("'" + left.text() + " " + sign + " " + right.text() + "' " + wrong.what());
     }
 }
 

@@ -33,6 +33,9 @@ const Library& library_at(const std::string& path);
 /// What the table says. Throws LibraryRefused.
 Library described(const penstock_library& table, const std::string& path);
 
+/// Filters of this class.
+std::shared_ptr<const streaming::FilterKind> library_kind(std::shared_ptr<const LibraryClass> of);
+
 /// What a filter must find as it was when its class is loaded again in another process.
 std::string text_of(const LibraryClass& of);
 

@@ -7,8 +7,6 @@
 #include <utility>
 
 #include "language/library/component_library.hpp"
-#include "language/library/generic_parts.hpp"
-#include "language/library/library_filter.hpp"
 #include "language/xml/text.hpp"
 #include "process/fork.hpp"
 
@@ -83,12 +81,6 @@ Components& Components::known() {
     auto fresh = std::make_unique<Components>(builtin());
     if (all.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) known = fresh.release();
     return *known;
-}
-
-Components Components::builtin() {
-    Components all;
-    language::add_generic_parts(all);
-    return all;
 }
 
 void Components::add_kind(const std::string& name, std::string documentation,

@@ -1,5 +1,4 @@
-#include "language/library/generic_parts.hpp"
-
+// The filter classes that come with Penstock: enough to try an application, and the parts of tests.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -8,6 +7,8 @@
 #include <string>
 #include <thread>
 #include <tuple>
+
+#include "penstock/components.hpp"
 
 namespace penstock::language {
 namespace {
@@ -160,8 +161,13 @@ struct Print {
 };
 
 }  // namespace
+}  // namespace penstock::language
 
-void add_generic_parts(Components& components) {
+namespace penstock {
+
+Components Components::builtin() {
+    using namespace language;
+    Components components;
     components.add<Numbers>(
         "numbers",
         "Writes `count` buffers of `size` values: first, first + step, ...; sleeps for `pause` before each.");
@@ -176,6 +182,7 @@ void add_generic_parts(Components& components) {
     components.add<Count>("count", "Counts buffers, and writes their number at the end.");
     components.add<Print<double>>("print", "Prints each value on a line of its own, behind `label`.");
     components.add<Print<std::int64_t>>("print-integers", "Prints each integer on a line of its own, behind `label`.");
+    return components;
 }
 
-}  // namespace penstock::language
+}  // namespace penstock

@@ -9,6 +9,7 @@
 
 #include "language/library/component_library.hpp"
 #include "language/xml/text.hpp"
+#include "trace/text.hpp"
 
 namespace penstock::language {
 namespace {
@@ -36,25 +37,9 @@ constexpr NamedElement elements[] = {{"bool", element_type<bool>()},
 
 /// UTF-8 that can be shown in one line.
 bool is_line(std::string_view text) noexcept {
-    for (std::size_t at = 0; at < text.size();) {
-        const auto byte = [&](std::size_t i) {
-            return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
-        };
-        const unsigned first = byte(0);
-        const std::size_t length = first < 0x80   ? 1
-                                   : first < 0xc2 ? 0
-                                   : first < 0xe0 ? 2
-                                   : first < 0xf0 ? 3
-                                   : first < 0xf5 ? 4
-                                                  : 0;
-        if (length == 0 || first < 0x20 || first == 0x7f) return false;
-        for (std::size_t i = 1; i < length; ++i)
-            if ((byte(i) & 0xc0) != 0x80) return false;
-        const unsigned second = byte(1);
-        // Too long, surrogates, beyond the last character.
-        if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return false;
-        if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return false;
-        at += length;
+    while (!text.empty()) {
+        const auto character = trace::take_character(text);
+        if (!character || *character < 0x20 || *character == 0x7f) return false;
     }
     return true;
 }
@@ -141,13 +126,12 @@ class ClassReader {
         const std::string_view name = port.element;
         if (name.empty() || !is_line(name))
             refuse("has a type of " + what + " that is no line of UTF-8: name it, as in \"float64\"");
-        for (const auto& each : elements)
-            if (each.name == name) {
-                if (port.element_size != 0 && port.element_size != each.type.size)
-                    refuse("says that a " + std::string(name) + " at " + what + " has " +
-                           std::to_string(port.element_size) + " bytes: it has " + std::to_string(each.type.size));
-                return each.type;
-            }
+        if (const auto* const known = named(elements, name)) {
+            if (port.element_size != 0 && port.element_size != known->type.size)
+                refuse("says that a " + std::string(name) + " at " + what + " has " +
+                       std::to_string(port.element_size) + " bytes: it has " + std::to_string(known->type.size));
+            return known->type;
+        }
         if (port.element_size == 0)
             refuse("does not say how many bytes a " + std::string(name) + " at " + what +
                    " has: only float64 and its like are known by themselves");
@@ -169,30 +153,19 @@ class ClassReader {
                 described.limits.least = setting.least;
                 described.limits.most = setting.most;
             }
-            const auto& first = described.value;
-            const bool counts = first.index() == 1 || first.index() == 2;
-            const double size = first.index() == 1   ? static_cast<double>(std::get<1>(first))
-                                : first.index() == 2 ? std::get<2>(first)
-                                                     : 0;
-            if (counts && !(size >= described.limits.least && size <= described.limits.most))
-                refuse("gives " + what + " the value " + text_of(first) + ", which is outside its own limits");
+            if (!is_within(described.value, described.limits))
+                refuse("gives " + what + " the value " + text_of(described.value) +
+                       ", which is outside its own limits");
             made.push_back(std::move(described));
         }
     }
     SettingValue value(const penstock_value& given, const std::string& what) const {
-        switch (given.kind) {
-            case PENSTOCK_BOOLEAN:
-                return given.integer != 0;
-            case PENSTOCK_INTEGER:
-                return given.integer;
-            case PENSTOCK_NUMBER:
-                return given.number;
-            case PENSTOCK_TEXT:
-                return given.text == nullptr ? std::string() : text(given.text, "value of " + what);
-            default:
-                refuse("has a kind of " + what +
-                       " that there is not: say PENSTOCK_BOOLEAN, PENSTOCK_INTEGER, PENSTOCK_NUMBER or PENSTOCK_TEXT");
-        }
+        if (given.kind == PENSTOCK_BOOLEAN) return given.integer != 0;
+        if (given.kind == PENSTOCK_INTEGER) return given.integer;
+        if (given.kind == PENSTOCK_NUMBER) return given.number;
+        if (given.kind == PENSTOCK_TEXT) return given.text == nullptr ? "" : text(given.text, "value of " + what);
+        refuse("has a kind of " + what +
+               " that there is not: say PENSTOCK_BOOLEAN, PENSTOCK_INTEGER, PENSTOCK_NUMBER or PENSTOCK_TEXT");
     }
 
     const penstock_class& given_;

@@ -20,14 +20,11 @@ constexpr std::pair<std::string_view, std::string_view> calculated_attributes[] 
     {"component", "pool"}, {"stream", "capacity"}, {"stream", "capacity-bytes"},
     {"timer", "after"},    {"timer", "every"}};
 
-void collect_fixed(const Element& element, std::set<std::string>& names) {
-    for (const auto& each : element.attributes)
-        if (std::find(std::begin(calculated_attributes), std::end(calculated_attributes),
-                      std::pair<std::string_view, std::string_view>{element.name, each.name}) ==
-            std::end(calculated_attributes))
-            names.merge(names_in(each.value));
-    for (const auto& child : element.children)
-        if (child.name != "parameter") collect_fixed(child, names);
+bool is_fixed(const Element& element, const Attribute& attribute) {
+    return element.name != "parameter" &&
+           std::ranges::find(calculated_attributes,
+                             std::pair<std::string_view, std::string_view>{element.name, attribute.name}) ==
+               std::end(calculated_attributes);
 }
 
 struct Type {
@@ -88,10 +85,8 @@ class Source {
 
     std::string build() const {
         // These are targets of every build.
-        constexpr std::string_view taken[] = {"all",  "clean",   "help",       "install",
-                                              "test", "package", "edit_cache", "rebuild_cache"};
-        const auto target =
-            std::find(std::begin(taken), std::end(taken), name_) == std::end(taken) ? name_ : name_ + "_application";
+        constexpr std::string_view taken = "all clean help install test package edit_cache rebuild_cache";
+        const auto target = stands_in_list(taken, name_) ? name_ + "_application" : name_;
         return "# Builds '" + name_ +
                "' against an installed penstock: cmake -B build -DCMAKE_PREFIX_PATH=... && cmake --build build\n"
                "cmake_minimum_required(VERSION 3.25)\nproject(" +
@@ -107,12 +102,11 @@ class Source {
 
   private:
     static std::string value(const Element& element, std::string_view attribute) {
-        const auto* const given = element.attribute(attribute);
-        return given == nullptr ? std::string() : substituted(given->value, {});
+        return substituted(element.value(attribute), {});
     }
     /// The value of an attribute as C++, in which parameters are calculated with.
     std::string calculated(const Element& element, std::string_view attribute, const SettingValue& like) {
-        const auto& text = element.attribute(attribute)->value;
+        const auto& text = element.value(attribute);
         auto names = names_in(text);
         if (names.empty()) return literal_of(value(element, attribute), like);
         used_.merge(names);
@@ -120,13 +114,13 @@ class Source {
     }
     std::string integer(const Element& element, std::string_view attribute, std::int64_t least, const char* most) {
         auto text = calculated(element, attribute, std::int64_t{0});
-        if (names_in(element.attribute(attribute)->value).empty()) return text;
+        if (names_in(element.value(attribute)).empty()) return text;
         if (text.find_first_of(" ") != text.npos) text = "(" + text + ")";
         return text + ".integer(" + cpp_text(attribute) + ", " + std::to_string(least) + ", " + most + ")";
     }
     std::string seconds(const Element& timer, std::string_view attribute) {
         auto text = calculated(timer, attribute, 0.0);
-        if (names_in(timer.attribute(attribute)->value).empty()) return text;
+        if (names_in(timer.value(attribute)).empty()) return text;
         return "(" + text + ").number(" + cpp_text(attribute) + ", 0, 1e9)";
     }
 
@@ -138,9 +132,8 @@ class Source {
             else if (copies->value == "automatic") all.emplace_back(".copies = FilterOptions::automatic");
             else all.push_back(".copies = " + value(component, "copies"));
         }
-        std::string targets;
-        for (const auto& word : words_of(value(component, "targets"))) targets += (targets.empty() ? "" : ", ") + word;
-        if (!targets.empty()) all.push_back(".targets = {" + targets + "}");
+        if (const auto targets = list_of(words_of(value(component, "targets")), ", "); !targets.empty())
+            all.push_back(".targets = {" + targets + "}");
         if (component.attribute("near") != nullptr) all.push_back(".near = " + cpp_text(value(component, "near")));
         if (value(component, "on-failure") == "go-on") all.emplace_back(".on_failure = OnFailure::go_on");
         if (component.attribute("pool") != nullptr) all.push_back(".pool = " + size(component, "pool", "1 << 30"));
@@ -153,7 +146,7 @@ class Source {
     }
     std::string size(const Element& element, std::string_view attribute, const char* most) {
         const auto text = integer(element, attribute, 0, most);
-        return names_in(element.attribute(attribute)->value).empty() ? text : "static_cast<std::size_t>(" + text + ")";
+        return names_in(element.value(attribute)).empty() ? text : "static_cast<std::size_t>(" + text + ")";
     }
     std::string options_of_stream(const Element& stream) {
         std::vector<std::string> all;
@@ -176,17 +169,9 @@ class Source {
         return listed(all);
     }
 
-    const SettingValue& like(const ComponentClass& of, const std::string& setting) const {
-        const auto& settings = of.filter.settings;
-        return std::find_if(settings.begin(), settings.end(),
-                            [&](const SettingDescription& each) { return each.name == setting; })
-            ->value;
-    }
-    const ComponentClass& class_of(const std::string& component) const {
-        const auto& all = work_.plan().components;
-        return *std::find_if(all.begin(), all.end(), [&](const PlanComponent& each) {
-                    return each.name == component;
-                })->of;
+    /// What a setting is given, there or in a rule.
+    std::string given(const Element& element, const ComponentClass& of, const std::string& setting) {
+        return calculated(element, "value", setting_of(of, setting).value);
     }
 
     void parts(const Element& owner, const std::string& indent, std::string& out) {
@@ -208,14 +193,13 @@ class Source {
         });
     }
     void component(const Element& element, const std::string& indent, std::string& out) {
-        constexpr std::string_view known[] = {"name",       "class", "copies",    "targets",    "near",
-                                              "on-failure", "pool",  "isolation", "time-limit", "doc"};
+        constexpr std::string_view known = "name class copies targets near on-failure pool isolation time-limit doc";
         for (const auto& each : element.attributes)
-            if (std::find(std::begin(known), std::end(known), each.name) == std::end(known))
+            if (!stands_in_list(known, each.name))
                 throw UsageError("a program cannot say " + in_quotes(each.name) + " of a component yet: take it from " +
                                  in_quotes(value(element, "name")));
         const auto name = value(element, "name"), of = value(element, "class");
-        const auto type = std::find_if(types_.begin(), types_.end(), [&](const Type& each) { return each.of == of; });
+        const auto type = std::ranges::find(types_, of, &Type::of);
         if (type != types_.end()) used_types_.insert(of);
         out += indent + "app.add" +
                (type != types_.end() ? "<" + type->name + ">(" + cpp_text(name)
@@ -226,7 +210,7 @@ class Source {
         for (const auto& child : element.children)
             if (child.name == "set")
                 out += indent + "app.set(" + cpp_text(name) + ", " + cpp_text(value(child, "name")) + ", " +
-                       calculated(child, "value", like(*described, value(child, "name"))) + ");\n";
+                       given(child, *described, value(child, "name")) + ");\n";
     }
     /// The program finds the class by its name: at home, or in a library.
     void note_use(const ComponentClass& of, const std::string& component) {
@@ -258,7 +242,7 @@ class Source {
             if (element.attribute("setting") != nullptr) {
                 const auto setting = value(element, "setting");
                 out += ".set(" + cpp_text(component) + ", " + cpp_text(setting) + ", " +
-                       calculated(element, "value", like(class_of(component), setting)) + ")";
+                       given(element, *named(work_.plan().components, component)->of, setting) + ")";
             } else {
                 const auto of = value(element, "class");
                 const auto& described = *work_.plan().known.find(of);
@@ -266,7 +250,7 @@ class Source {
                 std::vector<std::string> settings;
                 for (const auto& child : element.children)
                     settings.push_back("{" + cpp_text(value(child, "name")) + ", " +
-                                       calculated(child, "value", like(described, value(child, "name"))) + "}");
+                                       given(child, described, value(child, "name")) + "}");
                 out += ".replace(" + cpp_text(component) + ", " + cpp_text(of) + listed(settings) + ")";
             }
         }
@@ -279,7 +263,7 @@ class Source {
             "{.name = " +
             cpp_text(name_);
         if (work_.root().attribute("doc") != nullptr)
-            out += ",\n                        .documentation = " + cpp_text(work_.root().attribute("doc")->value);
+            out += ",\n                        .documentation = " + cpp_text(work_.root().value("doc"));
         std::string parameters;
         for (const auto& child : work_.root().children) {
             if (child.name != "parameter") continue;
@@ -289,14 +273,12 @@ class Source {
                  {std::pair{"default", "otherwise"}, {"least", "least"}, {"most", "most"}, {"unit", "unit"}})
                 if (const auto* const given = child.attribute(attribute))
                     parameters += ", ." + std::string(field) + " = " + cpp_text(given->value);
-            if (child.attribute("doc") != nullptr)
-                parameters += ", .documentation = " + cpp_text(child.attribute("doc")->value);
+            if (child.attribute("doc") != nullptr) parameters += ", .documentation = " + cpp_text(child.value("doc"));
             parameters += "}";
         }
         if (!parameters.empty()) out += ",\n                        .parameters = {" + parameters + "}";
-        std::string libraries;
-        for (const auto& path : libraries_) libraries += (libraries.empty() ? "" : ", ") + cpp_text(path);
-        if (!libraries.empty()) out += ",\n                        .libraries = {" + libraries + "}";
+        if (!libraries_.empty())
+            out += ",\n                        .libraries = {" + list_of(libraries_, ", ", cpp_text) + "}";
         return out + ",\n                        .build = " + function_ + "});\n}\n";
     }
 
@@ -321,7 +303,7 @@ ApplicationSource source_of_text(const std::string& text, const std::string& fil
     for (const auto& [name, value] : work.variables()) before.push_back(name);
     language::flatten(work);
     std::set<std::string> names;
-    language::collect_fixed(work.root(), names);
+    language::collect_names(work.root(), names, language::is_fixed);
     work.fix(names);
     std::erase_if(before, [&](const std::string& name) { return work.variables().contains(name); });
     language::Source source(work, options, file.substr(file.rfind('/') + 1), before);

@@ -9,20 +9,12 @@
 namespace penstock::language {
 namespace {
 
-std::string value_of(const Element& element, std::string_view attribute) {
-    const auto* const given = element.attribute(attribute);
-    return given == nullptr ? std::string() : given->value;
-}
-
-std::string shape_of(const Element& parallel) { return value_of(parallel, "shape"); }
-bool has_scope_of_owner(const Element& element) {
-    return element.name == "option" || element.name == "otherwise" || element.name == "manager";
-}
+bool any(const Transforming&, const Element&) { return true; }
 
 /// The values of a repetition's index; its attributes have values only.
 std::vector<SettingValue> values_of(const Element& repeat) {
     std::vector<SettingValue> all;
-    const auto text = [&](std::string_view attribute) { return substituted(value_of(repeat, attribute), {}); };
+    const auto text = [&](std::string_view attribute) { return substituted(repeat.value(attribute), {}); };
     if (repeat.attribute("over") != nullptr) {
         for (auto& word : words_of(text("over"))) {
             if (const auto number = integer_of(word)) all.emplace_back(*number);
@@ -36,35 +28,6 @@ std::vector<SettingValue> values_of(const Element& repeat) {
     return all;
 }
 
-std::vector<Element> copies_of(const Element& repeat) {
-    std::vector<Element> all;
-    bool first = true;
-    for (const auto& value : values_of(repeat)) {
-        for (const auto& child : repeat.children) {
-            auto& copy = all.emplace_back(child);
-            if (!first) copy.comments.clear();
-            replace_names(copy, {{value_of(repeat, "index"), {value, ""}}});
-        }
-        first = false;
-    }
-    return all;
-}
-
-void expand_in(const Transforming& work, Element& owner, Wanted wanted) {
-    replace_children(owner, [&](Element& child, std::vector<Element>& others) {
-        if (child.name != "repeat" || !wanted(work, child)) return false;
-        others = copies_of(child);
-        return true;
-    });
-    bool again = false;
-    for (auto& child : owner.children) {
-        again = again || (child.name == "repeat" && wanted(work, child));
-        if (has_scope_of_owner(child) || (child.name == "parallel" && shape_of(child) == "task"))
-            expand_in(work, child, wanted);
-    }
-    if (again) expand_in(work, owner, wanted);
-}
-
 /// A stream from the plan as an element beside others whose names begin with `prefix`.
 Element element_of(const Element& like, const PlanStream& stream, const std::string& prefix) {
     Element made = like;
@@ -76,95 +39,34 @@ Element element_of(const Element& like, const PlanStream& stream, const std::str
     return made;
 }
 
-void join_in(const Transforming& work, Element& owner, const std::string& prefix, std::span<const std::string> parts) {
-    const auto touches = [&](const std::string& endpoint) {
-        return std::any_of(parts.begin(), parts.end(),
-                           [&](const std::string& part) { return lies_in(part_of(prefix + endpoint), part); });
-    };
-    for (auto& child : owner.children) {
-        if (has_scope_of_owner(child)) join_in(work, child, prefix, parts);
-        if (child.name == "parallel" && shape_of(child) == "task")
-            join_in(work, child, prefix + value_of(child, "name") + "/", parts);
-    }
-    replace_children(owner, [&](Element& child, std::vector<Element>& others) {
-        if (child.name != "stream" || !(touches(value_of(child, "from")) || touches(value_of(child, "to"))))
-            return false;
-        for (const auto* stream : work.streams_at(child)) {
-            others.push_back(element_of(child, *stream, prefix));
-            others.back().comments.clear();
-        }
-        return true;
-    });
-}
-
 /// What a parallel consists of, with names below its own.
 std::vector<Element> parts_of(const Transforming& work, const Element& parallel, const std::string& prefix) {
     std::vector<Element> all;
-    const auto own = prefix + value_of(parallel, "name") + "/";
-    const auto shape = shape_of(parallel);
+    const auto own = prefix + parallel.value("name") + "/";
+    const auto& shape = parallel.value("shape");
     if (shape == "task") {
-        std::copy_if(parallel.children.begin(), parallel.children.end(), std::back_inserter(all), is_part);
+        add_copies(all, parallel, {}, true);
         return all;
     }
-    const auto index = parallel.attribute("index") == nullptr ? std::string("slice") : value_of(parallel, "index");
-    const auto count = integer_of(substituted(value_of(parallel, "slices"), {})).value_or(0);
-    for (std::int64_t i = 0; i < count; ++i)
-        for (const auto& child : parallel.children) {
-            if (!is_part(child)) continue;
-            auto& copy = all.emplace_back(child);
-            if (i != 0) copy.comments.clear();
-            replace_names(copy, {{index, {i, ""}}});
-            put_prefix(copy, std::to_string(i) + "/");
-        }
+    const auto index = parallel.attribute("index") == nullptr ? "slice" : parallel.value("index");
+    const auto count = integer_of(substituted(parallel.value("slices"), {})).value_or(0);
+    for (std::int64_t i = 0; i < count; ++i) {
+        const auto before = all.size();
+        add_copies(all, parallel, {{index, {i, ""}}}, i == 0);
+        for (auto& copy : std::span(all).subspan(before)) put_prefix(copy, std::to_string(i) + "/");
+    }
     if (shape != "crossdep") return all;
-    const Element plain{.name = "stream", .at = parallel.at, .file = parallel.file, .attributes = {}, .children = {}};
+    const Element plain{.name = "stream", .at = parallel.at, .file = parallel.file};
     for (const auto& stage : parallel.children)
         if (stage.name == "component")
             for (const auto* stream : work.streams_at(stage)) all.push_back(element_of(plain, *stream, own));
     return all;
 }
 
-void collect_parallels(const Transforming& work, const Element& owner, const std::string& prefix, Wanted wanted,
-                       std::vector<std::string>& names) {
-    for (const auto& child : owner.children) {
-        if (has_scope_of_owner(child)) collect_parallels(work, child, prefix, wanted, names);
-        if (child.name != "parallel") continue;
-        const auto name = prefix + value_of(child, "name");
-        if (wanted(work, child)) names.push_back(name);
-        else if (shape_of(child) == "task") collect_parallels(work, child, name + "/", wanted, names);
-    }
-}
-
-void replace_in(const Transforming& work, Element& owner, const std::string& prefix, Wanted wanted, bool as_tasks) {
-    for (auto& child : owner.children) {
-        if (has_scope_of_owner(child)) replace_in(work, child, prefix, wanted, as_tasks);
-        if (child.name == "parallel" && shape_of(child) == "task" && !wanted(work, child))
-            replace_in(work, child, prefix + value_of(child, "name") + "/", wanted, as_tasks);
-    }
-    replace_children(owner, [&](Element& child, std::vector<Element>& others) {
-        if (child.name != "parallel" || !wanted(work, child)) return false;
-        others = parts_of(work, child, prefix);
-        if (as_tasks) {
-            Element task{.name = "parallel",
-                         .at = child.at,
-                         .file = child.file,
-                         .attributes = {},
-                         .children = std::move(others)};
-            task.set("name", value_of(child, "name"));
-            task.set("shape", "task");
-            others.assign(1, std::move(task));
-            return true;
-        }
-        for (auto& each : others) put_prefix(each, value_of(child, "name") + "/");
-        return true;
-    });
-}
-
-bool any(const Transforming&, const Element&) { return true; }
 bool has_data_parallel_parts(const Transforming& work, const Element& repeat) {
     return contains(repeat, "parallel") || joins_inner_parts(work, repeat);
 }
-bool is_data_parallel(const Transforming&, const Element& parallel) { return shape_of(parallel) != "task"; }
+bool is_data_parallel(const Transforming&, const Element& parallel) { return parallel.value("shape") != "task"; }
 
 }  // namespace
 
@@ -172,11 +74,9 @@ bool joins_inner_parts(const Transforming& work, const Element& element) {
     const auto depth = [](std::string_view name) { return std::count(name.begin(), name.end(), '/'); };
     if (element.name == "stream")
         for (const auto* stream : work.streams_at(element))
-            if (depth(stream->from) > depth(value_of(element, "from")) ||
-                depth(stream->to) > depth(value_of(element, "to")))
+            if (depth(stream->from) > depth(element.value("from")) || depth(stream->to) > depth(element.value("to")))
                 return true;
-    return std::any_of(element.children.begin(), element.children.end(),
-                       [&](const Element& child) { return joins_inner_parts(work, child); });
+    return std::ranges::any_of(element.children, [&](const auto& child) { return joins_inner_parts(work, child); });
 }
 
 bool expand_repetitions(Transforming& work, Wanted wanted) {
@@ -184,38 +84,85 @@ bool expand_repetitions(Transforming& work, Wanted wanted) {
     bool some = false;
     visit_below(work.root(), [&](Element& element) {
         if (element.name == "group") return false;
-        if (element.name == "repeat" && wanted(work, element)) collect_structural_names(element, names), some = true;
+        if (element.name == "repeat" && wanted(work, element))
+            collect_names(element, names, is_structural), some = true;
         return true;
     });
     if (!some) return false;
     work.fix(names);
     const auto before = work.text();
-    expand_in(work, work.root(), wanted);
+    const auto goes = [&](const Element& child) { return child.name == "repeat" && wanted(work, child); };
+    visit_owners(work.root(), [&](Element& owner, const std::string&) {
+        while (std::ranges::any_of(owner.children, goes))
+            replace_children(owner, [&](Element& child, std::vector<Element>& others) {
+                if (!goes(child)) return false;
+                for (bool first = true; const auto& value : values_of(child))
+                    add_copies(others, child, {{child.value("index"), {value, ""}}}, std::exchange(first, false));
+                return true;
+            });
+    });
     const bool changed = work.text() != before;  // not when they are in parallel parts
     work.renew();                                // elements have moved in any case
     return changed;
 }
 
 bool replace_parallels(Transforming& work, Wanted wanted, bool as_tasks) {
+    const auto goes = [&](const Element& child) { return child.name == "parallel" && wanted(work, child); };
+    const auto stays = [&](const Element& child) { return !goes(child); };
     std::vector<std::string> names;
-    collect_parallels(work, work.root(), "", wanted, names);
+    const auto collect = [&](Element& owner, const std::string& prefix) {
+        for (const auto& child : owner.children)
+            if (goes(child)) names.push_back(prefix + child.value("name"));
+    };
+    visit_owners(work.root(), collect, stays);
     if (names.empty()) return false;
     join_directly(work, names);
-    replace_in(work, work.root(), "", wanted, as_tasks);
+    const auto replace_in = [&](Element& owner, const std::string& prefix) {
+        replace_children(owner, [&](Element& child, std::vector<Element>& others) {
+            if (!goes(child)) return false;
+            others = parts_of(work, child, prefix);
+            if (as_tasks) {
+                Element task{.name = "parallel", .at = child.at, .file = child.file, .children = std::move(others)};
+                task.set("name", child.value("name"));
+                task.set("shape", "task");
+                others.assign(1, std::move(task));
+            } else {
+                for (auto& each : others) put_prefix(each, child.value("name") + "/");
+            }
+            return true;
+        });
+    };
+    visit_owners(work.root(), replace_in, stays);
     work.renew();
     return true;
 }
 
-void join_directly(Transforming& work, std::span<const std::string> parts) { join_in(work, work.root(), "", parts); }
+void join_directly(Transforming& work, std::span<const std::string> parts) {
+    const auto join_in = [&](Element& owner, const std::string& prefix) {
+        const auto touches = [&](const std::string& endpoint) {
+            return std::ranges::any_of(parts,
+                                       [&](const auto& part) { return lies_in(part_of(prefix + endpoint), part); });
+        };
+        replace_children(owner, [&](Element& child, std::vector<Element>& others) {
+            if (child.name != "stream" || !(touches(child.value("from")) || touches(child.value("to")))) return false;
+            for (const auto* stream : work.streams_at(child)) {
+                others.push_back(element_of(child, *stream, prefix));
+                others.back().comments.clear();
+            }
+            return true;
+        });
+    };
+    visit_owners(work.root(), join_in);
+}
 
 void fix_structure(Transforming& work) {
     std::set<std::string> names;
     for (const auto& child : work.root().children)
-        if (is_part(child)) collect_structural_names(child, names);
+        if (is_part(child)) collect_names(child, names, is_structural);
     work.fix(names);
 }
 
-void expand(Transforming& work) {
+void expand(Transforming& work, int) {
     if (!contains(work.root(), "repeat") && !contains(work.root(), "parallel")) return;
     fix_structure(work);
     do {
@@ -224,7 +171,7 @@ void expand(Transforming& work) {
     } while (replace_parallels(work, any, false));
 }
 
-void slices_to_tasks(Transforming& work) {
+void slices_to_tasks(Transforming& work, int) {
     if (!contains(work.root(), "parallel")) return;
     fix_structure(work);
     do {

@@ -34,16 +34,12 @@ void fuse(Transforming& work, int targets) {
         next[stream.source] = stream.sink;
         follows[stream.sink] = true;
     }
-    const auto elements = work.elements();
     int chain = 0;
     for (std::size_t head = 0; head < count; ++head) {
         if (follows[head] || !next[head]) continue;
-        const auto element = [&](std::size_t component) {
-            const auto& where = plan.components[component].where;
-            return elements.at({where.line, where.column});
-        };
-        element(head)->set("targets", std::to_string(chain++ % targets));
-        for (auto at = next[head]; at; at = next[*at]) element(*at)->set("near", plan.components[head].name);
+        const auto element = [&](std::size_t i) -> Element& { return work.element_at(plan.components[i].where); };
+        element(head).set("targets", std::to_string(chain++ % targets));
+        for (auto at = next[head]; at; at = next[*at]) element(*at).set("near", plan.components[head].name);
     }
     work.renew();
 }

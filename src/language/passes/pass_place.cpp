@@ -1,10 +1,11 @@
 // Pass `place`: components on targets, so that each target has as much to do as the others, and neighbours that do
 // little stand where the buffers come from.
 #include <algorithm>
-#include <numeric>
+#include <functional>
 #include <vector>
 
 #include "language/passes/transforming.hpp"
+#include "language/xml/text.hpp"
 #include "penstock/error.hpp"
 
 namespace penstock::language {
@@ -19,7 +20,7 @@ struct Placement {
     int least_loaded(const std::vector<int>& but) const {
         int best = -1;
         for (int target = 0; target < static_cast<int>(load.size()); ++target)
-            if (std::find(but.begin(), but.end(), target) == but.end() &&
+            if (std::ranges::find(but, target) == but.end() &&
                 (best < 0 || load[static_cast<std::size_t>(target)] < load[static_cast<std::size_t>(best)]))
                 best = target;
         return best;
@@ -69,7 +70,7 @@ void place(Transforming& work, int targets) {
                 placement.load[static_cast<std::size_t>(target)] +=
                     work_of(i) / static_cast<double>(options.targets.size());
     }
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return work_of(a) > work_of(b); });
+    std::ranges::stable_sort(order, std::greater{}, work_of);
     const double small = little * whole / targets;
     std::vector<std::size_t> later;
     const auto put = [&](std::size_t component, int target) {
@@ -84,7 +85,7 @@ void place(Transforming& work, int targets) {
         }
         for (int copy = 0; copy < std::min(plan.components[component].options.copies, targets); ++copy)
             put(component, placement.least_loaded(placement.chosen[component]));
-        std::sort(placement.chosen[component].begin(), placement.chosen[component].end());
+        std::ranges::sort(placement.chosen[component]);
     }
     // From those that are placed outwards.
     for (bool more = true; more && !later.empty();) {
@@ -96,13 +97,9 @@ void place(Transforming& work, int targets) {
                }) != 0;
         if (!more) put(later.front(), placement.least_loaded({})), later.erase(later.begin()), more = true;
     }
-    const auto elements = work.elements();
-    for (const auto component : order) {
-        std::string text;
-        for (const int target : placement.chosen[component]) text += (text.empty() ? "" : " ") + std::to_string(target);
-        const auto& where = plan.components[component].where;
-        elements.at({where.line, where.column})->set("targets", text);
-    }
+    for (const auto component : order)
+        work.element_at(plan.components[component].where)
+            .set("targets", list_of(placement.chosen[component], " ", number_text));
     work.renew();
 }
 

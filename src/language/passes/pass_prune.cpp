@@ -4,25 +4,21 @@
 
 #include "language/passes/rewriting.hpp"
 #include "language/passes/transforming.hpp"
+#include "language/xml/text.hpp"
 
 namespace penstock::language {
 namespace {
 
-using Spot = std::pair<int, int>;
-
-Spot spot_of(const SourcePlace& where) { return {where.line, where.column}; }
-Spot spot_of(const Element& element) { return {element.at.line, element.at.column}; }
-
-/// Elements and, where they became several parts, whether all of those are dead.
-using Dead = std::map<Spot, bool>;
+/// Elements by line and column and, where they became several parts, whether all of those are dead.
+using Dead = std::map<std::pair<int, int>, bool>;
 
 void note(Dead& dead, const SourcePlace& where, bool is_dead) {
-    const auto [at, fresh] = dead.emplace(spot_of(where), is_dead);
+    const auto [at, fresh] = dead.emplace(std::pair{where.line, where.column}, is_dead);
     at->second = at->second && is_dead;
 }
 
 bool is_dead(const Dead& dead, const Element& element) {
-    const auto found = dead.find(spot_of(element));
+    const auto found = dead.find({element.at.line, element.at.column});
     return found != dead.end() && found->second;
 }
 
@@ -34,7 +30,7 @@ struct Pruning {
 
     explicit Pruning(const Plan& plan) {
         const auto never = [&](const Conditions& conditions) {
-            return std::any_of(conditions.begin(), conditions.end(), [&](const Condition& each) {
+            return std::ranges::any_of(conditions, [&](const Condition& each) {
                 const auto& option = plan.options[each.option];
                 return !option.reached && option.initially != each.on;
             });
@@ -45,31 +41,20 @@ struct Pruning {
         }
         for (const auto& each : plan.streams) note(streams, each.where, never(each.conditions));
         for (const auto& rule : plan.rules) {
-            const bool about_component = rule.kind == PlanRule::Kind::set || rule.kind == PlanRule::Kind::replace;
-            note(rules, rule.where, about_component && never(plan.components[rule.component].conditions));
-            if (about_component) note(component_rules, rule.where, never(plan.components[rule.component].conditions));
+            const bool dead = !rule.switches() && never(plan.components[rule.component].conditions);
+            note(rules, rule.where, dead);
+            if (!rule.switches()) note(component_rules, rule.where, dead);
         }
     }
 };
 
-std::vector<Element> parts_of(const Element& owner) {
-    std::vector<Element> all;
-    std::copy_if(owner.children.begin(), owner.children.end(), std::back_inserter(all), is_part);
-    return all;
-}
-
 /// What an option leaves behind, where it is always the same.
 bool resolve(const Pruning& pruning, const Element& option, std::vector<Element>& others) {
-    if (is_dead(pruning.on, option)) {
-        others = parts_of(option);
-        return true;
-    }
-    if (!is_dead(pruning.off, option)) return false;
+    const bool on = is_dead(pruning.on, option);
+    if (on) add_copies(others, option, {}, true);
+    if (on || !is_dead(pruning.off, option)) return on;
     for (const auto& child : option.children)
-        if (child.name == "otherwise") {
-            auto parts = parts_of(child);
-            std::move(parts.begin(), parts.end(), std::back_inserter(others));
-        }
+        if (child.name == "otherwise") add_copies(others, child, {}, true);
     return true;
 }
 
@@ -90,11 +75,9 @@ void prune_in(const Pruning& pruning, Element& owner) {
         const bool off = is_dead(pruning.off, option);
         if (!off && !is_dead(pruning.on, option)) return;
         for (const auto& child : option.children) {
-            if (off && child.attribute("name") != nullptr && child.name != "otherwise")
-                gone.insert(child.attribute("name")->value);
+            if (off && child.name != "otherwise") gone.insert(child.value("name"));
             if (!off && child.name == "otherwise")
-                for (const auto& part : child.children)
-                    if (part.attribute("name") != nullptr) gone.insert(part.attribute("name")->value);
+                for (const auto& part : child.children) gone.insert(part.value("name"));
         }
     };
     visit_below(owner, [&](Element& element) {
@@ -102,7 +85,7 @@ void prune_in(const Pruning& pruning, Element& owner) {
         return element.name != "group" && element.name != "parallel";
     });
     const auto is_gone = [&](const Element& port, std::string_view end) {
-        return port.attribute(end) != nullptr && gone.contains(part_of(port.attribute(end)->value));
+        return port.attribute(end) != nullptr && gone.contains(part_of(port.value(end)));
     };
     std::erase_if(owner.children, [&](const Element& child) {
         return (child.name == "stream" && is_dead(pruning.streams, child)) ||
@@ -117,13 +100,9 @@ void prune_in(const Pruning& pruning, Element& owner) {
         bool options_stay = false;
         replace_children(child, [&](Element& option, std::vector<Element>&) {
             if (option.name != "option") return false;
-            std::vector<Element> parts;
-            if (!resolve(pruning, option, parts)) {
-                options_stay = true;
-                return false;
-            }
-            std::move(parts.begin(), parts.end(), std::back_inserter(options_stay ? behind : others));
-            return true;
+            const bool goes = resolve(pruning, option, options_stay ? behind : others);
+            options_stay = options_stay || !goes;
+            return goes;
         });
         if (!child.children.empty()) {
             others.push_back(child);
@@ -139,18 +118,18 @@ void drop_unused_groups(Element& root) {
     for (bool again = true; again;) {
         std::set<std::string> used;
         visit_below(root, [&](Element& element) {
-            if (element.name == "use") used.insert(element.attribute("group")->value);
+            if (element.name == "use") used.insert(element.value("group"));
             return true;
         });
         again = std::erase_if(root.children, [&](const Element& child) {
-                    return child.name == "group" && !used.contains(child.attribute("name")->value);
+                    return child.name == "group" && !used.contains(child.value("name"));
                 }) != 0;
     }
 }
 
 }  // namespace
 
-void prune(Transforming& work) {
+void prune(Transforming& work, int) {
     // What stands inside something that goes is found in the next round, when there is anything.
     for (std::string before; before != work.text();) {
         before = work.text();

@@ -31,12 +31,10 @@ bool is_ordinary(const StreamOptions& options) {
 
 }  // namespace
 
-void size(Transforming& work) {
+void size(Transforming& work, int) {
     const auto& profile = work.profile("size");
     flatten(work);
     const auto& plan = work.plan();
-    const auto elements = work.elements();
-    const auto at = [&](const SourcePlace& where) { return elements.at({where.line, where.column}); };
     double whole = 0;
     for (const auto& [name, each] : profile.components) whole += each.work();
     const double share = whole / (profile.targets + 1);  // the thread that waits for the run helps
@@ -51,7 +49,7 @@ void size(Transforming& work) {
         if (in == nullptr || out == nullptr || !is_ordinary(in->options) || !is_ordinary(out->options)) continue;
         if (plan.components[out->sink].options.copies != 1) continue;  // of which none would see all that is ordered
         const auto copies = std::min(static_cast<int>(std::ceil(seen->second.work() / share)), profile.targets + 1);
-        auto &filter = *at(component.where), &stream = *at(out->where);
+        auto &filter = work.element_at(component.where), &stream = work.element_at(out->where);
         const auto attributes_of_filter = filter.attributes, attributes_of_stream = stream.attributes;
         filter.set("copies", std::to_string(copies));
         filter.erase("targets");
@@ -65,7 +63,7 @@ void size(Transforming& work) {
         if (seen == profile.streams.end() || stream.options.capacity != 0 || seen->second.capacity < 1) continue;
         const auto capacity =
             std::min(static_cast<std::size_t>(std::llround(seen->second.capacity)), longest_automatic);
-        at(stream.where)->set("capacity", std::to_string(capacity));
+        work.element_at(stream.where).set("capacity", std::to_string(capacity));
     }
     work.renew();
 }

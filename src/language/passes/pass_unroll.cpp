@@ -11,62 +11,45 @@ namespace {
 
 constexpr const char* range[] = {"from", "to", "step"};
 
-struct Range {
-    std::int64_t from = 0, to = 0, step = 1;
-    std::int64_t count() const { return to < from ? 0 : (to - from) / step + 1; }
-};
-
 /// Does the range depend on parameters of the application only?
 bool is_constant(const Element& repeat, const Variables& variables, const std::set<std::string>& indices) {
-    if (repeat.attribute("to") == nullptr || !names_in(repeat.attribute("index")->value).empty()) return false;
+    if (repeat.attribute("to") == nullptr || !names_in(repeat.value("index")).empty()) return false;
     for (const auto* attribute : range)
-        if (const auto* const given = repeat.attribute(attribute))
-            for (const auto& name : names_in(given->value))
-                if (!variables.contains(name) || indices.contains(name)) return false;
+        for (const auto& name : names_in(repeat.value(attribute)))
+            if (!variables.contains(name) || indices.contains(name)) return false;
     return true;
-}
-
-Range range_of(const Element& repeat) {
-    const auto value = [&](const char* attribute, std::int64_t otherwise) {
-        const auto* const given = repeat.attribute(attribute);
-        return given == nullptr ? otherwise : integer_of(substituted(given->value, {})).value();
-    };
-    return {value("from", 0), value("to", 0), value("step", 1)};
 }
 
 void unroll_in(Element& owner, int factor, const Variables& variables, const std::set<std::string>& indices) {
     for (auto& child : owner.children) {
         if (child.name == "group") continue;
         auto inner = indices;
-        collect_indices({.name = child.name, .at = child.at, .attributes = child.attributes, .children = {}}, inner);
+        collect_indices({.name = child.name, .at = child.at, .attributes = child.attributes}, inner);
         unroll_in(child, factor, variables, inner);
     }
     replace_children(owner, [&](Element& child, std::vector<Element>& others) {
         if (child.name != "repeat" || !is_constant(child, variables, indices)) return false;
-        const auto all = range_of(child);
-        const auto rounds = all.count() / factor;
+        const auto bound = [&](const char* attribute, std::int64_t otherwise) {
+            const auto& given = child.value(attribute);
+            return given.empty() ? otherwise : integer_of(substituted(given, {})).value();
+        };
+        const auto from = bound("from", 0), to = bound("to", 0), step = bound("step", 1);
+        const auto rounds = to < from ? 0 : ((to - from) / step + 1) / factor;
         if (rounds == 0) return false;
-        const auto index = child.attribute("index")->value;
+        const auto index = child.value("index");
         Element loop = child;
         loop.comments.clear();
         loop.children.clear();
-        loop.set("from", std::to_string(all.from));
-        loop.set("to", std::to_string(all.from + (rounds - 1) * factor * all.step));
-        loop.set("step", std::to_string(all.step * factor));
-        for (int i = 0; i < factor; ++i)
-            for (const auto& part : child.children) {
-                auto& copy = loop.children.emplace_back(part);
-                if (i == 0) continue;
-                copy.comments.clear();
-                replace_names(copy, {{index, {{}, "(" + index + " + " + std::to_string(i * all.step) + ")"}}});
-            }
+        loop.set("from", std::to_string(from));
+        loop.set("to", std::to_string(from + (rounds - 1) * factor * step));
+        loop.set("step", std::to_string(step * factor));
+        add_copies(loop.children, child, {}, true);
+        for (int i = 1; i < factor; ++i)
+            add_copies(loop.children, child, {{index, {{}, "(" + index + " + " + std::to_string(i * step) + ")"}}},
+                       false);
         others.push_back(std::move(loop));
-        for (auto value = all.from + rounds * factor * all.step; value <= all.to; value += all.step)
-            for (const auto& part : child.children) {
-                auto& copy = others.emplace_back(part);
-                copy.comments.clear();
-                replace_names(copy, {{index, {value, ""}}});
-            }
+        for (auto value = from + rounds * factor * step; value <= to; value += step)
+            add_copies(others, child, {{index, {value, ""}}}, false);
         return true;
     });
 }
@@ -76,10 +59,9 @@ void collect_ranges(const Element& owner, const Variables& variables, std::set<s
     for (const auto& child : owner.children) {
         if (child.name == "group") continue;
         auto inner = indices;
-        collect_indices({.name = child.name, .at = child.at, .attributes = child.attributes, .children = {}}, inner);
+        collect_indices({.name = child.name, .at = child.at, .attributes = child.attributes}, inner);
         if (child.name == "repeat" && is_constant(child, variables, indices))
-            for (const auto* attribute : range)
-                if (const auto* const given = child.attribute(attribute)) names.merge(names_in(given->value));
+            for (const auto* attribute : range) names.merge(names_in(child.value(attribute)));
         collect_ranges(child, variables, std::move(inner), names);
     }
 }

@@ -4,10 +4,12 @@
 #include <iterator>
 #include <utility>
 
+#include "language/xml/text.hpp"
+
 namespace penstock::language {
 namespace {
 
-constexpr std::string_view parts[] = {"component", "stream", "use", "repeat", "parallel", "manager", "option"};
+constexpr std::string_view parts = "component stream use repeat parallel manager option";
 /// Attributes that hold names of parts, by element.
 constexpr std::pair<std::string_view, std::string_view> names_of_parts[] = {
     {"component", "name"}, {"component", "near"}, {"use", "name"},    {"parallel", "name"}, {"option", "name"},
@@ -20,15 +22,14 @@ constexpr std::pair<std::string_view, std::string_view> numbers_of_parts[] = {
     {"parallel", "below"},  {"parallel", "out"},   {"use", "group"},      {"input", "name"},  {"output", "name"}};
 
 bool holds(const auto& table, std::string_view element, std::string_view attribute) {
-    return std::find(std::begin(table), std::end(table), std::pair{element, attribute}) != std::end(table);
+    return std::ranges::find(table, std::pair{element, attribute}) != std::end(table);
 }
 
 std::string index_of(const Element& element) {
     if (element.name != "repeat" && element.name != "parallel") return {};
-    const auto* const index = element.attribute("index");
-    if (index != nullptr) return index->value;
-    const auto* const shape = element.attribute("shape");
-    return element.name == "parallel" && shape != nullptr && shape->value != "task" ? "slice" : "";
+    if (const auto* const index = element.attribute("index")) return index->value;
+    const auto& shape = element.value("shape");
+    return shape.empty() || shape == "task" ? "" : "slice";
 }
 
 }  // namespace
@@ -49,18 +50,8 @@ void put_prefix(Element& element, const std::string& prefix) {
     for (auto& child : element.children) put_prefix(child, prefix);
 }
 
-void collect_names(const Element& element, std::set<std::string>& names) {
-    for (const auto& each : element.attributes) names.merge(names_in(each.value));
-    for (const auto& child : element.children)
-        if (child.name != "group") collect_names(child, names);
-}
-
-void collect_structural_names(const Element& element, std::set<std::string>& names) {
-    for (const auto& each : element.attributes)
-        if (holds(names_of_parts, element.name, each.name) || holds(numbers_of_parts, element.name, each.name))
-            names.merge(names_in(each.value));
-    for (const auto& child : element.children)
-        if (child.name != "group") collect_structural_names(child, names);
+bool is_structural(const Element& element, const Attribute& attribute) noexcept {
+    return holds(names_of_parts, element.name, attribute.name) || holds(numbers_of_parts, element.name, attribute.name);
 }
 
 void collect_indices(const Element& element, std::set<std::string>& names) {
@@ -69,13 +60,20 @@ void collect_indices(const Element& element, std::set<std::string>& names) {
 }
 
 bool contains(const Element& element, std::string_view name) {
-    return std::any_of(element.children.begin(), element.children.end(), [&](const Element& child) {
+    return std::ranges::any_of(element.children, [&](const Element& child) {
         return child.name == name || (child.name != "group" && contains(child, name));
     });
 }
 
-bool is_part(const Element& element) noexcept {
-    return std::find(std::begin(parts), std::end(parts), element.name) != std::end(parts);
+bool is_part(const Element& element) noexcept { return stands_in_list(parts, element.name); }
+
+void add_copies(std::vector<Element>& others, const Element& owner, const Replacements& replacements, bool first) {
+    for (const auto& part : owner.children) {
+        if (!is_part(part)) continue;
+        auto& copy = others.emplace_back(part);
+        if (!first) copy.comments.clear();
+        replace_names(copy, replacements);
+    }
 }
 
 void visit_below(Element& owner, const std::function<bool(Element&)>& visit) {
@@ -100,7 +98,16 @@ void replace_children(Element& owner, const std::function<bool(Element& child, s
     owner.children = std::move(all);
 }
 
-std::string part_of(std::string_view endpoint) { return std::string(endpoint.substr(0, endpoint.rfind('.'))); }
+void visit_owners(Element& owner, const std::function<void(Element&, const std::string& prefix)>& visit,
+                  const std::function<bool(const Element&)>& entered, const std::string& prefix) {
+    for (auto& child : owner.children) {
+        if (child.name == "option" || child.name == "otherwise" || child.name == "manager")
+            visit_owners(child, visit, entered, prefix);
+        if (child.name == "parallel" && child.value("shape") == "task" && entered(child))
+            visit_owners(child, visit, entered, prefix + child.value("name") + "/");
+    }
+    visit(owner, prefix);
+}
 
 bool lies_in(std::string_view part, std::string_view of) noexcept {
     return part.starts_with(of) && (part.size() == of.size() || part[of.size()] == '/');

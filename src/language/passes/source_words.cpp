@@ -9,24 +9,14 @@
 namespace penstock::language {
 namespace {
 
-constexpr std::string_view taken[] = {
-    "alignas",       "alignof",     "and",        "and_eq",   "asm",       "auto",
-    "bitand",        "bitor",       "bool",       "break",    "case",      "catch",
-    "char",          "class",       "compl",      "concept",  "const",     "consteval",
-    "constexpr",     "constinit",   "const_cast", "continue", "co_await",  "co_return",
-    "co_yield",      "decltype",    "default",    "delete",   "do",        "double",
-    "dynamic_cast",  "else",        "enum",       "explicit", "export",    "extern",
-    "false",         "float",       "for",        "friend",   "goto",      "if",
-    "inline",        "int",         "long",       "mutable",  "namespace", "new",
-    "noexcept",      "not",         "not_eq",     "nullptr",  "operator",  "or",
-    "or_eq",         "private",     "protected",  "public",   "register",  "reinterpret_cast",
-    "requires",      "return",      "short",      "signed",   "sizeof",    "static",
-    "static_assert", "static_cast", "struct",     "switch",   "template",  "this",
-    "thread_local",  "throw",       "true",       "try",      "typedef",   "typeid",
-    "typename",      "union",       "unsigned",   "using",    "virtual",   "void",
-    "volatile",      "wchar_t",     "while",      "xor",      "xor_eq",    "main",
-    "app",           "parameters",  "penstock",   "std",      "joined",    "count",
-    "arguments"};
+constexpr std::string_view taken =
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const "
+    "consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default delete do "
+    "double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable "
+    "namespace new noexcept not not_eq nullptr operator or or_eq private protected public register "
+    "reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template "
+    "this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t "
+    "while xor xor_eq main app parameters penstock std joined count arguments";
 
 /// Does C++ calculate with the numbers of an expression, where two of them meet, as the language does? Not with large
 /// integers, nor `%` of fractions.
@@ -43,25 +33,14 @@ bool means_the_same(std::string_view text) {
 std::string calculation(std::string_view text) {
     const bool plain = means_the_same(text);
     std::string out;
-    for (std::size_t at = 0; at < text.size();) {
-        const auto begin = at;
-        if (is_of_number(text[at])) {
-            while (at < text.size() && is_of_number(text[at])) ++at;
-            if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
-                ++at;
-                if (at < text.size() && (text[at] == '+' || text[at] == '-')) ++at;
-                while (at < text.size() && is_digit(text[at])) ++at;
-            }
-            const auto word = std::string(text.substr(begin, at - begin));
-            const auto number = integer_of(word) ? text_of(*integer_of(word)) : literal_of(word, 0.0);
-            out += plain ? number : "ParameterValue(" + number + ")";
-        } else if (begins_word(text[at])) {
-            while (at < text.size() && (begins_word(text[at]) || is_digit(text[at]))) ++at;
-            out += identifier(text.substr(begin, at - begin));
-        } else {
-            out += text[at++];
-        }
-    }
+    for_each_piece(text, first_of_expression, [&](const Piece& piece) {
+        if (piece.kind == Piece::Kind::name) out += identifier(piece.text);
+        if (piece.kind == Piece::Kind::other) out += piece.text;
+        if (piece.kind != Piece::Kind::number) return;
+        const auto integer = integer_of(piece.text);
+        const auto number = integer ? text_of(*integer) : literal_of(std::string(piece.text), 0.0);
+        out += plain ? number : "ParameterValue(" + number + ")";
+    });
     return out;
 }
 
@@ -89,7 +68,7 @@ std::string cpp_text(std::string_view text) {
 std::string identifier(std::string_view name) {
     std::string out(name);
     std::replace(out.begin(), out.end(), '-', '_');
-    if (std::find(std::begin(taken), std::end(taken), out) != std::end(taken)) out += '_';
+    if (stands_in_list(taken, out)) out += '_';
     return out;
 }
 
@@ -107,26 +86,17 @@ std::string expression_of(std::string_view text) {
         if (!plain.empty()) parts.push_back(cpp_text(plain));
         plain.clear();
     };
-    for (std::size_t at = 0; at < text.size();) {
-        if (text.substr(at).starts_with("$$")) plain += '$', at += 2;
-        else if (text.substr(at).starts_with("${")) {
-            end_plain();
-            const auto end = text.find('}', at);
-            parts.push_back(calculation(text.substr(at + 2, end - at - 2)));
-            at = end + 1;
-        } else plain += text[at++];
-    }
+    for_each_piece(text, first_of_text, [&](const Piece& piece) {
+        if (piece.kind != Piece::Kind::expression) return void(plain += piece.text == "$$" ? "$" : piece.text);
+        end_plain();
+        parts.push_back(calculation(piece.inside()));
+    });
     end_plain();
-    if (parts.size() == 1) return parts.front();
-    std::string all;
-    for (const auto& each : parts) all += (all.empty() ? "" : ", ") + each;
-    return "joined(" + all + ")";
+    return parts.size() == 1 ? parts.front() : "joined(" + list_of(parts, ", ") + ")";
 }
 
 std::string listed(const std::vector<std::string>& parts) {
-    std::string all;
-    for (const auto& each : parts) all += (all.empty() ? ", {" : ", ") + each;
-    return all.empty() ? all : all + "}";
+    return parts.empty() ? "" : ", {" + list_of(parts, ", ") + "}";
 }
 
 std::string commented(std::string_view comment, const std::string& indent) {

@@ -1,68 +1,38 @@
 #include "language/passes/transforming.hpp"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "language/passes/rewriting.hpp"
-#include "language/plan/plan_check.hpp"
-#include "language/xml/grammar.hpp"
-#include "language/xml/text.hpp"
 
 namespace penstock::language {
-namespace {
-
-bool has_errors(const std::vector<Finding>& findings) {
-    return std::any_of(findings.begin(), findings.end(),
-                       [](const Finding& each) { return each.kind == Finding::Kind::error; });
-}
-
-struct Understood {
-    std::unique_ptr<Plan> plan = std::make_unique<Plan>();
-    std::unique_ptr<Elaboration> elaboration;
-    std::vector<Finding> findings;
-};
-
-Understood understood(const Element& root, const ApplicationOptions& options) {
-    Understood made;
-    constexpr std::string_view roots[] = {"application"};
-    made.plan->known = options.components != nullptr ? *options.components : Components::known();
-    check_grammar(root, roots, made.findings);
-    if (root.name != roots[0]) return made;
-    made.elaboration = std::make_unique<Elaboration>(*made.plan, options, made.findings);
-    if (made.elaboration->run(root)) check_plan(*made.plan, root.place(), made.findings);
-    return made;
-}
-
-const std::array<const char*, 4> expressions_of_parameters = {"default", "least", "most", "unit"};
-
-}  // namespace
 
 Transforming::Transforming(const std::string& text, const std::string& file, const TransformOptions& options)
     : file_(file), options_(options) {
-    auto document = read_document(text, file_, options_.application.limits, findings_, Comments::kept);
-    if (document == nullptr || has_errors(findings_)) throw ApplicationError(std::exchange(findings_, {}));
-    understand(std::move(document));
+    read(text);
     take_in_libraries();
     settings_as_defaults();
     renew();
 }
 
-void Transforming::understand(std::unique_ptr<Document> document) {
-    auto made = understood(document->root, options_.application);
-    if (has_errors(made.findings)) {
-        std::erase_if(made.findings, [](const Finding& each) { return each.kind == Finding::Kind::warning; });
-        throw ApplicationError(std::move(made.findings));
-    }
-    elaboration_ = std::move(made.elaboration);
-    plan_ = std::move(made.plan);
+void Transforming::read(const std::string& text) {
+    std::vector<Finding> findings;
+    auto document = read_document(text, file_, options_.application.limits, findings, Comments::kept);
+    static_cast<void>(warnings_of(findings));
+    auto made = understood(document->root, options_.application, findings);
+    static_cast<void>(warnings_of(std::move(findings)));
+    understood_ = std::move(made);
     document_ = std::move(document);
     streams_.clear();
-    for (const auto& stream : plan_->streams) streams_[{stream.where.line, stream.where.column}].push_back(&stream);
+    elements_.clear();
+    for (const auto& stream : plan().streams) streams_[{stream.where.line, stream.where.column}].push_back(&stream);
+    visit_below(root(), [&](Element& element) {
+        elements_[{element.at.line, element.at.column}] = &element;
+        return true;
+    });
 }
 
 void Transforming::take_in_libraries() {
-    const auto groups = elaboration_->library_groups();
+    const auto groups = understood_.elaboration->library_groups();
     bool first = true;
     replace_children(root(), [&](Element& child, std::vector<Element>& others) {
         if (child.name != "include") return false;
@@ -76,19 +46,17 @@ void Transforming::settings_as_defaults() {
     for (auto& child : root().children)
         if (child.name == "parameter")
             for (const auto& [name, value] : options_.application.settings)
-                if (child.attribute("name")->value == name) child.set("default", literal(value));
+                if (child.value("name") == name) child.set("default", literal(value));
     options_.application.settings.clear();
 }
 
-void Transforming::renew() {
-    const auto text = this->text();
-    std::vector<Finding> findings;
-    auto document = read_document(text, file_, options_.application.limits, findings, Comments::kept);
-    if (document == nullptr) throw ApplicationError(std::move(findings));
-    understand(std::move(document));
-}
+void Transforming::renew() { read(text()); }
 
-bool Transforming::is_right() const { return !has_errors(understood(document_->root, options_.application).findings); }
+bool Transforming::is_right() const {
+    std::vector<Finding> findings;
+    static_cast<void>(understood(document_->root, options_.application, findings));
+    return !has_errors(findings);
+}
 
 std::string Transforming::text() const { return text_of(*document_); }
 
@@ -105,15 +73,14 @@ void Transforming::fix(std::set<std::string> names) {
     std::erase_if(names, [&](const std::string& name) { return !variables().contains(name); });
     // And what their values were made of, which could otherwise still be changed; those come before them.
     for (auto child = root().children.rbegin(); child != root().children.rend(); ++child)
-        if (child->name == "parameter" && names.contains(child->attribute("name")->value))
-            for (const auto* attribute : expressions_of_parameters)
-                if (const auto* const given = child->attribute(attribute)) names.merge(names_in(given->value));
+        if (child->name == "parameter" && names.contains(child->value("name")))
+            for (const auto* attribute : {"default", "least", "most", "unit"})
+                names.merge(names_in(child->value(attribute)));
     if (names.empty()) return;
     Replacements values;
     for (const auto& name : names) values[name] = {variables().at(name).value, ""};
-    auto& children = root().children;
-    std::erase_if(children, [&](const Element& child) {
-        return child.name == "parameter" && names.contains(child.attribute("name")->value);
+    std::erase_if(root().children, [&](const Element& child) {
+        return child.name == "parameter" && names.contains(child.value("name"));
     });
     replace_names(root(), values);
     renew();
@@ -122,15 +89,6 @@ void Transforming::fix(std::set<std::string> names) {
 std::vector<const PlanStream*> Transforming::streams_at(const Element& element) const {
     const auto found = streams_.find({element.at.line, element.at.column});
     return found == streams_.end() ? std::vector<const PlanStream*>() : found->second;
-}
-
-std::map<std::pair<int, int>, Element*> Transforming::elements() {
-    std::map<std::pair<int, int>, Element*> all;
-    visit_below(root(), [&](Element& element) {
-        all[{element.at.line, element.at.column}] = &element;
-        return true;
-    });
-    return all;
 }
 
 }  // namespace penstock::language

@@ -25,10 +25,9 @@ class Transforming {
     Transforming(const std::string& text, const std::string& file, const TransformOptions& options);
 
     Element& root() noexcept { return document_->root; }
-    const Plan& plan() const noexcept { return *plan_; }
-    const Variables& variables() const noexcept { return elaboration_->variables(); }
-    const Element* group(const std::string& name) const { return elaboration_->group(name); }
-    const TransformOptions& options() const noexcept { return options_; }
+    const Plan& plan() const noexcept { return *understood_.plan; }
+    const Variables& variables() const noexcept { return understood_.elaboration->variables(); }
+    const Element* group(const std::string& name) const { return understood_.elaboration->group(name); }
     /// The profile. Throws UsageError, naming the pass, when there is none.
     const Profile& profile(const std::string& pass);
 
@@ -43,35 +42,34 @@ class Transforming {
 
     /// The streams that an element became, in their order.
     std::vector<const PlanStream*> streams_at(const Element& element) const;
-    /// The elements by line and column, as they were when the plan was made. They are where they were until one is
-    /// added or taken out.
-    std::map<std::pair<int, int>, Element*> elements();
+    /// The element that stood there when the plan was made. It is where it was until one is added or taken out.
+    Element& element_at(const SourcePlace& where) { return *elements_.at({where.line, where.column}); }
 
   private:
-    void understand(std::unique_ptr<Document> document);
+    /// Reads the text anew, and makes its plan. Throws ApplicationError.
+    void read(const std::string& text);
     void take_in_libraries();
     void settings_as_defaults();
 
     std::string file_;
     TransformOptions options_;
     std::unique_ptr<Document> document_;
-    std::unique_ptr<Plan> plan_;
-    std::unique_ptr<Elaboration> elaboration_;
-    std::vector<Finding> findings_;
+    Understood understood_;
     std::map<std::pair<int, int>, std::vector<const PlanStream*>> streams_;
+    std::map<std::pair<int, int>, Element*> elements_;
     std::unique_ptr<Profile> profile_;
 };
 
-// ---- the passes; each renews the plan before it returns ----
+// ---- the passes, with what stands behind '='; each renews the plan before it returns ----
 
-void expand(Transforming& work);
-void inline_groups(Transforming& work);
+void expand(Transforming& work, int = 0);
+void inline_groups(Transforming& work, int = 0);
 void unroll(Transforming& work, int factor);
-void slices_to_tasks(Transforming& work);
+void slices_to_tasks(Transforming& work, int = 0);
 void fuse(Transforming& work, int targets);
-void prune(Transforming& work);
+void prune(Transforming& work, int = 0);
 void place(Transforming& work, int targets);
-void size(Transforming& work);
+void size(Transforming& work, int = 0);
 
 /// Inlines and expands everything: then each component and each stream has an element of its own.
 void flatten(Transforming& work);

@@ -5,9 +5,8 @@
 #include <cmath>
 #include <map>
 
-#include "language/expression/setting_value.hpp"
 #include "language/plan/plan.hpp"
-#include "language/plan/plan_check.hpp"
+#include "language/xml/document.hpp"
 #include "language/xml/text.hpp"
 
 namespace penstock {
@@ -25,9 +24,8 @@ struct ApplicationBuilder::State {
     std::size_t component(const std::string& name) const {
         const auto found = components.find(name);
         if (found != components.end()) return found->second;
-        std::vector<std::string> names;
-        for (const auto& [each, number] : components) names.push_back(each);
-        throw UsageError("there is no component " + in_quotes(name) + language::hint(name, names));
+        throw UsageError("there is no component " + in_quotes(name) +
+                         language::hint(name, language::names_of(components)));
     }
     std::size_t option(const std::string& name) const {
         const auto found = options.find(name);
@@ -35,44 +33,21 @@ struct ApplicationBuilder::State {
         plan->options[found->second].reached = true;
         return found->second;
     }
-    const ComponentClass& class_of(const std::string& name) const {
-        const auto* const found = plan->known.find(name);
-        if (found == nullptr)
-            throw UsageError("there is no component class " + in_quotes(name) +
-                             language::hint(name, plan->known.names()));
-        return *found;
-    }
-    /// A stream exists while both of its ends do.
-    void join(language::PlanStream& stream) const {
-        stream.source = component(stream.from.substr(0, stream.from.rfind('.')));
-        stream.sink = component(stream.to.substr(0, stream.to.rfind('.')));
-        for (const auto end : {stream.source, stream.sink})
-            for (const auto& condition : plan->components[end].conditions)
-                if (std::find(stream.conditions.begin(), stream.conditions.end(), condition) == stream.conditions.end())
-                    stream.conditions.push_back(condition);
-    }
     void add(const std::string& name, FilterOptions options_given, const ComponentClass& of) {
         if (!language::is_path(name)) throw UsageError(in_quotes(name) + " is no name of a component");
         if (!components.emplace(name, plan->components.size()).second || options.contains(name))
             throw UsageError("the name " + in_quotes(name) + " is taken");
-        language::PlanComponent made;
-        made.name = name;
-        made.of = &of;
-        made.options = std::move(options_given);
-        made.conditions = conditions;
-        made.where = place();
-        plan->components.push_back(std::move(made));
+        plan->components.push_back(
+            {.name = name, .of = &of, .options = std::move(options_given), .conditions = conditions, .where = place()});
     }
     static std::pair<std::string, SettingValue> setting(const ComponentClass& of, const std::string& name,
                                                         const ParameterValue& value) {
-        const auto& settings = of.filter.settings;
-        const auto found = std::find_if(settings.begin(), settings.end(),
-                                        [&](const SettingDescription& each) { return each.name == name; });
-        if (found == settings.end())
-            throw UsageError("class " + in_quotes(of.name) + " has no setting " + in_quotes(name));
-        auto [given, problem] = language::value_of_setting(*found, value.text());
-        if (!given) throw UsageError(problem);
-        return {name, std::move(*given)};
+        return {name, language::value_of_setting(language::setting_of(of, name), value.text())};
+    }
+    Rule& add(Rule& by, PlanRule rule) {
+        rule.event = by.event_;
+        plan->rules.push_back(std::move(rule));
+        return by;
     }
 };
 
@@ -86,7 +61,7 @@ ApplicationBuilder::ApplicationBuilder(std::string name, const Components& compo
 ApplicationBuilder::~ApplicationBuilder() = default;
 
 void ApplicationBuilder::add(const std::string& name, const std::string& class_name, FilterOptions options) {
-    state_->add(name, std::move(options), state_->class_of(class_name));
+    state_->add(name, std::move(options), state_->plan->class_named(class_name));
 }
 
 void ApplicationBuilder::add_kind(const std::string& name, FilterOptions options,
@@ -109,8 +84,7 @@ void ApplicationBuilder::connect(const std::string& from, const std::string& to,
                                      .to = to,
                                      .options = std::move(options),
                                      .conditions = state_->conditions,
-                                     .where = state_->place(),
-                                     .own_conditions = state_->conditions.size()});
+                                     .where = state_->place()});
 }
 
 void ApplicationBuilder::option(const std::string& name, bool initially, const std::function<void()>& parts,
@@ -146,72 +120,48 @@ void ApplicationBuilder::timer(const std::string& event, double after, double ev
 }
 
 ApplicationBuilder::Rule ApplicationBuilder::on(const std::string& event) {
-    const auto& events = state_->plan->events;
-    if (std::find(events.begin(), events.end(), event) == events.end())
-        throw UsageError("there is no event " + in_quotes(event) + language::hint(event, events));
-    return {*this, event};
+    return {*this, state_->plan->event_named(event)};
 }
-
-namespace {
-
-void add_rule(Plan& plan, const std::string& event, PlanRule::Kind kind, std::size_t option) {
-    PlanRule made;
-    made.event = event;
-    made.kind = kind;
-    made.option = option;
-    plan.rules.push_back(std::move(made));
-}
-
-}  // namespace
 
 ApplicationBuilder::Rule& ApplicationBuilder::Rule::enable(const std::string& option) {
-    add_rule(*builder_.state_->plan, event_, PlanRule::Kind::enable, builder_.state_->option(option));
-    return *this;
+    return builder_.state_->add(*this, {.kind = PlanRule::Kind::enable, .option = builder_.state_->option(option)});
 }
 ApplicationBuilder::Rule& ApplicationBuilder::Rule::disable(const std::string& option) {
-    add_rule(*builder_.state_->plan, event_, PlanRule::Kind::disable, builder_.state_->option(option));
-    return *this;
+    return builder_.state_->add(*this, {.kind = PlanRule::Kind::disable, .option = builder_.state_->option(option)});
 }
 ApplicationBuilder::Rule& ApplicationBuilder::Rule::toggle(const std::string& option) {
-    add_rule(*builder_.state_->plan, event_, PlanRule::Kind::toggle, builder_.state_->option(option));
-    return *this;
+    return builder_.state_->add(*this, {.kind = PlanRule::Kind::toggle, .option = builder_.state_->option(option)});
 }
 
 ApplicationBuilder::Rule& ApplicationBuilder::Rule::set(const std::string& component, const std::string& setting,
                                                         const ParameterValue& value) {
-    auto& plan = *builder_.state_->plan;
-    PlanRule made;
-    made.event = event_;
-    made.kind = PlanRule::Kind::set;
-    made.component = builder_.state_->component(component);
-    made.settings.push_back(State::setting(*plan.components[made.component].of, setting, value));
-    plan.rules.push_back(std::move(made));
-    return *this;
+    auto& state = *builder_.state_;
+    const auto changed = state.component(component);
+    return state.add(*this, {.kind = PlanRule::Kind::set,
+                             .component = changed,
+                             .settings = {State::setting(*state.plan->components[changed].of, setting, value)}});
 }
 
 ApplicationBuilder::Rule& ApplicationBuilder::Rule::replace(const std::string& component, const std::string& class_name,
                                                             const Settings& settings) {
-    auto& plan = *builder_.state_->plan;
-    PlanRule made;
-    made.event = event_;
-    made.kind = PlanRule::Kind::replace;
-    made.component = builder_.state_->component(component);
-    made.of = &builder_.state_->class_of(class_name);
+    auto& state = *builder_.state_;
+    PlanRule made{.kind = PlanRule::Kind::replace,
+                  .component = state.component(component),
+                  .of = &state.plan->class_named(class_name)};
     for (const auto& [setting, value] : settings) made.settings.push_back(State::setting(*made.of, setting, value));
-    plan.rules.push_back(std::move(made));
-    return *this;
+    return state.add(*this, std::move(made));
 }
 
 Application ApplicationBuilder::build() {
-    for (auto& stream : state_->plan->streams) state_->join(stream);
-    std::vector<Finding> findings;
-    language::check_plan(*state_->plan, state_->place(), findings);
-    if (std::any_of(findings.begin(), findings.end(),
-                    [](const Finding& each) { return each.kind == Finding::Kind::error; })) {
-        std::erase_if(findings, [](const Finding& each) { return each.kind == Finding::Kind::warning; });
-        throw ApplicationError(std::move(findings));
+    auto& plan = *state_->plan;
+    for (auto& stream : plan.streams) {
+        stream.source = state_->component(language::part_of(stream.from));
+        stream.sink = state_->component(language::part_of(stream.to));
+        plan.join(stream);
     }
-    state_->plan->warnings = std::move(findings);
+    std::vector<Finding> findings;
+    language::check_plan(plan, state_->place(), findings);
+    plan.warnings = language::warnings_of(std::move(findings));
     return Application(std::move(state_->plan));
 }
 

@@ -8,6 +8,7 @@
 
 #include "language/elaboration/option_words.hpp"
 #include "language/plan/plan.hpp"
+#include "language/xml/text.hpp"
 #include "trace/text.hpp"
 
 namespace penstock {
@@ -26,15 +27,15 @@ std::string label(const PlanComponent& component) {
     else if (options.copies != 1) text += " x " + std::to_string(options.copies);
     text += "\n" + component.of->name;
     if (!options.near.empty()) text += "\nnear " + options.near;
-    for (const int target : options.targets)
-        text += (target == options.targets.front() ? "\non target " : ", ") + std::to_string(target);
+    if (!options.targets.empty())
+        text += "\non target " + language::list_of(options.targets, ", ", language::number_text);
     if (options.isolation) text += options.stays_in_program() ? "\nin the program" : "\nin a worker process";
     return dot_text(text);
 }
 
 std::string label(const PlanStream& stream) {
     const auto& options = stream.options;
-    auto text = stream.from.substr(stream.from.rfind('.') + 1) + " - " + stream.to.substr(stream.to.rfind('.') + 1);
+    auto text = language::port_of(stream.from) + " - " + language::port_of(stream.to);
     if (options.policy != StreamOptions().policy)
         text += "\n" + std::string(language::policy_words[static_cast<std::size_t>(options.policy)]);
     if (options.capacity != 0) text += "\nroom for " + std::to_string(options.capacity);
@@ -56,9 +57,9 @@ class Drawing {
             box->components.push_back(&component);
         }
         for (const auto& rule : plan.rules) {
-            if (rule.kind == language::PlanRule::Kind::set || rule.kind == language::PlanRule::Kind::replace) continue;
-            constexpr const char* verbs[] = {" enables", " disables", " toggles"};
-            switched_[rule.option].insert(rule.event + verbs[static_cast<std::size_t>(rule.kind)]);
+            if (!rule.switches()) continue;
+            const auto verb = language::switch_words[static_cast<std::size_t>(rule.kind)];
+            switched_[rule.option].insert(rule.event + " " + std::string(verb) + "s");
         }
     }
 

@@ -2,12 +2,33 @@
 
 #include <algorithm>
 
+#include "language/xml/text.hpp"
+
 namespace penstock::language {
 
 std::vector<bool> Plan::initial() const {
     std::vector<bool> on;
     for (const auto& option : options) on.push_back(option.initially);
     return on;
+}
+
+const ComponentClass& Plan::class_named(const std::string& class_name) const {
+    if (const auto* const found = known.find(class_name)) return *found;
+    throw UsageError("there is no component class " + in_quotes(class_name) + hint(class_name, known.names()));
+}
+
+const std::string& Plan::event_named(const std::string& event) const {
+    const auto found = std::ranges::find(events, event);
+    if (found != events.end()) return *found;
+    throw UsageError("there is no event " + in_quotes(event) + hint(event, events));
+}
+
+void Plan::join(PlanStream& stream) const {
+    stream.own_conditions = stream.conditions.size();
+    for (const auto end : {stream.source, stream.sink})
+        for (const auto& condition : components[end].conditions)
+            if (std::ranges::find(stream.conditions, condition) == stream.conditions.end())
+                stream.conditions.push_back(condition);
 }
 
 bool holds(const Conditions& conditions, const std::vector<bool>& on) noexcept {

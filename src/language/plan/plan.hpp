@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,19 +25,19 @@ using Settings = std::vector<std::pair<std::string, SettingValue>>;
 struct PlanComponent {
     std::string name;
     const ComponentClass* of = nullptr;  ///< null: there is none, and that has been said
-    FilterOptions options;
-    Settings settings;
-    Conditions conditions;  ///< all of them
-    SourcePlace where;
+    FilterOptions options{};
+    Settings settings{};
+    Conditions conditions{};  ///< all of them
+    SourcePlace where{};
     bool doubtful = false;  ///< something that it is joined to is not there
 };
 
 struct PlanStream {
     std::string from, to;              ///< "component.port"
     std::size_t source = 0, sink = 0;  ///< components
-    StreamOptions options;
-    Conditions conditions;  ///< those of its ends too
-    SourcePlace where;
+    StreamOptions options{};
+    Conditions conditions{};  ///< those of its ends too
+    SourcePlace where{};
     std::size_t own_conditions = 0;  ///< the first so many are those of where it stands
 };
 
@@ -50,14 +51,18 @@ struct PlanOption {
 
 struct PlanRule {
     enum class Kind { enable, disable, toggle, set, replace };
-    std::string event;
+    bool switches() const noexcept { return kind < Kind::set; }
+
+    std::string event{};
     Kind kind = Kind::toggle;
     std::size_t option = 0;              ///< enable, disable, toggle
     std::size_t component = 0;           ///< set, replace
-    Settings settings;                   ///< set: one; replace: those of the new filter
+    Settings settings{};                 ///< set: one; replace: those of the new filter
     const ComponentClass* of = nullptr;  ///< replace
     SourcePlace where{};
 };
+
+inline constexpr std::string_view switch_words[] = {"enable", "disable", "toggle"};  ///< of PlanRule::Kind
 
 struct PlanTimer {
     std::string event;
@@ -77,10 +82,20 @@ struct Plan {
     std::vector<Finding> warnings;
 
     std::vector<bool> initial() const;
+    /// Throw UsageError when there is none of this name.
+    const ComponentClass& class_named(const std::string& class_name) const;
+    const std::string& event_named(const std::string& event) const;
+    /// A stream exists while both of its ends do: its conditions, until now those of where it stands, become all of
+    /// them.
+    void join(PlanStream& stream) const;
 };
 
 /// Does a part with these conditions exist when the options are so?
 bool holds(const Conditions& conditions, const std::vector<bool>& on) noexcept;
+
+/// The rules of graphs, for a plan: as it is in the beginning, and with each option the other way round. `place`: of
+/// what concerns the whole application.
+void check_plan(const Plan& plan, const SourcePlace& place, std::vector<Finding>& findings);
 
 /// Adds what exists when the options are so.
 void build(const Plan& plan, const std::vector<bool>& on, GraphBuilder& graph);

@@ -1,5 +1,3 @@
-#include "language/plan/plan_check.hpp"
-
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -12,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "language/plan/plan.hpp"
+#include "language/xml/document.hpp"
 #include "language/xml/text.hpp"
 #include "stream/description/model.hpp"
 
@@ -23,11 +23,11 @@ constexpr std::size_t most_options_tried = 64;
 /// Says where in the file the graph's problem is: its message names filters or ports in quotes.
 class Places {
   public:
-    Places(const Plan& plan, const SourcePlace& whole) : plan_(plan), whole_(whole) {
-        for (std::size_t i = 0; i < plan.components.size(); ++i) components_.emplace(plan.components[i].name, i);
+    Places(const Plan& plan, const SourcePlace& whole) : whole_(whole) {
+        for (const auto& component : plan.components) components_.emplace(component.name, &component);
         for (const auto& stream : plan.streams) {
             by_ports_.emplace(std::pair(std::string_view(stream.from), std::string_view(stream.to)), &stream);
-            by_ends_.emplace(std::pair(stream.source, stream.sink), &stream);
+            by_ends_.emplace(std::pair(&plan.components[stream.source], &plan.components[stream.sink]), &stream);
             by_name_.emplace(stream.options.name, &stream);
         }
     }
@@ -38,23 +38,19 @@ class Places {
     };
     Found of(const std::string& problem) const {
         const auto names = quoted_names(problem);
-        const PlanComponent* first = names.empty() ? nullptr : component(names[0]);
-        const PlanComponent* second = names.size() < 2 ? nullptr : component(names[1]);
-        if (first != nullptr && second != nullptr) {
+        if (names.empty()) return {whole_};
+        const auto* const first = component(names[0]);
+        const auto* stream = first == nullptr ? look(by_name_, names[0]) : nullptr;
+        if (first != nullptr && names.size() > 1) {
             // "the stream from 'a.x' to 'b.y'", "the cycle 'a' -> 'b' -> 'a'": the stream, if there is one.
-            if (const auto found = by_ports_.find({names[0], names[1]}); found != by_ports_.end())
-                return {found->second->where, false};
-            if (problem.find("stream from") != problem.npos)
-                if (const auto* const stream = between(*first, *second)) return {stream->where, false};
+            stream = look(by_ports_, {names[0], names[1]});
+            if (stream == nullptr && problem.find("stream from") != problem.npos)
+                stream = look(by_ends_, {first, component(names[1])});
+            if (stream == nullptr && problem.find(" -> ") != problem.npos)
+                stream = look(by_ends_, {component(names[names.size() - 2]), first});
         }
-        if (first != nullptr && names.size() > 1 && problem.find(" -> ") != problem.npos)
-            if (const auto* const last = component(names[names.size() - 2]))
-                if (const auto* const stream = between(*last, *first)) return {stream->where, false};
-        if (first != nullptr) return {first->where, first->doubtful};
-        if (!names.empty())
-            if (const auto found = by_name_.find(names[0]); found != by_name_.end())
-                return {found->second->where, false};
-        return {whole_, false};
+        if (stream != nullptr) return {stream->where};
+        return first != nullptr ? Found{first->where, first->doubtful} : Found{whole_};
     }
 
   private:
@@ -68,25 +64,22 @@ class Places {
         }
         return names;
     }
-    const PlanComponent* component(const std::string& name) const {
-        auto found = components_.find(name);
-        if (found == components_.end()) found = components_.find(std::string_view(name).substr(0, name.rfind('.')));
-        return found == components_.end() ? nullptr : &plan_.components[found->second];
+    /// Null where there is none.
+    template <class Key, class Part>
+    static const Part* look(const std::map<Key, const Part*>& all, const std::type_identity_t<Key>& key) {
+        const auto found = all.find(key);
+        return found == all.end() ? nullptr : found->second;
     }
-    std::size_t number(const PlanComponent& component) const {
-        return static_cast<std::size_t>(&component - plan_.components.data());
-    }
-    const PlanStream* between(const PlanComponent& source, const PlanComponent& sink) const {
-        const auto found = by_ends_.find({number(source), number(sink)});
-        return found == by_ends_.end() ? nullptr : found->second;
+    const PlanComponent* component(std::string_view name) const {
+        const auto* const found = look(components_, name);
+        return found != nullptr ? found : look(components_, name.substr(0, name.rfind('.')));
     }
 
-    const Plan& plan_;
     const SourcePlace& whole_;
-    std::map<std::string_view, std::size_t> components_;
     // The first of each.
+    std::map<std::string_view, const PlanComponent*> components_;
     std::map<std::pair<std::string_view, std::string_view>, const PlanStream*> by_ports_;
-    std::map<std::pair<std::size_t, std::size_t>, const PlanStream*> by_ends_;
+    std::map<std::pair<const PlanComponent*, const PlanComponent*>, const PlanStream*> by_ends_;
     std::map<std::string_view, const PlanStream*> by_name_;
 };
 
@@ -145,18 +138,6 @@ class Sketch {
     std::unordered_map<const ComponentClass*, std::shared_ptr<streaming::AnyFilter>> filters_;
 };
 
-void check_graph(const Plan& plan, const std::vector<bool>& on, Sketch& sketch, std::optional<Places>& places,
-                 const SourcePlace& whole, const std::string& when, std::set<std::string>& said,
-                 std::vector<Finding>& findings) {
-    for (auto& problem : streaming::problems_of(sketch.of(plan, on), -1)) {
-        if (!said.insert(problem).second) continue;
-        if (!places) places.emplace(plan, whole);  // which most never need
-        const auto found = places->of(problem);
-        if (found.doubtful && problem.starts_with("nothing leads to")) continue;
-        findings.push_back({Finding::Kind::error, found.where, when + problem});
-    }
-}
-
 void check_readers(const Plan& plan, std::vector<Finding>& findings) {
     std::unordered_set<std::string_view> read(plan.streams.size());
     for (const auto& stream : plan.streams) read.insert(stream.from);
@@ -176,21 +157,25 @@ void check_plan(const Plan& plan, const SourcePlace& place, std::vector<Finding>
     Sketch sketch;
     std::optional<Places> places;
     std::set<std::string> said;
-    const auto initial = plan.initial();
+    const auto check_graph = [&](const std::vector<bool>& on, const std::string& when) {
+        for (auto& problem : streaming::problems_of(sketch.of(plan, on), -1)) {
+            if (!said.insert(problem).second) continue;
+            if (!places) places.emplace(plan, place);  // which most never need
+            const auto found = places->of(problem);
+            if (found.doubtful && problem.starts_with("nothing leads to")) continue;
+            findings.push_back({Finding::Kind::error, found.where, when + problem});
+        }
+    };
     if (plan.components.empty())
         findings.push_back({Finding::Kind::warning, place, "the application has no components: it ends at once"});
-    check_graph(plan, initial, sketch, places, place, "", said, findings);
+    check_graph(plan.initial(), "");
     for (std::size_t option = 0; option < std::min(plan.options.size(), most_options_tried); ++option) {
         if (!plan.options[option].reached) continue;
-        auto on = initial;
+        auto on = plan.initial();
         on[option] = !on[option];
-        check_graph(plan, on, sketch, places, place,
-                    "with option " + in_quotes(plan.options[option].name) + (on[option] ? " on" : " off") + ", ", said,
-                    findings);
+        check_graph(on, "with option " + in_quotes(plan.options[option].name) + (on[option] ? " on" : " off") + ", ");
     }
-    const bool wrong = std::any_of(findings.begin(), findings.end(),
-                                   [](const Finding& each) { return each.kind == Finding::Kind::error; });
-    if (!wrong) check_readers(plan, findings);  // what is wrong may be why nobody reads
+    if (!has_errors(findings)) check_readers(plan, findings);  // what is wrong may be why nobody reads
 }
 
 }  // namespace penstock::language

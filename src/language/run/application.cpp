@@ -1,14 +1,14 @@
 #include "penstock/application.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 #include "language/elaboration/elaboration.hpp"
 #include "language/plan/plan.hpp"
-#include "language/plan/plan_check.hpp"
 #include "language/run/running_application.hpp"
 #include "language/xml/document.hpp"
-#include "language/xml/grammar.hpp"
+#include "language/xml/text.hpp"
 
 namespace penstock {
 namespace {
@@ -22,45 +22,23 @@ void put_in_order(std::vector<Finding>& findings) {
     const auto key = [](const Finding& each) {
         return std::tie(each.where.file, each.where.line, each.where.column, each.kind, each.message);
     };
-    std::sort(findings.begin(), findings.end(), [&](const Finding& a, const Finding& b) { return key(a) < key(b); });
-    findings.erase(std::unique(findings.begin(), findings.end(),
-                               [&](const Finding& a, const Finding& b) { return key(a) == key(b); }),
-                   findings.end());
+    std::ranges::sort(findings, {}, key);
+    const auto again = std::ranges::unique(findings, {}, key);
+    findings.erase(again.begin(), again.end());
     if (findings.size() <= most_findings) return;
-    const auto left = findings.size() - most_findings;
-    const auto where = findings[most_findings].where;
-    const bool error = std::any_of(findings.begin() + most_findings, findings.end(),
-                                   [](const Finding& each) { return each.kind == Finding::Kind::error; });
+    const std::vector<Finding> rest(findings.begin() + most_findings, findings.end());
     findings.resize(most_findings);
-    findings.push_back(
-        {error ? Finding::Kind::error : Finding::Kind::warning, where, "and " + std::to_string(left) + " more"});
+    findings.push_back({language::has_errors(rest) ? Finding::Kind::error : Finding::Kind::warning, rest.front().where,
+                        "and " + std::to_string(rest.size()) + " more"});
 }
 
 std::shared_ptr<Plan> plan_of(std::string text, const std::string& file, const ApplicationOptions& options,
                               std::vector<Finding>& findings) {
-    auto plan = std::make_shared<Plan>();
-    plan->known = options.components != nullptr ? *options.components : Components::known();
-    if (const auto document = language::read_document(std::move(text), file, options.limits, findings)) {
-        constexpr std::string_view roots[] = {"application"};
-        language::check_grammar(document->root, roots, findings);
-        if (document->root.name == roots[0]) {
-            language::Elaboration elaboration(*plan, options, findings);
-            if (elaboration.run(document->root)) language::check_plan(*plan, document->root.place(), findings);
-        }
-    }
+    std::shared_ptr<Plan> plan;
+    if (const auto document = language::read_document(std::move(text), file, options.limits, findings))
+        plan = language::understood(document->root, options, findings).plan;
     put_in_order(findings);
     return plan;
-}
-
-bool has_errors(const std::vector<Finding>& findings) {
-    return std::any_of(findings.begin(), findings.end(),
-                       [](const Finding& each) { return each.kind == Finding::Kind::error; });
-}
-
-std::string text_of(const std::vector<Finding>& findings) {
-    std::string text;
-    for (const auto& each : findings) text += (text.empty() ? "" : "\n") + each.text();
-    return text;
 }
 
 }  // namespace
@@ -71,7 +49,7 @@ std::string Finding::text() const {
 }
 
 ApplicationError::ApplicationError(std::vector<Finding> findings)
-    : UsageError(text_of(findings)), findings_(std::move(findings)) {}
+    : UsageError(language::list_of(findings, "\n", std::mem_fn(&Finding::text))), findings_(std::move(findings)) {}
 
 Application::Application(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}
 
@@ -82,11 +60,7 @@ Application Application::read(const std::string& path, const ApplicationOptions&
 Application Application::parse(const std::string& text, const std::string& file, const ApplicationOptions& options) {
     std::vector<Finding> findings;
     auto plan = plan_of(text, file, options, findings);
-    if (has_errors(findings)) {
-        std::erase_if(findings, [](const Finding& each) { return each.kind == Finding::Kind::warning; });
-        throw ApplicationError(std::move(findings));
-    }
-    plan->warnings = std::move(findings);
+    plan->warnings = language::warnings_of(std::move(findings));
     return Application(std::move(plan));
 }
 
@@ -101,8 +75,7 @@ std::vector<std::pair<std::string, bool>> Application::options() const {
 }
 
 bool Application::needs_processes() const noexcept {
-    return std::any_of(plan_->components.begin(), plan_->components.end(),
-                       [](const language::PlanComponent& each) { return each.options.needs_process(); });
+    return std::ranges::any_of(plan_->components, [](const auto& each) { return each.options.needs_process(); });
 }
 
 void Application::build(GraphBuilder& graph) const { language::build(*plan_, plan_->initial(), graph); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "language/xml/text.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/topology.hpp"
 #include "process/quiet_thread.hpp"
@@ -16,10 +17,8 @@ Run started(const Plan& plan, Graph& graph, Machine& machine, const RunOptions& 
 }
 
 void put(Settings& settings, const std::pair<std::string, SettingValue>& given) {
-    const auto found =
-        std::find_if(settings.begin(), settings.end(), [&](const auto& each) { return each.first == given.first; });
-    if (found == settings.end()) settings.push_back(given);
-    else found->second = given.second;
+    if (auto* const found = named(settings, given.first)) found->second = given.second;
+    else settings.push_back(given);
 }
 
 }  // namespace
@@ -47,18 +46,15 @@ void RunningApplication::end() noexcept {
 }
 
 bool RunningApplication::take(const Event& event) {
-    if (std::none_of(plan->rules.begin(), plan->rules.end(),
-                     [&](const PlanRule& rule) { return rule.event == event.name; }))
-        return false;
+    if (std::ranges::find(plan->rules, event.name, &PlanRule::event) == plan->rules.end()) return false;
     {
         const std::lock_guard guard(lock);
         if (ending) return true;  // nothing is left that could be changed
         // Only now: many applications end without an event, and a thread takes longer to make than a small one to run.
         if (!thread.joinable()) thread = process::quiet_thread("penstock events", [this] { serve(); });
         // Those of a timer that is faster than the changes do not pile up.
-        if (events.size() < 1024 || std::none_of(plan->timers.begin(), plan->timers.end(),
-                                                 [&](const auto& timer) { return timer.event == event.name; }))
-            events.push_back(event.name);
+        const bool of_timer = std::ranges::find(plan->timers, event.name, &PlanTimer::event) != plan->timers.end();
+        if (events.size() < 1024 || !of_timer) events.push_back(event.name);
     }
     changed.notify_all();
     return true;
@@ -89,38 +85,25 @@ void RunningApplication::serve() {
 }
 
 void RunningApplication::obey(const std::string& event) {
-    std::vector<const PlanRule*> rules;
-    for (const auto& rule : plan->rules)
-        if (rule.event == event) rules.push_back(&rule);
-    change(rules);
-}
-
-void RunningApplication::change(const std::vector<const PlanRule*>& rules) {
     const auto before = on;  // only this thread writes it
     auto after = before;
     auto next = components;
     std::vector<std::size_t> replaced;
     std::vector<std::pair<std::size_t, std::pair<std::string, SettingValue>>> set;
-    for (const auto* rule : rules) switch (rule->kind) {
-            case PlanRule::Kind::enable:
-                after[rule->option] = true;
-                break;
-            case PlanRule::Kind::disable:
-                after[rule->option] = false;
-                break;
-            case PlanRule::Kind::toggle:
-                after[rule->option] = !after[rule->option];
-                break;
-            case PlanRule::Kind::set:
-                put(next[rule->component].settings, rule->settings.front());
-                set.emplace_back(rule->component, rule->settings.front());
-                break;
-            case PlanRule::Kind::replace:
-                next[rule->component].of = rule->of;
-                next[rule->component].settings = rule->settings;
-                replaced.push_back(rule->component);
-                break;
+    for (const auto& rule : plan->rules) {
+        if (rule.event != event) continue;
+        if (rule.switches()) {
+            after[rule.option] =
+                rule.kind == PlanRule::Kind::toggle ? !after[rule.option] : rule.kind == PlanRule::Kind::enable;
+        } else if (rule.kind == PlanRule::Kind::set) {
+            put(next[rule.component].settings, rule.settings.front());
+            set.emplace_back(rule.component, rule.settings.front());
+        } else {
+            next[rule.component].of = rule.of;
+            next[rule.component].settings = rule.settings;
+            replaced.push_back(rule.component);
         }
+    }
     run.edit([&](Edit& edit) {
         edit.allow_ended_readers();  // the event may have come as the application ends
         const auto was = [&](const Conditions& conditions) { return holds(conditions, before); };
@@ -141,7 +124,7 @@ void RunningApplication::change(const std::vector<const PlanRule*>& rules) {
             if (!was(component.conditions) && is(component.conditions)) add(component, edit);
         for (const auto& [number, given] : set) {
             const auto& component = next[number];
-            const bool fresh = std::find(replaced.begin(), replaced.end(), number) != replaced.end();
+            const bool fresh = std::ranges::find(replaced, number) != replaced.end();
             if (was(component.conditions) && is(component.conditions) && !fresh)
                 edit.set(component.name, given.first, given.second);
         }
@@ -168,12 +151,8 @@ Run& ApplicationRun::run() noexcept { return state_->run; }
 void ApplicationRun::finish() {
     state_->run.finish();
     state_->end();
-    std::exception_ptr failure;
-    {
-        const std::lock_guard guard(state_->lock);
-        failure = std::exchange(state_->failure, nullptr);
-    }
-    if (failure != nullptr) std::rethrow_exception(failure);
+    const std::lock_guard guard(state_->lock);
+    if (state_->failure != nullptr) std::rethrow_exception(std::exchange(state_->failure, nullptr));
 }
 
 void ApplicationRun::send(const Event& event) { state_->run.send(event); }
@@ -187,11 +166,10 @@ void ApplicationRun::settle() {
 bool ApplicationRun::is_on(const std::string& option) const {
     state_->origin.require("this application");
     const auto& options = state_->plan->options;
-    for (std::size_t i = 0; i < options.size(); ++i)
-        if (options[i].name == option) {
-            const std::lock_guard guard(state_->lock);
-            return state_->on[i];
-        }
+    if (const auto* const found = language::named(options, option)) {
+        const std::lock_guard guard(state_->lock);
+        return state_->on[static_cast<std::size_t>(found - options.data())];
+    }
     throw UsageError("the application has no option '" + option + "'");
 }
 

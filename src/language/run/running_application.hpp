@@ -27,7 +27,6 @@ struct RunningApplication {
     bool take(const Event& event);
     void serve();
     void obey(const std::string& event);
-    void change(const std::vector<const PlanRule*>& rules);
     void end() noexcept;
 
     const Origin origin{};

@@ -14,11 +14,36 @@
 #endif
 
 namespace penstock::language {
+namespace {
 
-const Attribute* Element::attribute(std::string_view wanted) const noexcept {
-    for (const auto& each : attributes)
-        if (each.name == wanted) return &each;
-    return nullptr;
+std::string indented(std::size_t depth) { return std::string(2 * depth, ' '); }
+
+void write_comments(std::string& out, const std::vector<std::string>& comments, std::size_t depth) {
+    for (const auto& comment : comments) out += indented(depth) + "<!--" + comment + "-->\n";
+}
+
+void write(std::string& out, const Element& element, std::size_t depth) {
+    write_comments(out, element.comments, depth);
+    out += indented(depth) + "<" + element.name;
+    for (const auto& each : element.attributes) out += attribute_text(each.name, each.value);
+    if (element.children.empty() && element.last_comments.empty()) {
+        out += "/>\n";
+        return;
+    }
+    out += ">\n";
+    for (const auto& child : element.children) write(out, child, depth + 1);
+    write_comments(out, element.last_comments, depth + 1);
+    out += indented(depth) + "</" + element.name + ">\n";
+}
+
+}  // namespace
+
+const Attribute* Element::attribute(std::string_view wanted) const noexcept { return named(attributes, wanted); }
+
+const std::string& Element::value(std::string_view wanted) const noexcept {
+    static const std::string none;
+    const auto* const found = attribute(wanted);
+    return found == nullptr ? none : found->value;
 }
 
 SourcePlace Element::place_of(std::string_view attribute_name) const {
@@ -27,13 +52,22 @@ SourcePlace Element::place_of(std::string_view attribute_name) const {
 }
 
 void Element::set(std::string_view attribute_name, std::string value) {
-    for (auto& each : attributes)
-        if (each.name == attribute_name) return void(each.value = std::move(value));
-    attributes.push_back({std::string(attribute_name), std::move(value), at});
+    if (auto* const found = named(attributes, attribute_name)) found->value = std::move(value);
+    else attributes.push_back({std::string(attribute_name), std::move(value), at});
 }
 
 void Element::erase(std::string_view attribute_name) {
     std::erase_if(attributes, [&](const Attribute& each) { return each.name == attribute_name; });
+}
+
+bool has_errors(const std::vector<Finding>& findings) noexcept {
+    return std::ranges::find(findings, Finding::Kind::error, &Finding::kind) != findings.end();
+}
+
+std::vector<Finding> warnings_of(std::vector<Finding> findings) {
+    if (!has_errors(findings)) return findings;
+    std::erase_if(findings, [](const Finding& each) { return each.kind == Finding::Kind::warning; });
+    throw ApplicationError(std::move(findings));
 }
 
 std::string read_file(const std::string& path, std::size_t most) {
@@ -50,6 +84,26 @@ std::string read_file(const std::string& path, std::size_t most) {
     }
     if (file.bad()) throw SystemError("cannot read the application '" + path + "'", errno != 0 ? errno : EIO);
     return text;
+}
+
+std::string attribute_text(std::string_view name, std::string_view value) {
+    constexpr std::pair<char, std::string_view> escapes[] = {{'&', "&amp;"},  {'<', "&lt;"},   {'>', "&gt;"},
+                                                             {'"', "&quot;"}, {'\n', "&#10;"}, {'\r', "&#13;"},
+                                                             {'\t', "&#9;"}};
+    std::string text = " " + std::string(name) + "=\"";
+    for (const char c : value) {
+        const auto* const escape = std::ranges::find(escapes, c, [](const auto& each) { return each.first; });
+        if (escape != std::end(escapes)) text += escape->second;
+        else if (static_cast<unsigned char>(c) >= 0x20) text += c;
+        else throw UsageError(in_quotes(value) + " cannot be written as XML: it contains a control character");
+    }
+    return text + "\"";
+}
+
+std::string text_of(const Document& document) {
+    std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+    write(out, document.root, 0);
+    return out;
 }
 
 #if PENSTOCK_HAVE_PUGIXML

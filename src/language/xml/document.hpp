@@ -23,14 +23,16 @@ struct Attribute {
 
 struct Element {
     std::string name;
-    Spot at;
+    Spot at{};
     const std::string* file = nullptr;  ///< its name; belongs to the document
-    std::vector<Attribute> attributes;
-    std::vector<Element> children;
+    std::vector<Attribute> attributes{};
+    std::vector<Element> children{};
     std::vector<std::string> comments{};       ///< before it; only where they were asked for, as these:
     std::vector<std::string> last_comments{};  ///< behind its last child
 
     const Attribute* attribute(std::string_view wanted) const noexcept;
+    /// Of an attribute; "" where it is not there.
+    const std::string& value(std::string_view wanted) const noexcept;
     SourcePlace place() const { return {*file, at.line, at.column}; }
     SourcePlace place_of(std::string_view attribute_name) const;
     /// Gives an attribute a value; a new one becomes the last.
@@ -63,5 +65,14 @@ struct Refusal {
     std::string message{};
 };
 Refusal refusal_of(std::string_view text, const ApplicationLimits& limits);
+
+inline constexpr std::string_view namespace_name = "urn:penstock:application:1";
+/// Finds what is wrong with names, attributes and nesting, below and at `root`, which should be one of this name. The
+/// schema share/penstock/application.rng says the same. False: it has another name.
+bool check_grammar(const Element& root, std::string_view name, std::vector<Finding>& findings);
+
+bool has_errors(const std::vector<Finding>& findings) noexcept;
+/// The warnings. Throws ApplicationError with the errors, if there are any.
+std::vector<Finding> warnings_of(std::vector<Finding> findings);
 
 }  // namespace penstock::language

@@ -1,8 +1,9 @@
-#include "language/xml/grammar.hpp"
-
+// Which elements there are, which attributes each has, and what may stand in it.
 #include <algorithm>
+#include <ranges>
 #include <string>
 
+#include "language/xml/document.hpp"
 #include "language/xml/text.hpp"
 
 namespace penstock::language {
@@ -40,18 +41,8 @@ constexpr Rule rules[] = {
 #undef PENSTOCK_BODY
 
 const Rule* rule_of(std::string_view element) noexcept {
-    const auto* const found =
-        std::find_if(std::begin(rules), std::end(rules), [&](const Rule& rule) { return rule.element == element; });
+    const auto* const found = std::ranges::find(rules, element, &Rule::element);
     return found == std::end(rules) ? nullptr : found;
-}
-
-/// Is the word one of these, which have a space between them?
-bool stands_in_list(std::string_view words, std::string_view word) noexcept {
-    for (auto at = words.find(word); at != words.npos; at = words.find(word, at + 1)) {
-        const auto end = at + word.size();
-        if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' ')) return !word.empty();
-    }
-    return false;
 }
 
 class Check {
@@ -70,12 +61,9 @@ class Check {
             say({*element.file, attribute.at.line, attribute.at.column},
                 "<" + element.name + "> has no attribute " + in_quotes(attribute.name) + hint(attribute.name, known));
         }
-        for (auto rest = rule->required; !rest.empty();) {
-            const auto name = rest.substr(0, rest.find(' '));
-            if (element.attribute(name) == nullptr)
+        for (const auto word : std::views::split(rule->required, ' '))
+            if (const std::string_view name(word.begin(), word.end()); element.attribute(name) == nullptr)
                 say(element.place(), "<" + element.name + "> needs the attribute " + in_quotes(name));
-            rest.remove_prefix(std::min(name.size() + 1, rest.size()));
-        }
         for (const auto& child : element.children) {
             if (stands_in_list(rule->children, child.name)) this->element(child, false);
             else if (rule_of(child.name) != nullptr)
@@ -103,18 +91,19 @@ class Check {
 
 }  // namespace
 
-void check_grammar(const Element& root, std::span<const std::string_view> roots, std::vector<Finding>& findings) {
+bool check_grammar(const Element& root, std::string_view name, std::vector<Finding>& findings) {
     Check check(findings);
-    if (std::find(roots.begin(), roots.end(), root.name) == roots.end()) {
-        check.say(root.place(), "the outermost element is " + in_quotes(root.name) + ", and should be <" +
-                                    std::string(roots.front()) + ">");
-        return;
+    if (root.name != name) {
+        check.say(root.place(),
+                  "the outermost element is " + in_quotes(root.name) + ", and should be <" + std::string(name) + ">");
+        return false;
     }
-    const auto* const name = root.attribute("xmlns");
-    if (name == nullptr || name->value != namespace_name)
+    const auto* const given = root.attribute("xmlns");
+    if (given == nullptr || given->value != namespace_name)
         check.say(root.place_of("xmlns"), "<" + root.name + "> should say xmlns=\"" + std::string(namespace_name) +
-                                              "\"" + (name == nullptr ? "" : ", not " + in_quotes(name->value)));
+                                              "\"" + (given == nullptr ? "" : ", not " + in_quotes(given->value)));
     check.element(root, true);
+    return true;
 }
 
 }  // namespace penstock::language

@@ -1,33 +1,17 @@
 // What is looked at before a text is parsed, in one pass without recursion, so that nothing hostile comes to the
 // parser.
 #include <algorithm>
+#include <optional>
 
 #include "language/xml/document.hpp"
-#include "language/xml/text.hpp"
+#include "trace/text.hpp"
 
 namespace penstock::language {
 namespace {
 
-/// Bytes of the UTF-8 character at `at`; 0: it is none, or one that XML does not allow.
-std::size_t character_at(std::string_view text, std::size_t at) noexcept {
-    const auto byte = [&](std::size_t i) {
-        return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
-    };
-    const unsigned first = byte(0);
-    if (first < 0x80) return first >= 0x20 || first == '\t' || first == '\n' || first == '\r' ? 1 : 0;
-    const std::size_t length = first >= 0xc2 && first < 0xe0   ? 2
-                               : first >= 0xe0 && first < 0xf0 ? 3
-                               : first >= 0xf0 && first < 0xf5 ? 4
-                                                               : 0;
-    if (length == 0) return 0;
-    unsigned code = first & (0x7fu >> length);
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((byte(i) & 0xc0) != 0x80) return 0;
-        code = code << 6 | (byte(i) & 0x3f);
-    }
-    const bool too_long = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-    const bool none = code > 0x10ffff || (code >= 0xd800 && code < 0xe000) || code == 0xfffe || code == 0xffff;
-    return too_long || none ? 0 : length;
+bool is_allowed(std::optional<char32_t> character) noexcept {
+    return character && *character != 0xfffe && *character != 0xffff &&
+           (*character >= 0x20 || *character == '\t' || *character == '\n' || *character == '\r');
 }
 
 bool is_known_reference(std::string_view name) noexcept {
@@ -43,10 +27,10 @@ class Scan {
     Scan(std::string_view text, const ApplicationLimits& limits) : text_(text), limits_(limits) {}
 
     Refusal run() {
-        for (std::size_t at = 0; at < text_.size();) {
-            const auto length = character_at(text_, at);
-            if (length == 0) return {at, "this is not a character of UTF-8 that XML allows: save the file as UTF-8"};
-            at += length;
+        for (auto rest = text_; !rest.empty();) {
+            const auto at = text_.size() - rest.size();
+            if (!is_allowed(trace::take_character(rest)))
+                return {at, "this is not a character of UTF-8 that XML allows: save the file as UTF-8"};
         }
         while (at_ < text_.size() && refusal_.message.empty()) step();
         return refusal_;

@@ -68,6 +68,17 @@ bool is_path(std::string_view text) noexcept {
     }
 }
 
+std::string part_of(std::string_view endpoint) { return std::string(endpoint.substr(0, endpoint.rfind('.'))); }
+std::string port_of(std::string_view endpoint) { return std::string(endpoint.substr(endpoint.rfind('.') + 1)); }
+
+bool stands_in_list(std::string_view words, std::string_view word) noexcept {
+    for (auto at = words.find(word); at != words.npos; at = words.find(word, at + 1)) {
+        const auto end = at + word.size();
+        if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' ')) return !word.empty();
+    }
+    return false;
+}
+
 std::string hint(std::string_view wrong, const std::vector<std::string>& names) {
     if (names.empty()) return "";
     constexpr std::size_t longest = 100, most_compared = 2000, most_listed = 12;
@@ -82,9 +93,7 @@ std::string hint(std::string_view wrong, const std::vector<std::string>& names) 
         if (nearest != nullptr) return "; did you mean " + in_quotes(*nearest) + "?";
     }
     if (names.size() > most_listed) return "";
-    std::string text;
-    for (const auto& name : names) text += (text.empty() ? "" : ", ") + in_quotes(name);
-    return (names.size() == 1 ? "; there is " : "; there are ") + text;
+    return (names.size() == 1 ? "; there is " : "; there are ") + list_of(names, ", ", in_quotes);
 }
 
 std::optional<std::int64_t> integer_of(std::string_view text) noexcept { return read<std::int64_t>(text); }
@@ -94,23 +103,12 @@ std::optional<double> number_of(std::string_view text) noexcept {
     return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-std::optional<bool> boolean_of(std::string_view text) noexcept {
-    if (text == "true") return true;
-    if (text == "false") return false;
-    return std::nullopt;
-}
-
 std::string text_of(const SettingValue& value) {
-    struct Writer {
-        std::string operator()(bool given) const { return given ? "true" : "false"; }
-        std::string operator()(std::int64_t given) const { return std::to_string(given); }
-        std::string operator()(double given) const {
-            char text[40];
-            return std::string(text, std::to_chars(text, text + sizeof text, given).ptr);
-        }
-        std::string operator()(const std::string& given) const { return given; }
-    };
-    return std::visit(Writer{}, value);
+    if (const auto* const truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
+    if (const auto* const integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
+    if (const auto* const words = std::get_if<std::string>(&value)) return *words;
+    char text[40];
+    return std::string(text, std::to_chars(text, text + sizeof text, std::get<double>(value)).ptr);
 }
 
 const char* kind_of(const SettingValue& value) noexcept {
@@ -118,18 +116,52 @@ const char* kind_of(const SettingValue& value) noexcept {
     return names[value.index()];
 }
 
+std::optional<double> size_of(const SettingValue& value) noexcept {
+    if (const auto* const integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
+    const auto* const number = std::get_if<double>(&value);
+    return number == nullptr ? std::nullopt : std::optional(*number);
+}
+
 std::optional<SettingValue> value_like(const SettingValue& like, std::string_view text) {
     const auto wrap = [](const auto& value) { return value ? std::optional<SettingValue>(*value) : std::nullopt; };
-    switch (like.index()) {
-        case 0:
-            return wrap(boolean_of(text));
-        case 1:
-            return wrap(integer_of(text));
-        case 2:
-            return wrap(number_of(text));
-        default:
-            return SettingValue(std::string(text));
-    }
+    if (like.index() == 1) return wrap(integer_of(text));
+    if (like.index() == 2) return wrap(number_of(text));
+    if (like.index() == 3) return SettingValue(std::string(text));
+    return text == "true" || text == "false" ? std::optional<SettingValue>(text == "true") : std::nullopt;
+}
+
+template <class Number>
+Number number_within(std::string_view what, std::string_view text, Number least, Number most) {
+    const auto value = value_like(least, text);
+    if (value && std::get<Number>(*value) >= least && std::get<Number>(*value) <= most) return std::get<Number>(*value);
+    throw UsageError(in_quotes(what) + " is " + in_quotes(text) + ", and should be " + kind_of(least) + " from " +
+                     text_of(least) + " to " + text_of(most));
+}
+template std::int64_t number_within(std::string_view, std::string_view, std::int64_t, std::int64_t);
+template double number_within(std::string_view, std::string_view, double, double);
+
+const SettingDescription& setting_of(const ComponentClass& of, std::string_view name) {
+    if (const auto* const found = named(of.filter.settings, name)) return *found;
+    throw UsageError("class " + in_quotes(of.name) + " has no setting " + in_quotes(name) +
+                     hint(name, names_of(of.filter.settings)));
+}
+
+SettingValue value_of_setting(const SettingDescription& setting, const std::string& text) {
+    auto value = value_like(setting.value, text);
+    if (!value)
+        throw UsageError("setting " + in_quotes(setting.name) + " is given " + in_quotes(text) + ", and should be " +
+                         kind_of(setting.value));
+    const auto& limits = setting.limits;
+    if (!is_within(*value, limits))
+        throw UsageError("setting " + in_quotes(setting.name) + " is given " + text + ", and should be from " +
+                         text_of(limits.least) + " to " + text_of(limits.most) +
+                         (limits.unit.empty() ? "" : " " + limits.unit));
+    return std::move(*value);
+}
+
+bool is_within(const SettingValue& value, const SettingLimits& limits) noexcept {
+    const auto size = size_of(value);
+    return !size || (*size >= limits.least && *size <= limits.most);
 }
 
 std::vector<std::string> words_of(std::string_view text) {
