@@ -1,12 +1,18 @@
-// What bindings have in common: words for choices, arguments that may be left out, and `with` blocks.
+// What bindings have in common: nanobind with the same casters in each file, words for choices, arguments that may be
+// left out, and `with` blocks.
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "penstock/error.hpp"
@@ -14,6 +20,60 @@
 namespace penstock::python {
 
 namespace nb = nanobind;
+
+/// This name of a Python module.
+inline nb::object imported(const char* module, const char* name) { return nb::module_::import_(module).attr(name); }
+inline nb::object numpy(const char* name) { return imported("numpy", name); }
+
+/// Acts at the end of a block.
+template <class Action>
+struct AtEnd {
+    Action action;
+    ~AtEnd() { action(); }
+};
+
+/// The export of an object's memory. Given back with the interpreter's lock.
+class ExportedBuffer {
+  public:
+    ExportedBuffer() noexcept = default;
+    ~ExportedBuffer() { release(); }
+    ExportedBuffer(ExportedBuffer&& other) noexcept : buffer_(std::exchange(other.buffer_, Py_buffer{})) {}
+    ExportedBuffer& operator=(ExportedBuffer&& other) noexcept {
+        std::swap(buffer_, other.buffer_);
+        return *this;
+    }
+
+    /// False where Python has raised something.
+    bool request(nb::handle object, int flags) {
+        release();
+        if (PyObject_GetBuffer(object.ptr(), &buffer_, flags) == 0) return true;
+        buffer_ = {};
+        return false;
+    }
+    explicit operator bool() const noexcept { return buffer_.obj != nullptr; }
+    const Py_buffer& get() const noexcept { return buffer_; }
+    /// May run any Python code (the end of an array), so that nothing may be half done.
+    void release() noexcept {
+        Py_buffer buffer = std::exchange(buffer_, Py_buffer{});
+        if (buffer.obj != nullptr) PyBuffer_Release(&buffer);
+    }
+
+  private:
+    Py_buffer buffer_{};
+};
+
+/// The Python class of T. Borrowed from the module, which lives as long as it is used.
+template <class T>
+inline PyTypeObject* class_of = nullptr;
+template <class T>
+void note_class(const nb::class_<T>& bound) {
+    class_of<T> = reinterpret_cast<PyTypeObject*>(bound.ptr());
+}
+/// The T behind an object of exactly that class, else null. Costs a comparison; only of classes that were noted.
+template <class T>
+T* exactly(nb::handle object) noexcept {
+    return Py_TYPE(object.ptr()) == class_of<T> ? nb::inst_ptr<T>(object) : nullptr;
+}
 
 /// The values of an option, by their words in Python.
 template <class Choice, std::size_t n>
@@ -41,22 +101,43 @@ const char* word_of(Choice choice, const Choices<Choice, n>& choices) {
     return "";
 }
 
-inline void put_all(nb::dict&) {}
-template <class Value, class... Rest>
-void put_all(nb::dict& made, const char* name, Value&& value, Rest&&... rest) {
-    made[name] = std::forward<Value>(value);
-    put_all(made, std::forward<Rest>(rest)...);
+/// Calls `take(name, value)` for names and values that are given by turns.
+template <class Take>
+void by_turns(Take&&) {}
+template <class Take, class Value, class... Rest>
+void by_turns(Take&& take, const char* name, Value&& value, Rest&&... rest) {
+    take(name, std::forward<Value>(value));
+    by_turns(take, std::forward<Rest>(rest)...);
 }
 /// A dict of names and values, given by turns.
 template <class... Items>
 nb::dict dict_of(Items&&... items) {
     nb::dict made;
-    put_all(made, std::forward<Items>(items)...);
+    by_turns([&](const char* name, auto&& value) { made[name] = std::forward<decltype(value)>(value); },
+             std::forward<Items>(items)...);
     return made;
 }
 
 /// An argument that is None unless it is given.
 inline nb::arg_v or_none(const char* name) { return nb::arg(name).none() = nb::none(); }
+
+template <auto method, class Held, class Class, class Result, class... Arguments>
+auto method_of_used(Result (Class::*)(Arguments...) const) {
+    return [](const Held& self, Arguments... arguments) -> std::decay_t<Result> {
+        return std::invoke(method, self.use(), arguments...);
+    };
+}
+template <auto method, class Held, class Class, class Result, class... Arguments>
+auto method_of_used(Result (Class::*)(Arguments...)) {
+    return [](Held& self, Arguments... arguments) -> std::decay_t<Result> {
+        return std::invoke(method, self.use(), arguments...);
+    };
+}
+/// A method of what `held.use()` gives, or throws instead, as a method of Held.
+template <class Held, auto method>
+auto used() {
+    return method_of_used<method, Held>(method);
+}
 
 /// The end of `with`: `leave` is called with the object and the exception that ends the block, or None.
 template <class T, class Leave>
@@ -67,9 +148,10 @@ void add_exit(nb::class_<T>& bound, Leave leave) {
         nb::sig("def __exit__(self, type: Any, error: Any, traceback: Any) -> None"));
 }
 
-/// Makes `with object:` work. `enter`: called with the object at the beginning; `signature`: of that.
-template <class T, class Enter, class Leave>
-void add_block(nb::class_<T>& bound, const char* signature, Enter enter, Leave leave) {
+/// Makes `with object:` work. `signature`: of its beginning, at which `enter` is called with the object.
+template <class T, class Leave>
+void add_block(
+    nb::class_<T>& bound, const char* signature, Leave leave, void (*enter)(std::type_identity_t<T>&) = [](T&) {}) {
     bound.def(
         "__enter__",
         [enter](nb::handle self) {
@@ -79,6 +161,5 @@ void add_block(nb::class_<T>& bound, const char* signature, Enter enter, Leave l
         nb::sig(signature));
     add_exit(bound, leave);
 }
-inline constexpr auto nothing = [](auto&) {};
 
 }  // namespace penstock::python

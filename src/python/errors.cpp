@@ -1,20 +1,14 @@
 #include "python/errors.hpp"
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
-#include <chrono>
-#include <exception>
+#include <algorithm>
+#include <iterator>
 #include <new>
 #include <string_view>
 #include <typeinfo>
-#include <utility>
 
 #include "machine/said_by.hpp"
 #include "penstock/buffer.hpp"
 #include "penstock/components.hpp"
-#include "penstock/error.hpp"
 #include "penstock/isolation.hpp"
 #include "penstock/join.hpp"
 #include "penstock/message_error.hpp"
@@ -29,241 +23,165 @@
 namespace penstock::python {
 namespace {
 
-/// Names that others gave may be no UTF-8.
-nb::object text_of(const std::exception& error) {
-    const std::string_view said = said_by(error);
-    return nb::steal(PyUnicode_DecodeUTF8(said.data(), static_cast<Py_ssize_t>(said.size()), "backslashreplace"));
+/// The word of a reason; the last one for what is none.
+template <class Reason, std::size_t n>
+const char* word_of_reason(Reason reason, const char* const (&words)[n]) {
+    return words[std::min(static_cast<std::size_t>(reason), n - 1)];
 }
-
-double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
-
-void add_facts(const nb::object&) {}
-/// Names and values by turns.
-template <class Value, class... Rest>
-void add_facts(const nb::object& made, const char* name, Value&& value, Rest&&... rest) {
-    made.attr(name) = std::forward<Value>(value);
-    add_facts(made, std::forward<Rest>(rest)...);
+const char* join_reason(const JoinRefused& error) {
+    static constexpr const char* words[] = {"user",    "rank_taken", "no_such_rank", "size",    "complete",
+                                            "version", "namespaces", "resources",    "nonsense"};
+    static_assert(static_cast<std::size_t>(JoinRefused::Reason::nonsense) + 1 == std::size(words));
+    return word_of_reason(error.reason(), words);
 }
-
-template <class... Facts>
-nb::object make(const char* name, const std::exception& error, Facts&&... facts) {
-    nb::object made = error_object(name, error);
-    add_facts(made, std::forward<Facts>(facts)...);
-    return made;
-}
-
-nb::object cause_of(const std::exception_ptr& exception);
-
-const char* reason_of(JoinRefused::Reason reason) {
-    switch (reason) {
-        case JoinRefused::Reason::user:
-            return "user";
-        case JoinRefused::Reason::rank_taken:
-            return "rank_taken";
-        case JoinRefused::Reason::no_such_rank:
-            return "no_such_rank";
-        case JoinRefused::Reason::size:
-            return "size";
-        case JoinRefused::Reason::complete:
-            return "complete";
-        case JoinRefused::Reason::version:
-            return "version";
-        case JoinRefused::Reason::namespaces:
-            return "namespaces";
-        case JoinRefused::Reason::resources:
-            return "resources";
-        case JoinRefused::Reason::nonsense:
-            break;
-    }
-    return "nonsense";
-}
-
-const char* reason_of(LibraryRefused::Reason reason) {
-    switch (reason) {
-        case LibraryRefused::Reason::no_file:
-            return "no_file";
-        case LibraryRefused::Reason::no_library:
-            return "no_library";
-        case LibraryRefused::Reason::no_entry:
-            return "no_entry";
-        case LibraryRefused::Reason::other_version:
-            return "other_version";
-        case LibraryRefused::Reason::name_taken:
-            return "name_taken";
-        case LibraryRefused::Reason::bad_description:
-            break;
-    }
-    return "bad_description";
+const char* library_reason(const LibraryRefused& error) {
+    static constexpr const char* words[] = {"no_file",       "no_library",      "no_entry",
+                                            "other_version", "bad_description", "name_taken"};
+    static_assert(static_cast<std::size_t>(LibraryRefused::Reason::name_taken) + 1 == std::size(words));
+    return word_of_reason(error.reason(), words);
 }
 
 /// Of a compiled body in a worker process.
-nb::object of_dead_worker(const WorkerDied& error) {
-    nb::object made = make(error.time_limit() ? "TimeLimitExceeded" : "WorkerDied", error, "task", error.task(),
-                           "target", error.target(), "pid", error.pid(), "signal", error.signal(), "exit_code",
-                           error.exit_code(), "core_dumped", error.core_dumped(), "output", error.output());
-    if (error.time_limit()) made.attr("limit") = seconds(*error.time_limit());
+nb::object dead_worker(const Error& error) {
+    const auto* const died = dynamic_cast<const WorkerDied*>(&error);
+    if (died == nullptr) return {};
+    const auto limit = died->time_limit();
+    nb::object made = error_object(limit ? "TimeLimitExceeded" : "WorkerDied", error, "task", died->task(), "target",
+                                   died->target(), "pid", died->pid(), "signal", died->signal(), "exit_code",
+                                   died->exit_code(), "core_dumped", died->core_dumped(), "output", died->output());
+    if (limit) made.attr("limit") = fact_of(*limit);
     return made;
 }
 
-nb::object lost(const RankLost& error) {
-    const auto as = [&](const char* name, auto... facts) { return make(name, error, "rank", error.rank(), facts...); };
-    if (const auto* died = dynamic_cast<const RankDied*>(&error))
-        return as("RankDied", "pid", died->pid(), "exit_code", died->exit_code(), "signal", died->signal());
-    if (const auto* left = dynamic_cast<const RankLeft*>(&error)) return as("RankLeft", "failed", left->failed());
-    return as(dynamic_cast<const MessengerClosed*>(&error) != nullptr ? "MessengerClosed" : "RankLost");
-}
-
-nb::object failed_filter(const FilterFailed& error) {
-    const nb::object cause = cause_of(error.cause());
+nb::object failed_filter(const Error& error) {
+    const auto* const failed = dynamic_cast<const FilterFailed*>(&error);
+    if (failed == nullptr) return {};
+    const nb::object cause = fact_of(failed->cause());
     // Ctrl-C came while this thread helped
     if (PyErr_GivenExceptionMatches(cause.ptr(), PyExc_KeyboardInterrupt) != 0) return cause;
-    return make("FilterFailed", error, "filter", error.filter(), "copy", error.copy(), "firing", error.firing(),
-                "others", error.others(), "__cause__", cause);
+    return error_object("FilterFailed", error, "filter", failed->filter(), "copy", failed->copy(), "firing",
+                        failed->firing(), "others", failed->others(), "__cause__", cause);
+}
+
+/// One of these, without facts.
+template <class... E>
+nb::object plain_error(const Error& error) {
+    nb::object made;
+    static_cast<void>(((made = error_class<E>()(error)).is_valid() || ...));
+    return made;
+}
+
+/// What a function of the user's raised; nothing where the exception is another one.
+nb::object raised_by_user(const Error& error) {
+    if (const auto* const filter = dynamic_cast<const FilterRaised*>(&error)) return *filter->raised();
+    if (const auto* const body = dynamic_cast<const BodyFailed*>(&error)) return exception_of(*body->task());
+    return {};
 }
 
 /// The counterpart of an exception of Penstock; nothing for another.
 nb::object object_of(const std::exception_ptr& exception) {
     try {
         std::rethrow_exception(exception);
-    } catch (const FilterRaised& error) {
-        return *error.raised();
-    } catch (const BodyFailed& error) {
-        return exception_of(*error.task());
-    } catch (const ArgumentError& error) {
-        return make("ArgumentError", error, "task", error.task(), "argument", error.argument());
-    } catch (const CannotCarryOver& error) {
-        return make("CannotCarryOver", error, "task", error.task(), "argument", error.argument());
-    } catch (const WorkersLost& error) {
-        return make("WorkersLost", error);
-    } catch (const WorkerDied& error) {
-        return of_dead_worker(error);
-    } catch (const RemoteException& error) {
-        return make("RemoteException", error, "type", error.type());
-    } catch (const TaskFailed& error) {
-        return failure_object(error);
-    } catch (const SystemError& error) {
-        return make("SystemError", error, "number", error.number());
-    } catch (const RankLost& error) {
-        return lost(error);
-    } catch (const RankFailed& error) {
-        return make("RankFailed", error, "rank", error.rank(), "others", error.others(), "__cause__",
-                    cause_of(error.cause()));
-    } catch (const OutOfBounds& error) {
-        return make("OutOfBounds", error, "region", error.region());
-    } catch (const GrantMissing& error) {
-        return make("GrantMissing", error, "owner", error.owner(), "name", error.name(), "waited",
-                    seconds(error.waited()));
-    } catch (const InvalidGrant& error) {
-        return make("InvalidGrant", error, "owner", error.owner(), "name", error.name());
-    } catch (const NoSuchRank& error) {
-        return make("NoSuchRank", error, "rank", error.rank(), "size", error.size());
-    } catch (const Truncated& error) {
-        return make("Truncated", error, "source", error.source(), "sent", error.sent(), "room", error.room());
-    } catch (const MessageTooLong& error) {
-        return make("MessageTooLong", error, "source", error.source(), "announced", error.announced(), "limit",
-                    error.limit());
-    } catch (const InvalidMessage& error) {
-        return make("InvalidMessage", error, "rank", error.rank(), "field", error.field());
-    } catch (const TeamNameTaken& error) {
-        return make("TeamNameTaken", error, "team", error.team());
-    } catch (const HostMissing& error) {
-        return make("HostMissing", error, "team", error.team());
-    } catch (const WrongHost& error) {
-        return make("WrongHost", error, "team", error.team(), "expected", error.expected(), "actual", error.actual());
-    } catch (const JoinRefused& error) {
-        return make("JoinRefused", error, "team", error.team(), "reason", reason_of(error.reason()));
-    } catch (const MembersMissing& error) {
-        return make("MembersMissing", error, "team", error.team(), "missing", error.missing(), "size", error.size());
-    } catch (const RankEnded& error) {
-        return make("RankEnded", error);
-    } catch (const ElementError& error) {
-        return make("ElementError", error);
-    } catch (const UnreadableRemote& error) {
-        return make("UnreadableRemote", error);
-    } catch (const GraphError& error) {
-        return make("GraphError", error, "problems", error.problems());
-    } catch (const FilterFailed& error) {
-        return failed_filter(error);
-    } catch (const StreamStalled& error) {
-        return make("StreamStalled", error);
-    } catch (const StreamFull& error) {
-        return make("StreamFull", error);
-    } catch (const RunEnded& error) {
-        return make("RunEnded", error);
-    } catch (const BufferOverrun& error) {
-        return make("BufferOverrun", error);
+    } catch (const Error& error) {
+        for (const ErrorClass& each : error_classes())
+            if (nb::object made = each(error)) return made;
     } catch (const Interrupted&) {
         return nb::borrow(PyExc_KeyboardInterrupt)();
-    } catch (const PredecessorFailed& error) {
-        return make("PredecessorFailed", error, "predecessor", error.predecessor(), "__cause__",
-                    cause_of(error.cause()));
-    } catch (const TaskCancelled& error) {
-        return make("TaskCancelled", error);
-    } catch (const QueueFull& error) {
-        return make("QueueFull", error);
-    } catch (const NestingTooDeep& error) {
-        return make("NestingTooDeep", error);
-    } catch (const WouldDeadlock& error) {
-        return make("WouldDeadlock", error);
-    } catch (const MachineGone& error) {
-        return make("MachineGone", error);
-    } catch (const BodyError& error) {
-        return make("BodyError", error);
-    } catch (const LibraryRefused& error) {
-        return make("LibraryRefused", error, "path", error.path(), "reason", reason_of(error.reason()));
-    } catch (const UsageError& error) {
-        return make("UsageError", error);
-    } catch (const Error& error) {
-        return make("Error", error);
     } catch (...) {
-        return {};
     }
-}
-
-/// The exception that ended a task, a rank or a filter, as Python would have it.
-nb::object cause_of(const std::exception_ptr& exception) {
-    if (nb::object ours = object_of(exception)) return ours;
-    try {
-        std::rethrow_exception(exception);
-    } catch (const std::bad_alloc&) {
-        return nb::borrow(PyExc_MemoryError)();
-    } catch (const std::exception& cause) {
-        return nb::borrow(PyExc_RuntimeError)(text_of(cause));
-    } catch (...) {
-        return nb::borrow(PyExc_RuntimeError)(said_by(exception));
-    }
+    return {};
 }
 
 void translate(const std::exception_ptr& exception, void*) {
-    try {  // what a function of the user's raised is the cause of an error that `except penstock.Error` catches
-        std::rethrow_exception(exception);
-    } catch (const FilterRaised& error) {
-        return raise(make("Error", error, "__cause__", *error.raised()));
-    } catch (const BodyFailed& error) {
-        return raise(make("Error", error, "__cause__", exception_of(*error.task())));
-    } catch (...) {
-    }
-    if (const nb::object ours = object_of(exception)) return raise(ours);
+    nb::object made;
     try {
         std::rethrow_exception(exception);
     } catch (const std::bad_cast&) {
-        raise(nb::module_::import_("penstock.errors")
-                  .attr("UsageError")("a value has another type than it should have here, or is a number that does "
-                                      "not fit, or a text that no encoding has (lone surrogates)"));
+        made = error_object("UsageError",
+                            "a value has another type than it should have here, or is a number that does not fit, or a "
+                            "text that no encoding has (lone surrogates)");
+    } catch (const Error& error) {
+        // What a function of the user's raised is the cause of an error that `except penstock.Error` catches.
+        if (const nb::object cause = raised_by_user(error)) made = error_object("Error", error, "__cause__", cause);
+        else made = object_of(exception);
+    } catch (...) {
+        made = object_of(exception);
     }
+    if (!made.is_valid()) std::rethrow_exception(exception);
+    raise(made);
 }
 
 }  // namespace
 
-nb::object error_object(const char* name, const std::exception& error) {
-    return nb::module_::import_("penstock.errors").attr(name)(text_of(error));
+std::vector<ErrorClass>& error_classes() {
+    // What is derived from another stands before it.
+    static auto& classes = *new std::vector<ErrorClass>{
+        &raised_by_user,
+        error_class<ArgumentError>("task", &ArgumentError::task, "argument", &ArgumentError::argument),
+        error_class<CannotCarryOver>("task", &CannotCarryOver::task, "argument", &CannotCarryOver::argument),
+        &dead_worker,
+        error_class<RemoteException>("type", &RemoteException::type),
+        error_class<TaskFailed>("task", &TaskFailed::task, "target", &TaskFailed::target, "others", &TaskFailed::others,
+                                "__cause__", &TaskFailed::cause),
+        error_class<SystemError>("number", &SystemError::number),
+        error_class<RankDied>("rank", &RankLost::rank, "pid", &RankDied::pid, "exit_code", &RankDied::exit_code,
+                              "signal", &RankDied::signal),
+        error_class<RankLeft>("rank", &RankLost::rank, "failed", &RankLeft::failed),
+        error_class<MessengerClosed>("rank", &RankLost::rank),
+        error_class<RankLost>("rank", &RankLost::rank),
+        error_class<RankFailed>("rank", &RankFailed::rank, "others", &RankFailed::others, "__cause__",
+                                &RankFailed::cause),
+        error_class<OutOfBounds>("region", &OutOfBounds::region),
+        error_class<GrantMissing>("owner", &GrantMissing::owner, "name", &GrantMissing::name, "waited",
+                                  &GrantMissing::waited),
+        error_class<InvalidGrant>("owner", &InvalidGrant::owner, "name", &InvalidGrant::name),
+        error_class<NoSuchRank>("rank", &NoSuchRank::rank, "size", &NoSuchRank::size),
+        error_class<Truncated>("source", &Truncated::source, "sent", &Truncated::sent, "room", &Truncated::room),
+        error_class<MessageTooLong>("source", &MessageTooLong::source, "announced", &MessageTooLong::announced, "limit",
+                                    &MessageTooLong::limit),
+        error_class<InvalidMessage>("rank", &InvalidMessage::rank, "field", &InvalidMessage::field),
+        error_class<TeamNameTaken>("team", &TeamNameTaken::team),
+        error_class<HostMissing>("team", &HostMissing::team),
+        error_class<WrongHost>("team", &WrongHost::team, "expected", &WrongHost::expected, "actual",
+                               &WrongHost::actual),
+        error_class<JoinRefused>("team", &JoinRefused::team, "reason", &join_reason),
+        error_class<MembersMissing>("team", &MembersMissing::team, "missing", &MembersMissing::missing, "size",
+                                    &MembersMissing::size),
+        error_class<GraphError>("problems", &GraphError::problems),
+        &failed_filter,
+        error_class<PredecessorFailed>("predecessor", &PredecessorFailed::predecessor, "__cause__",
+                                       &PredecessorFailed::cause),
+        error_class<LibraryRefused>("path", &LibraryRefused::path, "reason", &library_reason),
+        &plain_error<WorkersLost, RankEnded, ElementError, UnreadableRemote, StreamStalled, StreamFull, RunEnded,
+                     BufferOverrun, TaskCancelled, QueueFull, NestingTooDeep, WouldDeadlock, MachineGone, BodyError,
+                     UsageError, Error>,
+    };
+    return classes;
 }
 
-void raise(const nb::object& error) { PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr()); }
+nb::object text_of(const std::exception& error) {
+    const std::string_view said = said_by(error);
+    return nb::steal(PyUnicode_DecodeUTF8(said.data(), static_cast<Py_ssize_t>(said.size()), "backslashreplace"));
+}
 
-nb::object failure_object(const TaskFailed& error) {
-    return make("TaskFailed", error, "task", error.task(), "target", error.target(), "others", error.others(),
-                "__cause__", cause_of(error.cause()));
+nb::object fact_of(const std::exception_ptr& cause) {
+    if (nb::object ours = object_of(cause)) return ours;
+    try {
+        std::rethrow_exception(cause);
+    } catch (const std::bad_alloc&) {
+        return nb::borrow(PyExc_MemoryError)();
+    } catch (const std::exception& other) {
+        return nb::borrow(PyExc_RuntimeError)(text_of(other));
+    } catch (...) {
+        return nb::borrow(PyExc_RuntimeError)(said_by(cause));
+    }
+}
+
+void raise(nb::handle error) { PyErr_SetObject(error.type().ptr(), error.ptr()); }
+
+void throw_object(nb::handle error) {
+    raise(error);
+    throw nb::python_error();
 }
 
 void bind_errors(nb::module_&) { nb::register_exception_translator(&translate); }

@@ -1,7 +1,4 @@
 // In the place of the gallery, where Penstock is built without its applications (PENSTOCK_APPS=OFF).
-#include <string>
-
-#include "penstock/error.hpp"
 #include "python/calls/python_machine.hpp"
 
 namespace penstock::python {

@@ -1,15 +1,9 @@
 // The hardware as this process may use it, for Python.
 #include "penstock/topology.hpp"
 
-#include <nanobind/stl/string.h>
-
-#include <algorithm>
-
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/options.hpp"
 #include "penstock/store_way.hpp"
-#include "python/binding.hpp"
-#include "python/calls/c_call.hpp"
 #include "python/calls/python_machine.hpp"
 
 namespace penstock::python {

@@ -1,10 +1,6 @@
 // Where the time went, for Python.
 #include "penstock/trace.hpp"
 
-#include <nanobind/stl/string.h>
-
-#include <string>
-
 #include "python/calls/python_machine.hpp"
 
 namespace penstock::python {
@@ -20,9 +16,7 @@ void bind_trace(nb::module_& module, nb::class_<PythonMachine>& machine) {
             "Raises UsageError when `before` is the later one.")
         .def(
             "breakdown",
-            [](const Snapshot& period) {
-                return nb::module_::import_("json").attr("loads")(trace::json(Breakdown(period)));
-            },
+            [](const Snapshot& period) { return imported("json", "loads")(trace::json(Breakdown(period))); },
             nb::sig("def breakdown(self) -> dict[str, Any]"),
             "{'tracks': [{'role', 'id', 'name', 'wall_seconds', 'samples', 'scaled', 'shares': {part: {'seconds',\n"
             "'percent'}}, 'counts': {counter: n}}]}: for initiators application, runtime, queue stall, wait,\n"
@@ -36,17 +30,14 @@ void bind_trace(nb::module_& module, nb::class_<PythonMachine>& machine) {
             nb::arg("title") = "Where the time went",
             "The breakdown as stacked bars: an SVG document that follows light and dark schemes.");
     machine
-        .def(
-            "snapshot", [](const PythonMachine& self) { return self.live()->snapshot(); },
-            "All counters now. Subtract two snapshots to report a phase.")
-        .def(
-            "start_timeline", [](PythonMachine& self, std::size_t events) { self.live()->start_timeline(events); },
-            nb::arg("events") = trace::Timeline::default_capacity,
-            "Starts the full timeline: each task with begin and end, the newest `events` of each thread (64 bytes "
-            "each).")
-        .def(
-            "stop_timeline", [](PythonMachine& self) { self.live()->stop_timeline(); },
-            "Ends the recording; it can still be read.")
+        .def("snapshot", used<PythonMachine, &Machine::snapshot>(),
+             "All counters now. Subtract two snapshots to report a phase.")
+        .def("start_timeline", used<PythonMachine, &Machine::start_timeline>(),
+             nb::arg("events") = trace::Timeline::default_capacity,
+             "Starts the full timeline: each task with begin and end, the newest `events` of each thread (64 bytes "
+             "each).")
+        .def("stop_timeline", used<PythonMachine, &Machine::stop_timeline>(),
+             "Ends the recording; it can still be read.")
         .def(
             "timeline_json",
             [](const PythonMachine& self) {

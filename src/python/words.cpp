@@ -1,13 +1,8 @@
 #include "python/words.hpp"
 
-#include <nanobind/stl/string.h>
-
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <string>
-
-#include "penstock/error.hpp"
 
 namespace penstock::python {
 namespace {
@@ -117,7 +112,7 @@ RowsOf rows_of(const std::string& task, const ArrayArgument& array, int number) 
 
 void Words::place_scalar(const Slot& slot, nb::handle value, int number) {
     if (takes_ == Takes::chains) [[unlikely]] {
-        if (const StandIn* const stand_in = scalar_stand_in_of(value)) {
+        if (const StandIn* const stand_in = exactly<ChainScalar>(value)) {
             if (stand_in->element != slot.element)
                 refuse(number, "stands for a " + std::string(name_of(stand_in->element)) + ", but the body takes a " +
                                    std::string(name_of(slot.element)) +

@@ -1,12 +1,6 @@
 // The arguments of one call, checked and turned into the words of its plan.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "python/calls/array_argument.hpp"
 #include "python/calls/body.hpp"
 

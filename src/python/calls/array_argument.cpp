@@ -1,21 +1,10 @@
 #include "python/calls/array_argument.hpp"
 
-#include <nanobind/stl/string.h>
-
 #include <algorithm>
-#include <string>
-
-#include "penstock/error.hpp"
-#include "python/calls/chain.hpp"
-#include "python/calls/resident_call.hpp"
+#include <iterator>
 
 namespace penstock::python {
 namespace {
-
-// The three classes, borrowed from the module, which lives as long as they are used.
-PyTypeObject* in_type = nullptr;
-PyTypeObject* out_type = nullptr;
-PyTypeObject* inout_type = nullptr;
 
 std::string shape_text(const ArrayArgument& argument) {
     std::string text;
@@ -31,30 +20,12 @@ std::string represent(const ArrayArgument& argument) {
 
 }  // namespace
 
-const StandIn* stand_in_of(nb::handle object) noexcept {
-    if (const StandIn* const found = resident_of(object)) return found;
-    return chain_array_of(object);
-}
-
 ArrayArgument::ArrayArgument(nb::handle object, Access access) : object_(nb::borrow(object)), access_(access) {
-    if (PyObject_CheckBuffer(object.ptr())) {
-        read_buffer();
-    } else if (const StandIn* const stand_in = stand_in_of(object)) {
-        if (access != Access::in && stand_in->only_read) refuse(stand_in->only_read);
-        stand_in_ = stand_in;
-        element_ = stand_in->element;
-        item_bytes_ = stand_in->element.bytes;
-        count_ = stand_in->count;
-        wrong_ = stand_in->no_memory;
-    } else if (!read_dlpack()) {
+    if (PyObject_CheckBuffer(object.ptr())) read_buffer();
+    else if (!read_stand_in() && !read_dlpack())
         refuse("is a " + nb::cast<std::string>(nb::type_name(object.type())) +
                ", which has no memory to share; give it a NumPy array, or anything with the buffer protocol or "
                "DLPack in the memory of the processor");
-    }
-}
-
-ArrayArgument::~ArrayArgument() {
-    if (has_buffer_) PyBuffer_Release(&buffer_);
 }
 
 std::string_view ArrayArgument::tag() const noexcept {
@@ -63,40 +34,45 @@ std::string_view ArrayArgument::tag() const noexcept {
 
 void ArrayArgument::refuse(const std::string& what) const { throw ArgumentError(std::string(tag()), 1, what); }
 
+bool ArrayArgument::read_stand_in() {
+    stand_in_ = exactly<ResidentData>(object_);
+    if (stand_in_ == nullptr) stand_in_ = exactly<ChainArray>(object_);
+    if (stand_in_ == nullptr) return false;
+    if (access_ != Access::in && stand_in_->only_read) refuse(stand_in_->only_read);
+    element_ = stand_in_->element;
+    item_bytes_ = stand_in_->element.bytes;
+    count_ = stand_in_->count;
+    wrong_ = stand_in_->no_memory;
+    return true;
+}
+
 void ArrayArgument::read_buffer() {
-    if (PyObject_GetBuffer(object_.ptr(), &buffer_, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
+    if (!buffer_.request(object_, PyBUF_FORMAT | PyBUF_STRIDES)) {
         const nb::python_error cause;
         refuse(std::string("cannot be exported: ") + cause.what());
     }
-    has_buffer_ = true;
-    // A constructor that throws runs no destructor, so the export is given back by hand.
-    try {
-        const auto dimensions = static_cast<std::size_t>(buffer_.ndim);
-        element_ = element_of_format(buffer_.format, static_cast<std::size_t>(buffer_.itemsize));
-        item_bytes_ = static_cast<std::size_t>(buffer_.itemsize);
-        if (element_.kind == ElementKind::other && buffer_.format != nullptr &&
-            std::string_view(buffer_.format).find('O') != std::string_view::npos)
-            refuse("holds Python objects, which a compiled body cannot use; convert it to a number type");
-        if (dimensions > most_dimensions) {
-            if (!PyBuffer_IsContiguous(&buffer_, 'C'))
-                refuse("has more than 8 dimensions and is not contiguous; copy it");
-            extents_[0] = static_cast<std::size_t>(buffer_.len) / std::max<std::size_t>(item_bytes_, 1);
-            strides_[0] = static_cast<std::ptrdiff_t>(item_bytes_);
-            describe(buffer_.buf, 1, buffer_.readonly != 0);
-        } else {
-            // Exporters that are contiguous may leave out the strides (ctypes does).
-            auto next = static_cast<std::ptrdiff_t>(item_bytes_);
-            for (std::size_t d = dimensions; d-- > 0;) {
-                extents_[d] = static_cast<std::size_t>(buffer_.shape[d]);
-                strides_[d] = buffer_.strides != nullptr ? buffer_.strides[d] : next;
-                next *= static_cast<std::ptrdiff_t>(extents_[d]);
-            }
-            describe(buffer_.buf, dimensions, buffer_.readonly != 0);
+    const Py_buffer& buffer = buffer_.get();
+    auto dimensions = static_cast<std::size_t>(buffer.ndim);
+    item_bytes_ = static_cast<std::size_t>(buffer.itemsize);
+    element_ = element_of_format(buffer.format, item_bytes_);
+    if (element_.kind == ElementKind::other && buffer.format != nullptr &&
+        std::string_view(buffer.format).find('O') != std::string_view::npos)
+        refuse("holds Python objects, which a compiled body cannot use; convert it to a number type");
+    if (dimensions > most_dimensions) {
+        if (!PyBuffer_IsContiguous(&buffer, 'C')) refuse("has more than 8 dimensions and is not contiguous; copy it");
+        dimensions = 1;
+        extents_[0] = static_cast<std::size_t>(buffer.len) / std::max<std::size_t>(item_bytes_, 1);
+        strides_[0] = static_cast<std::ptrdiff_t>(item_bytes_);
+    } else {
+        // Exporters that are contiguous may leave out the strides (ctypes does).
+        auto next = static_cast<std::ptrdiff_t>(item_bytes_);
+        for (std::size_t d = dimensions; d-- > 0;) {
+            extents_[d] = static_cast<std::size_t>(buffer.shape[d]);
+            strides_[d] = buffer.strides != nullptr ? buffer.strides[d] : next;
+            next *= static_cast<std::ptrdiff_t>(extents_[d]);
         }
-    } catch (...) {
-        PyBuffer_Release(&buffer_);
-        throw;
     }
+    describe(buffer.buf, dimensions, buffer.readonly != 0);
 }
 
 bool ArrayArgument::read_dlpack() {
@@ -111,26 +87,10 @@ bool ArrayArgument::read_dlpack() {
     const auto type = exported.dtype();
     const auto bytes = static_cast<std::uint16_t>((type.bits * type.lanes + 7) / 8);
     item_bytes_ = bytes;
-    using Code = nb::dlpack::dtype_code;
-    switch (static_cast<Code>(type.code)) {
-        case Code::Int:
-            element_ = {ElementKind::integer, bytes};
-            break;
-        case Code::UInt:
-            element_ = {ElementKind::natural, bytes};
-            break;
-        case Code::Float:
-            element_ = {ElementKind::floating, bytes};
-            break;
-        case Code::Complex:
-            element_ = {ElementKind::complex, bytes};
-            break;
-        case Code::Bool:
-            element_ = {ElementKind::boolean, bytes};
-            break;
-        default:
-            element_ = {ElementKind::other, bytes};
-    }
+    // By DLPack's numbers: signed and unsigned integers, floats, handles, bfloats, complex numbers, booleans.
+    using enum ElementKind;
+    constexpr ElementKind kinds[] = {integer, natural, floating, other, other, complex, boolean};
+    element_ = {type.code < std::size(kinds) ? kinds[type.code] : other, bytes};
     if (exported.ndim() > most_dimensions) refuse("has more than 8 dimensions; reshape it");
     for (std::size_t d = 0; d < exported.ndim(); ++d) {
         extents_[d] = exported.shape(d);
@@ -209,7 +169,8 @@ ArgumentBlock ArrayArgument::block() const {
 
 const ArrayArgument* array_argument(nb::handle object) noexcept {
     PyTypeObject* const type = Py_TYPE(object.ptr());
-    if (type != in_type && type != out_type && type != inout_type) return nullptr;
+    if (type != class_of<InArgument> && type != class_of<OutArgument> && type != class_of<InOutArgument>)
+        return nullptr;
     // The three classes add nothing to their base, so the base is where the object begins.
     return static_cast<const ArrayArgument*>(static_cast<const InArgument*>(nb::inst_ptr<void>(object)));
 }
@@ -217,35 +178,33 @@ const ArrayArgument* array_argument(nb::handle object) noexcept {
 namespace {
 
 template <class Tag>
-PyTypeObject* bind_tag(nb::module_& module, const char* name, const char* doc, const char* signature) {
-    const auto type = nb::class_<Tag>(module, name, nb::is_final(), doc)
-                          .def(nb::init<nb::handle>(), nb::arg("array").none(), nb::sig(signature))
-                          .def_prop_ro(
-                              "array", [](const Tag& tag) { return tag.object(); }, nb::sig("def array(self) -> Any"),
-                              "The object whose memory this is.")
-                          .def("__repr__", [](const Tag& tag) { return represent(tag); });
-    return reinterpret_cast<PyTypeObject*>(type.ptr());
+void bind_tag(nb::module_& module, const char* name, const char* doc) {
+    note_class(
+        nb::class_<Tag>(module, name, nb::is_final(), doc)
+            .def(nb::init<nb::handle>(), nb::arg("array").none(), nb::sig("def __init__(self, array: Any) -> None"))
+            .def_prop_ro(
+                "array", [](const Tag& tag) { return tag.object(); }, nb::sig("def array(self) -> Any"),
+                "The object whose memory this is.")
+            .def("__repr__", [](const Tag& tag) { return represent(tag); }));
 }
 
 }  // namespace
 
 void bind_arguments(nb::module_& module) {
-    in_type = bind_tag<InArgument>(
+    bind_tag<InArgument>(
         module, "In",
         "The task reads this array.\n\n"
         "`array`: NumPy array, or anything with the buffer protocol or DLPack, of any element type and up to 8\n"
         "dimensions; its memory is used in place. One- and two-dimensional arrays may be strided (the last dimension\n"
         "of two contiguous), others must be contiguous in C order. May be used for many calls: making it costs about\n"
         "as much as a call.\n"
-        "Raises ArgumentError for what has no memory to share.",
-        "def __init__(self, array: Any) -> None");
-    out_type = bind_tag<OutArgument>(
+        "Raises ArgumentError for what has no memory to share.");
+    bind_tag<OutArgument>(
         module, "Out",
-        "The task writes all of this array and does not read it. As In; raises ArgumentError for read-only memory too.",
-        "def __init__(self, array: Any) -> None");
-    inout_type = bind_tag<InOutArgument>(
-        module, "InOut", "The task reads and writes this array. As In; raises ArgumentError for read-only memory too.",
-        "def __init__(self, array: Any) -> None");
+        "The task writes all of this array and does not read it. As In; raises ArgumentError for read-only memory "
+        "too.");
+    bind_tag<InOutArgument>(
+        module, "InOut", "The task reads and writes this array. As In; raises ArgumentError for read-only memory too.");
 }
 
 }  // namespace penstock::python

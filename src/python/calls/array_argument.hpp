@@ -1,23 +1,46 @@
-// In(x), Out(x), InOut(x): memory of a Python object, with its tag. Exported once, held until the tag dies.
+// In(x), Out(x), InOut(x): memory of a Python object, with its tag, exported once, held until the tag dies. And what a
+// tag may hold in the place of memory: resident data, and the parameters and local blocks of a chain.
 #pragma once
 
-#include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
+#include <span>
 #include <string_view>
 
-#include "penstock/argument.hpp"
+#include "penstock/detail/task/chain_argument.hpp"
 #include "penstock/detail/task/entry.hpp"
 #include "penstock/detail/task/footprint.hpp"
+#include "penstock/detail/task/resident_argument.hpp"
+#include "python/binding.hpp"
 #include "python/calls/element.hpp"
-#include "python/calls/stand_in.hpp"
 
 namespace penstock::python {
 
-namespace nb = nanobind;
+/// What may stand in the place of memory and numbers: nothing in most calls, resident data in plain ones, a chain's own
+/// in its steps.
+enum class Takes : std::uint8_t { memory, residents, chains };
+
+/// What all of them have in common.
+struct StandIn {
+    Element element;
+    Takes taken_by;                   ///< which calls know what it stands for
+    const char* no_memory;            ///< what all others are told
+    const char* only_read = nullptr;  ///< what Out and InOut are told
+    std::size_t count = 0;            ///< elements, 0 where the issue gives them
+    std::size_t rows = 0;             ///< the same as rows and columns
+    std::size_t columns = 0;
+    chain::Place place{};  ///< of a chain's own
+};
+
+/// Values that each target fetches once: machine.resident(array).
+struct ResidentData : StandIn {
+    std::shared_ptr<resident::State> state;
+};
+
+/// An array parameter or a local block of a chain.
+struct ChainArray : StandIn {};
+/// A scalar parameter of a chain. Its place has the number of the parameter.
+struct ChainScalar : StandIn {};
 
 /// What Python's three tags have in common. Not copied: it holds the export of a buffer.
 class ArrayArgument {
@@ -28,7 +51,6 @@ class ArrayArgument {
     /// neither, is not in the memory of this computer's processors, holds Python objects, or is read-only and tagged
     /// out or inout.
     ArrayArgument(nb::handle object, Access access);
-    ~ArrayArgument();
     ArrayArgument(const ArrayArgument&) = delete;
     ArrayArgument& operator=(const ArrayArgument&) = delete;
 
@@ -49,11 +71,14 @@ class ArrayArgument {
     /// What was given in the place of memory, or null. wrong() says then that it is no memory.
     const StandIn* stand_in() const noexcept { return stand_in_; }
     const Bounds& bounds() const noexcept { return bounds_; }
+    /// Of one that is contiguous.
+    std::span<std::byte> bytes() const noexcept { return {reinterpret_cast<std::byte*>(base_), count_ * item_bytes_}; }
     Footprint footprint() const;
     /// The memory of an argument that is contiguous, or of one or two dimensions with contiguous rows.
     ArgumentBlock block() const;
 
   private:
+    bool read_stand_in();
     void read_buffer();
     bool read_dlpack();
     void describe(const void* data, std::size_t dimensions, bool read_only);
@@ -61,8 +86,7 @@ class ArrayArgument {
     [[noreturn]] void refuse(const std::string& what) const;
 
     nb::object object_;
-    Py_buffer buffer_{};
-    bool has_buffer_ = false;
+    ExportedBuffer buffer_;
     nb::ndarray<nb::ro> dlpack_;
     Access access_;
     bool contiguous_ = true;

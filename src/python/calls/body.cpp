@@ -1,17 +1,9 @@
 #include "python/calls/body.hpp"
 
-#include <nanobind/stl/string.h>
-
-#include <utility>
-#include <vector>
-
-#include "penstock/error.hpp"
-
 namespace penstock::python {
 namespace {
 
-// Borrowed from the module, which lives as long as they are used.
-PyTypeObject* body_type = nullptr;
+// Borrowed from the module, which lives as long as it is used.
 PyObject* known_bodies = nullptr;  // id -> (object, body, its argtypes or None)
 constexpr Py_ssize_t most_known_bodies = 1024;
 
@@ -59,13 +51,13 @@ Body::Body(std::uint64_t address, const std::string& signature, const nb::list& 
 }
 
 nb::object body_of(nb::handle object, nb::handle signature) {
-    if (Py_TYPE(object.ptr()) == body_type) {
+    if (exactly<Body>(object) != nullptr) {
         if (!signature.is_none()) throw UsageError("a penstock.Body has its signature already; leave out signature=");
         return nb::borrow(object);
     }
     if (signature.is_none())
         if (nb::object known = known_body(object); known.is_valid()) return known;
-    nb::object body = nb::module_::import_("penstock.body").attr("compiled")(object, signature);
+    nb::object body = imported("penstock.body", "compiled")(object, signature);
     if (signature.is_none()) {
         if (PyDict_Size(known_bodies) >= most_known_bodies) PyDict_Clear(known_bodies);
         const auto key = nb::steal(PyLong_FromVoidPtr(object.ptr()));
@@ -76,7 +68,7 @@ nb::object body_of(nb::handle object, nb::handle signature) {
 }
 
 void bind_bodies(nb::module_& module) {
-    const auto type =
+    note_class(
         nb::class_<Body>(module, "Body", nb::is_final(),
                          "A compiled function that can be called as a task. Made by penstock.compiled().")
             .def(nb::init<std::uint64_t, const std::string&, const nb::list&, const std::string&, nb::object>(),
@@ -95,8 +87,7 @@ void bind_bodies(nb::module_& module) {
                          "The Python object that owns the code, or None.")
             .def("__repr__", [](const Body& body) {
                 return "penstock.Body(" + body.procedure().name() + ": " + body.procedure().signature() + ")";
-            });
-    body_type = reinterpret_cast<PyTypeObject*>(type.ptr());
+            }));
     nb::dict known;
     known_bodies = known.ptr();
     module.attr("_known_bodies") = known;

@@ -1,17 +1,10 @@
 // A compiled body: the address of a C function with its signature and name, and the Python object that owns its code.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
-#include <cstdint>
-#include <string>
-
-#include "penstock/error.hpp"
+#include "python/binding.hpp"
 #include "python/calls/call_plan.hpp"
 
 namespace penstock::python {
-
-namespace nb = nanobind;
 
 /// What was given as a body cannot be one there.
 class BodyError : public UsageError {

@@ -122,18 +122,20 @@ void CallPlan::assign_words(const std::vector<Parameter>& parameters) {
     }
 }
 
+ArgumentBlock Slot::memory(const std::uint64_t* given) const noexcept {
+    const auto* const base = reinterpret_cast<const std::byte*>(given[words[0]]);
+    const std::size_t bytes = std::max<std::size_t>(element.bytes, 1);
+    if (form == Form::contiguous) return {base, 1, given[words[1]] * bytes, 0, access};
+    const auto pitch = static_cast<std::ptrdiff_t>(given[words[3]]) * static_cast<std::ptrdiff_t>(bytes);
+    return {base, given[words[1]], given[words[2]] * bytes, pitch, access};
+}
+
 std::size_t CallPlan::describe(const std::uint64_t* words, ArgumentBlock* blocks) const noexcept {
     std::size_t count = 0;
     for (const Slot& slot : slots_) {
         if (!slot.is_array() || count == Entry::max_blocks) continue;
-        const auto* base = reinterpret_cast<const std::byte*>(words[slot.words[0]]);
-        const std::size_t bytes = slot.element.bytes == 0 ? 1 : slot.element.bytes;
-        if (slot.form == Slot::Form::contiguous) {
-            if (words[slot.words[1]] != 0) blocks[count++] = {base, 1, words[slot.words[1]] * bytes, 0, slot.access};
-        } else if (words[slot.words[1]] != 0 && words[slot.words[2]] != 0) {
-            const auto pitch = static_cast<std::ptrdiff_t>(words[slot.words[3]]) * static_cast<std::ptrdiff_t>(bytes);
-            blocks[count++] = {base, words[slot.words[1]], words[slot.words[2]] * bytes, pitch, slot.access};
-        }
+        const ArgumentBlock block = slot.memory(words);
+        if (block.rows != 0 && block.row_bytes != 0) blocks[count++] = block;
     }
     return count;
 }

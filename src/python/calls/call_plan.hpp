@@ -35,6 +35,8 @@ struct Slot {
     std::uint16_t words[4]{};  ///< where its words go: value; or address, elements; or address, rows, columns, pitch
 
     bool is_array() const noexcept { return form != Form::scalar; }
+    /// The memory of an array, given the words of its call.
+    ArgumentBlock memory(const std::uint64_t* given) const noexcept;
 };
 
 /// What an argument is, as far as a plan depends on it.

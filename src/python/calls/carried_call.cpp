@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
-#include <cstring>
-#include <string>
 
-#include "penstock/error.hpp"
 #include "penstock/isolation.hpp"
 #include "penstock/plugin.hpp"
 
@@ -45,16 +42,6 @@ struct Store {
 Store store;  // registered while the module is loaded, so before launch()
 
 }  // namespace
-}  // namespace penstock::python
-
-template <>
-struct penstock::procedure::Registered<
-    penstock::procedure::Call<penstock::python::CarriedCall, penstock::procedure::Parameters<>>,
-    penstock::procedure::ClosureName<penstock::python::CarriedCall>>
-    : penstock::python::EntryByPlan<penstock::python::CarriedCall> {};
-
-namespace penstock::python {
-
 void CarriedCall::operator()() const {
     void* const function = plugins::find(body->library.data(), body->symbol.data());
     call_c(reinterpret_cast<std::uint64_t>(function), words + 1, body->counts);
@@ -64,17 +51,10 @@ void CarriedCall::carry(isolated::Carrier& carrier) {
     const auto& plan = *reinterpret_cast<const CallPlan*>(words[0]);
     for (const Slot& slot : plan.slots()) {
         if (!slot.is_array()) continue;
-        auto* const base = reinterpret_cast<std::byte*>(words[slot.words[0]]);
-        const std::size_t item = slot.element.bytes;
-        std::byte* there = nullptr;
-        if (slot.form == Slot::Form::contiguous) {
-            there = carrier.bring_rows(slot.access, base, 1, words[slot.words[1]] * item, 0);
-        } else {
-            const auto columns = words[slot.words[2]];
-            const auto pitch = static_cast<std::ptrdiff_t>(words[slot.words[3]]) * static_cast<std::ptrdiff_t>(item);
-            there = carrier.bring_rows(slot.access, base, words[slot.words[1]], columns * item, pitch);
-            if (there != base) words[slot.words[3]] = columns;
-        }
+        const ArgumentBlock block = slot.memory(words);
+        auto* const base = const_cast<std::byte*>(block.base);
+        std::byte* const there = carrier.bring_rows(slot.access, base, block.rows, block.row_bytes, block.pitch);
+        if (slot.form == Slot::Form::strided && there != base) words[slot.words[3]] = words[slot.words[2]];
         words[slot.words[0]] = reinterpret_cast<std::uint64_t>(there);
     }
 }
@@ -114,15 +94,14 @@ const CarriedBody& CarriedBodies::find(Machine& machine, const Words& words) {
 
 Handle issue_carried(Machine& machine, int target, const OptionsOrHandles* way, const CarriedBody& body,
                      const Words& words) {
-    if (way != nullptr && std::holds_alternative<std::vector<Handle>>(*way))
+    if (comes_after_others(way))
         throw CannotCarryOver(words.plan().name(), 0,
                               "calls after others are kept by thread targets only; wait for the others");
     CarriedCall call{&body, {}};
     std::copy_n(words.data(), words.count(), call.words);
     call.words[0] = reinterpret_cast<std::uint64_t>(&words.plan());
     entry_to_issue = store.number_of(words.plan().name());
-    return way != nullptr ? machine.initiator().call_on(std::get<CallOptions>(*way), call)
-                          : machine.initiator().call_on(target, call);
+    return issue_closure(machine, target, way, std::move(call));
 }
 
 }  // namespace penstock::python

@@ -5,11 +5,7 @@
 // layer (carrier.hpp).
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <utility>
 
 #include "penstock/detail/task/carrier.hpp"
 #include "python/calls/foreign_call.hpp"
@@ -25,6 +21,7 @@ struct CarriedBody {
 };
 
 struct CarriedCall {
+    using EntryByPlan = void;
     static constexpr std::size_t capacity = 23;
     const CarriedBody* body;
     std::uint64_t words[capacity];  ///< the first one: the plan, which only the program has

@@ -1,27 +1,14 @@
 #include "python/calls/chain.hpp"
 
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstring>
-#include <utility>
 
-#include "penstock/error.hpp"
-#include "python/binding.hpp"
 #include "python/calls/array_argument.hpp"
 #include "python/calls/body.hpp"
 #include "python/calls/python_machine.hpp"
 
 namespace penstock::python {
 namespace {
-
-// Borrowed from the module, which lives as long as they are used.
-PyTypeObject* chain_type = nullptr;
-PyTypeObject* array_type = nullptr;
-PyTypeObject* scalar_type = nullptr;
 
 constexpr std::size_t array_words = 5;
 enum ArrayWord : std::size_t { address, elements, rows, columns, pitch };
@@ -38,42 +25,29 @@ Element element_of(const std::string& type) {
     return element;
 }
 
-struct EndOfUse {
-    chain::Image& image;
-    std::uint32_t worker;
-    ~EndOfUse() { image.end(worker); }
-};
-
 /// The task of a chain. `Values`: an array inside the descriptor, or a vector.
 template <class Values>
 struct ChainCall {
     using TakesStore = void;
+    using RunsInStore = void;
+    using IsChain = void;
     chain::Image* image;
     Values values;
 
     void run(LocalStore& store) const {
-        const EndOfUse end{*image, store.worker()};
+        const AtEnd end{[&] { image->end(store.worker()); }};
         image->run(store, reinterpret_cast<const std::byte*>(std::data(values)));
     }
     void discard() const noexcept { image->end(0); }
 };
 template <class F>
-inline constexpr bool is_chain_call = false;
-template <class Values>
-inline constexpr bool is_chain_call<ChainCall<Values>> = true;
-template <class F>
-concept ChainTask = is_chain_call<F>;
+concept ChainTask = requires { typename F::IsChain; };
 
 constexpr std::size_t chain_line_words = 4, chain_extension_words = 23;
 
 }  // namespace
 }  // namespace penstock::python
 
-template <penstock::python::ChainTask F>
-struct penstock::procedure::ParametersOf<F> {
-    using List = Parameters<>;
-    using Result = void;
-};
 template <penstock::python::ChainTask F>
 struct penstock::procedure::ClosureName<F> {
     static constexpr std::string_view value = "chain";
@@ -281,49 +255,33 @@ void PythonChain::place(std::vector<std::uint64_t>& values, std::size_t number, 
 
 Handle issue_chain(Machine& machine, int target, const OptionsOrHandles* way, PythonChain::Issue&& issue) {
     chain::Image* const image = issue.image;
-    const auto issue_as = [&](auto closure) {
-        if (way == nullptr) return machine.initiator().call_on(target, std::move(closure));
-        return machine.initiator().call_on(std::get<CallOptions>(*way), std::move(closure));
-    };
     const auto issue_sized = [&]<std::size_t capacity>(std::integral_constant<std::size_t, capacity>) {
         ChainCall<std::array<std::uint64_t, capacity>> call{image, {}};
         std::copy(issue.values.begin(), issue.values.end(), call.values.begin());
-        return issue_as(call);
+        return issue_closure(machine, target, way, std::move(call));
     };
     try {
-        if (way != nullptr && std::holds_alternative<std::vector<Handle>>(*way))
+        if (comes_after_others(way))
             throw UsageError("a chain cannot be called after others; wait for them, or make them its first steps");
         if (issue.values.size() <= chain_line_words)
             return issue_sized(std::integral_constant<std::size_t, chain_line_words>{});
         if (issue.values.size() <= chain_extension_words)
             return issue_sized(std::integral_constant<std::size_t, chain_extension_words>{});
-        return issue_as(boxed(ChainCall<std::vector<std::uint64_t>>{image, std::move(issue.values)}));
+        return issue_closure(machine, target, way,
+                             boxed(ChainCall<std::vector<std::uint64_t>>{image, std::move(issue.values)}));
     } catch (...) {
         image->end(0);
         throw;
     }
 }
 
-const StandIn* chain_array_of(nb::handle object) noexcept {
-    return Py_TYPE(object.ptr()) == array_type ? nb::inst_ptr<ChainArray>(object) : nullptr;
-}
-const StandIn* scalar_stand_in_of(nb::handle object) noexcept {
-    return Py_TYPE(object.ptr()) == scalar_type ? nb::inst_ptr<ChainScalar>(object) : nullptr;
-}
-PythonChain* chain_of(nb::handle object) noexcept {
-    return Py_TYPE(object.ptr()) == chain_type ? nb::inst_ptr<PythonChain>(object) : nullptr;
-}
-
 void bind_chain(nb::module_& module) {
-    array_type = reinterpret_cast<PyTypeObject*>(
-        nb::class_<ChainArray>(
-            module, "ChainArray", nb::is_final(),
-            "What stands for an array parameter or a local block of a chain: In(x), Out(x), InOut(x).")
-            .ptr());
-    scalar_type = reinterpret_cast<PyTypeObject*>(
-        nb::class_<ChainScalar>(module, "ChainScalar", nb::is_final(), "What stands for a scalar parameter of a chain.")
-            .ptr());
-    const auto type =
+    note_class(nb::class_<ChainArray>(
+        module, "ChainArray", nb::is_final(),
+        "What stands for an array parameter or a local block of a chain: In(x), Out(x), InOut(x)."));
+    note_class(nb::class_<ChainScalar>(module, "ChainScalar", nb::is_final(),
+                                       "What stands for a scalar parameter of a chain."));
+    note_class(
         nb::class_<PythonChain>(
             module, "Chain", nb::is_final(),
             "Calls of compiled bodies that are issued as one task, described once and issued often:\n\n"
@@ -366,8 +324,7 @@ void bind_chain(nb::module_& module) {
                 "arguments. Returns the chain. Raises what machine.call raises, and ArgumentError for a local block\n"
                 "that is read before a step has written it.")
             .def("__len__", &PythonChain::size, "Number of steps.")
-            .def_prop_ro("local_bytes", &PythonChain::local_bytes, "Bytes of local store that a run takes.");
-    chain_type = reinterpret_cast<PyTypeObject*>(type.ptr());
+            .def_prop_ro("local_bytes", &PythonChain::local_bytes, "Bytes of local store that a run takes."));
 }
 
 }  // namespace penstock::python

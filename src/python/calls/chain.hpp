@@ -5,12 +5,6 @@
 // the address of a local block.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "penstock/detail/task/chain_image.hpp"
 #include "python/calls/foreign_call.hpp"
 #include "python/words.hpp"
@@ -75,9 +69,5 @@ class PythonChain {
 
 /// Issues a chain, by a machine's plain or longer ways. Throws UsageError for calls after others.
 Handle issue_chain(Machine& machine, int target, const OptionsOrHandles* way, PythonChain::Issue&& issue);
-
-const StandIn* chain_array_of(nb::handle object) noexcept;
-/// The chain behind an object, or null.
-PythonChain* chain_of(nb::handle object) noexcept;
 
 }  // namespace penstock::python

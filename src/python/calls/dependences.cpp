@@ -1,15 +1,10 @@
 #include "python/calls/dependences.hpp"
 
-#include <nanobind/stl/string.h>
-
 #include <atomic>
 
-#include "penstock/error.hpp"
 #include "penstock/isolation.hpp"
-#include "python/binding.hpp"
 #include "python/calls/array_argument.hpp"
 #include "python/calls/body.hpp"
-#include "python/calls/foreign_call.hpp"
 #include "python/words.hpp"
 
 namespace penstock::python {
@@ -92,14 +87,11 @@ PythonRecording PythonDependences::record(nb::handle body) {
     if (recording_) throw UsageError("this Dependences is recording already; a recording cannot hold another");
     if (PyCallable_Check(body.ptr()) == 0)
         throw UsageError("record() takes a function without arguments that issues the calls");
-    struct Now {
-        PythonDependences& self;
-        explicit Now(PythonDependences& order) : self(order) { self.recording_ = true; }
-        ~Now() {
-            self.recording_ = false;
-            self.recorded_.clear();
-        }
-    } const now(*this);
+    recording_ = true;
+    const AtEnd end{[&] {
+        recording_ = false;
+        recorded_.clear();
+    }};
     std::optional<Recording> made;
     {
         const nb::gil_scoped_release release;
@@ -115,11 +107,8 @@ std::size_t PythonDependences::blocks() const { return order().blocks(); }
 
 void PythonRecording::replay() {
     const auto live = machine_of(machine_).live();
-    struct Running {
-        int& count;
-        explicit Running(int& running) : count(running) { ++count; }
-        ~Running() { --count; }
-    } const running(running_);
+    ++running_;
+    const AtEnd end{[&] { --running_; }};
     const nb::gil_scoped_release release;
     recording_.replay();
 }
@@ -131,20 +120,17 @@ std::size_t PythonRecording::rebind(nb::handle from, nb::handle to) {
     const InArgument old_memory(from);
     const nb::object tag = nb::type<InOutArgument>()(nb::borrow(to));
     const ArrayArgument& new_memory = *array_argument(tag);
-    for (const ArrayArgument* array : {static_cast<const ArrayArgument*>(&old_memory), &new_memory}) {
-        if (array->wrong() != nullptr)
-            throw ArgumentError("Recording.rebind", array == &new_memory ? 2 : 1, array->wrong());
-        if (!array->contiguous())
-            throw ArgumentError("Recording.rebind", array == &new_memory ? 2 : 1, "is not contiguous");
-    }
+    const auto bytes_of = [](const ArrayArgument& array, int number) {
+        if (array.wrong() != nullptr) throw ArgumentError("Recording.rebind", number, array.wrong());
+        if (!array.contiguous()) throw ArgumentError("Recording.rebind", number, "is not contiguous");
+        return array.bytes();
+    };
+    const auto from_bytes = bytes_of(old_memory, 1), to_bytes = bytes_of(new_memory, 2);
     if (old_memory.element() != new_memory.element())
         throw ArgumentError("Recording.rebind", 2,
                             "has elements of type " + std::string(name_of(new_memory.element())) +
                                 ", but the first has " + std::string(name_of(old_memory.element())));
-    const auto bytes_of = [](const ArrayArgument& array) {
-        return std::span<std::byte>(reinterpret_cast<std::byte*>(array.base()), array.count() * array.item_bytes());
-    };
-    const std::size_t moved = recording_.rebind<std::byte>(bytes_of(old_memory), bytes_of(new_memory));
+    const std::size_t moved = recording_.rebind<std::byte>(from_bytes, to_bytes);
     held_.push_back(tag);
     return moved;
 }

@@ -5,13 +5,6 @@
 // drops is not destroyed there: its records may be in use by its own thread.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
-#include <cstdint>
-#include <memory>
-#include <utility>
-#include <vector>
-
 #include "penstock/dependences.hpp"
 #include "python/calls/python_machine.hpp"
 

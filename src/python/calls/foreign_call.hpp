@@ -2,16 +2,14 @@
 //
 // The task layer knows a procedure by its type. All foreign calls of one size have one type, so procedure::Registered
 // is specialised here: its number is that of the plan being issued, and with it every body has its own name in the
-// trace, its own decision about prefetching, and blocks that say which argument is read and which is written.
+// trace, its own decision about prefetching, and blocks that say which argument is read and which is written. Calls
+// with resident data and calls in worker processes do the same.
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <span>
 #include <variant>
-#include <vector>
 
 #include "penstock/dependences.hpp"
 #include "penstock/machine.hpp"
@@ -23,6 +21,7 @@ namespace penstock::python {
 /// a vector for any number of them.
 template <class Values>
 struct ForeignCall {
+    using EntryByPlan = void;
     const CallPlan* plan;
     Values words;
 
@@ -46,29 +45,62 @@ struct EntryToIssue {
     operator std::uint32_t() const noexcept { return entry_to_issue; }
 };
 
-/// The entry of a closure whose type does not say which body it calls, and that tells nothing of its arguments' memory.
+/// The entry of a closure whose type does not say which body it calls. Where it has `describe`, that tells the memory
+/// of its arguments.
 template <class F>
 struct EntryByPlan {
     using Task = procedure::Call<F, procedure::Parameters<>>;
-    static std::size_t describe_nothing(const PackedArguments&, ArgumentBlock*) noexcept { return 0; }
+    static constexpr bool described = requires(const F& closure) { closure.describe(nullptr); };
 
-    static constexpr Entry entry{&Task::run, &Task::discard, &describe_nothing, "a compiled body", false, false};
+    static std::size_t describe(const PackedArguments& packed, ArgumentBlock* blocks) noexcept {
+        if constexpr (described) {
+            using Pack = typename Task::Pack;
+            if constexpr (!Pack::layout.boxed) {
+                if (!packed.boxed) return Pack::template load<0>(packed).describe(blocks);
+            }
+            return std::get<0>(*Pack::box(packed)).describe(blocks);
+        } else {
+            return 0;
+        }
+    }
+    static constexpr Entry entry{&Task::run, &Task::discard, &describe, "a compiled body", described, described};
     static constexpr EntryToIssue number{};
 };
+template <class F>
+concept HasEntryByPlan = requires { typename F::EntryByPlan; };
+/// A closure that is called by its run(), with nothing but the local store.
+template <class F>
+concept RunsInStore = requires { typename F::RunsInStore; };
 
 /// How a closure becomes a task: with options, after others.
 using OptionsOrHandles = std::variant<CallOptions, std::vector<Handle>>;
 
-/// The same as issue_foreign below, by a machine's longer ways. `target` for calls after others; options have their
-/// own.
-Handle issue_foreign_by(Machine& machine, int target, const OptionsOrHandles& way, const CallPlan& plan,
-                        const std::uint64_t* words);
+/// Issues a closure to a target, or to any, by a machine's plain way (null) or with options, which have a target of
+/// their own. Not after others.
+template <class F>
+Handle issue_closure(Machine& machine, int target, const OptionsOrHandles* way, F&& closure) {
+    return way == nullptr ? machine.initiator().call_on(target, std::forward<F>(closure))
+                          : machine.initiator().call_on(std::get<CallOptions>(*way), std::forward<F>(closure));
+}
+inline bool comes_after_others(const OptionsOrHandles* way) noexcept {
+    return way != nullptr && std::holds_alternative<std::vector<Handle>>(*way);
+}
+
+/// Issues the plan with these words (plan.counts().total() + 1 of them), also after others.
+Handle issue_foreign(Machine& machine, int target, const OptionsOrHandles* way, const CallPlan& plan,
+                     const std::uint64_t* words);
 
 /// The same in the order of tags. `blocks`: the memory of its arguments. `addresses`: words that hold addresses.
 Handle issue_foreign_in_order(Dependences& order, int target, const CallPlan& plan, const std::uint64_t* words,
                               std::span<const ArgumentBlock> blocks, std::span<const std::uint32_t> addresses);
 
-/// Issues the plan with these words (plan.counts().total() + 1 of them) to a target, or to any.
-Handle issue_foreign(Initiator& initiator, int target, const CallPlan& plan, const std::uint64_t* words);
-
 }  // namespace penstock::python
+
+template <penstock::python::HasEntryByPlan F>
+struct penstock::procedure::Registered<penstock::procedure::Call<F, penstock::procedure::Parameters<>>,
+                                       penstock::procedure::ClosureName<F>> : penstock::python::EntryByPlan<F> {};
+template <penstock::python::RunsInStore F>
+struct penstock::procedure::ParametersOf<F> {
+    using List = Parameters<>;
+    using Result = void;
+};

@@ -1,25 +1,11 @@
 // Handles for Python: of compiled bodies and of Python bodies.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <chrono>
 #include <cmath>
-#include <cstdint>
-#include <exception>
-#include <functional>
-#include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
-#include "penstock/error.hpp"
-#include "python/binding.hpp"
 #include "python/calls/python_machine.hpp"
-#include "python/calls/python_task.hpp"
 #include "python/errors.hpp"
 
 namespace penstock::python {
@@ -122,8 +108,8 @@ nb::object PythonHandle::result(std::optional<double> timeout) const {
 nb::object PythonHandle::exception(std::optional<double> timeout) const {
     try {
         static_cast<void>(result(timeout));
-    } catch (const TaskFailed& error) {
-        return failure_object(error);
+    } catch (const TaskFailed&) {
+        return fact_of(std::current_exception());
     }
     return nb::none();
 }

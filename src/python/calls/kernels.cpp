@@ -1,12 +1,8 @@
 // The kernels of images as compiled bodies: C functions over addresses, rows, columns and pitch, as Python's
 // machine.call passes them.
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-
 #include <algorithm>
-#include <cstdint>
 #include <stdexcept>
-#include <string>
+#include <type_traits>
 
 #include "kernels/affine.hpp"
 #include "kernels/convolution.hpp"
@@ -20,7 +16,6 @@
 namespace penstock::python {
 namespace {
 
-namespace nb = nanobind;
 using namespace penstock::kernels;
 
 using Long = std::intptr_t;
@@ -125,57 +120,46 @@ void call_pattern(const T* window, Long wr, Long wc, Long wp, std::uint8_t* out,
                             place(from_row, from_column));
 }
 
-const std::string shape = ", intptr_t, intptr_t, intptr_t";
-std::string in(const std::string& type) { return "const " + type + " *" + shape + ", "; }
-std::string out(const std::string& type) { return type + " *" + shape; }
-
-/// Adds name_uint8 and name_float32; `signature` gives the parameters for the pixels' type and that of the weights.
-template <class Signature>
-void add_both(nb::list& all, const std::string& name, std::uint64_t of_bytes, std::uint64_t of_floats,
-              Signature signature) {
-    all.append(nb::make_tuple(name + "_uint8", of_bytes,
-                              "void (" + signature(std::string("uint8_t"), std::string("int16_t")) + ")"));
-    all.append(nb::make_tuple(name + "_float32", of_floats,
-                              "void (" + signature(std::string("float"), std::string("float")) + ")"));
+/// A parameter's type as C writes it.
+template <class T>
+std::string c_name() {
+    if constexpr (std::is_pointer_v<T>) {
+        using Target = std::remove_pointer_t<T>;
+        return (std::is_const_v<Target> ? "const " : "") + c_name<std::remove_const_t<Target>>() + " *";
+    } else if constexpr (std::is_floating_point_v<T>) {
+        return sizeof(T) == sizeof(float) ? "float" : "double";
+    } else if constexpr (std::is_same_v<T, Long>) {
+        return "intptr_t";
+    } else {
+        return (std::is_signed_v<T> ? "int" : "uint") + std::to_string(8 * sizeof(T)) + "_t";
+    }
 }
 
-template <class Function>
-std::uint64_t address(Function* function) {
-    return reinterpret_cast<std::uint64_t>(function);
+template <class... Parameters>
+void add(nb::list& all, const char* name, void (*function)(Parameters...)) {
+    std::string parameters;
+    ((parameters += (parameters.empty() ? "" : ", ") + c_name<Parameters>()), ...);
+    all.append(nb::make_tuple(name, reinterpret_cast<std::uint64_t>(function), "void (" + parameters + ")"));
 }
 
 nb::list bodies() {
     using Byte = std::uint8_t;
-    using Text = const std::string&;
     nb::list all;
-    add_both(all, "maximum", address(call_maximum<Byte>), address(call_maximum<float>),
-             [](Text type, Text) { return in(type) + in(type) + out(type); });
-    add_both(all, "convolve", address(call_convolve<Byte>), address(call_convolve<float>), [](Text type, Text weight) {
-        return in(type) + in(weight) + out(type) + ", int32_t, int32_t, " + type + ", intptr_t, intptr_t";
-    });
-    add_both(all, "convolve_separable", address(call_separable<Byte>), address(call_separable<float>),
-             [](Text type, Text weight) {
-                 return in(type) + "const " + weight + " *, intptr_t, const " + weight + " *, intptr_t, " + out(type) +
-                        ", int32_t, int32_t, " + type + ", intptr_t, intptr_t";
-             });
-    add_both(all, "affine", address(call_affine<Byte>), address(call_affine<float>), [](Text type, Text) {
-        return in(type) + "const double *, intptr_t, " + out(type) + ", int32_t, int32_t, " + type +
-               ", intptr_t, intptr_t";
-    });
-    add_both(all, "local_binary_pattern", address(call_pattern<Byte>), address(call_pattern<float>),
-             [](Text type, Text) {
-                 return in(type) + out("uint8_t") + ", int32_t, int32_t, " + type +
-                        ", intptr_t, intptr_t, intptr_t, intptr_t";
-             });
-    const auto add = [&](const char* name, std::uint64_t at, const std::string& parameters) {
-        all.append(nb::make_tuple(name, at, "void (" + parameters + ")"));
-    };
-    add("yuv_to_rgb", address(call_yuv), in("uint8_t") + in("uint8_t") + in("uint8_t") + out("uint8_t") + ", int32_t");
-    add("idct_8x8", address(call_idct), "const float *, intptr_t, float *, intptr_t");
-    add("idct_8x8_pixels", address(call_idct_pixels), "const int16_t *, intptr_t, " + out("uint8_t"));
-    add("rgb_to_lab", address(call_lab), in("uint8_t") + out("float"));
-    add("rgb_to_lab_with_statistics", address(call_lab_statistics),
-        in("uint8_t") + out("float") + ", double *, intptr_t");
+    add(all, "maximum_uint8", &call_maximum<Byte>);
+    add(all, "maximum_float32", &call_maximum<float>);
+    add(all, "convolve_uint8", &call_convolve<Byte>);
+    add(all, "convolve_float32", &call_convolve<float>);
+    add(all, "convolve_separable_uint8", &call_separable<Byte>);
+    add(all, "convolve_separable_float32", &call_separable<float>);
+    add(all, "affine_uint8", &call_affine<Byte>);
+    add(all, "affine_float32", &call_affine<float>);
+    add(all, "local_binary_pattern_uint8", &call_pattern<Byte>);
+    add(all, "local_binary_pattern_float32", &call_pattern<float>);
+    add(all, "yuv_to_rgb", &call_yuv);
+    add(all, "idct_8x8", &call_idct);
+    add(all, "idct_8x8_pixels", &call_idct_pixels);
+    add(all, "rgb_to_lab", &call_lab);
+    add(all, "rgb_to_lab_with_statistics", &call_lab_statistics);
     return all;
 }
 

@@ -1,15 +1,7 @@
 // machine.for_each: a compiled body over a range, in pieces.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-
 #include <algorithm>
-#include <array>
-#include <optional>
-#include <vector>
 
-#include "penstock/error.hpp"
 #include "penstock/for_each.hpp"
-#include "python/binding.hpp"
 #include "python/calls/body.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/words.hpp"

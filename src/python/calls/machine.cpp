@@ -1,17 +1,7 @@
 // Machine, Target and Handle for Python.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
-#include <array>
 #include <cmath>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "penstock/error.hpp"
 #include "penstock/spmd.hpp"
-#include "python/binding.hpp"
 #include "python/calls/python_machine.hpp"
 
 namespace penstock::python {
@@ -200,8 +190,8 @@ void bind_machine(nb::module_& module) {
         .def(
             "map",
             [](nb::handle self, nb::handle function, const nb::args& iterables, nb::handle chunksize) {
-                return nb::module_::import_("penstock.executor")
-                    .attr("mapped")(self, function, nb::borrow<nb::tuple>(iterables), chunksize);
+                return imported("penstock.executor", "mapped")(self, function, nb::borrow<nb::tuple>(iterables),
+                                                               chunksize);
             },
             nb::arg("function"), nb::arg("iterables"), nb::kw_only(), or_none("chunksize"),
             nb::sig("def map(self, function: Callable[..., Any], *iterables: Iterable[Any], chunksize: int | None = "
@@ -212,8 +202,7 @@ void bind_machine(nb::module_& module) {
             "`chunksize`: items that travel together, by default as many as make about a millisecond. Raises\n"
             "TaskFailed where the first failure's result would come.")
         .def(
-            "executor",
-            [](nb::handle self) { return nb::module_::import_("penstock.executor").attr("Executor")(self); },
+            "executor", [](nb::handle self) { return imported("penstock.executor", "Executor")(self); },
             nb::sig("def executor(self) -> Any"),
             "This machine as a concurrent.futures.Executor: submit() with its futures, map(), shutdown(). Bodies\n"
             "raise their own exceptions there. A thread of its own finishes what has completed.")
@@ -233,12 +222,7 @@ void bind_machine(nb::module_& module) {
             },
             "Finishes the Python bodies that have completed, runs the call-backs that are due, and asks for the "
             "descriptor to tell of more.")
-        .def(
-            "_submit",
-            [](PythonMachine& self, nb::handle body, const nb::tuple& arguments, const nb::dict& keywords) {
-                return self.submit(body, arguments, keywords);
-            },
-            nb::arg("body"), nb::arg("arguments"), nb::arg("keywords"))
+        .def("_submit", &PythonMachine::submit, nb::arg("body"), nb::arg("arguments"), nb::arg("keywords"))
         .def(
             "_is_compiled",
             [](const PythonMachine& self, nb::handle body) { return !self.is_python_body(body, nb::none()); },
@@ -252,18 +236,15 @@ void bind_machine(nb::module_& module) {
                      "Process numbers of the worker interpreters, 0 for one that is being started; empty before the "
                      "first Python body.")
         .def_prop_ro("closed", &PythonMachine::closed, "Has the machine been closed?")
-        .def_prop_ro(
-            "targets", [](const PythonMachine& self) { return self.live()->targets(); }, "Number of targets.")
-        .def_prop_ro(
-            "description", [](const PythonMachine& self) { return self.live()->description(); },
-            "The hardware and the processor that each target is pinned to, in one line.")
+        .def_prop_ro("targets", used<PythonMachine, &Machine::targets>(), "Number of targets.")
+        .def_prop_ro("description", used<PythonMachine, &Machine::description>(),
+                     "The hardware and the processor that each target is pinned to, in one line.")
         .def_prop_ro("held", &PythonMachine::held,
                      "Calls whose arrays are held because their task is not known to have completed.")
-        .def(
-            "waiting_report", [](const PythonMachine& self) { return self.live()->waiting_report(); },
-            "What every waiting thread waits for, a line each.");
+        .def("waiting_report", used<PythonMachine, &Machine::waiting_report>(),
+             "What every waiting thread waits for, a line each.");
     add_call(machine, [](PythonMachine& self) { return std::pair(&self, Initiator::any_target); }, call_doc);
-    add_block(machine, "def __enter__(self) -> Machine", nothing, [](PythonMachine& self, nb::handle error) {
+    add_block(machine, "def __enter__(self) -> Machine", [](PythonMachine& self, nb::handle error) {
         try {
             self.close();
         } catch (const Error&) {

@@ -1,30 +1,16 @@
 #include "python/calls/python_machine.hpp"
 
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <functional>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "penstock/error.hpp"
 #include "penstock/isolation.hpp"
-#include "python/binding.hpp"
 #include "python/calls/chain.hpp"
 #include "python/calls/dependences.hpp"
-#include "python/calls/foreign_call.hpp"
-#include "python/calls/python_task.hpp"
-#include "python/calls/resident_call.hpp"
 #include "python/ranks/rank_session.hpp"
 #include "python/streams/stream_run.hpp"
-#include "python/words.hpp"
 #include "python/workers/raised_exception.hpp"
 
 namespace penstock::python {
@@ -128,14 +114,6 @@ std::optional<TaskFailed> failure_of(Wait&& wait) {
     return std::nullopt;
 }
 
-/// One TaskFailed for all: the first of the task layer, or else the first of Python's.
-void throw_all(const std::optional<TaskFailed>& failure, const std::vector<TaskPointer>& failed) {
-    for (const TaskPointer& task : failed) task->delivered = true;
-    if (failure)
-        throw TaskFailed(failure->task(), failure->target(), failure->cause(), failure->others() + failed.size());
-    throw_failures(failed);
-}
-
 }  // namespace
 
 PythonMachine::PythonMachine(const MachineOptions& options) {
@@ -203,7 +181,7 @@ PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& ar
         read_wishes(asked, wishes);
         const PythonHandle handle = call_python(body, arguments, {}, wishes);
         if (!asked.then.is_none())
-            handle.add_done_callback(nb::module_::import_("functools").attr("partial")(asked.then, nb::cast(handle)));
+            handle.add_done_callback(imported("functools", "partial")(asked.then, nb::cast(handle)));
         return handle;
     }
     const bool isolated = on_worker_processes(machine->options());
@@ -211,10 +189,11 @@ PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& ar
         throw UsageError(
             "a time limit is for bodies that can be ended: Python bodies, which run in processes of their own, and "
             "compiled ones on a machine with isolation='process'");
-    std::optional<OptionsOrHandles> way;
-    if (!plain) way = way_of(asked, target, ledger_);
-    if (PythonChain* const chain = chain_of(body)) [[unlikely]]
-        return call_chain(target, *chain, body, arguments, way ? &*way : nullptr);
+    std::optional<OptionsOrHandles> longer;
+    if (!plain) longer = way_of(asked, target, ledger_);
+    const OptionsOrHandles* const way = longer ? &*longer : nullptr;
+    if (PythonChain* const chain = exactly<PythonChain>(body)) [[unlikely]]
+        return call_chain(target, *chain, body, arguments, way);
     nb::object held_body = body_of(body, signature);
     const Words words{*nb::inst_ptr<Body>(held_body), arguments, Takes::residents};
     const CarriedBody* const carried = isolated ? &carried_.find(*machine, words) : nullptr;
@@ -224,15 +203,14 @@ PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& ar
     const auto issue = [&] {
         if (target != Initiator::any_target) machine->on(target);  // refuses a target that there is not
         if (carried != nullptr) [[unlikely]]
-            return issue_carried(*machine, target, way ? &*way : nullptr, *carried, words);
+            return issue_carried(*machine, target, way, *carried, words);
         if (!words.later().empty()) [[unlikely]]
-            return issue_resident(*machine, target, way ? &*way : nullptr, words);
-        if (way) return issue_foreign_by(*machine, target, *way, words.plan(), words.data());
-        return issue_foreign(machine->initiator(), target, words.plan(), words.data());
+            return issue_resident(*machine, target, way, words);
+        return issue_foreign(*machine, target, way, words.plan(), words.data());
     };
     const Handle handle = without_lock_if_it_may_block(*machine, issue);
     PythonHandle made = keep(handle, std::move(held_body), nb::borrow(arguments));
-    if (way) note_interrupt(made, *way, machine);
+    if (way != nullptr) note_interrupt(made, *way, machine);
     return made;
 }
 
@@ -268,13 +246,12 @@ PythonHandle PythonMachine::keep(Handle handle, nb::object body, nb::object argu
 // ---- Python bodies ----
 
 bool PythonMachine::is_python_body(nb::handle body, nb::handle signature) const {
-    static const nb::handle function_type = nb::object(nb::module_::import_("types").attr("FunctionType")).release();
+    static const nb::handle function_type = imported("types", "FunctionType").release();
     const nb::handle type = body.type();
     if (type.is(function_type) && signature.is_none()) return true;
     if (!signature.is_none() || nb::isinstance<Body>(body) || PyCallable_Check(body.ptr()) == 0) return false;
     if (pool_ != nullptr && pool_->knows(body)) return true;
-    static const nb::handle is_compiled =
-        nb::object(nb::module_::import_("penstock.body").attr("is_compiled")).release();
+    static const nb::handle is_compiled = imported("penstock.body", "is_compiled").release();
     return !nb::cast<bool>(is_compiled(body));
 }
 
@@ -282,8 +259,7 @@ std::shared_ptr<WorkerPool> PythonMachine::workers() {
     if (pool_ != nullptr) return pool_;
     const auto machine = live();
     WorkerCommand command;
-    command.arguments =
-        nb::cast<std::vector<std::string>>(nb::module_::import_("penstock.interpreters").attr("command")());
+    command.arguments = nb::cast<std::vector<std::string>>(imported("penstock.interpreters", "command")());
     for (char** variable = environ; *variable != nullptr; ++variable) command.environment.emplace_back(*variable);
     for (int t = 0; t < machine->targets(); ++t) command.processors.push_back(machine->processor(t));
     const auto count = static_cast<std::uint32_t>(machine->targets());
@@ -332,8 +308,7 @@ TaskPointer PythonMachine::run_at_once(nb::handle body, const nb::tuple& argumen
     for (nb::handle argument : arguments) {
         const ArrayArgument* const array = array_argument(argument);
         arrays.push_back(array);
-        given.append(array == nullptr ? nb::borrow(argument)
-                                      : nb::module_::import_("numpy").attr("asarray")(array->object()));
+        given.append(array == nullptr ? nb::borrow(argument) : numpy("asarray")(array->object()));
     }
     check_overlap(task->function->name, arrays);
     const std::size_t named = names.is_valid() ? nb::len(names) : 0;
@@ -358,12 +333,12 @@ TaskPointer PythonMachine::run_at_once(nb::handle body, const nb::tuple& argumen
 
 nb::object PythonMachine::array(nb::handle shape, nb::handle dtype) {
     const auto machine = live();
-    const nb::object type = nb::module_::import_("penstock.elements").attr("element_type")(dtype);
+    const nb::object type = imported("penstock.elements", "element_type")(dtype);
     const nb::object sizes =
         PyLong_Check(shape.ptr()) ? nb::object(nb::make_tuple(shape)) : nb::object(nb::tuple(shape));
     std::size_t bytes = nb::cast<std::size_t>(type.attr("itemsize"));
     for (nb::handle extent : sizes) {
-        const nb::object whole = nb::module_::import_("operator").attr("index")(extent);
+        const nb::object whole = imported("operator", "index")(extent);
         std::int64_t n = 0;
         if (!nb::try_cast(whole, n) || n < 0)
             throw UsageError("an array cannot have an extent of " + nb::cast<std::string>(nb::str(whole)) +
@@ -399,7 +374,7 @@ void PythonMachine::wait_for_all(Wait wait, Collect collect) {
     if (pool_ != nullptr) failed = collect(*pool_);
     for (TaskPointer& task : std::exchange(failed_at_once_, {}))
         if (!task->delivered) failed.push_back(std::move(task));
-    throw_all(failure, failed);
+    throw_failures(failure, failed);
 }
 
 }  // namespace penstock::python

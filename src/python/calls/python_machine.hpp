@@ -1,14 +1,6 @@
 // The machine as Python has it: closed once, and holding what its tasks need.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
-#include <atomic>
-#include <cstddef>
-#include <memory>
-#include <optional>
-#include <vector>
-
 #include "penstock/machine.hpp"
 #include "python/calls/carried_call.hpp"
 #include "python/calls/foreign_call.hpp"
@@ -81,6 +73,7 @@ class PythonMachine {
 
     /// The machine, kept from being destroyed as long as the result lives. Throws MachineGone after close().
     std::shared_ptr<Machine> live() const;
+    std::shared_ptr<Machine> use() const { return live(); }
     bool closed() const noexcept { return machine_ == nullptr; }
     /// Finishes all tasks and gives the threads back. Throws the first failure that nobody has seen, after that.
     void close();
@@ -140,6 +133,9 @@ void bind_handle(nb::module_& module);
 void bind_worker_process(nb::module_& module);
 void bind_trace(nb::module_& module, nb::class_<PythonMachine>& machine);
 void bind_resident(nb::module_& module, nb::class_<PythonMachine>& machine);
+/// Issues a call with resident arguments, by a machine's plain or longer ways. Throws UsageError for calls after
+/// others.
+Handle issue_resident(Machine& machine, int target, const OptionsOrHandles* way, const Words& words);
 void bind_loops(nb::class_<PythonMachine>& machine);
 void bind_dependences(nb::module_& module);
 void bind_chain(nb::module_& module);

@@ -1,24 +1,11 @@
 // One task whose body is a Python function, as the process that issued it sees it.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "penstock/error.hpp"
 #include "process/children.hpp"
 #include "python/calls/array_argument.hpp"
 #include "python/calls/task_heap.hpp"
 
 namespace penstock::python {
-
-namespace nb = nanobind;
 
 struct PythonTask;
 
@@ -130,8 +117,7 @@ nb::object result_of(PythonTask& task);
 nb::object exception_of(PythonTask& task);
 /// Throws TaskFailed or TaskCancelled where the task failed or was cancelled; from now on a barrier need not.
 void throw_failure(const TaskPointer& task);
-/// Throws TaskFailed for the first of these and counts the others, where there are any. `others`: more that failed
-/// elsewhere.
-void throw_failures(const std::vector<TaskPointer>& failed);
+/// Throws one TaskFailed for all, where there are any: for the first of the task layer, or else the first of these.
+void throw_failures(const std::optional<TaskFailed>& first, const std::vector<TaskPointer>& failed);
 
 }  // namespace penstock::python

@@ -1,40 +1,48 @@
 // machine.resident(array): values that tasks read on any target, sent to each of them once. And the task that names
 // such data.
-#include <nanobind/stl/string.h>
-
-#include <utility>
-
-#include "penstock/error.hpp"
 #include "penstock/isolation.hpp"
 #include "python/calls/array_argument.hpp"
 #include "python/calls/python_machine.hpp"
-#include "python/calls/resident_call.hpp"
-
-template <>
-struct penstock::procedure::ParametersOf<penstock::python::ResidentCall> {
-    using List = Parameters<>;
-    using Result = void;
-};
-
-/// Each plan has an entry of its own for calls with resident data too, so that they have the body's name.
-template <>
-struct penstock::procedure::Registered<
-    penstock::procedure::Call<penstock::python::ResidentCall, penstock::procedure::Parameters<>>,
-    penstock::procedure::ClosureName<penstock::python::ResidentCall>>
-    : penstock::python::EntryByPlan<penstock::python::ResidentCall> {};
+#include "python/words.hpp"
 
 namespace penstock::python {
 namespace {
 
-PyTypeObject* resident_type = nullptr;  // borrowed from the module
+/// A task of a compiled body with resident arguments. Each worker has its own copy of these, so their addresses are
+/// known when it runs.
+class ResidentCall {
+  public:
+    using TakesStore = void;
+    using RunsInStore = void;
+    using EntryByPlan = void;
+
+    /// Begins a use of each version that is current now. Throws UsageError for data of another machine.
+    ResidentCall(const Words& words, std::uint64_t machine);
+
+    /// Once, on whichever worker takes the task.
+    void run(LocalStore& store);
+    /// The task does not run.
+    void discard() const noexcept { end_uses(0); }
+
+  private:
+    void end_uses(std::uint32_t worker) const noexcept {
+        for (const DataWord& place : places_) place.version->uses.end(worker);
+    }
+
+    struct DataWord {
+        std::uint16_t word;
+        resident::Version* version;
+    };
+    const CallPlan* plan_;
+    std::vector<std::uint64_t> words_;
+    std::vector<DataWord> places_;
+};
 
 std::span<const std::byte> bytes_of(const ArrayArgument& array) {
     if (array.wrong() != nullptr) throw ArgumentError("machine.resident", 1, array.wrong());
     if (!array.contiguous()) throw ArgumentError("machine.resident", 1, "is not contiguous; copy it");
-    return {reinterpret_cast<const std::byte*>(array.base()), array.count() * array.item_bytes()};
+    return array.bytes();
 }
-
-}  // namespace
 
 ResidentCall::ResidentCall(const Words& words, std::uint64_t machine)
     : plan_(&words.plan()), words_(words.data(), words.data() + words.count()) {
@@ -52,31 +60,22 @@ ResidentCall::ResidentCall(const Words& words, std::uint64_t machine)
 }
 
 void ResidentCall::run(LocalStore& store) {
-    struct End {
-        const std::vector<DataWord>& places;
-        std::uint32_t worker;
-        ~End() {
-            for (const DataWord& place : places) place.version->uses.end(worker);
-        }
-    } const end{places_, store.worker()};
+    const AtEnd end{[&] { end_uses(store.worker()); }};
     for (const DataWord& place : places_)
         words_[place.word] = reinterpret_cast<std::uint64_t>(place.version->local(store.worker()));
     plan_->run(words_.data());
 }
 
-void ResidentCall::discard() const noexcept {
-    for (const DataWord& place : places_) place.version->uses.end(0);
-}
+}  // namespace
 
 Handle issue_resident(Machine& machine, int target, const OptionsOrHandles* way, const Words& words) {
-    if (way != nullptr && std::holds_alternative<std::vector<Handle>>(*way))
+    if (comes_after_others(way))
         throw UsageError(
             "a call after others cannot have resident data; wait for the others, or give it the array itself");
     const ResidentCall call(words, machine.initiator().machine_id());
     entry_to_issue = words.plan().resident_entry(EntryByPlan<ResidentCall>::entry);
     try {
-        return way != nullptr ? machine.initiator().call_on(std::get<CallOptions>(*way), boxed(call))
-                              : machine.initiator().call_on(target, boxed(call));
+        return issue_closure(machine, target, way, boxed(call));
     } catch (...) {
         call.discard();
         throw;
@@ -84,7 +83,7 @@ Handle issue_resident(Machine& machine, int target, const OptionsOrHandles* way,
 }
 
 void bind_resident(nb::module_& module, nb::class_<PythonMachine>& machine) {
-    const auto type =
+    note_class(
         nb::class_<ResidentData>(module, "Resident", nb::is_final(),
                                  "Values that stay with each target of one machine: In(resident) stands for them in\n"
                                  "calls of compiled bodies. Made by machine.resident().")
@@ -105,8 +104,7 @@ void bind_resident(nb::module_& module, nb::class_<PythonMachine>& machine) {
                 "size", [](const ResidentData& self) { return self.count; }, "Number of values.")
             .def_prop_ro(
                 "version", [](const ResidentData& self) { return self.state->number(); },
-                "How often it was updated, from 1 for the first values.");
-    resident_type = reinterpret_cast<PyTypeObject*>(type.ptr());
+                "How often it was updated, from 1 for the first values."));
     machine.def(
         "resident",
         [](PythonMachine& self, nb::handle array) {
@@ -130,10 +128,6 @@ void bind_resident(nb::module_& module, nb::class_<PythonMachine>& machine) {
         "A copy of a contiguous array that each target fetches once and keeps: In(resident) stands for it in calls\n"
         "of compiled bodies, as a contiguous array of one dimension. All resident data of a machine may be as large\n"
         "as one local store. Raises UsageError for more, ArgumentError for what has no memory or is not contiguous.");
-}
-
-const StandIn* resident_of(nb::handle object) noexcept {
-    return Py_TYPE(object.ptr()) == resident_type ? nb::inst_ptr<ResidentData>(object) : nullptr;
 }
 
 }  // namespace penstock::python

@@ -1,11 +1,6 @@
 // remote[key] = value: NumPy understands the key and converts the value; long rows leave as whole lines.
-#include <nanobind/stl/string.h>
-
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <cstring>
-#include <vector>
 
 #include "penstock/region.hpp"
 #include "python/errors.hpp"
@@ -16,8 +11,6 @@ namespace {
 
 constexpr std::size_t line_bytes = 64;
 constexpr std::size_t fill_bytes = std::size_t{4} << 10;
-
-nb::object numpy(const char* name) { return nb::module_::import_("numpy").attr(name); }
 
 bool names_part(nb::handle key) {
     if (PyBool_Check(key.ptr())) return false;  // to NumPy a mask
@@ -75,24 +68,18 @@ void fill(std::byte* to, std::size_t bytes, const std::byte* element, std::size_
         store_bytes(to + done, pattern.data(), std::min(pattern.size(), bytes - done), way);
 }
 
-/// Row by row. Both have the same shape; the source's rows are contiguous, or one element over and over.
-void store_rows(const Strided& target, const Strided& source, std::optional<StoreWay> way) {
-    const bool constant = !source.shape.empty() && source.shape.back() > 1 && source.strides.back() == 0;
-    const auto bytes = target.row_bytes();
-    const auto by = way_for(bytes, way);
-    std::vector<std::size_t> index(target.dimensions(), 0);
-    for (;;) {
-        std::ptrdiff_t to = 0, from = 0;
-        for (std::size_t d = 0; d + 1 < index.size(); ++d) {
-            to += static_cast<std::ptrdiff_t>(index[d]) * target.strides[d];
-            from += static_cast<std::ptrdiff_t>(index[d]) * source.strides[d];
-        }
-        if (constant) fill(target.data + to, bytes, source.data + from, target.item, by);
-        else store_bytes(target.data + to, source.data + from, bytes, by);
-        auto d = index.empty() ? 0 : index.size() - 1;
-        while (d > 0 && ++index[d - 1] == target.shape[d - 1]) index[--d] = 0;
-        if (d == 0) return;
+/// Row by row, from dimension `d` on. Both have the same shape; the source's rows are contiguous, or one element over
+/// and over.
+void store_rows(const Strided& target, const Strided& source, StoreWay way, std::size_t d, std::byte* to,
+                const std::byte* from) {
+    if (d + 1 < target.dimensions()) {
+        for (std::size_t i = 0; i < target.shape[d]; ++i, to += target.strides[d], from += source.strides[d])
+            store_rows(target, source, way, d + 1, to, from);
+        return;
     }
+    const bool constant = !source.shape.empty() && source.shape.back() > 1 && source.strides.back() == 0;
+    if (constant) fill(to, target.row_bytes(), from, target.item, way);
+    else store_bytes(to, from, target.row_bytes(), way);
 }
 
 }  // namespace
@@ -120,11 +107,7 @@ nb::object part_of(const nb::object& window, nb::handle key, const std::string& 
         if (!error.matches(PyExc_IndexError)) throw;
         const auto what = nb::cast<std::string>(nb::str(error.value()));
         if (what.find("out of bounds") == what.npos) throw;
-        const nb::object made = nb::module_::import_("penstock.errors")
-                                    .attr("OutOfBounds")("storing into region '" + region + "': " + what);
-        made.attr("region") = region;
-        raise(made);
-        throw nb::python_error();
+        throw_object(error_object("OutOfBounds", "storing into region '" + region + "': " + what, "region", region));
     }
 }
 
@@ -164,7 +147,7 @@ void store_into(const nb::object& part, nb::object value, std::optional<StoreWay
         from.join_rows();
     }
     const nb::gil_scoped_release release;
-    store_rows(target, from, way);
+    store_rows(target, from, way_for(target.row_bytes(), way), 0, target.data, from.data);
 }
 
 }  // namespace penstock::python

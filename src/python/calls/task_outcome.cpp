@@ -1,10 +1,5 @@
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-
-#include <exception>
-#include <utility>
-
 #include "python/calls/python_task.hpp"
+#include "python/errors.hpp"
 #include "python/workers/raised_exception.hpp"
 #include "python/workers/value_codec.hpp"
 
@@ -20,15 +15,12 @@ std::pair<const std::byte*, std::size_t> bytes_of(const PythonTask& task) noexce
 /// result stays, and the bytes go when nobody reads them any more.
 template <class Make>
 void make_result(PythonTask& task, Make&& make) {
-    const struct Reader {
-        explicit Reader(PythonTask& read) noexcept : task(read) { ++task.readers; }
-        ~Reader() {
-            if (--task.readers != 0 || !task.result.is_valid()) return;
-            if (task.heap != nullptr) task.heap->free(std::exchange(task.result_block, {}));
-            task.raw = {};
-        }
-        PythonTask& task;
-    } reader(task);
+    ++task.readers;
+    const AtEnd end{[&] {
+        if (--task.readers != 0 || !task.result.is_valid()) return;
+        if (task.heap != nullptr) task.heap->free(std::exchange(task.result_block, {}));
+        task.raw = {};
+    }};
     nb::object result = make();
     if (!task.result.is_valid()) task.result = std::move(result);
 }
@@ -47,41 +39,45 @@ nb::object death_of(const PythonTask& task) {
                                         nb::cast<std::string>(nb::str(nb::float_(limit))) + " s, and " + worker +
                                         " was ended"
                                   : worker + " died " + how_it_died(task.death);
-    nb::object error = nb::module_::import_("penstock.errors").attr(late ? "TimeLimitExceeded" : "WorkerDied")(text);
-    error.attr("task") = task.function->name;
-    error.attr("target") = task.worker;
-    error.attr("pid") = task.death.pid;
-    error.attr("exit_code") = task.death.exit_code;
-    error.attr("signal") = task.death.signal;
+    nb::object error = error_object(late ? "TimeLimitExceeded" : "WorkerDied", text, "task", task.function->name,
+                                    "target", task.worker, "pid", task.death.pid, "exit_code", task.death.exit_code,
+                                    "signal", task.death.signal);
     if (late) error.attr("limit") = limit;
     return error;
 }
 
+std::string cancelled(const PythonTask& task) {
+    return "task " + task.function->name + " was cancelled before it started";
+}
+
 nb::object made_exception(PythonTask& task) {
-    const nb::module_ errors = nb::module_::import_("penstock.errors");
     switch (task.outcome) {
         case Outcome::raised: {
             const auto [bytes, size] = bytes_of(task);
-            return nb::module_::import_("penstock.interpreters").attr("rebuilt_failure")(nb::bytes(bytes, size));
+            return imported("penstock.interpreters", "rebuilt_failure")(nb::bytes(bytes, size));
         }
         case Outcome::died:
         case Outcome::time_limit:
             return death_of(task);
         case Outcome::cancelled:
-            return errors.attr("TaskCancelled")("task " + task.function->name + " was cancelled before it started");
+            return error_object("TaskCancelled", cancelled(task));
         case Outcome::predecessor: {
-            const PythonTask& before = *task.failed_predecessor;
-            nb::object error = errors.attr("PredecessorFailed")("task " + task.function->name + " did not run: task " +
-                                                                before.function->name +
-                                                                ", which it comes after, failed or was cancelled");
-            error.attr("predecessor") = before.function->name;
-            error.attr("__cause__") = exception_of(*task.failed_predecessor);
-            return error;
+            const std::string& before = task.failed_predecessor->function->name;
+            return error_object("PredecessorFailed",
+                                "task " + task.function->name + " did not run: task " + before +
+                                    ", which it comes after, failed or was cancelled",
+                                "predecessor", before, "__cause__", exception_of(*task.failed_predecessor));
         }
         default:
-            return errors.attr("Error")("the outcome of task " + task.function->name +
-                                        " is lost: no worker could be started, or something overwrote it");
+            return error_object("Error", "the outcome of task " + task.function->name +
+                                             " is lost: no worker could be started, or something overwrote it");
     }
+}
+
+TaskFailed failure_of(const TaskPointer& task, std::size_t others) {
+    task->delivered = true;
+    const BodyFailed cause(described_exception(exception_of(*task)), task);
+    return {task->function->name, task->worker, std::make_exception_ptr(cause), others};
 }
 
 }  // namespace
@@ -106,33 +102,17 @@ nb::object exception_of(PythonTask& task) {
     return task.result;
 }
 
-namespace {
-
-TaskFailed failure_of(const TaskPointer& task, std::size_t others) {
-    task->delivered = true;
-    const nb::object error = exception_of(*task);
-    const BodyFailed cause(described_exception(error), task);
-    return {task->function->name, task->worker, std::make_exception_ptr(cause), others};
-}
-
-}  // namespace
-
 void throw_failure(const TaskPointer& task) {
     if (!task->failed()) return;
-    if (task->outcome == Outcome::cancelled)
-        throw TaskCancelled("task " + task->function->name + " was cancelled before it started");
-    if (task->outcome == Outcome::predecessor) {
-        const nb::object error = exception_of(*task);
-        PyErr_SetObject(error.type().ptr(), error.ptr());
-        throw nb::python_error();
-    }
+    if (task->outcome == Outcome::cancelled) throw TaskCancelled(cancelled(*task));
+    if (task->outcome == Outcome::predecessor) throw_object(exception_of(*task));
     throw failure_of(task, 0);
 }
 
-void throw_failures(const std::vector<TaskPointer>& failed) {
-    if (failed.empty()) return;
+void throw_failures(const std::optional<TaskFailed>& first, const std::vector<TaskPointer>& failed) {
     for (const TaskPointer& task : failed) task->delivered = true;
-    throw failure_of(failed.front(), failed.size() - 1);
+    if (first) throw TaskFailed(first->task(), first->target(), first->cause(), first->others() + failed.size());
+    if (!failed.empty()) throw failure_of(failed.front(), failed.size() - 1);
 }
 
 }  // namespace penstock::python

@@ -6,7 +6,6 @@
 #include <climits>
 #include <cstring>
 
-#include "penstock/error.hpp"
 #include "python/workers/worker_pool.hpp"
 
 namespace penstock::python {
@@ -38,11 +37,7 @@ bool WorkerPool::place(const TaskPointer& task, const std::byte* packed, std::si
             waiting_[level].push_back({task, {packed, packed + size}});
             waits = waiting_count_.fetch_add(1, std::memory_order_relaxed) == 0;
         } else {
-            const auto slot = free_slots_.back();
-            free_slots_.pop_back();
-            task->slot.store(slot, std::memory_order_release);
-            fill(*task, packed, size);
-            publish(task, slot);
+            put_into_slot(task, packed, size);
         }
     }
     if (waits || task->limit != 0) keeper_->wake();
@@ -57,42 +52,36 @@ bool WorkerPool::may_have_room() {
 
 bool WorkerPool::advance_waiting() { return waiting_count_.load(std::memory_order_acquire) != 0 && advance(); }
 
-void WorkerPool::fill(PythonTask& task, const std::byte* packed, std::size_t size) {
-    TaskSlot& slot = board_.slot(task.slot.load(std::memory_order_relaxed));
-    slot.function = task.function->place;
-    slot.function_serial = task.function->serial;
+/// Of which there is a free one.
+void WorkerPool::put_into_slot(const TaskPointer& task, const std::byte* packed, std::size_t size) {
+    const auto s = free_slots_.back();
+    free_slots_.pop_back();
+    task->slot.store(s, std::memory_order_release);
+    TaskSlot& slot = board_.slot(s);
+    slot.function = task->function->place;
+    slot.function_serial = task->function->serial;
     slot.size = static_cast<std::uint32_t>(size);
-    slot.limit = task.limit;
+    slot.limit = task->limit;
     slot.block = 0;
     slot.room = 0;
     std::byte* place = slot.bytes;
-    if (task.room.bytes != 0) {
-        slot.block = task.room.place;
-        slot.room = static_cast<std::uint32_t>(std::min<std::size_t>(task.room.bytes, UINT32_MAX));
-        place = task.room.data;
+    if (task->room.bytes != 0) {
+        slot.block = task->room.place;
+        slot.room = static_cast<std::uint32_t>(std::min<std::size_t>(task->room.bytes, UINT32_MAX));
+        place = task->room.data;
     }
     std::memcpy(place, packed, size);
-}
-
-void WorkerPool::publish(const TaskPointer& task, std::uint32_t s) {
     in_slots_[s] = task;
-    const auto level = static_cast<std::uint32_t>(task->level);
-    (task->target == TaskBoard::everybody ? board_.ring(level)
-                                          : board_.ring_of(static_cast<std::uint32_t>(task->target)))
-        .publish(board_, s, task->number);
+    ring_for(task->target, static_cast<std::uint32_t>(task->level)).publish(board_, s, task->number);
     board_.header().work.notify(task->target == TaskBoard::everybody ? 1 : INT_MAX);
 }
 
 /// Takes out what has completed and moves tasks into the slots that became free. True while tasks wait.
 bool WorkerPool::advance() {
-    bool settled_here = false;
-    const bool more = advance(settled_here);
-    if (settled_here) tell();
-    return more;
-}
-
-/// Those that settle because of a failed predecessor are told of by no worker.
-bool WorkerPool::advance(bool& settled_here) {
+    bool settled_here = false;  // because of a failed predecessor, which no worker tells of
+    const AtEnd end{[&] {
+        if (settled_here) tell();
+    }};
     const std::lock_guard lock(mutex_);
     drain();
     if (waiting_count_.load(std::memory_order_relaxed) == 0) return false;
@@ -113,11 +102,7 @@ bool WorkerPool::advance(bool& settled_here) {
                 continue;
             }
             waiting_count_.fetch_sub(1, std::memory_order_relaxed);
-            const auto slot = free_slots_.back();
-            free_slots_.pop_back();
-            next.task->slot.store(slot, std::memory_order_release);
-            fill(*next.task, next.packed.data(), next.packed.size());
-            publish(next.task, slot);
+            put_into_slot(next.task, next.packed.data(), next.packed.size());
         }
     }
     return waiting_count_.load(std::memory_order_relaxed) != 0;
@@ -136,10 +121,11 @@ WorkerPool::Predecessors WorkerPool::look_at_predecessors(PythonTask& task) {
     return task.after.empty() ? Predecessors::complete : Predecessors::under_way;
 }
 
-bool WorkerPool::has_room(int target, std::uint32_t level) const noexcept {
-    return target == TaskBoard::everybody ? board_.ring(level).has_room()
-                                          : board_.ring_of(static_cast<std::uint32_t>(target)).has_room();
+ClaimRing<TaskBoard> WorkerPool::ring_for(int target, std::uint32_t level) const noexcept {
+    return target == TaskBoard::everybody ? board_.ring(level) : board_.ring_of(static_cast<std::uint32_t>(target));
 }
+
+bool WorkerPool::has_room(int target, std::uint32_t level) const noexcept { return ring_for(target, level).has_room(); }
 
 void WorkerPool::drain() {
     for (std::uint32_t w = 0; w < board_.workers(); ++w) {

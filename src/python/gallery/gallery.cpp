@@ -2,18 +2,10 @@
 #include "apps/gallery.hpp"
 
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
 
-#include <cmath>
 #include <complex>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "apps/written.hpp"
-#include "python/binding.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/errors.hpp"
 #include "python/language/application.hpp"
@@ -88,11 +80,7 @@ nb::dict to_dict(apps::RunResult result) {
     nb::dict settings;
     for_each_setting(result.settings, [&](const char* name, auto value) { settings[name] = value; });
     nb::dict timings;
-    for (const apps::Timing& timing : result.timings) {
-        nb::list seconds;
-        for (const double s : timing.seconds) seconds.append(s);
-        timings[timing.way.c_str()] = seconds;
-    }
+    for (const apps::Timing& timing : result.timings) timings[timing.way.c_str()] = timing.seconds;
     nb::list checks;
     for (const apps::Check& check : result.checks)
         checks.append(dict_of("name", check.name, "expected", check.expected, "actual", check.actual, "tolerance",
@@ -134,16 +122,9 @@ nb::dict run(const PythonMachine& machine, const std::string& name, const nb::di
 }  // namespace
 
 void bind_gallery(nb::module_& module) {
-    nb::register_exception_translator([](const std::exception_ptr& exception, void*) {
-        try {
-            std::rethrow_exception(exception);
-        } catch (const apps::SettingError& error) {
-            const nb::object made = error_object("SettingError", error);
-            made.attr("app") = error.app();
-            made.attr("setting") = error.setting();
-            raise(made);
-        }
-    });
+    error_classes().insert(
+        error_classes().begin(),
+        error_class<apps::SettingError>("app", &apps::SettingError::app, "setting", &apps::SettingError::setting));
     apps::register_components();
     known_text = &apps::text_instead_of;
     module.def(
@@ -155,13 +136,8 @@ void bind_gallery(nb::module_& module) {
         },
         nb::sig("def gallery() -> list[tuple[str, str]]"), "Name and summary of each application.");
     module.def(
-        "app_ways",
-        [](const std::string& name) {
-            nb::list ways;
-            for (const std::string& way : apps::find_app(name).ways) ways.append(way);
-            return ways;
-        },
-        nb::arg("name"), nb::sig("def app_ways(name: str) -> list[str]"),
+        "app_ways", [](const std::string& name) { return apps::find_app(name).ways; }, nb::arg("name"),
+        nb::sig("def app_ways(name: str) -> list[str]"),
         "The ways in which run_app() computes this application's result, in the order in which it takes them. Raises "
         "UsageError for a name.");
     module.def(

@@ -1,20 +1,11 @@
 // TeamHost and Membership for Python: teams of processes that were started apart.
 #include "penstock/join.hpp"
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "process/children.hpp"
-#include "python/binding.hpp"
 #include "python/ranks/rank_session.hpp"
 
 namespace penstock::python {
@@ -79,11 +70,10 @@ class PythonHost {
 
 class PythonMembership {
   public:
-    PythonMembership(const std::string& name, JoinOptions options) {
-        options.meanwhile = &look_for_signals;
+    PythonMembership(const std::string& name, const JoinOptions& options) {
         {
             const nb::gil_scoped_release release;
-            membership_ = std::make_shared<Membership>(name, std::move(options));
+            membership_ = std::make_shared<Membership>(name, options);
         }
         session_ = std::make_shared<RankSession>(membership_->rank(), false);
     }
@@ -139,11 +129,7 @@ void bind_host(nb::module_& module) {
             "__init__",
             [](PythonHost* self, const std::string& name, int size, double within,
                const std::vector<std::uint32_t>& users, bool pin) {
-                HostOptions options;
-                options.within = seconds("within", within);
-                options.users.assign(users.begin(), users.end());
-                options.pin = pin;
-                new (self) PythonHost(name, size, options);
+                new (self) PythonHost(name, size, {seconds("within", within), {users.begin(), users.end()}, pin});
             },
             nb::arg("name"), nb::arg("size"), nb::kw_only(), nb::arg("within") = 30.0,
             nb::arg("users") = std::vector<std::uint32_t>{}, nb::arg("pin") = true,
@@ -152,23 +138,18 @@ void bind_host(nb::module_& module) {
             "`name`: 1 to 63 bytes without blanks. `size`: 1 to 256 members. `within`: seconds that all members have\n"
             "to come. `users`: numbers of users who may join beside this one. `pin`: offer each member a processor\n"
             "of its own, where there are enough of them. Raises UsageError, TeamNameTaken, SystemError.")
-        .def_prop_ro(
-            "name", [](const PythonHost& self) { return self.use().name(); }, "Of the team.")
-        .def_prop_ro(
-            "size", [](const PythonHost& self) { return self.use().size(); },
-            "Members that the team has when it is complete.")
-        .def_prop_ro(
-            "present", [](const PythonHost& self) { return self.use().present(); }, "Members that have been admitted.")
-        .def_prop_ro(
-            "complete", [](const PythonHost& self) { return self.use().complete(); },
-            "Have all come, so that the team runs or has run?")
+        .def_prop_ro("name", used<PythonHost, &TeamHost::name>(), "Of the team.")
+        .def_prop_ro("size", used<PythonHost, &TeamHost::size>(), "Members that the team has when it is complete.")
+        .def_prop_ro("present", used<PythonHost, &TeamHost::present>(), "Members that have been admitted.")
+        .def_prop_ro("complete", used<PythonHost, &TeamHost::complete>(),
+                     "Have all come, so that the team runs or has run?")
         .def("wait", &PythonHost::wait, or_none("timeout"),
              "Returns True when all members have ended, False after `timeout` seconds. Other threads of Python run\n"
              "meanwhile. Raises RankDied when the process of a member died, RankFailed with the text of the first\n"
              "exception that ended one, MembersMissing when the team was never complete.")
         .def("close", &PythonHost::close,
              "Gives the name back. May be called again. A wait() in another thread raises UsageError.");
-    add_block(host, "def __enter__(self) -> TeamHost", nothing, [](PythonHost& self, nb::handle) { self.close(); });
+    add_block(host, "def __enter__(self) -> TeamHost", [](PythonHost& self, nb::handle) { self.close(); });
 }
 
 }  // namespace
@@ -193,22 +174,16 @@ void bind_join(nb::module_& module) {
         .def("__enter__", &PythonMembership::rank);
     add_exit(membership, [](PythonMembership& self, nb::handle error) {
         if (error.is_none()) return self.leave();
-        self.fail(description_of(error),
-                  nb::isinstance(error, nb::module_::import_("penstock.errors").attr("RankLost")));
+        self.fail(description_of(error), nb::isinstance(error, imported("penstock.errors", "RankLost")));
     });
     module.def(
         "join",
         [](const std::string& name, std::optional<int> rank, int size, double within,
            std::optional<std::uint32_t> owner, double accept_within, bool pin) {
-            JoinOptions options;
-            options.rank = rank.value_or(any_rank);
             if (rank && *rank < 0) throw UsageError("a rank is 0 or more, or None for any that is free");
-            options.size = size;
-            options.within = seconds("within", within);
-            if (owner) options.owner = *owner;
-            options.accept_within = seconds("accept_within", accept_within);
-            options.pin = pin;
-            return std::make_unique<PythonMembership>(name, std::move(options));
+            return std::make_unique<PythonMembership>(
+                name, JoinOptions{rank.value_or(any_rank), size, seconds("within", within), owner,
+                                  seconds("accept_within", accept_within), pin, &look_for_signals});
         },
         nb::arg("name"), nb::kw_only(), or_none("rank"), nb::arg("size") = 0, nb::arg("within") = 10.0,
         or_none("owner"), nb::arg("accept_within") = 10.0, nb::arg("pin") = true,

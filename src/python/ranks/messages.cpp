@@ -1,13 +1,7 @@
 // Messenger, Request and Status, as Python sees them.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <unistd.h>
 
-#include <cstdint>
-#include <string>
-#include <utility>
-
-#include "python/binding.hpp"
 #include "python/ranks/messenger.hpp"
 
 namespace penstock::python {
@@ -22,17 +16,14 @@ struct HeldMessenger {
     HeldMessenger& operator=(const HeldMessenger&) = delete;
     ~HeldMessenger() { close(); }
 
+    PythonMessenger& use() const noexcept { return *held; }
+
     void close() noexcept {
         const auto& session = *held->session();
         if (!held->open() || session.ended()) return;
         if (!session.in_own_thread() || session.waiting()) return held->session()->bury(held);
         held->session()->finish([this](const Rank&) { held->end(); });
     }
-};
-
-/// Python's Request.
-struct HeldRequest {
-    std::shared_ptr<Transfer> transfer;
 };
 
 constexpr Choices<Protocol, 5> protocols{{{"automatic", Protocol::automatic},
@@ -44,13 +35,11 @@ constexpr Choices<Protocol, 5> protocols{{{"automatic", Protocol::automatic},
 constexpr auto forever = std::chrono::nanoseconds::max();
 
 void send(HeldMessenger& self, int to, nb::object array, std::uint32_t tag) {
-    const auto transfer = self.held->send(to, std::move(array), tag);
-    self.held->finish(*transfer, forever);
+    self.held->finish(*self.held->send(to, std::move(array), tag), forever);
 }
 
 Status receive(HeldMessenger& self, int from, nb::object into) {
-    const auto transfer = self.held->receive(from, std::move(into));
-    return *self.held->finish(*transfer, forever);
+    return *self.held->finish(*self.held->receive(from, std::move(into)), forever);
 }
 
 /// For a message of which only its sender says how long it is.
@@ -59,7 +48,7 @@ nb::object new_array(const Status& coming, std::uint64_t count, const nb::object
         static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) / 2;
     if (coming.bytes > limit) throw MessageTooLong(coming.source, coming.bytes, limit);
     try {
-        return nb::module_::import_("numpy").attr("empty")(count, type);
+        return numpy("empty")(count, type);
     } catch (nb::python_error& error) {
         if (!error.matches(PyExc_MemoryError)) throw;
         throw MessageTooLong(coming.source, coming.bytes, limit);
@@ -67,7 +56,7 @@ nb::object new_array(const Status& coming, std::uint64_t count, const nb::object
 }
 
 nb::tuple receive_array(HeldMessenger& self, int from, nb::handle dtype) {
-    const nb::object type = nb::module_::import_("penstock.elements").attr("element_type")(dtype);
+    const nb::object type = imported("penstock.elements", "element_type")(dtype);
     const Status coming = self.held->probe(from);
     const auto item = nb::cast<std::uint64_t>(type.attr("itemsize"));
     if (coming.bytes % item != 0)
@@ -75,8 +64,7 @@ nb::tuple receive_array(HeldMessenger& self, int from, nb::handle dtype) {
                          std::to_string(coming.bytes) + " bytes, which is no whole number of elements of " +
                          std::to_string(item) + " bytes; receive it as what was sent");
     const nb::object array = new_array(coming, coming.bytes / item, type);
-    const Status status = receive(self, coming.source, array);
-    return nb::make_tuple(array, status);
+    return nb::make_tuple(array, receive(self, coming.source, array));
 }
 
 void bind_status(nb::module_& module) {
@@ -87,8 +75,8 @@ void bind_status(nb::module_& module) {
         .def(
             "count",
             [](const Status& self, nb::handle dtype) {
-                const auto item = nb::cast<std::uint64_t>(
-                    nb::module_::import_("penstock.elements").attr("element_type")(dtype).attr("itemsize"));
+                const auto item =
+                    nb::cast<std::uint64_t>(imported("penstock.elements", "element_type")(dtype).attr("itemsize"));
                 if (self.bytes % item != 0)
                     throw UsageError("a message of " + std::to_string(self.bytes) +
                                      " bytes is no whole number of elements of " + std::to_string(item) + " bytes");
@@ -100,11 +88,10 @@ void bind_status(nb::module_& module) {
             return "penstock.Status(source=" + std::to_string(self.source) + ", bytes=" + std::to_string(self.bytes) +
                    ", tag=" + std::to_string(self.tag) + ")";
         });
-    nb::class_<HeldRequest>(
+    nb::class_<Transfer>(
         module, "Request", nb::is_final(),
         "A send or receive under way, for its messenger's wait() and test(). Holds its memory until it has ended.")
-        .def_prop_ro(
-            "collected", [](const HeldRequest& self) { return self.transfer->collected; }, "Was it waited for?");
+        .def_ro("collected", &Transfer::collected, "Was it waited for?");
 }
 
 }  // namespace
@@ -160,38 +147,29 @@ void bind_messenger(nb::module_& module) {
              "Receives a message of any length as a new one-dimensional array of this type. Raises UsageError when\n"
              "the message is no whole number of elements, MessageTooLong when it announces more than half of the\n"
              "machine's memory; it stays where it is then.")
+        .def("isend", used<HeldMessenger, &PythonMessenger::send>(), nb::arg("to"), nb::arg("array").none(),
+             nb::arg("tag") = 0, nb::sig("def isend(self, to: int, array: Any, tag: int = 0) -> Request"),
+             "Starts to send, as send(). The array is held until the request was waited for; do not change it before.")
+        .def("irecv", used<HeldMessenger, &PythonMessenger::receive>(), nb::arg("source"), nb::arg("into").none(),
+             nb::sig("def irecv(self, source: int, into: Any) -> Request"),
+             "Starts to receive, as recv(). The array is held until the request was waited for; do not touch it "
+             "before.")
         .def(
-            "isend",
-            [](HeldMessenger& self, int to, nb::object array, std::uint32_t tag) {
-                return HeldRequest{self.held->send(to, std::move(array), tag)};
-            },
-            nb::arg("to"), nb::arg("array").none(), nb::arg("tag") = 0,
-            nb::sig("def isend(self, to: int, array: Any, tag: int = 0) -> Request"),
-            "Starts to send, as send(). The array is held until the request was waited for; do not change it before.")
-        .def(
-            "irecv",
-            [](HeldMessenger& self, int from, nb::object into) {
-                return HeldRequest{self.held->receive(from, std::move(into))};
-            },
-            nb::arg("source"), nb::arg("into").none(), nb::sig("def irecv(self, source: int, into: Any) -> Request"),
-            "Starts to receive, as recv(). The array is held until the request was waited for; do not touch it before.")
-        .def(
-            "wait",
-            [](HeldMessenger& self, HeldRequest& request) { return *self.held->finish(*request.transfer, forever); },
+            "wait", [](HeldMessenger& self, Transfer& request) { return *self.held->finish(request, forever); },
             nb::arg("request"),
             "Waits until the request is complete, and raises what became of it. UsageError when it was waited for "
             "before.")
         .def(
             "wait_for",
-            [](HeldMessenger& self, HeldRequest& request, double timeout) {
-                return self.held->finish(*request.transfer, seconds("timeout", timeout));
+            [](HeldMessenger& self, Transfer& request, double timeout) {
+                return self.held->finish(request, seconds("timeout", timeout));
             },
             nb::arg("request"), nb::arg("timeout"),
             "As wait(), for at most `timeout` seconds. None when it is under way still.")
         .def(
             "test",
-            [](HeldMessenger& self, HeldRequest& request) {
-                return self.held->finish(*request.transfer, std::chrono::nanoseconds{0});
+            [](HeldMessenger& self, Transfer& request) {
+                return self.held->finish(request, std::chrono::nanoseconds{0});
             },
             nb::arg("request"), "As wait() when it is complete, else None.")
         .def(
@@ -200,22 +178,18 @@ void bind_messenger(nb::module_& module) {
         .def(
             "wait_all_of", [](HeldMessenger& self, int peer) { self.held->finish_all(peer); }, nb::arg("peer"),
             "The same for all to and from one rank, but for receives from any_source that have no message yet.")
-        .def(
-            "probe", [](HeldMessenger& self, int source) { return self.held->probe(source); }, nb::arg("source"),
-            "Waits for a message that no receive under way takes, and tells of it. It stays where it is.")
-        .def(
-            "iprobe", [](HeldMessenger& self, int source) { return self.held->iprobe(source); }, nb::arg("source"),
-            "The same without waiting: None when there is none.")
+        .def("probe", used<HeldMessenger, &PythonMessenger::probe>(), nb::arg("source"),
+             "Waits for a message that no receive under way takes, and tells of it. It stays where it is.")
+        .def("iprobe", used<HeldMessenger, &PythonMessenger::iprobe>(), nb::arg("source"),
+             "The same without waiting: None when there is none.")
         .def_prop_ro(
             "protocol", [](const HeldMessenger& self) { return std::string(name(self.held->options().protocol)); },
             "How bytes travel.")
-        .def_prop_ro(
-            "under_way", [](HeldMessenger& self) { return self.held->under_way(); },
-            "Sends and receives that have not ended.")
+        .def_prop_ro("under_way", used<HeldMessenger, &PythonMessenger::under_way>(),
+                     "Sends and receives that have not ended.")
         .def("close", &HeldMessenger::close,
              "Drops what was neither received nor taken from here. Ends by itself with the rank. May be called again.");
-    add_block(messenger, "def __enter__(self) -> Messenger", nothing,
-              [](HeldMessenger& self, nb::handle) { self.close(); });
+    add_block(messenger, "def __enter__(self) -> Messenger", [](HeldMessenger& self, nb::handle) { self.close(); });
 }
 
 }  // namespace penstock::python

@@ -1,18 +1,11 @@
 // Messages of arrays between ranks, for Python.
 #include "python/ranks/messenger.hpp"
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-
 #include <algorithm>
-#include <string>
 #include <string_view>
-#include <utility>
 
 namespace penstock::python {
 namespace {
-
-nb::object numpy(const char* name) { return nb::module_::import_("numpy").attr(name); }
 
 std::string kind_of(nb::handle object) { return nb::cast<std::string>(nb::type_name(object.type())); }
 
@@ -30,11 +23,15 @@ bool holds_objects(const char* format) {
 
 // ---- memory ----
 
+/// Nothing where the object does not give it so.
 MessageBuffer MessageBuffer::take(nb::object object, int flags) {
     MessageBuffer memory;
-    if (PyObject_GetBuffer(object.ptr(), &memory.buffer_, flags | PyBUF_FORMAT) != 0) {
+    const auto request = [&] {
+        if (memory.request(object, flags | PyBUF_FORMAT)) return true;
         PyErr_Clear();
-        memory.buffer_ = Py_buffer{};
+        return false;
+    };
+    if (!request()) {
         // Times and dates have no format that a buffer could tell; their bytes have.
         if (!nb::isinstance(object, numpy("ndarray")) || nb::cast<bool>(object.attr("dtype").attr("hasobject")))
             return memory;
@@ -43,37 +40,27 @@ MessageBuffer MessageBuffer::take(nb::object object, int flags) {
         } catch (const nb::python_error&) {
             return memory;
         }
-        if (PyObject_GetBuffer(object.ptr(), &memory.buffer_, flags | PyBUF_FORMAT) != 0) {
-            PyErr_Clear();
-            memory.buffer_ = Py_buffer{};
-            return memory;
-        }
+        if (!request()) return memory;
     }
-    if (holds_objects(memory.buffer_.format))
+    if (holds_objects(memory.get().format))
         throw ElementError("a message of Python objects cannot be sent: send numbers, or the bytes of pickle.dumps()");
     return memory;
 }
 
 MessageBuffer MessageBuffer::to_send(nb::object object) {
-    auto memory = take(object, PyBUF_C_CONTIGUOUS);
-    if (memory.buffer_.obj != nullptr) return memory;
+    if (auto memory = take(object, PyBUF_C_CONTIGUOUS)) return memory;
     if (!PyObject_CheckBuffer(object.ptr()) && !PyFloat_Check(object.ptr()) && !PyLong_Check(object.ptr()) &&
         !PyComplex_Check(object.ptr()))
         throw ElementError("a message is an array, a number, or anything with the buffer protocol, but a " +
                            kind_of(object) + " has no memory to send; make it a NumPy array");
-    memory = take(numpy("ascontiguousarray")(object), PyBUF_C_CONTIGUOUS);
-    if (memory.buffer_.obj == nullptr)
-        throw ElementError("the memory of a " + kind_of(object) + " cannot be sent; make it a NumPy array of numbers");
-    return memory;
+    if (auto memory = take(numpy("ascontiguousarray")(object), PyBUF_C_CONTIGUOUS)) return memory;
+    throw ElementError("the memory of a " + kind_of(object) + " cannot be sent; make it a NumPy array of numbers");
 }
 
 MessageBuffer MessageBuffer::to_receive(nb::object object) {
-    auto memory = take(object, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE);
-    if (memory.buffer_.obj == nullptr)
-        throw ElementError(
-            "a message is received into memory that can be written and lies packed (C order), which this " +
-            kind_of(object) + " has not; use recv_array(), or np.empty()");
-    return memory;
+    if (auto memory = take(object, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)) return memory;
+    throw ElementError("a message is received into memory that can be written and lies packed (C order), which this " +
+                       kind_of(object) + " has not; use recv_array(), or np.empty()");
 }
 
 // ---- the messenger ----
@@ -111,7 +98,6 @@ Request PythonMessenger::begin(int peer, std::size_t bytes, Start&& start) {
 }
 
 std::shared_ptr<Transfer> PythonMessenger::add(Transfer transfer) {
-    transfer.owner = this;
     const auto added = std::make_shared<Transfer>(std::move(transfer));
     transfers_.push_back(added);
     if (transfers_.size() > next_sweep_) {
@@ -123,24 +109,19 @@ std::shared_ptr<Transfer> PythonMessenger::add(Transfer transfer) {
 
 std::shared_ptr<Transfer> PythonMessenger::send(int to, nb::object object, std::uint32_t tag) {
     use();
-    Transfer transfer;
-    transfer.memory = MessageBuffer::to_send(std::move(object));
-    transfer.peer = to;
-    transfer.request = begin(
-        to, transfer.memory.bytes().size(),
-        [&, bytes = transfer.memory.bytes()](Messenger& messenger) { return messenger.isend_bytes(to, bytes, tag); });
-    return add(std::move(transfer));
+    auto memory = MessageBuffer::to_send(std::move(object));
+    const auto bytes = memory.bytes();
+    const auto request =
+        begin(to, bytes.size(), [&](Messenger& messenger) { return messenger.isend_bytes(to, bytes, tag); });
+    return add({request, std::move(memory), to, this});
 }
 
 std::shared_ptr<Transfer> PythonMessenger::receive(int from, nb::object object) {
     use();
-    Transfer transfer;
-    transfer.memory = MessageBuffer::to_receive(std::move(object));
-    transfer.peer = from;
-    transfer.request = begin(from, 0, [&, into = transfer.memory.writable()](Messenger& messenger) {
-        return messenger.irecv_bytes(from, into);
-    });
-    return add(std::move(transfer));
+    auto memory = MessageBuffer::to_receive(std::move(object));
+    const auto request =
+        begin(from, 0, [&](Messenger& messenger) { return messenger.irecv_bytes(from, memory.bytes()); });
+    return add({request, std::move(memory), from, this});
 }
 
 /// Asks how it stands; true when it has ended. Throws where nobody could be asked: it is under way then.

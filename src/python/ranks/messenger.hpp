@@ -2,50 +2,29 @@
 // reach it.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
 #include <exception>
-#include <memory>
-#include <optional>
-#include <vector>
+#include <span>
 
 #include "penstock/message.hpp"
 #include "python/ranks/rank_session.hpp"
 
 namespace penstock::python {
 
-/// The memory of a message: an exported buffer of bytes one behind the other, given back with the interpreter's lock.
-class MessageBuffer {
+/// The memory of a message: an exported buffer of bytes one behind the other.
+class MessageBuffer : public ExportedBuffer {
   public:
-    MessageBuffer() noexcept = default;
     /// To be sent: copied when it is not contiguous. Throws ElementError for what has no memory, or holds Python
     /// objects.
     static MessageBuffer to_send(nb::object object);
     /// To be received into: throws ElementError too when it is read-only or not contiguous.
     static MessageBuffer to_receive(nb::object object);
-    ~MessageBuffer() { release(); }
-    MessageBuffer(MessageBuffer&& other) noexcept : buffer_(std::exchange(other.buffer_, Py_buffer{})) {}
-    MessageBuffer& operator=(MessageBuffer&& other) noexcept {
-        std::swap(buffer_, other.buffer_);
-        return *this;
-    }
 
-    std::span<const std::byte> bytes() const noexcept {
-        return {static_cast<const std::byte*>(buffer_.buf), static_cast<std::size_t>(buffer_.len)};
-    }
-    std::span<std::byte> writable() const noexcept {
-        return {static_cast<std::byte*>(buffer_.buf), static_cast<std::size_t>(buffer_.len)};
-    }
-    /// May run any Python code (the end of an array), so that nothing may be half done.
-    void release() noexcept {
-        Py_buffer buffer = std::exchange(buffer_, Py_buffer{});
-        if (buffer.obj != nullptr) PyBuffer_Release(&buffer);
+    std::span<std::byte> bytes() const noexcept {
+        return {static_cast<std::byte*>(get().buf), static_cast<std::size_t>(get().len)};
     }
 
   private:
     static MessageBuffer take(nb::object object, int flags);
-
-    Py_buffer buffer_{};
 };
 
 class PythonMessenger;
@@ -56,8 +35,8 @@ struct Transfer {
     MessageBuffer memory;
     int peer = -1;
     const PythonMessenger* owner = nullptr;  ///< while that is open
-    std::optional<Status> status;            ///< once it is complete
-    std::exception_ptr error;                ///< once it has failed
+    std::optional<Status> status{};          ///< once it is complete
+    std::exception_ptr error{};              ///< once it has failed
     bool collected = false;                  ///< somebody was told of its end
 
     bool under_way() const noexcept { return !status && !error && !collected; }

@@ -1,11 +1,6 @@
 #include "python/ranks/rank_session.hpp"
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-
 #include <cmath>
-#include <string>
-#include <utility>
 
 #include "python/workers/raised_exception.hpp"
 
@@ -146,27 +141,22 @@ void bind_rank(nb::module_& module) {
         module, "Rank", nb::is_final(),
         "One member of a team: what spmd gives to the function that it runs. Used by the thread that runs the\n"
         "function, and only while it runs (RankEnded after that).")
+        .def_prop_ro("index", used<PythonRank, &Rank::index>(), "Its number, 0 to size-1.")
+        .def_prop_ro("size", used<PythonRank, &Rank::size>(), "How many ranks the team has.")
         .def_prop_ro(
-            "index", [](const PythonRank& self) { return self.session->check().index(); }, "Its number, 0 to size-1.")
-        .def_prop_ro(
-            "size", [](const PythonRank& self) { return self.session->check().size(); }, "How many ranks the team has.")
-        .def_prop_ro(
-            "substrate", [](const PythonRank& self) { return std::string(name(self.session->check().substrate())); },
+            "substrate", [](const PythonRank& self) { return std::string(name(self.use().substrate())); },
             nb::sig("def substrate(self) -> Literal['threads', 'processes']"),
             "What ranks are: 'threads' or 'processes'.")
-        .def(
-            "dead", [](const PythonRank& self, int rank) { return self.session->check().dead(rank); }, nb::arg("rank"),
-            "Has the process of this rank died? Costs one load.")
-        .def(
-            "failed", [](const PythonRank& self, int rank) { return self.session->check().failed(rank); },
-            nb::arg("rank"), "Was this rank's function ended by an exception?")
-        .def(
-            "gone", [](const PythonRank& self, int rank) { return self.session->check().gone(rank); }, nb::arg("rank"),
-            "Is this rank dead, failed or at the end of its function? Raises UsageError when there is no such rank, "
-            "as the two above.")
+        .def("dead", used<PythonRank, &Rank::dead>(), nb::arg("rank"),
+             "Has the process of this rank died? Costs one load.")
+        .def("failed", used<PythonRank, &Rank::failed>(), nb::arg("rank"),
+             "Was this rank's function ended by an exception?")
+        .def("gone", used<PythonRank, &Rank::gone>(), nb::arg("rank"),
+             "Is this rank dead, failed or at the end of its function? Raises UsageError when there is no such rank, "
+             "as the two above.")
         .def("__repr__", [](const PythonRank& self) {
             if (self.session->ended()) return std::string("penstock.Rank(ended)");
-            const Rank& rank = self.session->check();
+            const Rank& rank = self.use();
             return "penstock.Rank(" + std::to_string(rank.index()) + " of " + std::to_string(rank.size()) + ", " +
                    std::string(name(rank.substrate())) + ")";
         });

@@ -8,23 +8,15 @@
 // every 50 ms for them; a rank in a thread of its own looks at a flag that whoever waits for the team raises.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <optional>
-#include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
-#include "penstock/error.hpp"
 #include "penstock/rank.hpp"
+#include "python/binding.hpp"
 
 namespace penstock::python {
-
-namespace nb = nanobind;
 
 /// How often waits look for signals and interruptions.
 inline constexpr std::chrono::milliseconds between_looks{50};
@@ -163,6 +155,8 @@ class RankSession final : public team::Interruption {
 /// What Python calls Rank.
 struct PythonRank {
     std::shared_ptr<RankSession> session;
+
+    const Rank& use() const { return session->check(); }
 };
 
 /// Text of Python as UTF-8; what has no UTF-8 (lone surrogates, as names of files have them) is escaped.

@@ -2,17 +2,10 @@
 #include "penstock/region.hpp"
 
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "python/binding.hpp"
 #include "python/ranks/region.hpp"
 
 namespace penstock::python {
@@ -22,27 +15,27 @@ namespace {
 constexpr std::uint64_t family = region::kind<char>() >> 32 << 32;
 constexpr std::uint64_t family_only = ~std::uint64_t{0} << 32;
 
-nb::object elements(const char* name) { return nb::module_::import_("penstock.elements").attr(name); }
+nb::object elements(const char* name) { return imported("penstock.elements", name); }
 
-struct PythonRegion {
+/// What a region and a remote have in common.
+struct Mapped {
     std::shared_ptr<RankSession> session;
     std::shared_ptr<RankMemory> memory;
     Layout layout;
-    nb::object array;
+    nb::object array = array_over(memory, layout);  ///< of a remote: never leaves here and is not read
 };
 
-struct PythonRemote {
-    std::shared_ptr<RankSession> session;
-    std::shared_ptr<RankMemory> memory;
-    Layout layout;
-    nb::object window;  ///< its memory as an array, which never leaves here and is not read
-    std::optional<StoreWay> way;
+struct PythonRegion : Mapped {};
+
+struct PythonRemote : Mapped {
+    std::optional<StoreWay> way{};
 
     const PythonRemote& use() const {
         session->check();
         return *this;
     }
     bool own() const { return memory->owner() == session->check().index(); }
+    void store(const nb::object& part, nb::object value) const { store_into(part, std::move(value), way, own()); }
 };
 
 struct PythonMulticast {
@@ -51,7 +44,7 @@ struct PythonMulticast {
 
 void make_region(PythonRegion* self, const PythonRank& me, const std::string& name, nb::handle shape,
                  nb::handle dtype) {
-    const Rank& rank = me.session->check();
+    const Rank& rank = me.use();
     Layout layout(elements("new_layout")(name, shape, dtype));
     const auto description = nb::cast<std::string>(elements("describe")(layout.dtype, layout.shape));
     auto memory = std::make_shared<RankMemory>();
@@ -60,14 +53,13 @@ void make_region(PythonRegion* self, const PythonRank& me, const std::string& na
         const nb::gil_scoped_release release;  // every page is touched
         *memory = rank.make(name, bytes, family | layout.item_bytes, description);
     }
-    auto array = array_over(memory, layout);
-    new (self) PythonRegion{me.session, std::move(memory), std::move(layout), std::move(array)};
+    new (self) PythonRegion{{me.session, std::move(memory), std::move(layout)}};
 }
 
 PythonRemote accept_remote(const PythonRank& me, int owner, const std::string& name, nb::handle dtype, nb::handle shape,
                            std::optional<double> within) {
     const auto limit = within_of(within);
-    me.session->check();
+    me.use();
     auto& unclaimed = me.session->unclaimed;
     const auto left = std::ranges::find_if(
         unclaimed, [&](const auto& memory) { return memory->owner() == owner && memory->name() == name; });
@@ -82,40 +74,35 @@ PythonRemote accept_remote(const PythonRank& me, int owner, const std::string& n
     const auto item = static_cast<std::uint32_t>(memory->kind());
     if (item == 0 || memory->size() % item != 0)
         throw InvalidGrant(owner, name, "it holds no whole number of elements");
-    const auto layout = [&] {
-        try {
-            return Layout(
-                elements("accepted_layout")(owner, name, item, memory->size(), memory->description(), shape, dtype));
-        } catch (...) {  // with another type or shape it may do, and it is granted once
-            unclaimed.push_back(memory);
-            throw;
-        }
-    }();
-    auto window = array_over(memory, layout);
-    return {me.session, std::move(memory), layout, std::move(window), {}};
+    try {
+        Layout layout(
+            elements("accepted_layout")(owner, name, item, memory->size(), memory->description(), shape, dtype));
+        return {{me.session, memory, std::move(layout)}};
+    } catch (...) {  // with another type or shape it may do, and it is granted once
+        unclaimed.push_back(memory);
+        throw;
+    }
 }
 
 void assign(const PythonRemote& self, nb::handle key, nb::object value) {
     self.use();
     if (PyLong_CheckExact(key.ptr()) && !self.way) {
         // One element of a vector, which NumPy stores soonest; anything else is found out below.
-        if (nb::len(self.layout.shape) == 1 && PyObject_SetItem(self.window.ptr(), key.ptr(), value.ptr()) == 0) return;
+        if (nb::len(self.layout.shape) == 1 && PyObject_SetItem(self.array.ptr(), key.ptr(), value.ptr()) == 0) return;
         if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_IndexError)) throw nb::python_error();
         PyErr_Clear();
     }
-    store_into(part_of(self.window, key, self.memory->name()), std::move(value), self.way, self.own());
+    self.store(part_of(self.array, key, self.memory->name()), std::move(value));
 }
 
 void assign_all(const PythonMulticast& self, nb::handle key, nb::object value) {
     bool converted = false;
     for (const auto& object : self.remotes) {
         const auto& remote = nb::cast<const PythonRemote&>(object).use();
-        const auto part = part_of(remote.window, key, remote.memory->name());
-        if (!converted)
-            value = nb::module_::import_("numpy").attr("asarray")(value, nb::arg("dtype") = part.attr("dtype"),
-                                                                  nb::arg("order") = "C");
+        const auto part = part_of(remote.array, key, remote.memory->name());
+        if (!converted) value = numpy("asarray")(value, nb::arg("dtype") = part.attr("dtype"), nb::arg("order") = "C");
         converted = true;
-        store_into(part, value, remote.way, remote.own());
+        remote.store(part, value);
     }
 }
 
@@ -145,10 +132,10 @@ std::optional<StoreWay> way_named(nb::handle word) {
         "part of several dimensions store with remote[i, j] = value");
 }
 
-std::string described(const char* what, const RankMemory& memory, const Layout& layout) {
-    return std::string("penstock.") + what + "('" + memory.name() + "' of rank " + std::to_string(memory.owner()) +
-           ", " + nb::cast<std::string>(nb::str(layout.shape)) + ", " + nb::cast<std::string>(nb::str(layout.dtype)) +
-           ")";
+std::string described(const char* what, const Mapped& self) {
+    return std::string("penstock.") + what + "('" + self.memory->name() + "' of rank " +
+           std::to_string(self.memory->owner()) + ", " + nb::str(self.layout.shape).c_str() + ", " +
+           nb::str(self.layout.dtype).c_str() + ")";
 }
 
 template <class T>
@@ -196,10 +183,7 @@ void bind_remote(nb::module_& module) {
         .def("__setitem__", &assign, nb::arg("key").none(), nb::arg("value").none(),
              nb::sig("def __setitem__(self, key: Any, value: Any) -> None"))
         .def(
-            "fill",
-            [](const PythonRemote& self, nb::object value) {
-                store_into(self.use().window, std::move(value), self.way, self.own());
-            },
+            "fill", [](const PythonRemote& self, nb::object value) { self.store(self.use().array, std::move(value)); },
             nb::arg("value").none(), nb::sig("def fill(self, value: Any) -> None"), "Stores the same value everywhere.")
         .def("publish", &publish, nb::arg("flag"), or_none("value"),
              nb::sig("def publish(self, flag: RemoteFlag | RemoteCounter, value: int | None = None) -> None"),
@@ -222,7 +206,7 @@ void bind_remote(nb::module_& module) {
         .def(
             "__array__", [](const PythonRemote&, const nb::args&, const nb::kwargs&) { refuse_reading(); },
             nb::sig("def __array__(self, *args: Any, **kwargs: Any) -> NoReturn"))
-        .def("__repr__", [](const PythonRemote& self) { return described("Remote", *self.memory, self.layout); });
+        .def("__repr__", [](const PythonRemote& self) { return described("Remote", self); });
 
     nb::class_<PythonMulticast>(module, "Multicast", nb::is_final(),
                                 "Several remotes of the same shape and type that get the same stores: `multicast[key] "
@@ -238,8 +222,7 @@ void bind_remote(nb::module_& module) {
                     const auto& one = nb::cast<const PythonRemote&>(given);
                     if (!one.layout.shape.equal(first.layout.shape) || !one.layout.dtype.equal(first.layout.dtype))
                         throw UsageError("the regions of a multicast have the same shape and type, but " +
-                                         described("Remote", *one.memory, one.layout) + " is not like " +
-                                         described("Remote", *first.memory, first.layout));
+                                         described("Remote", one) + " is not like " + described("Remote", first));
                 }
                 if (taken.empty()) throw UsageError("a multicast needs at least one remote");
                 new (self) PythonMulticast{std::move(taken)};
@@ -314,7 +297,7 @@ void bind_region(nb::module_& module) {
             or_none("within"),
             "Makes the grants final: waits until all of them were accepted, for at most `within` seconds; then no\n"
             "other can be given any more. Raises GrantMissing, SystemError.")
-        .def("__repr__", [](const PythonRegion& self) { return described("Region", *self.memory, self.layout); });
+        .def("__repr__", [](const PythonRegion& self) { return described("Region", self); });
     bind_remote(module);
 }
 

@@ -1,13 +1,6 @@
 // Regions and remotes for Python: elements of any NumPy type of fixed size, in any number of dimensions.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
-#include <cstddef>
-#include <memory>
-#include <optional>
-#include <string>
-
 #include "penstock/flag.hpp"
 #include "penstock/store_way.hpp"
 #include "python/ranks/rank_session.hpp"

@@ -1,15 +1,5 @@
 // spmd over threads: ranks are threads of this interpreter, and whoever called waits for them and for Ctrl-C.
-#include <nanobind/stl/string.h>
-
-#include <algorithm>
-#include <condition_variable>
-#include <exception>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <string>
-#include <thread>
-#include <vector>
+#include <future>
 
 #include "penstock/spmd.hpp"
 #include "python/errors.hpp"
@@ -19,26 +9,17 @@
 namespace penstock::python {
 namespace {
 
-/// A team while it runs. All but `done` is guarded by the interpreter's lock.
+/// A team while it runs, guarded by the interpreter's lock.
 class ThreadTeam {
   public:
     ThreadTeam(int size, nb::object function, nb::tuple arguments)
         : function_(std::move(function)), arguments_(std::move(arguments)), sessions_(places(size)),
           results_(places(size)), errors_(places(size)) {}
 
-    nb::list run(int size, const SpmdOptions& options) {
-        std::thread runner([&] {
-            try {
-                spmd(size, [this](Rank me) { run_rank(me); }, options);
-            } catch (...) {
-                failure_ = std::current_exception();
-            }
-            const std::lock_guard lock(mutex_);
-            done_ = true;
-            ended_.notify_one();
-        });
+    std::vector<nb::object> run(int size, const SpmdOptions& options) {
+        auto team = std::async(std::launch::async, [&] { spmd(size, [this](Rank me) { run_rank(me); }, options); });
         std::optional<nb::python_error> interruption;
-        for (int rounds = 0; !ended_within(between_looks);) {
+        for (int rounds = 0; !ended_within(team, between_looks);) {
             bool due = RankSession::calling_thread_interrupted();
             if (PyErr_CheckSignals() != 0) {
                 interruption.emplace();
@@ -48,28 +29,23 @@ class ThreadTeam {
             if (due) interrupted_ = true;
             if (interrupted_) interrupt(rounds++);
         }
-        {
+        std::exception_ptr failure;
+        try {
             const nb::gil_scoped_release release;
-            runner.join();
+            team.get();  // its thread has ended then
+        } catch (...) {
+            failure = std::current_exception();
         }
         if (interruption) throw std::move(*interruption);
         if (interrupted_) {
             RankSession::tell_calling_thread();
             throw Interrupted{};
         }
-        if (failure_) conclude();
-        nb::list results;
-        for (auto& result : results_) results.append(result);
-        return results;
+        if (failure) conclude(failure);
+        return std::move(results_);
     }
 
   private:
-    /// Ends a session, however its rank's function ends.
-    struct Ending {
-        RankSession& session;
-        ~Ending() { session.end(); }
-    };
-
     /// None for a size that spmd will refuse.
     static std::size_t places(int size) {
         return size < 1 || size > team::most_ranks ? 0 : static_cast<std::size_t>(size);
@@ -83,7 +59,7 @@ class ThreadTeam {
         {
             const nb::gil_scoped_acquire acquire;
             const auto session = std::make_shared<RankSession>(me, true);
-            const Ending ending{*session};
+            const AtEnd ending{[&] { session->end(); }};
             sessions_[index] = session;
             if (interrupted_) session->interrupt();
             try {
@@ -91,7 +67,7 @@ class ThreadTeam {
             } catch (nb::python_error& error) {
                 error.restore();
                 errors_[index] = raised_exception();  // before Python 3.12 `error` may hold a type only
-                consequence = nb::isinstance(errors_[index], nb::module_::import_("penstock.errors").attr("RankLost"));
+                consequence = nb::isinstance(errors_[index], imported("penstock.errors", "RankLost"));
                 text = description_of(errors_[index]);
             }
             if (!errors_[index].is_valid()) return;
@@ -100,10 +76,9 @@ class ThreadTeam {
         throw Error(text);
     }
 
-    bool ended_within(std::chrono::milliseconds time) {
+    static bool ended_within(const std::future<void>& team, std::chrono::milliseconds time) {
         const nb::gil_scoped_release release;
-        std::unique_lock lock(mutex_);
-        return ended_.wait_for(lock, time, [this] { return done_; });
+        return team.wait_for(time) == std::future_status::ready;
     }
 
     /// Waits end at once. Python code that does not wait is given one round to come to a wait, where nothing is half
@@ -116,17 +91,15 @@ class ThreadTeam {
         }
     }
 
-    [[noreturn]] void conclude() {
+    [[noreturn]] void conclude(const std::exception_ptr& failure) {
         try {
-            std::rethrow_exception(failure_);
+            std::rethrow_exception(failure);
         } catch (const RankFailed& failed) {
-            const nb::object made = error_object("RankFailed", failed);
-            made.attr("rank") = failed.rank();
-            made.attr("others") = failed.others();
+            const nb::object made =
+                error_object("RankFailed", failed, "rank", failed.rank(), "others", failed.others());
             if (const auto& cause = errors_[static_cast<std::size_t>(failed.rank())]; cause.is_valid())
                 made.attr("__cause__") = cause;
-            raise(made);
-            throw nb::python_error();
+            throw_object(made);
         }
     }
 
@@ -136,10 +109,6 @@ class ThreadTeam {
     std::vector<nb::object> results_;
     std::vector<nb::object> errors_;
     bool interrupted_ = false;
-    std::exception_ptr failure_;
-    std::mutex mutex_;
-    std::condition_variable ended_;
-    bool done_ = false;
 };
 
 }  // namespace

@@ -111,15 +111,14 @@ class WorkerPool {
     // In task_settling.cpp: under the pool's lock.
     bool place(const TaskPointer& task, const std::byte* packed, std::size_t size);
     bool may_have_room();
-    void fill(PythonTask& task, const std::byte* packed, std::size_t size);
-    void publish(const TaskPointer& task, std::uint32_t slot);
+    void put_into_slot(const TaskPointer& task, const std::byte* packed, std::size_t size);
     bool advance();
-    bool advance(bool& settled_here);
     void tell();
     bool advance_waiting();
     bool has_free_slot() const noexcept {
         return !free_slots_.empty() && TaskBoard::slots - free_slots_.size() < most_in_slots_;
     }
+    ClaimRing<TaskBoard> ring_for(int target, std::uint32_t level) const noexcept;
     bool has_room(int target, std::uint32_t level) const noexcept;
     enum class Predecessors { under_way, complete, failed };
     Predecessors look_at_predecessors(PythonTask& task);
