@@ -6,10 +6,13 @@
 // processor's own prefetcher brings once the first lines have been read. `./bench matrix-add` prints what it gains.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "penstock/buffer.hpp"
+#include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/machine/relax.hpp"
 #include "penstock/options.hpp"
 #include "task/calls/two_ways.hpp"
@@ -34,11 +37,33 @@ class BufferAhead {
     }
     /// Its firings are timed now. Each begins with begin() and ends with end().
     bool timing() const noexcept { return timing_; }
-    void begin() noexcept;
-    void end() noexcept;
+    [[gnu::noinline]] void begin() noexcept {
+        counts_ = false;
+        began_ = Clock::ticks();
+    }
+    [[gnu::noinline]] void end() noexcept {
+        if (!counts_) return;
+        ticks_ += Clock::ticks() - began_;
+        if (++firings_ < window) return;
+        firings_ = 0;
+        if (!ways_.add(std::exchange(ticks_, 0))) return;
+        held_ = hold;
+        timing_ = false;
+    }
 
   private:
-    void took_long(const Block& next) noexcept;
+    [[gnu::noinline]] void took_long(const Block& next) noexcept {
+        if (mode_ == Prefetch::measured) {
+            if (held_ != 0) --held_;
+            else counts_ = timing_ = true;
+        }
+        if (!ways_.on()) return prefetch_read(&next);
+        prefetch_read(&next.tags);
+        prefetch_read(&next.own);
+        constexpr std::size_t line_bytes = 64;  // a larger line only makes some of the requests redundant
+        const auto bytes = std::min(next.bytes, most_bytes);
+        for (std::size_t at = 0; at < bytes; at += line_bytes) prefetch_read(next.data + at);
+    }
 
     bool timing_ = false;
     Prefetch mode_;

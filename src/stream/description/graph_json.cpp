@@ -19,12 +19,15 @@ using trace::json_text;
 
 const char* text_of(bool value) { return value ? "true" : "false"; }
 
-std::string ports_of(const std::vector<PortDescription>& ports) {
+template <class All, class TextOf>
+std::string list_of(const All& all, TextOf&& text_of) {
     std::string text;
-    for (const auto& port : ports)
-        text += (text.empty() ? "" : ",") + std::string("{\"name\":") + json_text(port.name) +
-                ",\"type\":" + json_text(port.element.name) + "}";
+    for (const auto& each : all) text += (text.empty() ? "" : ",") + text_of(each);
     return "[" + text + "]";
+}
+
+std::string text_of(const PortDescription& port) {
+    return "{\"name\":" + json_text(port.name) + ",\"type\":" + json_text(port.element.name) + "}";
 }
 
 std::string figures_of(const FilterStatistics& figures) {
@@ -52,13 +55,12 @@ std::string figures_of(const StreamStatistics& figures) {
 }
 
 std::string text_of(const FilterDescription& filter, const FilterStatistics* figures) {
-    std::string targets;
-    for (const int target : filter.options.targets) targets += (targets.empty() ? "" : ",") + std::to_string(target);
+    const auto ports_of = [](const auto& all) { return list_of(all, [](const auto& port) { return text_of(port); }); };
     std::string text = "{\"name\":" + json_text(filter.name) + ",\"type\":" + json_text(filter.type) +
-                       ",\"copies\":" + std::to_string(filter.options.copies) + ",\"targets\":[" + targets +
-                       "],\"near\":" + json_text(filter.options.near) +
-                       ",\"of_program\":" + text_of(filter.of_program) + ",\"inputs\":" + ports_of(filter.inputs) +
-                       ",\"outputs\":" + ports_of(filter.outputs);
+                       ",\"copies\":" + std::to_string(filter.options.copies) + ",\"targets\":" +
+                       list_of(filter.options.targets, [](int target) { return std::to_string(target); }) +
+                       ",\"near\":" + json_text(filter.options.near) + ",\"of_program\":" + text_of(filter.of_program) +
+                       ",\"inputs\":" + ports_of(filter.inputs) + ",\"outputs\":" + ports_of(filter.outputs);
     if (figures != nullptr) text += ",\"statistics\":" + figures_of(*figures);
     return text + "}";
 }
@@ -89,13 +91,11 @@ std::string json_of(const GraphDescription& graph, const RunStatistics* figures)
         text += "\"seconds\":" + exact(figures->seconds) + ",\"bottleneck\":" + json_text(figures->bottleneck) +
                 ",\"lost\":" + std::to_string(figures->lost) + ",";
     }
-    text += "\"filters\":[";
-    for (const auto& filter : graph.filters)
-        text += (&filter == graph.filters.data() ? "" : ",") + text_of(filter, of_filter[filter.name]);
-    text += "],\"streams\":[";
-    for (const auto& stream : graph.streams)
-        text += (&stream == graph.streams.data() ? "" : ",") + text_of(stream, of_stream[{stream.from, stream.to}]);
-    return text + "],\"drawing\":" + json_text(drawing_of(graph, figures)) + "}";
+    const auto filter_text = [&](const auto& filter) { return text_of(filter, of_filter[filter.name]); };
+    const auto stream_text = [&](const auto& stream) { return text_of(stream, of_stream[{stream.from, stream.to}]); };
+    return text + "\"filters\":" + list_of(graph.filters, filter_text) +
+           ",\"streams\":" + list_of(graph.streams, stream_text) +
+           ",\"drawing\":" + json_text(drawing_of(graph, figures)) + "}";
 }
 
 void save_graph(const std::string& path, const GraphDescription& graph, const RunStatistics* figures) {

@@ -142,6 +142,10 @@ std::size_t Model::position(std::uint64_t id) const noexcept {
     const auto* const found = filter(id);
     return found == nullptr ? filters.size() : static_cast<std::size_t>(found - filters.data());
 }
+const StreamModel* Model::stream(std::uint64_t id) const noexcept {
+    const auto at = std::ranges::lower_bound(streams, id, {}, &StreamModel::id);
+    return at == streams.end() || at->id != id ? nullptr : &*at;
+}
 const FilterModel* Model::named(const std::string& name) const noexcept {
     return filter(by_name_.find(std::hash<std::string>{}(name), [&](std::uint64_t id) {
         const auto* const found = filter(id);

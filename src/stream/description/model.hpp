@@ -78,8 +78,8 @@ struct Model {
     std::vector<RemovalModel> removals;  ///< of an edit
     bool ended_may_read = false;         ///< of an edit: its new streams may lead to filters that have ended
     std::vector<FilterModel> filters;    ///< by rising id; added by add()
-    std::vector<StreamModel> streams;
-    std::vector<std::string> problems;  ///< found while it was described
+    std::vector<StreamModel> streams;    ///< by rising id
+    std::vector<std::string> problems;   ///< found while it was described
     std::vector<std::shared_ptr<void>> groups;
     std::uint64_t next_id = 1;
     /// One filter may stand for many; owning() finds none. Said before the first add()
@@ -93,6 +93,7 @@ struct Model {
     FilterModel* filter(std::uint64_t id) noexcept;
     /// Where it stands in `filters`; their number, where it does not.
     std::size_t position(std::uint64_t filter) const noexcept;
+    const StreamModel* stream(std::uint64_t id) const noexcept;
     const FilterModel* named(const std::string& name) const noexcept;
     FilterModel* named(const std::string& name) noexcept;
     const FilterModel* owning(const AnyFilter* filter) const noexcept;

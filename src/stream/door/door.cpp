@@ -113,23 +113,19 @@ SettingValue value_of(const std::string& text) {
 }  // namespace
 
 std::unique_ptr<Door> Door::open(RunState& run, const RunOptions& options) {
-    if (!options.name.empty()) {
-        check(options.name, "RunOptions::name");
-        auto listening = listen_as(options.name);
-        if (!listening)
-            throw UsageError("another run has the name '" + options.name +
-                             "' already: give this one another (RunOptions::name)");
-        return std::unique_ptr<Door>(new Door(run, options.name, std::move(listening)));
-    }
+    const bool given = !options.name.empty();
     const char* const wanted = std::getenv("PENSTOCK_NAME");
-    if (wanted == nullptr || *wanted == '\0') return nullptr;
-    const auto name = std::string_view(wanted) == "auto" ? name_of_program() : std::string(wanted);
-    check(name, "PENSTOCK_NAME");
+    auto name = given || wanted == nullptr ? options.name : std::string(wanted);
+    if (name.empty()) return nullptr;
+    if (!given && name == "auto") name = name_of_program();
     for (int number = 1;; ++number) {
         auto numbered = number == 1 ? name : name + "." + std::to_string(number);
-        check(numbered, "PENSTOCK_NAME");
+        check(numbered, given ? "RunOptions::name" : "PENSTOCK_NAME");
         if (auto listening = listen_as(numbered))
             return std::unique_ptr<Door>(new Door(run, std::move(numbered), std::move(listening)));
+        if (given)
+            throw UsageError("another run has the name '" + name +
+                             "' already: give this one another (RunOptions::name)");
     }
 }
 

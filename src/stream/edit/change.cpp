@@ -11,21 +11,14 @@ namespace {
 
 bool several(const Model& model, std::uint64_t filter) { return model.filter(filter)->options.copies != 1; }
 
-std::set<std::uint64_t> ids_of(const Model& model) {
-    std::set<std::uint64_t> ids;
-    for (const auto& stream : model.streams) ids.insert(ids.end(), stream.id);  // they rise
-    return ids;
-}
-
 }  // namespace
 
 std::vector<std::string> Change::problems() {
     std::vector<std::string> problems;
     const auto old_cycles = cycles_of(old_adjacency_), cycles = cycles_of(adjacency_);
     const auto in_old_cycle = [&](std::uint64_t filter) { return old_cycles[old_.position(filter)] != 0; };
-    const auto before = ids_of(old_), after = ids_of(wished_);
     for (const auto& stream : wished_.streams) {
-        const bool fresh = !before.contains(stream.id);
+        const bool fresh = old_.stream(stream.id) == nullptr;
         if (fresh && cycles[wished_.position(stream.to)] != 0)
             problems.push_back("a stream into a cycle cannot be added while the graph runs");
         const auto crew = wiring_.crews.find(stream.to);
@@ -35,7 +28,7 @@ std::vector<std::string> Change::problems() {
     }
     check_order(problems);
     for (const auto& stream : old_.streams)
-        if (!after.contains(stream.id) && in_old_cycle(stream.to))
+        if (wished_.stream(stream.id) == nullptr && in_old_cycle(stream.to))
             problems.push_back("a stream into a cycle cannot be taken away while the graph runs");
     for (const auto& filter : old_.filters) {
         const auto* const now = wished_.filter(filter.id);
@@ -44,9 +37,9 @@ std::vector<std::string> Change::problems() {
         for (std::size_t i = 0; i < filter.first->outputs.size(); ++i)
             ordered = ordered || old_adjacency_.order_matters(filter.id, i) || adjacency_.order_matters(filter.id, i);
         if (ordered && several(old_, filter.id) != several(wished_, filter.id))
-            problems.push_back(
-                "filter '" + filter.name +
-                "' cannot change between one copy and several while their order is restored further down");
+            problems.push_back("filter '" + filter.name +
+                               "' cannot change between one copy and several while their "
+                               "order is restored further down");
         if (filter.kind->external && now->options.copies != 1)
             problems.push_back("'" + filter.name + "' is the program's own end and has one copy");
         if (core_.copies(*now) != core_.copies(filter) && in_old_cycle(filter.id))
@@ -67,9 +60,8 @@ void Change::check_order(std::vector<std::string>& problems) const {
     };
     // The buffers of a stream are numbered for those who restore an order: from the last filter of one copy on.
     const auto passing = adjacency_.passing_order_on(true);
-    const auto before = ids_of(old_);
     for (const auto& stream : wished_.streams) {
-        if (before.contains(stream.id)) continue;
+        if (old_.stream(stream.id) != nullptr) continue;
         const auto from = kind_of(stream.from), to = kind_of(stream.to);
         const auto readers = old_adjacency_.into(stream.to);
         const bool was_ordered = std::ranges::any_of(
@@ -185,11 +177,9 @@ void Change::find_touched() {
                a.when_full != b.when_full || a.fuse != b.fuse || a.name != b.name ||
                a.key.target_type() != b.key.target_type() || bool(a.key);
     };
-    std::map<std::uint64_t, const StreamModel*> before;
-    for (const auto& stream : old_.streams) before.emplace_hint(before.end(), stream.id, &stream);
     for (const auto& stream : wished_.streams)
-        if (const auto same = before.find(stream.id);
-            same != before.end() && options_differ(same->second->options, stream.options))
+        if (const auto* const same = old_.stream(stream.id);
+            same != nullptr && options_differ(same->options, stream.options))
             for (Station* const station : wiring_.crews.at(stream.from)) touch(station);
 }
 

@@ -1,6 +1,7 @@
 #include "stream/isolated/isolated_run.hpp"
 
 #include <new>
+#include <ranges>
 #include <utility>
 
 #include "process/quiet_thread.hpp"
@@ -226,22 +227,14 @@ void IsolatedRun::forget(int target, std::uint64_t key, std::vector<Block*> bloc
 
 // ---- what is known of the filters ----
 
-void IsolatedRun::enter(WorkerProxy& proxy) {
-    const std::lock_guard lock(proxies_lock_);
-    proxies_.push_back(&proxy);
-}
-
-void IsolatedRun::leave(WorkerProxy& proxy) {
-    const std::lock_guard lock(proxies_lock_);
-    std::erase(proxies_, &proxy);
-}
-
 std::string IsolatedRun::others_at(const WorkerProxy& proxy) {
-    const std::lock_guard lock(proxies_lock_);
+    const std::lock_guard lock(core_.structure);
     std::string names;
-    for (const WorkerProxy* const each : proxies_)
-        if (each != &proxy && each->target() == proxy.target() && each->forgets())
-            names += (names.empty() ? "'" : ", '") + each->name() + "'";
+    for (const auto& station : core_.stations) {
+        const auto* const each = static_cast<const WorkerProxy*>(station->proxy.get());
+        if (each != nullptr && each != &proxy && each->target() == proxy.target() && each->forgets())
+            names += (names.empty() ? "'" : ", '") + station->name() + "'";
+    }
     return names;
 }
 
@@ -256,17 +249,20 @@ std::unique_ptr<FilterProxy> IsolatedRun::proxy_for(Station& station, const Filt
 
 std::vector<std::string> IsolatedRun::problems(const Model& model, const Model* before) const {
     std::vector<std::string> problems;
+    const auto wrong = [&](const FilterModel& filter, const std::string& what) {
+        problems.push_back("filter '" + filter.name + "' " + what);
+    };
     for (const auto& filter : model.filters) {
         const auto& options = filter.options;
         const auto limit = options.time_limit;
         if (options.isolation == Isolation::none) {
             if (!(options.targets.empty() && options.near.empty()))
-                problems.push_back("filter '" + filter.name +
-                                   "' is to live in the program, and cannot have a place among targets that are "
-                                   "worker processes");
+                wrong(filter,
+                      "is to live in the program, and cannot have a place among targets that are worker "
+                      "processes");
             refuse_isolation(filter, problems);
         } else if (limit.count() != 0 && (limit < std::chrono::milliseconds(1) || limit > std::chrono::minutes(27))) {
-            problems.push_back("filter '" + filter.name + "' has a time limit that is not from 1 ms to 27 minutes");
+            wrong(filter, "has a time limit that is not from 1 ms to 27 minutes");
         }
     }
     const Adjacency adjacency(model), adjacency_before(before == nullptr ? model : *before);
@@ -275,21 +271,19 @@ std::vector<std::string> IsolatedRun::problems(const Model& model, const Model* 
         const auto* const same = before == nullptr ? nullptr : before->filter(filter.id);
         if (same == nullptr) {
             if (const auto why = why_not_carried(*filter.kind, *filter.first, heap()); !why.empty())
-                problems.push_back("filter '" + filter.name + "' of type " + std::string(filter.first->type()) +
-                                   " cannot be made in a worker process: " + why +
-                                   " (with Isolation::none of its own it stays in the program)");
+                wrong(filter, "of type " + std::string(filter.first->type()) + " cannot be made in a worker process: " +
+                                  why + " (with Isolation::none of its own it stays in the program)");
             continue;
         }
+        const auto moves = [&](int copy) {
+            const int target = adjacency.place(filter, copy);
+            return target >= 0 && target != adjacency_before.place(*same, copy);
+        };
         const bool begins_afresh = filter.first->has_state() || filter.kind->may_be_copied;
-        for (int copy = 0; !begins_afresh && copy < filter.options.copies; ++copy)
-            if (const int target = adjacency.place(filter, copy);
-                target >= 0 && target != adjacency_before.place(*same, copy)) {
-                problems.push_back(
-                    "filter '" + filter.name +
-                    "' cannot go to another worker process: it has no state() that could go with it, and does "
-                    "not say that it may be copied");
-                break;
-            }
+        if (!begins_afresh && std::ranges::any_of(std::views::iota(0, std::max(filter.options.copies, 0)), moves))
+            wrong(filter,
+                  "cannot go to another worker process: it has no state() that could go with it, and does not "
+                  "say that it may be copied");
     }
     for (const auto& removal : model.removals) {
         if (!removal.take_over || before == nullptr) continue;
@@ -298,8 +292,7 @@ std::vector<std::string> IsolatedRun::problems(const Model& model, const Model* 
         if (old == nullptr || successor == nullptr || successor->options.isolation == Isolation::none ||
             (old->first->has_state() && successor->first->has_state()))
             continue;
-        problems.push_back("filter '" + old->name +
-                           "' cannot be taken over between worker processes: both it and its successor need a state()");
+        wrong(*old, "cannot be taken over between worker processes: both it and its successor need a state()");
     }
     return problems;
 }

@@ -35,7 +35,6 @@ class IsolatedRun final : public FilterBackend {
     ~IsolatedRun() override;
 
     SharedHeap& heap() const noexcept { return *heap_; }
-    const std::shared_ptr<BlockMemory>& memory() const noexcept { return memory_; }
     RunBoard& board() const noexcept { return *board_; }
     /// Firings are under way.
     bool busy() const noexcept { return under_way_.load(std::memory_order_relaxed) != 0; }
@@ -67,8 +66,6 @@ class IsolatedRun final : public FilterBackend {
     void issue(WorkerProxy& proxy, std::uint64_t number);
     /// Has the worker drop the object of a filter; `blocks` are the program's again when it has.
     void forget(int target, std::uint64_t key, std::vector<Block*> blocks);
-    void enter(WorkerProxy& proxy);
-    void leave(WorkerProxy& proxy);
     /// The filters beside this one whose objects live in that worker and say nothing of their state, by name.
     std::string others_at(const WorkerProxy& proxy);
 
@@ -110,9 +107,6 @@ class IsolatedRun final : public FilterBackend {
     std::mutex helpers_lock_;
     std::uint32_t slots_ = 1u << own_bell;
     std::atomic<int> helping_{0};
-
-    std::mutex proxies_lock_;
-    std::vector<WorkerProxy*> proxies_;
 
     std::atomic<bool> closing_{false};
     std::thread thread_;

@@ -83,28 +83,20 @@ Block* WorkerFilter::make(Outlet& outlet, std::size_t bytes) {
 }
 
 void WorkerFilter::write(Outlet& outlet, Block* block) {
-    if (current_ == nullptr) give_back(block), firing();
-    if (outlet.closing) {
-        give_back(block);
+    const Buffer<std::byte> given_back(block);  // of which the program knows by the action alone
+    WorkerFilter& filter = firing();
+    if (outlet.closing)
         throw UsageError("a filter writes to its output '" + outlet.port->name() + "' after it has closed it");
+    if (filter.discards_) return;
+    auto loan = filter.loan_of(block->data, block->number);
+    if (loan == filter.loans_.end()) loan = filter.loans_.find(block->data);
+    if (loan == filter.loans_.end()) {  // made by no output: its values are this process's own
+        const auto borrowed = filter.borrow({FiringRecord::Question::values, outlet.index, block->bytes});
+        if (block->bytes != 0) std::memcpy(borrowed.values, block->data, block->bytes);
+        loan = filter.loans_.find(borrowed.values);
     }
-    if (current_->discards_) return give_back(block);
-    auto loan = current_->loan_of(block->data, block->number);
-    if (loan == current_->loans_.end()) loan = current_->loans_.find(block->data);
-    if (loan == current_->loans_.end()) {  // made by no output: its values are this process's own
-        std::byte* values = nullptr;
-        try {
-            values = current_->borrow({FiringRecord::Question::values, outlet.index, block->bytes}).values;
-        } catch (...) {
-            give_back(block);
-            throw;
-        }
-        if (block->bytes != 0) std::memcpy(values, block->data, block->bytes);
-        loan = current_->loans_.find(values);
-    }
-    current_->actions_.push_back({Action::write, outlet.index, loan->second.slot, Shape::of(*block)});
-    current_->loans_.erase(loan);
-    give_back(block);  // of which the program knows by the action alone
+    filter.actions_.push_back({Action::write, outlet.index, loan->second.slot, Shape::of(*block)});
+    filter.loans_.erase(loan);
 }
 
 void WorkerFilter::close(Outlet& outlet) {

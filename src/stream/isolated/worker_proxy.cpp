@@ -45,11 +45,9 @@ WorkerProxy::WorkerProxy(IsolatedRun& run, Station& station, const FilterKind& k
     make_room(report_, first_report);
     record_->report = {report_.at, report_.capacity};
     begin_with_state_of_program();
-    run_.enter(*this);
 }
 
 WorkerProxy::~WorkerProxy() {
-    run_.leave(*this);
     for (auto& inlet : sent_)
         for (const Sent& each : inlet) give_back(each.waiting.block), lent_[each.slot].block = nullptr;
     for (Block* const block : take_slots()) give_back(block);
@@ -127,7 +125,7 @@ std::vector<Block*> WorkerProxy::take_slots(std::uint64_t before_job, std::vecto
 Block& WorkerProxy::in_heap(Waiting& waiting) {
     Block* const block = waiting.block;
     if (block->data != nullptr && !block->is_wrapped() && run_.heap().contains(block->data, 1)) return *block;
-    Block* const copy = make_block_in(run_.memory(), block->bytes);
+    Block* const copy = make_block_in(run_.block_memory(), block->bytes);
     if (block->bytes != 0) std::memcpy(copy->data, block->data, block->bytes);
     Shape::of(*block).give_to(*copy);
     copy->written = block->written;
@@ -227,7 +225,7 @@ void WorkerProxy::answer() noexcept {
             const bool of_outlet =
                 question.kind == FiringRecord::Question::values && question.outlet < station_.outlets.size();
             Block* const block = of_outlet ? station_.outlets[question.outlet]->pool->get(question.bytes)
-                                           : make_block_in(run_.memory(), question.bytes);
+                                           : make_block_in(run_.block_memory(), question.bytes);
             record_->answer = lend(block, nullptr);
         }
     } catch (const std::exception&) {  // no memory, which the worker sees

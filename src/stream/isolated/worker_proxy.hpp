@@ -44,7 +44,6 @@ class WorkerProxy final : public FilterProxy {
 
     // ---- any thread ----
     int target() const noexcept override { return target_.load(std::memory_order_relaxed); }
-    const std::string& name() const noexcept { return station_.name(); }
     std::chrono::nanoseconds time_limit() const noexcept { return time_limit_; }
     FiringRecord* record() const noexcept { return record_; }
     /// It has an object in a worker, whose state is known to nobody else.

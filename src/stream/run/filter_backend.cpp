@@ -41,12 +41,11 @@ std::vector<std::string> FilterBackend::problems(const Model& model, const Model
 }
 
 void FilterBackend::refuse_isolation(const FilterModel& filter, std::vector<std::string>& problems) {
+    const auto refuse = [&](const std::string& what) { problems.push_back("filter '" + filter.name + "' " + what); };
     if (filter.options.isolation == Isolation::process)
-        problems.push_back("filter '" + filter.name +
-                           "' is to live in a worker process, and the machine has none (Isolation::process)");
+        refuse("is to live in a worker process, and the machine has none (Isolation::process)");
     if (filter.options.time_limit.count() != 0)
-        problems.push_back("filter '" + filter.name +
-                           "' has a time limit, which only worker processes keep (Isolation::process)");
+        refuse("has a time limit, which only worker processes keep (Isolation::process)");
 }
 
 }  // namespace penstock::streaming
