@@ -1,6 +1,5 @@
 #include "message/core.hpp"
 
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>

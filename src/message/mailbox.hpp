@@ -58,14 +58,14 @@ inline constexpr std::size_t bytes_inside = sizeof(Envelope::words);
 
 /// Written by the sender, homed at the receiver.
 struct Inward {
-    RingFilled<> filled;
+    RingCount<> filled;
     alignas(128) std::atomic<std::uint64_t> pushed{0};  ///< number of the last pushed message whose bytes are all there
 };
 
 /// Written by the receiver, homed at the sender. Numbers are those of records in the channel.
 struct Outward {
     Credits<> credits;
-    RingFreed<> freed;
+    RingCount<> freed;
     alignas(128) FetchClaim<> fetch;  ///< written by both
     PlaceClaim<> place;               ///< written by both
 };

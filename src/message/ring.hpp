@@ -24,53 +24,58 @@
 
 namespace penstock {
 
-/// How far the ring has been written. Homed at the receiver, written by the sender alone.
+/// How far the ring has been written (homed at the receiver, written by the sender alone), or how far it has been read
+/// (homed at the sender, written by the receiver alone).
 template <class Policy = StandardAtomics>
-struct alignas(128) RingFilled {
-    typename Policy::template Atomic<std::uint64_t> filled{0};
-};
-
-/// How far the ring has been read. Homed at the sender, written by the receiver alone.
-template <class Policy = StandardAtomics>
-struct alignas(128) RingFreed {
-    typename Policy::template Atomic<std::uint64_t> freed{0};
+struct alignas(128) RingCount {
+    typename Policy::template Atomic<std::uint64_t> cells{0};
 };
 
 /// The shared parts of a ring, wherever they lie.
 template <class Cell, class Policy = StandardAtomics>
 struct RingParts {
     Cell* cells = nullptr;
-    std::uint64_t capacity = 0;  ///< a power of two
-    RingFilled<Policy>* filled = nullptr;
-    RingFreed<Policy>* freed = nullptr;
+    std::uint64_t capacity = 0;           ///< a power of two
+    RingCount<Policy>* filled = nullptr;  ///< how far it has been written
+    RingCount<Policy>* freed = nullptr;   ///< how far it has been read
 };
 
-namespace message_ring {
-
-/// Calls `piece(cell, offset, count)` for each contiguous part of `count` cells from `position` on: one, or two at the
-/// wrap.
-template <class Cell, class Piece>
-void each_piece(Cell* cells, std::uint64_t capacity, std::uint64_t position, std::uint64_t count, Piece&& piece) {
-    const auto start = position & (capacity - 1);
-    const auto first = count < capacity - start ? count : capacity - start;
-    piece(cells + start, std::uint64_t{0}, first);
-    if (first != count) piece(cells, first, count - first);
-}
-
-}  // namespace message_ring
-
-/// The sender's half. Used by one thread.
-template <class Cell, class Policy = StandardAtomics>
-class RingWriter {
+/// What both halves have.
+template <class Cell, class Policy>
+class RingHalf {
   public:
-    RingWriter() = default;
-    explicit RingWriter(RingParts<Cell, Policy> parts) : parts_(parts) {}
+    RingHalf() = default;
+    explicit RingHalf(RingParts<Cell, Policy> parts) : parts_(parts) {}
 
-    /// Where the next cell goes.
+    /// The next cell to be written or read.
     std::uint64_t position() const noexcept { return position_; }
     std::uint64_t capacity() const noexcept { return parts_.capacity; }
-    /// The receiver claims to have read what was never written.
+    /// The receiver claims to have read what was never written; the sender to have written more than the ring holds, or
+    /// takes back what it has written.
     bool broken() const noexcept { return broken_; }
+
+  protected:
+    /// Calls `piece(cell, offset, count)` for each contiguous part of the next `count` cells (one, or two at the wrap),
+    /// and passes over them.
+    template <class Piece>
+    void each_piece(std::uint64_t count, Piece&& piece) {
+        const auto start = position_ & (parts_.capacity - 1);
+        const auto first = count < parts_.capacity - start ? count : parts_.capacity - start;
+        piece(parts_.cells + start, std::uint64_t{0}, first);
+        if (first != count) piece(parts_.cells, first, count - first);
+        position_ += count;
+    }
+
+    RingParts<Cell, Policy> parts_;
+    std::uint64_t position_ = 0;
+    bool broken_ = false;
+};
+
+/// The sender's half: position() is where the next cell goes. Used by one thread.
+template <class Cell, class Policy = StandardAtomics>
+class RingWriter : public RingHalf<Cell, Policy> {
+  public:
+    using RingHalf<Cell, Policy>::RingHalf;
 
     /// How many cells can be written now. Looks at the receiver's counter only when fewer than `wanted` are known to be
     /// free.
@@ -82,43 +87,34 @@ class RingWriter {
     /// Writes `count` <= room() cells by `piece(cell, offset, count)`. Not yet visible.
     template <class Piece>
     void write(std::uint64_t count, Piece&& piece) {
-        message_ring::each_piece(parts_.cells, parts_.capacity, position_, count, piece);
-        position_ += count;
+        this->each_piece(count, piece);
     }
 
     /// Makes all that was written visible to available(). Not needed where a header is published behind it.
-    void publish_filled() noexcept { parts_.filled->filled.store(position_, std::memory_order_release); }
+    void publish_filled() noexcept { parts_.filled->cells.store(position_, std::memory_order_release); }
 
   private:
+    using RingHalf<Cell, Policy>::parts_, RingHalf<Cell, Policy>::position_, RingHalf<Cell, Policy>::broken_;
+
     std::uint64_t known_room() const noexcept { return broken_ ? 0 : parts_.capacity - (position_ - freed_); }
     void look_for_room() noexcept {
-        const auto seen = parts_.freed->freed.load(std::memory_order_acquire);
+        const auto seen = parts_.freed->cells.load(std::memory_order_acquire);
         if (seen - freed_ <= position_ - freed_) freed_ = seen;
         else broken_ = true;
     }
 
-    RingParts<Cell, Policy> parts_;
-    std::uint64_t position_ = 0;
     std::uint64_t freed_ = 0;  ///< what this half knows
-    bool broken_ = false;
 };
 
-/// The receiver's half. Used by one thread.
+/// The receiver's half: position() is where the next cell comes from. Used by one thread.
 template <class Cell, class Policy = StandardAtomics>
-class RingReader {
+class RingReader : public RingHalf<Cell, Policy> {
   public:
-    RingReader() = default;
-    explicit RingReader(RingParts<Cell, Policy> parts) : parts_(parts) {}
-
-    /// Where the next cell comes from.
-    std::uint64_t position() const noexcept { return position_; }
-    std::uint64_t capacity() const noexcept { return parts_.capacity; }
-    /// The sender claims to have written more than the ring holds, or takes back what it has written.
-    bool broken() const noexcept { return broken_; }
+    using RingHalf<Cell, Policy>::RingHalf;
 
     /// How many cells of a long message can be read now.
     std::uint64_t available() noexcept {
-        const auto seen = parts_.filled->filled.load(std::memory_order_acquire) - position_;
+        const auto seen = parts_.filled->cells.load(std::memory_order_acquire) - position_;
         if (seen <= parts_.capacity) return seen;
         broken_ = true;
         return 0;
@@ -128,17 +124,14 @@ class RingReader {
     /// was seen.
     template <class Piece>
     void read(std::uint64_t count, Piece&& piece) {
-        message_ring::each_piece(parts_.cells, parts_.capacity, position_, count, piece);
-        position_ += count;
+        this->each_piece(count, piece);
     }
 
     /// Gives the sender room: everything read so far may be overwritten.
-    void publish_freed() noexcept { parts_.freed->freed.store(position_, std::memory_order_release); }
+    void publish_freed() noexcept { parts_.freed->cells.store(position_, std::memory_order_release); }
 
   private:
-    RingParts<Cell, Policy> parts_;
-    std::uint64_t position_ = 0;
-    bool broken_ = false;
+    using RingHalf<Cell, Policy>::parts_, RingHalf<Cell, Policy>::position_, RingHalf<Cell, Policy>::broken_;
 };
 
 }  // namespace penstock

@@ -78,40 +78,39 @@ std::vector<Standstill::Seen> Standstill::standing_still() const {
     std::vector<bool> seen(size);
     std::vector<int> ahead{me_.index()};  // only who could end this rank's wait, directly or through others
     const auto add = [&](int rank) {
-        if (rank >= 0 && rank < me_.size() && !seen[static_cast<unsigned>(rank)]) ahead.push_back(rank);
+        if (rank >= 0 && rank < me_.size() && !seen[rank]) ahead.push_back(rank);
     };
     while (!ahead.empty()) {
         const int rank = ahead.back();
         ahead.pop_back();
-        const auto at = static_cast<unsigned>(rank);
-        if (seen[at]) continue;
-        seen[at] = true;
+        if (seen[rank]) continue;
+        seen[rank] = true;
         const auto* of = words_of(rank);
         if (!of || me_.gone(rank)) continue;
-        words[at] = of->waits.load(std::memory_order_acquire);
-        wait[at] = wait_in(words[at]);
-        if (!wait[at]) continue;
-        if (!wait[at]->for_anybody) add(wait[at]->peer);
-        for (int other = 0; wait[at]->for_anybody && other < me_.size(); ++other) add(other);
+        words[rank] = of->waits.load(std::memory_order_acquire);
+        wait[rank] = wait_in(words[rank]);
+        if (!wait[rank]) continue;
+        if (!wait[rank]->for_anybody) add(wait[rank]->peer);
+        for (int other = 0; wait[rank]->for_anybody && other < me_.size(); ++other) add(other);
     }
-    const auto still = [&](int rank) { return rank >= 0 && rank < me_.size() && wait[static_cast<unsigned>(rank)]; };
+    const auto still = [&](int rank) { return rank >= 0 && rank < me_.size() && wait[rank]; };
     for (bool changed = true; changed;) {
         changed = false;
         for (int rank = 0; rank < me_.size(); ++rank) {
             if (!still(rank)) continue;
-            const Wait& its = *wait[static_cast<unsigned>(rank)];
+            const Wait& its = *wait[rank];
             bool hope = !its.for_anybody && !still(its.peer);
             for (int other = 0; its.for_anybody && other < me_.size(); ++other)
                 hope = hope || (other != rank && !still(other) && !me_.gone(other));
             if (!hope) continue;
-            wait[static_cast<unsigned>(rank)].reset();
+            wait[rank].reset();
             changed = true;
         }
     }
     std::vector<Seen> found;
     if (!still(me_.index())) return found;
     for (int rank = 0; rank < me_.size(); ++rank)
-        if (still(rank)) found.push_back({rank, words[static_cast<unsigned>(rank)], 0});
+        if (still(rank)) found.push_back({rank, words[rank], 0});
     return found;
 }
 

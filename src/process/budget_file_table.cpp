@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <optional>
 #include <sstream>
@@ -46,20 +45,16 @@ std::string line_of(const Entry& entry) {
 }
 
 std::optional<Entry> entry_of(const std::string& line) {
-    const auto blank = line.find(' ');
-    if (blank == std::string::npos) return std::nullopt;
-    std::uint64_t sum = 0;
-    const auto [end, error] = std::from_chars(line.data(), line.data() + blank, sum, 16);
-    const std::string text = line.substr(blank + 1);
-    if (error != std::errc{} || end != line.data() + blank || sum != check_sum(text)) return std::nullopt;
     Entry entry;
-    std::istringstream in(text);
-    in >> entry.process.pid >> entry.process.start_time >> entry.id;
+    std::string sum;
+    std::istringstream in(line);
+    in >> sum >> entry.process.pid >> entry.process.start_time >> entry.id;
     for (int processor; in >> processor; in.ignore()) {
         if (processor < 0 || processor >= most_processors) return std::nullopt;
         entry.processors.push_back(processor);
     }
-    if (entry.process.pid <= 0 || entry.processors.empty()) return std::nullopt;
+    // Read as if it were right; it is, when the same comes out again.
+    if (line_of(entry) != line + '\n' || entry.process.pid <= 0 || entry.processors.empty()) return std::nullopt;
     return entry;
 }
 
@@ -157,32 +152,19 @@ std::vector<Entry> living_entries(const std::string& text) {
     return entries;
 }
 
-class FileTable final : public Table {
-  public:
-    explicit FileTable(std::filesystem::path path) : path_(std::move(path)) {}
+}  // namespace
 
-    void update(const Change& change) override {
-        const LockedFile file(path_);
+Table table_in_file(std::filesystem::path path) {
+    return [path = std::move(path)](const auto& change) {
+        const LockedFile file(path);
         const std::string before = file.read_all();
         auto entries = living_entries(before);
         change(entries);
         std::string after;
         for (const auto& entry : entries) after += line_of(entry);
-        if (after.empty()) {
-            file.remove();
-        } else if (after != before) {
-            file.write_all(after);
-        }
-    }
-
-  private:
-    std::filesystem::path path_;
-};
-
-}  // namespace
-
-std::shared_ptr<Table> table_in_file(std::filesystem::path file) {
-    return std::make_shared<FileTable>(std::move(file));
+        if (after.empty()) file.remove();
+        else if (after != before) file.write_all(after);
+    };
 }
 
 }  // namespace penstock::budget

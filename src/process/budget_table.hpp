@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,24 +19,14 @@ struct Entry {
     std::string budget;  // its name; only the table of this process holds claims of several
 };
 
-class Table {
-  public:
-    using Change = std::function<void(std::vector<Entry>&)>;
-
-    Table() = default;
-    Table(const Table&) = delete;
-    Table& operator=(const Table&) = delete;
-    virtual ~Table() = default;
-
-    /// Gives `change` the claims of the living while nobody else can look, and keeps what it makes of them.
-    /// What it throws passes through and leaves the table as it was. Throws SystemError.
-    virtual void update(const Change& change) = 0;
-};
+/// Gives a change the claims of the living while nobody else can look, and keeps what it makes of them. What the change
+/// throws passes through and leaves the table as it was. Throws SystemError.
+using Table = std::function<void(const std::function<void(std::vector<Entry>&)>& change)>;
 
 /// The one that all machines of this process share. Empty in a forked child.
-std::shared_ptr<Table> table_of_this_process();
+Table table_of_this_process();
 
 /// One that processes share through a file, which is there only while it has entries.
-std::shared_ptr<Table> table_in_file(std::filesystem::path file);
+Table table_in_file(std::filesystem::path file);
 
 }  // namespace penstock::budget

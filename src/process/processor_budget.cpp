@@ -11,38 +11,33 @@
 #include <utility>
 
 #include "penstock/error.hpp"
-#include "process/budget_table.hpp"
 #include "process/fork.hpp"
 
 namespace penstock {
 namespace budget {
 namespace {
 
-class ProcessTable final : public Table {
-  public:
-    void update(const Change& change) override {
-        const std::lock_guard hold(mutex_);
-        if (forks_ != forks()) {  // what stands there are the claims of a parent
-            entries_.clear();
-            forks_ = forks();
-        }
-        auto entries = entries_;
-        change(entries);
-        entries_ = std::move(entries);
-    }
-
-  private:
-    ProcessMutex mutex_;
-    std::uint32_t forks_ = forks();
-    std::vector<Entry> entries_;
+struct ClaimsOfThisProcess {
+    ProcessMutex mutex;
+    std::uint32_t at_forks = forks();
+    std::vector<Entry> entries;
 };
 
 }  // namespace
 
-std::shared_ptr<Table> table_of_this_process() {
+Table table_of_this_process() {
     // Never destroyed: machines with static lifetime give back their claims late.
-    static const auto& table = *new std::shared_ptr<Table>(std::make_shared<ProcessTable>());
-    return table;
+    static auto& claims = *new ClaimsOfThisProcess;
+    return [](const auto& change) {
+        const std::lock_guard hold(claims.mutex);
+        if (claims.at_forks != forks()) {  // what stands there are the claims of a parent
+            claims.entries.clear();
+            claims.at_forks = forks();
+        }
+        auto entries = claims.entries;
+        change(entries);
+        claims.entries = std::move(entries);
+    };
 }
 
 std::vector<int> chosen(const Topology& topology, const Claims& claims, int wanted, int near) {
@@ -122,29 +117,12 @@ void count(budget::Claims& claims, const budget::Entry& entry) {
 
 }  // namespace
 
-ProcessorClaim::~ProcessorClaim() { release(); }
-
-ProcessorClaim& ProcessorClaim::operator=(ProcessorClaim&& other) noexcept {
-    if (this != &other) {
-        release();
-        processors_ = std::move(other.processors_);
-        shared_ = other.shared_;
-        tables_ = std::move(other.tables_);
-        id_ = other.id_;
-        owner_ = other.owner_;
-    }
-    return *this;
-}
-
-void ProcessorClaim::release() noexcept {
-    const auto tables = std::exchange(tables_, {});
-    processors_.clear();
-    shared_ = 0;
-    if (tables.empty() || owner_ != getpid()) return;
+ProcessorClaim::Held::~Held() {
+    if (owner != getpid()) return;
     for (const auto& table : tables) {
         try {
-            table->update([&](std::vector<budget::Entry>& all) {
-                std::erase_if(all, [&](const budget::Entry& e) { return e.process.pid == owner_ && e.id == id_; });
+            table([&](std::vector<budget::Entry>& all) {
+                std::erase_if(all, [&](const budget::Entry& e) { return e.process.pid == owner && e.id == id; });
             });
         } catch (const std::exception&) {
             // The table cannot be written now; the entry falls when this process ends.
@@ -184,14 +162,14 @@ ProcessorClaim ProcessorBudget::claim(int wanted, int near) {
     };
     // The table of this process holds all its claims, so that machines in different budgets avoid each other too; those
     // of this budget are counted once, in the shared table.
-    local->update([&](std::vector<budget::Entry>& mine) {
+    local([&](std::vector<budget::Entry>& mine) {
         budget::Claims claims;
         for (const auto& other : mine)
             if (name_.empty() || other.budget != name_) count(claims, other);
         if (name_.empty()) {
             choose(claims);
         } else {
-            table_->update([&](std::vector<budget::Entry>& everybodys) {
+            table_([&](std::vector<budget::Entry>& everybodys) {
                 for (const auto& other : everybodys) count(claims, other);
                 choose(claims);
                 everybodys.push_back(entry);
@@ -202,18 +180,14 @@ ProcessorClaim ProcessorBudget::claim(int wanted, int near) {
     ProcessorClaim claim;
     claim.processors_ = entry.processors;
     claim.shared_ = shared;
-    claim.tables_ = {local};
-    if (!name_.empty()) claim.tables_.push_back(table_);
-    claim.id_ = entry.id;
-    claim.owner_ = entry.process.pid;
+    claim.held_.reset(new ProcessorClaim::Held{{local}, entry.id, entry.process.pid});
+    if (!name_.empty()) claim.held_->tables.push_back(table_);
     return claim;
 }
 
-std::vector<BudgetMember> ProcessorBudget::members() const {
-    std::vector<BudgetMember> found;
-    table_->update([&](std::vector<budget::Entry>& all) {
-        for (const auto& entry : all) found.push_back({entry.process.pid, entry.processors});
-    });
+std::vector<budget::Entry> ProcessorBudget::members() const {
+    std::vector<budget::Entry> found;
+    table_([&](const auto& all) { found = all; });
     return found;
 }
 

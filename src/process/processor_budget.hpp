@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "penstock/topology.hpp"
+#include "process/budget_table.hpp"
 
 namespace penstock {
 
 namespace budget {
-class Table;
 
 /// How many claims each processor has; absent means none.
 using Claims = std::map<int, int>;
@@ -27,17 +27,13 @@ using Claims = std::map<int, int>;
 /// At most `wanted` processors, each once, best first: the least claimed; then `near` itself; then those whose core is
 /// least used; then those closest to `near` (or to the first chosen); then by index.
 std::vector<int> chosen(const Topology& topology, const Claims& claims, int wanted, int near);
+
 }  // namespace budget
 
 /// Processors that one machine has for itself as long as this lives. Moved, not copied. In a forked child it holds
 /// nothing and gives nothing back.
 class ProcessorClaim {
   public:
-    ProcessorClaim() noexcept = default;
-    ~ProcessorClaim();
-    ProcessorClaim(ProcessorClaim&& other) noexcept = default;
-    ProcessorClaim& operator=(ProcessorClaim&& other) noexcept;
-
     /// Indices, each once, in the order in which to use them; as many as wanted, or all allowed ones if that is fewer.
     std::span<const int> processors() const noexcept { return processors_; }
 
@@ -45,21 +41,20 @@ class ProcessorClaim {
     int shared() const noexcept { return shared_; }
 
     /// Gives the processors back now. Never throws: what could not be given back is recovered when the process ends.
-    void release() noexcept;
+    void release() noexcept { *this = ProcessorClaim(); }
 
   private:
     friend class ProcessorBudget;
+    /// What stands in the tables; its end takes it out.
+    struct Held {
+        std::vector<budget::Table> tables;
+        std::uint64_t id;
+        long owner;  // the process that claimed: a forked child must not give it back
+        ~Held();
+    };
     std::vector<int> processors_;
     int shared_ = 0;
-    std::vector<std::shared_ptr<budget::Table>> tables_;
-    std::uint64_t id_ = 0;
-    long owner_ = 0;  // the process that claimed: a forked child must not give it back
-};
-
-/// A claim as the table shows it, for reports.
-struct BudgetMember {
-    long process = 0;
-    std::vector<int> processors;
+    std::unique_ptr<Held> held_;
 };
 
 struct BudgetOptions {
@@ -88,7 +83,7 @@ class ProcessorBudget {
     ProcessorClaim claim(int wanted, int near = -1);
 
     /// Who has claimed what in this budget now; the dead are cleared away first.
-    std::vector<BudgetMember> members() const;
+    std::vector<budget::Entry> members() const;
 
     /// Its name; empty for that of this process alone.
     const std::string& name() const noexcept { return name_; }
@@ -97,7 +92,7 @@ class ProcessorBudget {
     ProcessorBudget() = default;
     std::string name_;
     const Topology* topology_ = nullptr;
-    std::shared_ptr<budget::Table> table_;
+    budget::Table table_;
 };
 
 }  // namespace penstock

@@ -91,7 +91,7 @@ TEST_P(NonsenseTest, headers_that_cannot_be_are_refused) {
 
 TEST_P(NonsenseTest, counters_that_cannot_be_are_refused) {
     expect_refused(GetParam(), "count of bytes filled", [](Forger& forger) {
-        forger.his_box.lane(1).inward.filled.filled.store(1'000'000);
+        forger.his_box.lane(1).inward.filled.cells.store(1'000'000);
         forger.send({100, 0, Way::ring_pieces, {}, {}, {0, 0, 0, 0}});
     });
     for (const bool bytes : {false, true}) {
@@ -100,7 +100,7 @@ TEST_P(NonsenseTest, counters_that_cannot_be_are_refused) {
             if (me.index() == 1) {
                 Forger forger(me, options);
                 auto& outward = forger.his_box.lane(1).outward;
-                (bytes ? outward.freed.freed : outward.credits.completed).store(1'000'000);
+                (bytes ? outward.freed.cells : outward.credits.completed).store(1'000'000);
                 penstock::RankMemory last;
                 try {
                     last = me.accept(0, "end");
@@ -125,9 +125,9 @@ TEST_P(NonsenseTest, counters_that_cannot_be_are_refused) {
 TEST_P(NonsenseTest, a_header_that_vanishes_while_its_message_is_received_is_refused) {
     expect_refused(GetParam(), "number of a header", [](Forger& forger) {
         forger.send({100, 0, Way::ring_pieces, {}, {}, {0, 0, 0, 0}});
-        auto& filled = forger.his_box.lane(1).inward.filled.filled;
+        auto& filled = forger.his_box.lane(1).inward.filled.cells;
         filled.store(50, std::memory_order_release);
-        while (forger.own_box.lane(0).outward.freed.freed.load(std::memory_order_acquire) < 50)
+        while (forger.own_box.lane(0).outward.freed.cells.load(std::memory_order_acquire) < 50)
             std::this_thread::yield();
         forger.his_box.slots(1)[0].sequence.store(0, std::memory_order_release);
         filled.store(100, std::memory_order_release);

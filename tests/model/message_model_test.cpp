@@ -39,8 +39,8 @@ struct MessageRingModel : rl::test_suite<MessageRingModel<script, capacity, piec
     penstock::Record<Header, Channel> slots[records];
     penstock::Credits<Channel> credits;
     Cell cells[capacity];
-    penstock::RingFilled<Policy> filled;
-    penstock::RingFreed<Policy> freed;
+    penstock::RingCount<Policy> filled;
+    penstock::RingCount<Policy> freed;
 
     penstock::ChannelParts<Header, Channel> headers() {
         return {slots, &credits, nullptr, records, penstock::Initiation::push};

@@ -141,7 +141,7 @@ TEST_F(ProcessorBudgetTest, processes_that_join_one_name_get_different_processor
     std::set<int> all;
     for (const auto& member : members) all.insert(member.processors.begin(), member.processors.end());
     EXPECT_EQ(all.size(), 8u);
-    EXPECT_EQ(members[1].process, child.number());
+    EXPECT_EQ(members[1].process.pid, child.number());
     EXPECT_EQ(join("job").claim(1).shared(), 1);
 }
 
@@ -227,7 +227,7 @@ TEST_F(ProcessorBudgetTest, a_forked_child_neither_holds_nor_gives_back_its_pare
     });
     EXPECT_EQ(child.collect(), 0);
     ASSERT_EQ(budget.members().size(), 1u);
-    EXPECT_EQ(budget.members()[0].process, getpid());
+    EXPECT_EQ(budget.members()[0].process.pid, getpid());
 }
 
 TEST_F(ProcessorBudgetTest, a_damaged_table_is_repaired) {
@@ -244,7 +244,7 @@ TEST_F(ProcessorBudgetTest, a_number_that_was_given_to_a_later_process_holds_not
     auto budget = join("job");
     const auto claim = budget.claim(1);
     ASSERT_EQ(files().size(), 1u);
-    budget::table_in_file(files()[0])->update([](auto& entries) {
+    budget::table_in_file(files()[0])([](auto& entries) {
         entries.push_back({{getpid(), ProcessIdentity::of_this_process().start_time + 1}, 99, {0, 1, 2}, ""});
     });
     EXPECT_EQ(budget.members().size(), 1u);

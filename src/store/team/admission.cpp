@@ -182,7 +182,7 @@ class Newcomer {
     std::vector<int> ranks_of(const Notice& notice) const {
         std::vector<int> ranks;
         for (int rank = 0; rank < place_.size; ++rank)
-            if ((notice.missing[static_cast<std::size_t>(rank) / 64] >> rank % 64 & 1) != 0) ranks.push_back(rank);
+            if ((notice.missing[rank / 64] >> rank % 64 & 1) != 0) ranks.push_back(rank);
         return ranks;
     }
 

@@ -44,8 +44,7 @@ void mark_dead(const ControlBlock& control, std::span<const Watched> ended) {
 DeathWatch::DeathWatch(const ControlBlock& control, int own, std::vector<OwnedDescriptor> processes)
     : control_(control), processes_(std::move(processes)), stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!stop_) throw SystemError("cannot watch the members of a team", errno);
-    for (int rank = 0; rank < control_.size(); ++rank)
-        if (rank != own) watched_.push_back({rank, processes_[static_cast<std::size_t>(rank)].get()});
+    processes_[own].reset();
     thread_ = process::quiet_thread("penstock watch", [this] { watch(); });
 }
 
@@ -57,7 +56,7 @@ DeathWatch::~DeathWatch() {
 void DeathWatch::watch() {
     for (;;) {
         std::vector<pollfd> entries;
-        for (const auto& one : watched_) entries.push_back({one.process, POLLIN, 0});
+        for (const auto& process : processes_) entries.push_back({process.get(), POLLIN, 0});
         entries.push_back({stop_.get(), POLLIN, 0});
         if (poll(entries.data(), entries.size(), -1) < 0) {
             // Short of memory, or the limit of descriptors fell below what is watched: that may pass.
@@ -66,11 +65,10 @@ void DeathWatch::watch() {
         }
         if (entries.back().revents != 0) return;
         std::vector<Watched> ended;
-        std::vector<Watched> left;
-        for (std::size_t i = 0; i < watched_.size(); ++i)
-            (entries[i].revents != 0 ? ended : left).push_back(watched_[i]);
-        watched_ = std::move(left);
+        for (int rank = 0; rank < control_.size(); ++rank)
+            if (entries[rank].revents != 0) ended.push_back({rank, processes_[rank].get()});
         mark_dead(control_, ended);
+        for (const auto& one : ended) processes_[one.rank].reset();
     }
 }
 

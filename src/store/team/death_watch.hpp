@@ -43,10 +43,9 @@ class DeathWatch {
     void watch();
 
     const ControlBlock& control_;
-    std::vector<OwnedDescriptor> processes_;
-    std::vector<Watched> watched_;
-    OwnedDescriptor stop_;  ///< an eventfd
-    std::thread thread_;    ///< last: it uses the others
+    std::vector<OwnedDescriptor> processes_;  ///< of those that are watched; none: this one, and those that have ended
+    OwnedDescriptor stop_;                    ///< an eventfd
+    std::thread thread_;                      ///< last: it uses the others
 };
 
 }  // namespace penstock::team

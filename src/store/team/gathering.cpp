@@ -181,7 +181,7 @@ void Gathering::attend(Guest& guest, bool said_something, bool closed) {
 
 int Gathering::free_rank(int wanted) const {
     for (int rank = 0; rank < size_; ++rank)
-        if (!known_[static_cast<std::size_t>(rank)].taken && (wanted == any_rank || wanted == rank)) return rank;
+        if (!known_[rank].taken && (wanted == any_rank || wanted == rank)) return rank;
     return -1;
 }
 
@@ -196,34 +196,34 @@ void Gathering::judge(Guest& guest, const Hello& hello) {
     if (hello.rank < any_rank || hello.rank >= size_) return refuse(Reason::no_such_rank);
     const int rank = free_rank(hello.rank);
     if (rank < 0) return refuse(complete() || hello.rank == any_rank ? Reason::complete : Reason::rank_taken);
-    const auto place = static_cast<std::size_t>(rank);
+    auto& process = hoard_.processes[rank];
     try {
-        hoard_.processes[place] = process::process_of(guest.connection(), guest.peer().pid);
+        process = process::process_of(guest.connection(), guest.peer().pid);
     } catch (const SystemError&) {
         return refuse(Reason::resources);
     }
-    if (!hoard_.processes[place]) return guest.forget();
+    if (!process) return guest.forget();
     Notice notice;
     notice.subject = Subject::admitted;
     notice.rank = rank;
     notice.size = size_;
     notice.within = std::chrono::nanoseconds(deadline_ - std::chrono::steady_clock::now()).count();
-    if (!placement_.processors.empty()) notice.processor = placement_.processors[place];
+    if (!placement_.processors.empty()) notice.processor = placement_.processors[rank];
     guest.admit(rank, notice);
-    known_[place].taken = true;
+    known_[rank].taken = true;
     ++present_;
 }
 
 /// A guest has gone, or has lost its rank.
 void Gathering::take_leave(const Guest& guest) {
     if (guest.rank() < 0) return;
-    const auto place = static_cast<std::size_t>(guest.rank());
     if (complete()) {
-        if (hoard_.control.state(guest.rank()) < State::finished) known_[place].let_go = deadline_after(time_to_die);
+        if (hoard_.control.state(guest.rank()) < State::finished)
+            known_[guest.rank()].let_go = deadline_after(time_to_die);
         return;
     }
-    known_[place].taken = false;
-    hoard_.processes[place].reset();
+    known_[guest.rank()].taken = false;
+    hoard_.processes[guest.rank()].reset();
     --present_;
 }
 
@@ -256,7 +256,7 @@ void Gathering::hand_over() {
 void Gathering::notice_deaths(const std::vector<Watched>& ended) {
     if (ended.empty()) return;
     for (const auto& one : ended) {
-        if (complete()) known_[static_cast<std::size_t>(one.rank)].process_ended = true;
+        if (complete()) known_[one.rank].process_ended = true;
         for (auto& guest : guests_)
             if (guest.rank() == one.rank) guest.forget();
     }
@@ -271,7 +271,7 @@ void Gathering::look_at_the_clock() {
         guest.forget();
     }
     for (int rank = 0; rank < size_; ++rank) {
-        auto& known = known_[static_cast<std::size_t>(rank)];
+        auto& known = known_[rank];
         if (known.let_go > now) continue;
         known.let_go = Time::max();
         if (!known.process_ended) fail(rank, "let go of the team without leaving it, and goes on as a process");
@@ -280,8 +280,7 @@ void Gathering::look_at_the_clock() {
 }
 
 void Gathering::fail(int rank, const std::string& remark) {
-    known_[static_cast<std::size_t>(rank)].remark = remark;
-    if (!hoard_.control.end(rank, State::failed)) known_[static_cast<std::size_t>(rank)].remark.clear();
+    if (hoard_.control.end(rank, State::failed)) known_[rank].remark = remark;
 }
 
 void Gathering::give_up() {
@@ -290,12 +289,12 @@ void Gathering::give_up() {
     notice.size = size_;
     std::vector<int> missing;
     for (int rank = 0; rank < size_; ++rank) {
-        if (known_[static_cast<std::size_t>(rank)].taken) continue;
+        if (known_[rank].taken) continue;
         missing.push_back(rank);
-        notice.missing[static_cast<std::size_t>(rank) / 64] |= std::uint64_t{1} << rank % 64;
+        notice.missing[rank / 64] |= std::uint64_t{1} << rank % 64;
     }
     for (auto& guest : guests_)
-        if (guest.stage() == Stage::admitted) guest.tell_missing(notice);
+        if (guest.stage() == Stage::admitted) guest.say(notice);
     throw MembersMissing(name_, std::move(missing), size_);
 }
 
@@ -309,8 +308,8 @@ bool Gathering::all_ended() const {
 void Gathering::conclude_team() const {
     std::vector<Ending> endings;
     for (int rank = 0; rank < size_; ++rank) {
-        const auto& known = known_[static_cast<std::size_t>(rank)];
-        const Watched watched{rank, hoard_.processes[static_cast<std::size_t>(rank)].get()};
+        const auto& known = known_[rank];
+        const Watched watched{rank, hoard_.processes[rank].get()};
         if (hoard_.control.state(rank) == State::dead) learn_ends(hoard_.control, {&watched, 1});
         auto record = hoard_.control.ending(rank);
         if (!known.remark.empty()) {

@@ -1,6 +1,7 @@
 #include "store/team/guest.hpp"
 
 #include <cerrno>
+#include <utility>
 
 namespace penstock::team {
 namespace {
@@ -12,24 +13,16 @@ struct Part {
     std::vector<int> descriptors;
 };
 
-std::size_t chunks(std::size_t size) { return (size + process::most_descriptors - 1) / process::most_descriptors; }
-
-/// How many parts there are in a team of this size: the control block with the inbox, then outboxes, then processes.
-std::size_t parts(std::size_t size) { return 1 + 2 * chunks(size); }
-
-Part part_of(const Hoard& hoard, int rank, std::size_t number) {
-    if (number == 0)
-        return {Subject::control,
-                0,
-                {hoard.control.descriptor(), hoard.boxes.receiving[static_cast<std::size_t>(rank)].get()}};
-    const auto size = hoard.boxes.sending.size();
-    const bool boxes = number <= chunks(size);
-    const auto& from = boxes ? hoard.boxes.sending : hoard.processes;
-    Part part{
-        boxes ? Subject::outboxes : Subject::processes, (number - 1) % chunks(size) * process::most_descriptors, {}};
-    for (auto i = part.first; i < size && i < part.first + process::most_descriptors; ++i)
-        part.descriptors.push_back(from[i].get());
-    return part;
+/// The control block with the inbox, then outboxes, then processes, as many at once as one message carries.
+std::vector<Part> parts_of(const Hoard& hoard, int rank) {
+    std::vector<Part> parts{{Subject::control, 0, {hoard.control.descriptor(), hoard.boxes.receiving[rank].get()}}};
+    for (const auto& [subject, all] :
+         {std::pair(Subject::outboxes, &hoard.boxes.sending), std::pair(Subject::processes, &hoard.processes)})
+        for (std::size_t i = 0; i < all->size(); ++i) {
+            if (i % process::most_descriptors == 0) parts.push_back({subject, i, {}});
+            parts.back().descriptors.push_back((*all)[i].get());
+        }
+    return parts;
 }
 
 }  // namespace
@@ -70,7 +63,6 @@ bool Guest::hear_confirmation() {
 }
 
 void Guest::say(const Notice& notice) {
-    // What does not fit into an empty socket is for nobody.
     if (process::send_with_descriptors(connection_.get(), std::as_bytes(std::span(&notice, 1)), {}, MSG_DONTWAIT) < 0)
         forget();
 }
@@ -93,8 +85,6 @@ void Guest::admit(int rank, const Notice& notice) {
     say(notice);
 }
 
-void Guest::tell_missing(const Notice& notice) { say(notice); }
-
 void Guest::start(const Hoard& hoard, Time until) {
     stage_ = Stage::starting;
     until_ = until;
@@ -104,12 +94,13 @@ void Guest::start(const Hoard& hoard, Time until) {
 void Guest::hand_over(const Hoard& hoard) {
     blocked_ = false;
     if (stage_ != Stage::starting || under_way_) return;
-    if (part_ == parts(hoard.boxes.sending.size())) {
+    const auto parts = parts_of(hoard, rank_);
+    if (part_ == parts.size()) {
         stage_ = Stage::seated;
         until_ = Time::max();
         return;
     }
-    const auto part = part_of(hoard, rank_, part_);
+    const auto& part = parts[part_];
     Notice notice;
     notice.subject = part.subject;
     notice.rank = rank_;

@@ -54,7 +54,8 @@ class Guest {
 
     void refuse(JoinRefused::Reason reason, Time until);
     void admit(int rank, const Notice& notice);
-    void tell_missing(const Notice& notice);
+    /// What does not fit into its empty socket is for nobody.
+    void say(const Notice& notice);
 
     /// All have come: hands over the first part.
     void start(const Hoard& hoard, Time until);
@@ -67,7 +68,6 @@ class Guest {
 
   private:
     std::optional<std::size_t> receive(std::span<std::byte> text);
-    void say(const Notice& notice);
 
     OwnedDescriptor connection_;
     ucred peer_;

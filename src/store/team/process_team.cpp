@@ -66,7 +66,7 @@ void await(process::Children& ranks, const ControlBlock& control, int caller) {
 [[noreturn]] void become(Member& member, const ControlBlock& control, const Placement& placement,
                          ProcessMail::Boxes& boxes, const Program& program) noexcept {
     placement.pin(member.index);
-    ProcessMail mail(std::move(boxes.receiving[static_cast<std::size_t>(member.index)]), std::move(boxes.sending));
+    ProcessMail mail(std::move(boxes.receiving[member.index]), std::move(boxes.sending));
     boxes.receiving.clear();
     member.mail = &mail;
     _exit(run_rank(control, member, program));

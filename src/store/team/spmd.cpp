@@ -42,7 +42,7 @@ Placement Placement::of(int size, bool pin) {
 
 void Placement::pin(int rank) const {
     // A refusal costs speed, not correctness.
-    if (!processors.empty()) static_cast<void>(pin_this_thread(processors[static_cast<std::size_t>(rank)]));
+    if (!processors.empty()) static_cast<void>(pin_this_thread(processors[rank]));
 }
 
 bool is_consequence(const std::exception_ptr& error) noexcept {
@@ -89,7 +89,7 @@ void run_threads(int size, const Program& program, const SpmdOptions& options) {
         Member member{seats, &mail, rank, size, Substrate::threads, placement.policy, options.accept_within};
         seats[rank].identity = ProcessIdentity::of_this_process();
         seats[rank].state.store(State::running, std::memory_order_release);
-        auto& ending = endings[static_cast<std::size_t>(rank)];
+        auto& ending = endings[rank];
         ending.rank = rank;
         try {
             program.call(program.closure, Rank(member));

@@ -1,6 +1,5 @@
 #include "penstock/store_way.hpp"
 
-#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
