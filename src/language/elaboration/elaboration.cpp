@@ -8,9 +8,6 @@
 
 namespace penstock::language {
 
-void Elaboration::error(SourcePlace where, std::string message) {
-    findings_.push_back({Finding::Kind::error, std::move(where), std::move(message)});
-}
 void Elaboration::warn(SourcePlace where, std::string message) {
     findings_.push_back({Finding::Kind::warning, std::move(where), std::move(message)});
 }

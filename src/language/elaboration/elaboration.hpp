@@ -145,7 +145,7 @@ class Elaboration {
             return std::nullopt;
         }
     }
-    void error(SourcePlace where, std::string message);
+    void error(SourcePlace where, std::string message) { add_error(findings_, std::move(where), std::move(message)); }
     void warn(SourcePlace where, std::string message);
     /// One more part; false when there are too many.
     bool count(const Element& element);

@@ -4,11 +4,6 @@
 #include "language/elaboration/elaboration.hpp"
 
 namespace penstock::language {
-namespace {
-
-constexpr int deepest_port = 200;
-
-}  // namespace
 
 std::vector<std::string> Elaboration::names_below(const std::string& prefix) const {
     std::vector<std::string> names;
@@ -27,8 +22,7 @@ std::vector<Elaboration::Ends> Elaboration::ends(const std::string& endpoint, bo
     const auto where = [&] { return stream.place_of(output ? "from" : "to"); };
     const auto dot = endpoint.rfind('.');
     const auto part = endpoint.substr(0, dot);
-    const auto slash = part.rfind('/');
-    const auto prefix = slash == part.npos ? std::string() : part.substr(0, slash + 1);
+    const auto prefix = part.substr(0, part.rfind('/') + 1);  // "" where there is none
     if (dot == endpoint.npos) {
         error(where(), in_quotes(endpoint) + " is no port: ports are named component.port");
         return {};
@@ -49,6 +43,7 @@ std::vector<Elaboration::Ends> Elaboration::ends(const std::string& endpoint, bo
     if (const auto found = instances_.find(part); found != instances_.end()) {
         const auto& instance = found->second;
         const auto& ports = output ? instance.outputs : instance.inputs;
+        constexpr int deepest_port = 200;
         std::vector<Ends> all;
         const auto take = [&](const std::string& inner) {
             if (depth > deepest_port) return;

@@ -7,8 +7,6 @@
 namespace penstock::language {
 namespace {
 
-constexpr std::int64_t most_slices = 100'000;
-
 bool has_ports(const Element& element) {
     return std::ranges::any_of(element.children,
                                [](const auto& child) { return child.name == "input" || child.name == "output"; });
@@ -44,7 +42,7 @@ void Elaboration::parallel(const Element& element, const Scope& scope) {
     if (element.attribute("slices") == nullptr)
         return error(element.place(),
                      "the shape '" + std::string(shape_words[shape]) + "' needs the number of its 'slices'");
-    const auto count = number<std::int64_t>(element, "slices", scope, 1, most_slices);
+    const auto count = number<std::int64_t>(element, "slices", scope, 1, 100'000);
     if (!count) return void(unknown_.insert(scope.prefix + own));
     const auto index = element.attribute("index") == nullptr ? "slice" : name(element, "index", scope);
     if (shape == 1) slices(element, inner, *count, index);

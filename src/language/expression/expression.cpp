@@ -50,18 +50,14 @@ class Evaluation {
     }
 
     SettingValue sum(int depth) {
-        auto left = product(depth);
-        for (char sign = peek(); sign == '+' || sign == '-'; sign = peek()) {
-            ++at_;
-            left = apply(sign, left, product(depth));
-        }
-        return left;
+        return joined("+-", [&] { return joined("*/%", [&] { return factor(depth); }); });
     }
-    SettingValue product(int depth) {
-        auto left = factor(depth);
-        for (char sign = peek(); sign == '*' || sign == '/' || sign == '%'; sign = peek()) {
+    /// What `part` reads, as often as one of these signs follows.
+    SettingValue joined(std::string_view signs, const auto& part) {
+        auto left = part();
+        for (char sign = peek(); sign != '\0' && signs.find(sign) != signs.npos; sign = peek()) {
             ++at_;
-            left = apply(sign, left, factor(depth));
+            left = apply(sign, left, part());
         }
         return left;
     }

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <map>
 #include <mutex>
-#include <utility>
 
 #include "language/library/component_library.hpp"
 #include "language/xml/text.hpp"
@@ -24,6 +23,16 @@ ComponentClass described(const std::string& name, std::string documentation,
     graph.add_kind("", {}, kind);
     return {name, std::move(documentation), std::move(graph.description().filters.front()), std::move(kind),
             std::move(origin)};
+}
+
+/// Puts another state with this change in the place of the one that there is, which stays where `make` throws.
+template <class State>
+void change(std::shared_ptr<const State>& state, const auto& make) {
+    std::shared_ptr<State> next;  // dies behind the lock where this throws
+    const std::lock_guard guard(lock);
+    next = std::make_shared<State>(*state);
+    make(*next);
+    state = std::move(next);
 }
 
 }  // namespace
@@ -90,12 +99,10 @@ void Components::add_kind(const std::string& name, std::string documentation,
                          "' cannot name a component class: a name is a letter, then letters, digits, '-', '_' and ':'");
     auto made =
         std::make_shared<ComponentClass>(described(name, std::move(documentation), std::move(kind), std::move(origin)));
-    std::shared_ptr<State> next;  // dies behind the lock where this throws
-    const std::lock_guard guard(lock);
-    next = std::make_shared<State>(*state_);
-    if (!next->classes.try_emplace(name, std::move(made)).second)
-        throw UsageError("there is a component class '" + name + "' already: give this one another name");
-    state_ = std::move(next);
+    change(state_, [&](State& next) {
+        if (!next.classes.try_emplace(name, std::move(made)).second)
+            throw UsageError("there is a component class '" + name + "' already: give this one another name");
+    });
 }
 
 std::vector<std::string> Components::load(const std::string& path) {
@@ -108,28 +115,24 @@ std::vector<std::string> Components::load(const std::string& path) {
         made.push_back(std::make_shared<ComponentClass>(
             described(each->name, each->documentation, language::library_kind(each), origin)));
     }
-    std::shared_ptr<State> next;  // dies behind the lock where this throws
-    const std::lock_guard guard(lock);
-    next = std::make_shared<State>(*state_);
-    for (auto& fresh : made) {
-        auto& at = next->classes[fresh->name];
-        if (at == nullptr) at = std::move(fresh);
-        else if (at->origin != origin)
-            throw LibraryRefused(
-                library.path, LibraryRefused::Reason::name_taken,
-                "it has a class " + language::in_quotes(fresh->name) + ", and there is one of that name already" +
-                    (at->origin.kind == ComponentOrigin::Kind::library ? ", of the library " + at->origin.name : "") +
-                    ": give one of the two another name, or leave this library out");
-    }
-    state_ = std::move(next);
+    change(state_, [&](State& next) {
+        for (auto& fresh : made) {
+            auto& at = next.classes[fresh->name];
+            if (at == nullptr) at = std::move(fresh);
+            else if (at->origin != origin)
+                throw LibraryRefused(
+                    library.path, LibraryRefused::Reason::name_taken,
+                    "it has a class " + language::in_quotes(fresh->name) + ", and there is one of that name already" +
+                        (at->origin.kind == ComponentOrigin::Kind::library ? ", of the library " + at->origin.name
+                                                                           : "") +
+                        ": give one of the two another name, or leave this library out");
+        }
+    });
     return names;
 }
 
 void Components::add_source(std::shared_ptr<const ComponentSource> source) {
-    const std::lock_guard guard(lock);
-    auto next = std::make_shared<State>(*state_);
-    next->late.push_back(std::make_shared<Late>(std::move(source)));
-    state_ = std::move(next);
+    change(state_, [&](State& next) { next.late.push_back(std::make_shared<Late>(std::move(source))); });
 }
 
 const ComponentClass* Components::find(const std::string& name) const {
@@ -156,11 +159,10 @@ const ComponentClass* Components::of_type(const std::string& type) const {
 
 std::vector<std::string> Components::names() const {
     const auto state = this->state();
-    std::vector<std::string> all;
-    for (const auto& [name, each] : state->classes) all.push_back(name);
+    auto all = language::names_of(state->classes);
     for (const auto& late : state->late)
         for (auto& name : late->source->names()) all.push_back(std::move(name));
-    std::sort(all.begin(), all.end());
+    std::ranges::sort(all);
     all.erase(std::unique(all.begin(), all.end()), all.end());
     return all;
 }

@@ -2,9 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdint>
 #include <cstdio>
-#include <string>
 #include <thread>
 #include <tuple>
 
@@ -112,6 +110,13 @@ struct Round {
     }
 };
 
+template <class T>
+void write_one(Output<T>& out, T value) {
+    auto buffer = out.make(1);
+    buffer.edit()[0] = value;
+    out.write(std::move(buffer));
+}
+
 struct Sum {
     Input<double> in{"in"};
     Output<double> out{"out"};
@@ -121,11 +126,7 @@ struct Sum {
         const auto buffer = in.read();
         for (const double value : buffer.span()) sum += value;
     }
-    void finish() {
-        auto buffer = out.make(1);
-        buffer.edit()[0] = sum;
-        out.write(std::move(buffer));
-    }
+    void finish() { write_one(out, sum); }
 };
 
 struct Count {
@@ -137,11 +138,7 @@ struct Count {
         (void)in.read();
         ++buffers;
     }
-    void finish() {
-        auto buffer = out.make(1);
-        buffer.edit()[0] = buffers;
-        out.write(std::move(buffer));
-    }
+    void finish() { write_one(out, buffers); }
 };
 
 /// `text` with a value behind it, a line each.

@@ -107,16 +107,12 @@ class ClassReader {
         require_list(kind, given, count);
         for (std::size_t i = 0; i < count; ++i) {
             const auto& port = given[i];
-            PortDescription described;
-            described.name = name(port.name, kind + " " + std::to_string(i));
-            const auto what = kind + " " + in_quotes(described.name);
-            described.element = element(port, what);
-            described.required = port.optional == 0;
-            described.at_least = std::max<std::size_t>(port.at_least, 1);
+            const auto own = name(port.name, kind + " " + std::to_string(i));
+            const auto what = kind + " " + in_quotes(own);
+            made.push_back({own, element(port, what), port.optional == 0, std::max<std::size_t>(port.at_least, 1)});
             if (port.dimensions > streaming::Block::max_rank)
                 refuse("says that " + what + " has buffers of " + std::to_string(port.dimensions) +
                        " dimensions: say 1 to 3, or 0 for any of these");
-            made.push_back(std::move(described));
             dimensions.push_back(port.dimensions);
         }
     }
@@ -142,7 +138,7 @@ class ClassReader {
         require_list("setting", given_.settings, given_.setting_count);
         for (std::size_t i = 0; i < given_.setting_count; ++i) {
             const auto& setting = given_.settings[i];
-            SettingDescription described;
+            auto& described = made.emplace_back();
             described.name = name(setting.name, "setting " + std::to_string(i));
             const auto what = "setting " + in_quotes(described.name);
             described.value = value(setting.value, what);
@@ -156,7 +152,6 @@ class ClassReader {
             if (!is_within(described.value, described.limits))
                 refuse("gives " + what + " the value " + text_of(described.value) +
                        ", which is outside its own limits");
-            made.push_back(std::move(described));
         }
     }
     SettingValue value(const penstock_value& given, const std::string& what) const {

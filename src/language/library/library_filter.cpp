@@ -1,13 +1,9 @@
 // Filters whose firings are functions of a shared library, and what these functions are given: the buffers of the
 // firing, and the functions of penstock_firing over them.
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "language/library/component_library.hpp"
 #include "language/xml/text.hpp"
@@ -142,16 +138,18 @@ class LibraryFilter final : public DescribedFilter {
         explicit Firing(LibraryFilter& of);
         LibraryFilter& filter;
     };
-    /// Does the work of one of the functions. What it throws is thrown by end(), and here the answer is "no".
-    template <class Answer, class Work>
-    static Answer answer(penstock_firing* firing, Work&& work) noexcept {
-        auto& self = static_cast<Firing*>(firing)->filter;
-        try {
-            return work(self);
-        } catch (...) {
-            self.note_failure();
-            return Answer{};
-        }
+    /// One of the functions, by its work. What that throws is thrown by end(), and here the answer is "no".
+    template <class Work>
+    static auto function(Work) {
+        return [](penstock_firing* firing, auto... given) {
+            auto& self = static_cast<Firing*>(firing)->filter;
+            try {
+                return Work()(self, given...);
+            } catch (...) {
+                self.note_failure();
+                return decltype(Work()(self, given...))();
+            }
+        };
     }
 
     const std::shared_ptr<const LibraryClass> of_;
@@ -166,80 +164,59 @@ class LibraryFilter final : public DescribedFilter {
 };
 
 LibraryFilter::Firing::Firing(LibraryFilter& of) : penstock_firing{}, filter(of) {
-    read = [](penstock_firing* firing, std::size_t input, penstock_buffer* into) {
-        return answer<int>(firing, [&](LibraryFilter& self) {
-            auto& port = self.input_at(input);
-            auto buffer = port.read_if_any();
-            if (!buffer) return 0;
-            self.require_dimensions("input", port.name(), self.of_->input_dimensions[input], buffer->rank());
-            self.hold(std::move(*buffer), port.element(), *into);
-            return 1;
-        });
-    };
-    waiting = [](penstock_firing* firing, std::size_t input) {
-        return answer<std::size_t>(firing, [&](LibraryFilter& self) { return self.input_at(input).waiting(); });
-    };
-    ended = [](penstock_firing* firing, std::size_t input) {
-        return answer<int>(firing, [&](LibraryFilter& self) { return self.input_at(input).ended() ? 1 : 0; });
-    };
-    edit = [](penstock_firing* firing, penstock_buffer* buffer) {
-        return answer<void*>(firing, [&](LibraryFilter& self) -> void* {
-            auto* const values = self.held(*buffer).buffer.edit().data();
-            buffer->values = values;
-            return values;
-        });
-    };
-    make = [](penstock_firing* firing, std::size_t output, std::size_t dimensions, const std::size_t* extents,
-              penstock_buffer* into) {
-        return answer<void*>(firing, [&](LibraryFilter& self) -> void* {
-            auto& port = self.output_at(output);
-            self.require_dimensions("output", port.name(), self.of_->output_dimensions[output], dimensions);
-            auto buffer = port.make({extents, dimensions});
-            auto* const values = buffer.edit().data();
-            self.hold(std::move(buffer), port.element(), *into);
-            return values;
-        });
-    };
-    set_tags = [](penstock_firing* firing, penstock_buffer* buffer, const penstock_tags* tags) {
-        return answer<int>(firing, [&](LibraryFilter& self) {
-            self.held(*buffer).buffer.edit_tags() = {tags->sequence, tags->time, {tags->user[0], tags->user[1]}};
-            buffer->tags = *tags;
-            return 1;
-        });
-    };
-    write = [](penstock_firing* firing, std::size_t output, penstock_buffer* buffer) {
-        return answer<int>(firing, [&](LibraryFilter& self) {
-            auto& port = self.output_at(output);
-            auto& held = self.held(*buffer);
-            if (held.element != port.element())
-                throw UsageError("it writes a buffer of " + std::string(held.element.name) + " to output " +
-                                 in_quotes(port.name()) + ", which is of " + std::string(port.element().name));
-            self.require_dimensions("output", port.name(), self.of_->output_dimensions[output], held.buffer.rank());
-            port.write(std::move(held.buffer));
-            buffer->values = nullptr;
-            buffer->count = 0;
-            return 1;
-        });
-    };
-    close = [](penstock_firing* firing, std::size_t output) {
-        static_cast<void>(answer<int>(firing, [&](LibraryFilter& self) { return self.output_at(output).close(), 1; }));
-    };
-    connected = [](penstock_firing* firing, std::size_t output) {
-        return answer<int>(firing, [&](LibraryFilter& self) { return self.output_at(output).connected() ? 1 : 0; });
-    };
-    setting = [](penstock_firing* firing, std::size_t number) {
-        return answer<penstock_value>(firing, [&](LibraryFilter& self) {
-            self.require("setting", number, self.settings.size());
-            return value_of(self.settings[number]->value(), *self.texts_.emplace_back(std::make_unique<std::string>()));
-        });
-    };
-    fail = [](penstock_firing* firing, const char* message) {
-        const auto give_up = [&](LibraryFilter&) -> int {
-            throw Error(message == nullptr ? "it failed, and did not say why" : message);
-        };
-        static_cast<void>(answer<int>(firing, give_up));
+    read = function([](LibraryFilter& self, std::size_t input, penstock_buffer* into) {
+        auto& port = self.input_at(input);
+        auto buffer = port.read_if_any();
+        if (!buffer) return 0;
+        self.require_dimensions("input", port.name(), self.of_->input_dimensions[input], buffer->rank());
+        self.hold(std::move(*buffer), port.element(), *into);
+        return 1;
+    });
+    waiting = function([](LibraryFilter& self, std::size_t input) { return self.input_at(input).waiting(); });
+    ended = function([](LibraryFilter& self, std::size_t input) { return self.input_at(input).ended() ? 1 : 0; });
+    edit = function([](LibraryFilter& self, penstock_buffer* buffer) -> void* {
+        auto* const values = self.held(*buffer).buffer.edit().data();
+        buffer->values = values;
+        return values;
+    });
+    make = function([](LibraryFilter& self, std::size_t output, std::size_t dimensions, const std::size_t* extents,
+                       penstock_buffer* into) -> void* {
+        auto& port = self.output_at(output);
+        self.require_dimensions("output", port.name(), self.of_->output_dimensions[output], dimensions);
+        auto buffer = port.make({extents, dimensions});
+        auto* const values = buffer.edit().data();
+        self.hold(std::move(buffer), port.element(), *into);
+        return values;
+    });
+    set_tags = function([](LibraryFilter& self, penstock_buffer* buffer, const penstock_tags* tags) {
+        self.held(*buffer).buffer.edit_tags() = {tags->sequence, tags->time, {tags->user[0], tags->user[1]}};
+        buffer->tags = *tags;
+        return 1;
+    });
+    write = function([](LibraryFilter& self, std::size_t output, penstock_buffer* buffer) {
+        auto& port = self.output_at(output);
+        auto& held = self.held(*buffer);
+        if (held.element != port.element())
+            throw UsageError("it writes a buffer of " + std::string(held.element.name) + " to output " +
+                             in_quotes(port.name()) + ", which is of " + std::string(port.element().name));
+        self.require_dimensions("output", port.name(), self.of_->output_dimensions[output], held.buffer.rank());
+        port.write(std::move(held.buffer));
+        buffer->values = nullptr;
+        buffer->count = 0;
+        return 1;
+    });
+    close = function([](LibraryFilter& self, std::size_t output) { self.output_at(output).close(); });
+    connected =
+        function([](LibraryFilter& self, std::size_t output) { return self.output_at(output).connected() ? 1 : 0; });
+    setting = function([](LibraryFilter& self, std::size_t number) {
+        self.require("setting", number, self.settings.size());
+        return value_of(self.settings[number]->value(), *self.texts_.emplace_back(std::make_unique<std::string>()));
+    });
+    fail = function([](LibraryFilter& self, const char* message) {
+        const Error given(message == nullptr ? "it failed, and did not say why" : message);
+        if (self.failure_ == nullptr) self.failure_ = std::make_exception_ptr(given);
         return static_cast<int>(PENSTOCK_FAILED);
-    };
+    });
 }
 
 void LibraryFilter::end(int outcome, const char* function) {
@@ -279,8 +256,7 @@ std::unique_ptr<streaming::AnyFilter> filter_in_worker(carried::Decoder& from) {
     const auto path = carried::decode<std::string>(from), name = carried::decode<std::string>(from),
                text = carried::decode<std::string>(from);
     const auto& classes = library_at(path).classes;
-    const auto found =
-        std::find_if(classes.begin(), classes.end(), [&](const auto& each) { return each->name == name; });
+    const auto found = std::ranges::find(classes, name, &LibraryClass::name);
     if (found == classes.end() || text_of(**found) != text)
         throw LibraryRefused(path, LibraryRefused::Reason::bad_description,
                              "its class " + in_quotes(name) +

@@ -15,16 +15,11 @@ namespace language {
 namespace {
 
 /// Attributes whose expressions the program calculates; all others have their values in it.
-constexpr std::pair<std::string_view, std::string_view> calculated_attributes[] = {
-    {"set", "value"},      {"on", "value"},        {"component", "copies"},
-    {"component", "pool"}, {"stream", "capacity"}, {"stream", "capacity-bytes"},
-    {"timer", "after"},    {"timer", "every"}};
+constexpr std::string_view calculated_attributes =
+    "set.value on.value component.copies component.pool stream.capacity stream.capacity-bytes timer.after timer.every";
 
 bool is_fixed(const Element& element, const Attribute& attribute) {
-    return element.name != "parameter" &&
-           std::ranges::find(calculated_attributes,
-                             std::pair<std::string_view, std::string_view>{element.name, attribute.name}) ==
-               std::end(calculated_attributes);
+    return element.name != "parameter" && !stands_in_list(calculated_attributes, element.name + "." + attribute.name);
 }
 
 struct Type {
@@ -53,11 +48,11 @@ class Source {
     std::string program() {
         std::string body;
         for (const auto& child : work_.root().children)
-            if (child.name == "event") body += "    app.event(" + cpp_text(value(child, "name")) + ");\n";
+            if (child.name == "event") body += "    app.event(" + quoted(child, "name") + ");\n";
         parts(work_.root(), "    ", body);
         for (const auto& child : work_.root().children)
             if (child.name == "timer")
-                body += "    app.timer(" + cpp_text(value(child, "event")) + ", " +
+                body += "    app.timer(" + quoted(child, "event") + ", " +
                         seconds(child, child.attribute("after") != nullptr ? "after" : "every") +
                         (child.attribute("every") != nullptr ? ", " + seconds(child, "every") : "") + ");\n";
         std::string out = "// The application '" + name_ + "', as `penstock compile` wrote it from " + file_ + ".\n";
@@ -68,17 +63,13 @@ class Source {
         for (const auto& type : types_)
             if (used_types_.contains(type.of) && headers.insert(type.header).second)
                 out += "#include \"" + type.header + "\"\n";
-        out += "\nusing namespace penstock;\n\nnamespace {\n\nApplication " + function_ +
-               "(const ParameterValues& parameters) {\n";
-        bool any = false;
+        std::string known;
         for (const auto& child : work_.root().children)
-            if (child.name == "parameter" && used_.contains(value(child, "name"))) {
-                any = true;
-                out += "    const auto& " + identifier(value(child, "name")) + " = parameters.at(" +
-                       cpp_text(value(child, "name")) + ");\n";
-            }
-        if (any) out += "\n";
-        else out.replace(out.rfind("& parameters)"), 12, "&");
+            if (child.name == "parameter" && used_.contains(value(child, "name")))
+                known += "    const auto& " + identifier(value(child, "name")) + " = parameters.at(" +
+                         quoted(child, "name") + ");\n";
+        out += "\nusing namespace penstock;\n\nnamespace {\n\nApplication " + function_ + "(const ParameterValues&" +
+               (known.empty() ? ") {\n" : " parameters) {\n" + known + "\n");
         return out + "    ApplicationBuilder app(" + cpp_text(name_) + ");\n" + body +
                "    return app.build();\n}\n\n}  // namespace\n\n" + main_function();
     }
@@ -103,6 +94,9 @@ class Source {
   private:
     static std::string value(const Element& element, std::string_view attribute) {
         return substituted(element.value(attribute), {});
+    }
+    static std::string quoted(const Element& element, std::string_view attribute) {
+        return cpp_text(value(element, attribute));
     }
     /// The value of an attribute as C++, in which parameters are calculated with.
     std::string calculated(const Element& element, std::string_view attribute, const SettingValue& like) {
@@ -134,7 +128,7 @@ class Source {
         }
         if (const auto targets = list_of(words_of(value(component, "targets")), ", "); !targets.empty())
             all.push_back(".targets = {" + targets + "}");
-        if (component.attribute("near") != nullptr) all.push_back(".near = " + cpp_text(value(component, "near")));
+        if (component.attribute("near") != nullptr) all.push_back(".near = " + quoted(component, "near"));
         if (value(component, "on-failure") == "go-on") all.emplace_back(".on_failure = OnFailure::go_on");
         if (component.attribute("pool") != nullptr) all.push_back(".pool = " + size(component, "pool", "1 << 30"));
         if (const auto limit = number_of(value(component, "time-limit")))
@@ -165,7 +159,7 @@ class Source {
         word("when-full", when_full_words, streaming::when_full_names, "when_full", "WhenStreamFull");
         for (const auto* flag : {"ordered", "fuse", "feedback"})
             if (stream.attribute(flag) != nullptr) all.push_back("." + std::string(flag) + " = " + value(stream, flag));
-        if (stream.attribute("name") != nullptr) all.push_back(".name = " + cpp_text(value(stream, "name")));
+        if (stream.attribute("name") != nullptr) all.push_back(".name = " + quoted(stream, "name"));
         return listed(all);
     }
 
@@ -180,7 +174,7 @@ class Source {
                 for (const auto& comment : child.comments) out += commented(comment, indent);
             if (child.name == "component") component(child, indent, out);
             else if (child.name == "stream")
-                out += indent + "app.connect(" + cpp_text(value(child, "from")) + ", " + cpp_text(value(child, "to")) +
+                out += indent + "app.connect(" + quoted(child, "from") + ", " + quoted(child, "to") +
                        options_of_stream(child) + ");\n";
             else if (child.name == "option") option(child, indent, out);
             else if (child.name == "manager") parts(child, indent, out);
@@ -209,7 +203,7 @@ class Source {
         if (type == types_.end()) note_use(*described, name);
         for (const auto& child : element.children)
             if (child.name == "set")
-                out += indent + "app.set(" + cpp_text(name) + ", " + cpp_text(value(child, "name")) + ", " +
+                out += indent + "app.set(" + cpp_text(name) + ", " + quoted(child, "name") + ", " +
                        given(child, *described, value(child, "name")) + ");\n";
     }
     /// The program finds the class by its name: at home, or in a library.
@@ -227,16 +221,15 @@ class Source {
         parts(element, indent + "    ", while_on);
         for (const auto& child : element.children)
             if (child.name == "otherwise") parts(child, indent + "    ", while_off);
-        out += indent + "app.option(" + cpp_text(value(element, "name")) + ", " +
+        out += indent + "app.option(" + quoted(element, "name") + ", " +
                (value(element, "initially") == "on" ? "true" : "false") + ", [&] {\n" + while_on + indent + "}";
         if (!while_off.empty()) out += ", [&] {\n" + while_off + indent + "}";
         out += ");\n";
     }
     void rule(const Element& element, const std::string& indent, std::string& out) {
-        out += indent + "app.on(" + cpp_text(value(element, "event")) + ")";
+        out += indent + "app.on(" + quoted(element, "event") + ")";
         for (const auto* verb : {"enable", "disable", "toggle"})
-            if (element.attribute(verb) != nullptr)
-                out += "." + std::string(verb) + "(" + cpp_text(value(element, verb)) + ")";
+            if (element.attribute(verb) != nullptr) out += "." + std::string(verb) + "(" + quoted(element, verb) + ")";
         if (element.attribute("component") != nullptr) {
             const auto component = value(element, "component");
             if (element.attribute("setting") != nullptr) {
@@ -249,7 +242,7 @@ class Source {
                 note_use(described, component);
                 std::vector<std::string> settings;
                 for (const auto& child : element.children)
-                    settings.push_back("{" + cpp_text(value(child, "name")) + ", " +
+                    settings.push_back("{" + quoted(child, "name") + ", " +
                                        given(child, described, value(child, "name")) + "}");
                 out += ".replace(" + cpp_text(component) + ", " + cpp_text(of) + listed(settings) + ")";
             }
@@ -268,7 +261,7 @@ class Source {
         for (const auto& child : work_.root().children) {
             if (child.name != "parameter") continue;
             parameters += std::string(parameters.empty() ? "" : ",\n                                       ") +
-                          "{.name = " + cpp_text(value(child, "name")) + ", .type = " + cpp_text(value(child, "type"));
+                          "{.name = " + quoted(child, "name") + ", .type = " + quoted(child, "type");
             for (const auto& [attribute, field] :
                  {std::pair{"default", "otherwise"}, {"least", "least"}, {"most", "most"}, {"unit", "unit"}})
                 if (const auto* const given = child.attribute(attribute))

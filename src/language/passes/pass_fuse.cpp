@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <vector>
 
 #include "language/passes/transforming.hpp"
 

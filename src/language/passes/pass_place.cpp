@@ -2,7 +2,6 @@
 // little stand where the buffers come from.
 #include <algorithm>
 #include <functional>
-#include <vector>
 
 #include "language/passes/transforming.hpp"
 #include "language/xml/text.hpp"

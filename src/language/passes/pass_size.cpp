@@ -2,7 +2,6 @@
 // as long as they had become.
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "language/passes/transforming.hpp"
 

@@ -1,7 +1,7 @@
-#include "language/passes/profile.hpp"
-
+// What a run of an application was like: as it is written, and as passes read it.
 #include <algorithm>
 
+#include "language/passes/transforming.hpp"
 #include "language/xml/document.hpp"
 #include "language/xml/text.hpp"
 #include "penstock/application_profile.hpp"
@@ -68,8 +68,7 @@ Profile read_profile(const std::string& text) {
         throw UsageError("this is no profile: its outermost element is " + in_quotes(root.name) +
                          "; penstock profile writes one");
     const auto number = [&](const Element& element, std::string_view name) {
-        const auto* const given = element.attribute(name);
-        const auto value = given == nullptr ? std::nullopt : number_of(given->value);
+        const auto value = number_of(element.value(name));
         if (!value || *value < 0)
             throw UsageError("the profile is wrong: line " + std::to_string(element.at.line) +
                              " should give a number for " + in_quotes(name));
@@ -77,10 +76,9 @@ Profile read_profile(const std::string& text) {
     };
     const auto named = [&](const Element& element, std::string_view name) {
         const auto* const given = element.attribute(name);
-        if (given == nullptr)
-            throw UsageError("the profile is wrong: line " + std::to_string(element.at.line) + " should give " +
-                             in_quotes(name));
-        return given->value;
+        if (given != nullptr) return given->value;
+        throw UsageError("the profile is wrong: line " + std::to_string(element.at.line) + " should give " +
+                         in_quotes(name));
     };
     Profile made;
     made.targets = static_cast<int>(std::min(number(root, "targets"), 1e6));

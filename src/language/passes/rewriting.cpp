@@ -9,21 +9,15 @@
 namespace penstock::language {
 namespace {
 
-constexpr std::string_view parts = "component stream use repeat parallel manager option";
+constexpr std::string_view kinds_of_parts = "component stream use repeat parallel manager option";
 /// Attributes that hold names of parts, by element.
-constexpr std::pair<std::string_view, std::string_view> names_of_parts[] = {
-    {"component", "name"}, {"component", "near"}, {"use", "name"},    {"parallel", "name"}, {"option", "name"},
-    {"stream", "from"},    {"stream", "to"},      {"stream", "name"}, {"on", "component"},  {"on", "enable"},
-    {"on", "disable"},     {"on", "toggle"},      {"input", "to"},    {"output", "from"}};
+constexpr std::string_view names_of_parts =
+    "component.name component.near use.name parallel.name option.name stream.from stream.to stream.name on.component "
+    "on.enable on.disable on.toggle input.to output.from";
 /// And those that say how many there are of something.
-constexpr std::pair<std::string_view, std::string_view> numbers_of_parts[] = {
-    {"repeat", "index"},    {"repeat", "from"},    {"repeat", "to"},      {"repeat", "step"}, {"repeat", "over"},
-    {"parallel", "slices"}, {"parallel", "index"}, {"parallel", "shape"}, {"parallel", "in"}, {"parallel", "above"},
-    {"parallel", "below"},  {"parallel", "out"},   {"use", "group"},      {"input", "name"},  {"output", "name"}};
-
-bool holds(const auto& table, std::string_view element, std::string_view attribute) {
-    return std::ranges::find(table, std::pair{element, attribute}) != std::end(table);
-}
+constexpr std::string_view numbers_of_parts =
+    "repeat.index repeat.from repeat.to repeat.step repeat.over parallel.slices parallel.index parallel.shape "
+    "parallel.in parallel.above parallel.below parallel.out use.group input.name output.name";
 
 std::string index_of(const Element& element) {
     if (element.name != "repeat" && element.name != "parallel") return {};
@@ -44,14 +38,16 @@ void replace_names(Element& element, Replacements replacements) {
 
 void put_prefix(Element& element, const std::string& prefix) {
     for (auto& each : element.attributes)
-        if (holds(names_of_parts, element.name, each.name) && !each.value.empty()) each.value.insert(0, prefix);
+        if (stands_in_list(names_of_parts, element.name + "." + each.name) && !each.value.empty())
+            each.value.insert(0, prefix);
     // What stands in a parallel is called by names of its own.
     if (element.name == "parallel") return;
     for (auto& child : element.children) put_prefix(child, prefix);
 }
 
-bool is_structural(const Element& element, const Attribute& attribute) noexcept {
-    return holds(names_of_parts, element.name, attribute.name) || holds(numbers_of_parts, element.name, attribute.name);
+bool is_structural(const Element& element, const Attribute& attribute) {
+    const auto called = element.name + "." + attribute.name;
+    return stands_in_list(names_of_parts, called) || stands_in_list(numbers_of_parts, called);
 }
 
 void collect_indices(const Element& element, std::set<std::string>& names) {
@@ -65,7 +61,7 @@ bool contains(const Element& element, std::string_view name) {
     });
 }
 
-bool is_part(const Element& element) noexcept { return stands_in_list(parts, element.name); }
+bool is_part(const Element& element) noexcept { return stands_in_list(kinds_of_parts, element.name); }
 
 void add_copies(std::vector<Element>& others, const Element& owner, const Replacements& replacements, bool first) {
     for (const auto& part : owner.children) {

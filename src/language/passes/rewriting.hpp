@@ -19,7 +19,7 @@ void replace_names(Element& element, Replacements replacements);
 /// parts of this scope.
 void put_prefix(Element& element, const std::string& prefix);
 /// Whether an attribute of an element says which parts there are, how many, or how they are called.
-bool is_structural(const Element& element, const Attribute& attribute) noexcept;
+bool is_structural(const Element& element, const Attribute& attribute);
 /// The names in those expressions at and below an element that are `wanted`.
 template <class Wanted>
 void collect_names(const Element& element, std::set<std::string>& names, const Wanted& wanted) {

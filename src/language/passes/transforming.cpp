@@ -1,7 +1,5 @@
 #include "language/passes/transforming.hpp"
 
-#include <utility>
-
 #include "language/passes/rewriting.hpp"
 
 namespace penstock::language {
@@ -32,12 +30,10 @@ void Transforming::read(const std::string& text) {
 }
 
 void Transforming::take_in_libraries() {
-    const auto groups = understood_.elaboration->library_groups();
-    bool first = true;
+    auto groups = understood_.elaboration->library_groups();
     replace_children(root(), [&](Element& child, std::vector<Element>& others) {
         if (child.name != "include") return false;
-        if (std::exchange(first, false))
-            for (const auto* group : groups) others.push_back(*group);
+        for (const auto* group : std::exchange(groups, {})) others.push_back(*group);  // in the place of the first
         return true;
     });
 }

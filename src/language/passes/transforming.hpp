@@ -11,12 +11,36 @@
 #include <vector>
 
 #include "language/elaboration/elaboration.hpp"
-#include "language/passes/profile.hpp"
 #include "language/plan/plan.hpp"
 #include "language/xml/document.hpp"
 #include "penstock/transformation.hpp"
 
 namespace penstock::language {
+
+// ---- a profile as it was written, for the passes that read it ----
+
+struct ProfiledComponent {
+    int copies = 1;
+    double firings = 0;
+    double service = 0;  ///< seconds a firing; 0: none was timed
+    double waits_for_output = 0;
+    /// Seconds of one processor.
+    double work() const noexcept { return firings * service; }
+};
+
+struct ProfiledStream {
+    double buffers = 0;
+    double capacity = 0;
+};
+
+struct Profile {
+    int targets = 0;
+    std::map<std::string, ProfiledComponent> components;
+    std::map<std::pair<std::string, std::string>, ProfiledStream> streams;  ///< from, to
+};
+
+/// Throws UsageError for a text that is none.
+Profile read_profile(const std::string& text);
 
 class Transforming {
   public:

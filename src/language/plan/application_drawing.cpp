@@ -78,13 +78,8 @@ class Drawing {
     }
 
   private:
-    struct Earlier {
-        bool operator()(const language::Condition& a, const language::Condition& b) const {
-            return std::pair{a.option, a.on} < std::pair{b.option, b.on};
-        }
-    };
     struct Box {
-        std::map<language::Condition, Box, Earlier> options;
+        std::map<language::Condition, Box> options;
         std::map<std::string, Box> groups;
         std::vector<const PlanComponent*> components;
     };

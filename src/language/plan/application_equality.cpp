@@ -25,54 +25,40 @@ bool same(const StreamOptions& a, const StreamOptions& b) {
     return all(a) == all(b) && !a.key && !b.key;
 }
 
-class Comparison {
-  public:
-    Comparison(const Plan& a, const Plan& b) : a_(a), b_(b) {}
-    bool same() const {
-        const auto each = [](const auto& one, const auto& other, const auto& equal) {
-            return std::equal(one.begin(), one.end(), other.begin(), other.end(), equal);
-        };
-        return a_.name == b_.name && a_.events == b_.events &&
-               each(a_.components, b_.components,
-                    [&](const auto& a, const auto& b) {
-                        return a.name == b.name && same_class(a.of, b.of) && language::same(a.options, b.options) &&
-                               a.settings == b.settings && a.conditions == b.conditions;
-                    }) &&
-               each(a_.streams, b_.streams,
-                    [](const auto& a, const auto& b) {
-                        return a.from == b.from && a.to == b.to && language::same(a.options, b.options) &&
-                               a.conditions == b.conditions;
-                    }) &&
-               each(a_.options, b_.options,
-                    [](const auto& a, const auto& b) {
-                        return a.name == b.name && a.initially == b.initially && a.conditions == b.conditions;
-                    }) &&
-               each(a_.rules, b_.rules,
-                    [&](const auto& a, const auto& b) {
-                        return a.event == b.event && a.kind == b.kind && a.option == b.option &&
-                               a.component == b.component && a.settings == b.settings && same_class(a.of, b.of);
-                    }) &&
-               each(a_.timers, b_.timers, [](const auto& a, const auto& b) {
-                   return a.event == b.event && a.after == b.after && a.every == b.every;
-               });
-    }
+/// Of a class without a name its type is what is known.
+bool same(const Plan& plan_a, const ComponentClass* a, const Plan& plan_b, const ComponentClass* b) {
+    if (a == b || a == nullptr || b == nullptr) return a == b;
+    const bool have_names = plan_a.known.find(a->name) == a && plan_b.known.find(b->name) == b;
+    return a->filter.type == b->filter.type && (!have_names || a->name == b->name);
+}
 
-  private:
-    static bool has_name(const Plan& plan, const ComponentClass* of) { return plan.known.find(of->name) == of; }
-    /// Of a class without a name its type is what is known.
-    bool same_class(const ComponentClass* a, const ComponentClass* b) const {
-        if (a == b || a == nullptr || b == nullptr) return a == b;
-        return a->filter.type == b->filter.type && (!has_name(a_, a) || !has_name(b_, b) || a->name == b->name);
-    }
-
-    const Plan &a_, &b_;
-};
+bool same(const Plan& a, const Plan& b) {
+    const auto same_components = [&](const PlanComponent& one, const PlanComponent& other) {
+        return one.name == other.name && same(a, one.of, b, other.of) && same(one.options, other.options) &&
+               one.settings == other.settings && one.conditions == other.conditions;
+    };
+    const auto same_streams = [](const PlanStream& one, const PlanStream& other) {
+        return one.from == other.from && one.to == other.to && same(one.options, other.options) &&
+               one.conditions == other.conditions;
+    };
+    const auto same_options = [](const PlanOption& one, const PlanOption& other) {
+        return one.name == other.name && one.initially == other.initially && one.conditions == other.conditions;
+    };
+    const auto same_rules = [&](const PlanRule& one, const PlanRule& other) {
+        return one.event == other.event && one.kind == other.kind && one.option == other.option &&
+               one.component == other.component && one.settings == other.settings && same(a, one.of, b, other.of);
+    };
+    return a.name == b.name && a.events == b.events && a.timers == b.timers &&
+           std::ranges::equal(a.components, b.components, same_components) &&
+           std::ranges::equal(a.streams, b.streams, same_streams) &&
+           std::ranges::equal(a.options, b.options, same_options) && std::ranges::equal(a.rules, b.rules, same_rules);
+}
 
 }  // namespace
 }  // namespace language
 
 bool operator==(const Application& one, const Application& other) {
-    return one.plan_ == other.plan_ || language::Comparison(*one.plan_, *other.plan_).same();
+    return one.plan_ == other.plan_ || language::same(*one.plan_, *other.plan_);
 }
 
 }  // namespace penstock

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -17,7 +18,7 @@ namespace penstock::language {
 struct Condition {
     std::size_t option = 0;
     bool on = true;
-    friend bool operator==(const Condition&, const Condition&) = default;
+    friend auto operator<=>(const Condition&, const Condition&) = default;
 };
 using Conditions = std::vector<Condition>;
 using Settings = std::vector<std::pair<std::string, SettingValue>>;
@@ -67,6 +68,7 @@ inline constexpr std::string_view switch_words[] = {"enable", "disable", "toggle
 struct PlanTimer {
     std::string event;
     std::chrono::nanoseconds after{0}, every{0};
+    friend bool operator==(const PlanTimer&, const PlanTimer&) = default;
 };
 
 struct Plan {

@@ -1,14 +1,9 @@
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
-#include <vector>
 
 #include "language/plan/plan.hpp"
 #include "language/xml/document.hpp"
@@ -163,7 +158,7 @@ void check_plan(const Plan& plan, const SourcePlace& place, std::vector<Finding>
             if (!places) places.emplace(plan, place);  // which most never need
             const auto found = places->of(problem);
             if (found.doubtful && problem.starts_with("nothing leads to")) continue;
-            findings.push_back({Finding::Kind::error, found.where, when + problem});
+            add_error(findings, found.where, when + problem);
         }
     };
     if (plan.components.empty())

@@ -1,7 +1,6 @@
 #include "penstock/application.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <tuple>
 
 #include "language/elaboration/elaboration.hpp"

@@ -60,6 +60,10 @@ void Element::erase(std::string_view attribute_name) {
     std::erase_if(attributes, [&](const Attribute& each) { return each.name == attribute_name; });
 }
 
+void add_error(std::vector<Finding>& findings, SourcePlace where, std::string message) {
+    findings.push_back({Finding::Kind::error, std::move(where), std::move(message)});
+}
+
 bool has_errors(const std::vector<Finding>& findings) noexcept {
     return std::ranges::find(findings, Finding::Kind::error, &Finding::kind) != findings.end();
 }
@@ -167,7 +171,7 @@ class Reader {
         return made;
     }
     void say(Spot spot, std::string message) {
-        findings_.push_back({Finding::Kind::error, {file_, spot.line, spot.column}, std::move(message)});
+        add_error(findings_, {file_, spot.line, spot.column}, std::move(message));
     }
     Spot spot(std::size_t offset) const { return lines_.spot(offset); }
 
@@ -222,9 +226,8 @@ std::unique_ptr<Document> read_document(std::string text, const std::string& fil
 
 std::unique_ptr<Document> read_document(std::string, const std::string& file, const ApplicationLimits&,
                                         std::vector<Finding>& findings, Comments) {
-    findings.push_back({Finding::Kind::error,
-                        {file, 1, 1},
-                        "this Penstock was built without an XML reader: install libpugixml-dev and build it again"});
+    add_error(findings, {file, 1, 1},
+              "this Penstock was built without an XML reader: install libpugixml-dev and build it again");
     return nullptr;
 }
 

@@ -71,6 +71,7 @@ inline constexpr std::string_view namespace_name = "urn:penstock:application:1";
 /// schema share/penstock/application.rng says the same. False: it has another name.
 bool check_grammar(const Element& root, std::string_view name, std::vector<Finding>& findings);
 
+void add_error(std::vector<Finding>& findings, SourcePlace where, std::string message);
 bool has_errors(const std::vector<Finding>& findings) noexcept;
 /// The warnings. Throws ApplicationError with the errors, if there are any.
 std::vector<Finding> warnings_of(std::vector<Finding> findings);

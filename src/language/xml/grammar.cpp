@@ -1,7 +1,6 @@
 // Which elements there are, which attributes each has, and what may stand in it.
 #include <algorithm>
 #include <ranges>
-#include <string>
 
 #include "language/xml/document.hpp"
 #include "language/xml/text.hpp"
@@ -45,64 +44,54 @@ const Rule* rule_of(std::string_view element) noexcept {
     return found == std::end(rules) ? nullptr : found;
 }
 
-class Check {
-  public:
-    explicit Check(std::vector<Finding>& findings) : findings_(findings) {}
+std::string stands_in(std::string_view child) {
+    std::string text;
+    for (const auto& rule : rules)
+        if (stands_in_list(rule.children, child))
+            text += (text.empty() ? "; it stands in <" : ", <") + std::string(rule.element) + ">";
+    return text;
+}
 
-    /// Deep files have been refused before.
-    void element(const Element& element, bool outermost) {
-        const auto* const rule = rule_of(element.name);
-        for (const auto& attribute : element.attributes) {
-            if (stands_in_list(rule->required, attribute.name)) continue;
-            if (stands_in_list(rule->optional, attribute.name) && (outermost || attribute.name != "xmlns")) continue;
-            auto known = words_of(rule->required);
-            for (auto& name : words_of(rule->optional))
-                if (outermost || name != "xmlns") known.push_back(std::move(name));
-            say({*element.file, attribute.at.line, attribute.at.column},
-                "<" + element.name + "> has no attribute " + in_quotes(attribute.name) + hint(attribute.name, known));
-        }
-        for (const auto word : std::views::split(rule->required, ' '))
-            if (const std::string_view name(word.begin(), word.end()); element.attribute(name) == nullptr)
-                say(element.place(), "<" + element.name + "> needs the attribute " + in_quotes(name));
-        for (const auto& child : element.children) {
-            if (stands_in_list(rule->children, child.name)) this->element(child, false);
-            else if (rule_of(child.name) != nullptr)
-                say(child.place(),
-                    "<" + child.name + "> cannot stand in <" + element.name + ">" + stands_in(child.name));
-            else
-                say(child.place(),
-                    "there is no element " + in_quotes(child.name) + hint(child.name, words_of(rule->children)));
-        }
+/// Deep files have been refused before.
+void check(const Element& element, bool outermost, std::vector<Finding>& findings) {
+    const auto* const rule = rule_of(element.name);
+    for (const auto& attribute : element.attributes) {
+        if (stands_in_list(rule->required, attribute.name)) continue;
+        if (stands_in_list(rule->optional, attribute.name) && (outermost || attribute.name != "xmlns")) continue;
+        auto known = words_of(rule->required);
+        for (auto& name : words_of(rule->optional))
+            if (outermost || name != "xmlns") known.push_back(std::move(name));
+        add_error(findings, {*element.file, attribute.at.line, attribute.at.column},
+                  "<" + element.name + "> has no attribute " + in_quotes(attribute.name) + hint(attribute.name, known));
     }
-    void say(SourcePlace where, std::string message) {
-        findings_.push_back({Finding::Kind::error, std::move(where), std::move(message)});
+    for (const auto word : std::views::split(rule->required, ' '))
+        if (const std::string_view name(word.begin(), word.end()); element.attribute(name) == nullptr)
+            add_error(findings, element.place(), "<" + element.name + "> needs the attribute " + in_quotes(name));
+    for (const auto& child : element.children) {
+        if (stands_in_list(rule->children, child.name)) check(child, false, findings);
+        else if (rule_of(child.name) != nullptr)
+            add_error(findings, child.place(),
+                      "<" + child.name + "> cannot stand in <" + element.name + ">" + stands_in(child.name));
+        else
+            add_error(findings, child.place(),
+                      "there is no element " + in_quotes(child.name) + hint(child.name, words_of(rule->children)));
     }
-
-  private:
-    static std::string stands_in(std::string_view child) {
-        std::string text;
-        for (const auto& rule : rules)
-            if (stands_in_list(rule.children, child))
-                text += (text.empty() ? "; it stands in <" : ", <") + std::string(rule.element) + ">";
-        return text;
-    }
-    std::vector<Finding>& findings_;
-};
+}
 
 }  // namespace
 
 bool check_grammar(const Element& root, std::string_view name, std::vector<Finding>& findings) {
-    Check check(findings);
     if (root.name != name) {
-        check.say(root.place(),
+        add_error(findings, root.place(),
                   "the outermost element is " + in_quotes(root.name) + ", and should be <" + std::string(name) + ">");
         return false;
     }
     const auto* const given = root.attribute("xmlns");
     if (given == nullptr || given->value != namespace_name)
-        check.say(root.place_of("xmlns"), "<" + root.name + "> should say xmlns=\"" + std::string(namespace_name) +
-                                              "\"" + (given == nullptr ? "" : ", not " + in_quotes(given->value)));
-    check.element(root, true);
+        add_error(findings, root.place_of("xmlns"),
+                  "<" + root.name + "> should say xmlns=\"" + std::string(namespace_name) + "\"" +
+                      (given == nullptr ? "" : ", not " + in_quotes(given->value)));
+    check(root, true, findings);
     return true;
 }
 

@@ -29,7 +29,8 @@ class Scan {
     Refusal run() {
         for (auto rest = text_; !rest.empty();) {
             const auto at = text_.size() - rest.size();
-            if (!is_allowed(trace::take_character(rest)))
+            if (static_cast<signed char>(rest.front()) >= ' ') rest.remove_prefix(1);  // plain, as nearly all are
+            else if (!is_allowed(trace::take_character(rest)))
                 return {at, "this is not a character of UTF-8 that XML allows: save the file as UTF-8"};
         }
         while (at_ < text_.size() && refusal_.message.empty()) step();

@@ -1,10 +1,8 @@
 #include "language/xml/text.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <numeric>
-#include <utility>
 
 namespace penstock::language {
 namespace {
