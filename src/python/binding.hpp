@@ -38,10 +38,6 @@ class ExportedBuffer {
     ExportedBuffer() noexcept = default;
     ~ExportedBuffer() { release(); }
     ExportedBuffer(ExportedBuffer&& other) noexcept : buffer_(std::exchange(other.buffer_, Py_buffer{})) {}
-    ExportedBuffer& operator=(ExportedBuffer&& other) noexcept {
-        std::swap(buffer_, other.buffer_);
-        return *this;
-    }
 
     /// False where Python has raised something.
     bool request(nb::handle object, int flags) {
@@ -123,7 +119,7 @@ inline nb::arg_v or_none(const char* name) { return nb::arg(name).none() = nb::n
 
 template <auto method, class Held, class Class, class Result, class... Arguments>
 auto method_of_used(Result (Class::*)(Arguments...) const) {
-    return [](const Held& self, Arguments... arguments) -> std::decay_t<Result> {
+    return [](Held& self, Arguments... arguments) -> std::decay_t<Result> {
         return std::invoke(method, self.use(), arguments...);
     };
 }

@@ -108,7 +108,7 @@ void translate(const std::exception_ptr& exception, void*) {
         made = object_of(exception);
     }
     if (!made.is_valid()) std::rethrow_exception(exception);
-    raise(made);
+    PyErr_SetObject(made.type().ptr(), made.ptr());
 }
 
 }  // namespace
@@ -177,10 +177,8 @@ nb::object fact_of(const std::exception_ptr& cause) {
     }
 }
 
-void raise(nb::handle error) { PyErr_SetObject(error.type().ptr(), error.ptr()); }
-
 void throw_object(nb::handle error) {
-    raise(error);
+    PyErr_SetObject(error.type().ptr(), error.ptr());
     throw nb::python_error();
 }
 

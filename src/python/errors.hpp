@@ -32,7 +32,6 @@ nb::object error_object(const char* name, const Text& text, const Facts&... fact
     return made;
 }
 /// Python raises it when the function returns.
-void raise(nb::handle error);
 [[noreturn]] void throw_object(nb::handle error);
 
 /// One class of errors: makes Python's of an error that belongs to it, and nothing of others.

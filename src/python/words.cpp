@@ -8,10 +8,7 @@ namespace penstock::python {
 namespace {
 
 ArgumentKind kind_of(const ArrayArgument* array) noexcept {
-    if (array == nullptr) return ArgumentKind::scalar;
-    return array->access() == Access::in    ? ArgumentKind::in
-           : array->access() == Access::out ? ArgumentKind::out
-                                            : ArgumentKind::inout;
+    return array == nullptr ? ArgumentKind::scalar : static_cast<ArgumentKind>(array->access());
 }
 
 std::string type_text(nb::handle value) { return nb::cast<std::string>(nb::type_name(value.type())); }
@@ -53,8 +50,8 @@ void Words::refuse(int number, const std::string& what) const { throw ArgumentEr
 
 void Words::place_array(const Slot& slot, const ArrayArgument& array, int number) {
     if (slot.element.kind != ElementKind::other && array.element() != slot.element) [[unlikely]]
-        refuse(number, "has elements of type " + std::string(name_of(array.element())) + ", but the body takes " +
-                           std::string(name_of(slot.element)) + "; convert the array with astype()");
+        refuse(number, "has elements of type " + name_of(array.element()) + ", but the body takes " +
+                           name_of(slot.element) + "; convert the array with astype()");
     if (array.wrong() != nullptr) [[unlikely]]
         return place_stand_in(slot, array, number);
     words_[slot.words[0]] = array.base();
@@ -114,9 +111,8 @@ void Words::place_scalar(const Slot& slot, nb::handle value, int number) {
     if (takes_ == Takes::chains) [[unlikely]] {
         if (const StandIn* const stand_in = exactly<ChainScalar>(value)) {
             if (stand_in->element != slot.element)
-                refuse(number, "stands for a " + std::string(name_of(stand_in->element)) + ", but the body takes a " +
-                                   std::string(name_of(slot.element)) +
-                                   "; a scalar parameter has exactly the type of the step's");
+                refuse(number, "stands for a " + name_of(stand_in->element) + ", but the body takes a " +
+                                   name_of(slot.element) + "; a scalar parameter has exactly the type of the step's");
             words_[slot.words[0]] = 0;
             later_.push_back({&slot, stand_in, Access::in, number});
             return;
@@ -126,61 +122,48 @@ void Words::place_scalar(const Slot& slot, nb::handle value, int number) {
 }
 
 std::uint64_t scalar_word(const std::string& task, Element element, nb::handle value, int number) {
-    const auto refuse = [&](const std::string& what) { throw ArgumentError(task, number, what); };
-    const int bits = element.bytes * 8;
+    // What Python raised is told in our words.
+    const auto refuse = [&](const std::string& what) {
+        PyErr_Clear();
+        throw ArgumentError(task, number, what);
+    };
+    const auto wanted = [&] { return name_of(element); };
     if (element.kind == ElementKind::floating) {
-        const double number_given = PyFloat_AsDouble(value.ptr());
-        if (number_given == -1 && PyErr_Occurred()) {
-            PyErr_Clear();
-            refuse("is a " + type_text(value) + ", but the body takes a " + std::string(name_of(element)));
-        }
+        const double given = PyFloat_AsDouble(value.ptr());
+        if (given == -1 && PyErr_Occurred()) refuse("is a " + type_text(value) + ", but the body takes a " + wanted());
         const bool wide = element.bytes == sizeof(double);
-        if (PyLong_Check(value.ptr()) && std::abs(number_given) >= (wide ? 0x1p53 : 0x1p24)) {
-            const auto kept = nb::steal(PyLong_FromDouble(wide ? number_given : static_cast<float>(number_given)));
-            if (!kept.is_valid() || PyObject_RichCompareBool(kept.ptr(), value.ptr(), Py_EQ) != 1) {
-                PyErr_Clear();
-                refuse("is an integer that a " + std::string(name_of(element)) + " cannot hold exactly; say float(x)");
-            }
+        if (PyLong_Check(value.ptr()) && std::abs(given) >= (wide ? 0x1p53 : 0x1p24)) {
+            const auto kept = nb::steal(PyLong_FromDouble(wide ? given : static_cast<float>(given)));
+            if (!kept.is_valid() || PyObject_RichCompareBool(kept.ptr(), value.ptr(), Py_EQ) != 1)
+                refuse("is an integer that a " + wanted() + " cannot hold exactly; say float(x)");
         }
-        if (wide) {
-            return std::bit_cast<std::uint64_t>(number_given);
-        }
-        if (std::isfinite(number_given) && std::abs(number_given) > std::numeric_limits<float>::max())
+        if (wide) return std::bit_cast<std::uint64_t>(given);
+        if (std::isfinite(given) && std::abs(given) > std::numeric_limits<float>::max())
             refuse("is too large for a float32");
-        return std::bit_cast<std::uint32_t>(static_cast<float>(number_given));
+        return std::bit_cast<std::uint32_t>(static_cast<float>(given));
     }
     const auto index = nb::steal(PyNumber_Index(value.ptr()));
     if (!index.is_valid()) {
         PyErr_Clear();
-        if (element.kind == ElementKind::boolean && nb::hasattr(value, "dtype") &&
-            type_text(value).starts_with("bool")) {
+        if (element.kind == ElementKind::boolean && nb::hasattr(value, "dtype") && type_text(value).starts_with("bool"))
             return PyObject_IsTrue(value.ptr()) == 1;
-        }
-        refuse("is a " + type_text(value) + ", but the body takes a " + std::string(name_of(element)) +
+        refuse("is a " + type_text(value) + ", but the body takes a " + wanted() +
                (PyFloat_Check(value.ptr())          ? "; round it yourself"
                 : PyObject_CheckBuffer(value.ptr()) ? "; say In(x), Out(x) or InOut(x) for arrays"
                                                     : ""));
     }
-    const std::string range = "does not fit a " + std::string(name_of(element));
+    const auto require = [&](bool fits) {
+        if (!fits || PyErr_Occurred()) refuse("does not fit a " + wanted());
+    };
+    const int bits = element.bytes * 8;
     if (element.kind == ElementKind::natural) {
         const std::uint64_t given = PyLong_AsUnsignedLongLong(index.ptr());
-        if (PyErr_Occurred()) {
-            PyErr_Clear();
-            refuse(range);
-        }
-        if (bits < 64 && given >> bits != 0) refuse(range);
+        require(bits == 64 || given >> bits == 0);
         return given;
     }
     const std::int64_t given = PyLong_AsLongLong(index.ptr());
-    if (given == -1 && PyErr_Occurred()) {
-        PyErr_Clear();
-        refuse(range);
-    }
-    if (element.kind == ElementKind::boolean) {
-        if (given != 0 && given != 1) refuse(range);
-    } else if (bits < 64 && (given >> (bits - 1) != 0 && given >> (bits - 1) != -1)) {
-        refuse(range);
-    }
+    require(element.kind == ElementKind::boolean ? given == 0 || given == 1
+                                                 : bits == 64 || given >> (bits - 1) == 0 || given >> (bits - 1) == -1);
     return static_cast<std::uint64_t>(given);
 }
 

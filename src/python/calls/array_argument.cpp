@@ -14,8 +14,8 @@ std::string shape_text(const ArrayArgument& argument) {
 }
 
 std::string represent(const ArrayArgument& argument) {
-    return "penstock." + std::string(argument.tag()) + "(" + std::string(name_of(argument.element())) + ", " +
-           shape_text(argument) + (argument.contiguous() ? ")" : ", strided)");
+    return "penstock." + std::string(argument.tag()) + "(" + name_of(argument.element()) + ", " + shape_text(argument) +
+           (argument.contiguous() ? ")" : ", strided)");
 }
 
 }  // namespace

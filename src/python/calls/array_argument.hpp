@@ -112,6 +112,15 @@ struct InOutArgument : ArrayArgument {
     explicit InOutArgument(nb::handle object) : ArrayArgument(object, Access::inout) {}
 };
 
+/// A NumPy array over memory that `owner` keeps, with elements of this type in this shape.
+template <class Owner>
+nb::object array_of_bytes(std::byte* data, std::size_t bytes, const nb::object& type, const nb::object& shape,
+                          Owner owner) {
+    const nb::capsule kept(new Owner(std::move(owner)), [](void* held) noexcept { delete static_cast<Owner*>(held); });
+    const nb::object flat = nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(data, {bytes}, kept));
+    return flat.attr("view")(type).attr("reshape")(shape);
+}
+
 void bind_arguments(nb::module_& module);
 
 /// The tag behind a Python object, or null when it is none. A pointer comparison for each class.

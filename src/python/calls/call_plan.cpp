@@ -29,7 +29,9 @@ CallPlan::CallPlan(const std::string& name, const std::string& signature, const 
     : name_(name), arguments_(std::move(arguments)) {
     assign_forms(signature, parameters);
     assign_words(parameters);
-    entry_ = foreign_entry(counts_.total() + 1);
+    entry_ = with_room_for(counts_.total() + 1, []<class Values>(std::type_identity<Values>) {
+        return EntryByPlan<ForeignCall<Values>>::entry;
+    });
     entry_.name = name_;
     number_ = register_entry(entry_);
 }
@@ -71,9 +73,7 @@ void CallPlan::assign_forms(const std::string& signature, const std::vector<Para
             for (std::size_t p = 1; fits && p < taken; ++p) fits = is_size(parameters[at + p]);
             if (!fits) throw ArgumentError(name_, number, "does not fit " + signature + ": " + convention);
             slot.form = taken == 2 ? Slot::Form::contiguous : Slot::Form::strided;
-            slot.access = arguments_[i] == ArgumentKind::in    ? Access::in
-                          : arguments_[i] == ArgumentKind::out ? Access::out
-                                                               : Access::inout;
+            slot.access = static_cast<Access>(arguments_[i]);
             slot.constant = parameters[at].constant;
             if (slot.constant && slot.access != Access::in)
                 throw ArgumentError(name_, number,
@@ -109,17 +109,13 @@ void CallPlan::assign_words(const std::vector<Parameter>& parameters) {
                              std::to_string(floating_registers) + " of them floating point in registers, " +
                              std::to_string(most_stack_words) + " on the stack); collect some of them in an array");
     }
+    const std::size_t before[] = {0, counts_.integers, std::size_t{counts_.integers} + counts_.floating};
     const auto word_of = [&](std::uint16_t parameter) {
         const auto [kind, index] = places[parameter];
-        const std::size_t before = kind == Class::integer    ? 0u
-                                   : kind == Class::floating ? counts_.integers
-                                                             : std::size_t{counts_.integers} + counts_.floating;
-        return static_cast<std::uint16_t>(1 + before + index);  // word 0 is the function
+        return static_cast<std::uint16_t>(1 + before[static_cast<int>(kind)] + index);  // word 0 is the function
     };
-    for (Slot& slot : slots_) {
-        const std::size_t count = slot.form == Slot::Form::scalar ? 1 : slot.form == Slot::Form::contiguous ? 2 : 4;
-        for (std::size_t w = 0; w < count; ++w) slot.words[w] = word_of(slot.words[w]);
-    }
+    for (Slot& slot : slots_)
+        for (std::size_t w = 0; w < slot.count(); ++w) slot.words[w] = word_of(slot.words[w]);
 }
 
 ArgumentBlock Slot::memory(const std::uint64_t* given) const noexcept {

@@ -5,13 +5,10 @@
 // and a pattern of arrays and scalars, and it is made once for each.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "penstock/argument.hpp"
 #include "penstock/detail/task/entry.hpp"
 #include "python/calls/c_call.hpp"
 #include "python/calls/element.hpp"
@@ -32,15 +29,20 @@ struct Slot {
     Access access = Access::in;
     bool constant = false;
     Element element;
-    std::uint16_t words[4]{};  ///< where its words go: value; or address, elements; or address, rows, columns, pitch
+    std::array<std::uint16_t, 4>
+        words{};  ///< where its words go: value; or address, elements; or address, rows, columns, pitch
 
     bool is_array() const noexcept { return form != Form::scalar; }
+    /// How many of these.
+    std::size_t count() const noexcept { return form == Form::scalar ? 1 : form == Form::contiguous ? 2 : 4; }
     /// The memory of an array, given the words of its call.
     ArgumentBlock memory(const std::uint64_t* given) const noexcept;
 };
 
-/// What an argument is, as far as a plan depends on it.
-enum class ArgumentKind : std::uint8_t { scalar, in, out, inout };
+/// What an argument is, as far as a plan depends on it: an Access, or no array.
+enum class ArgumentKind : std::uint8_t { in, out, inout, scalar };
+static_assert(static_cast<int>(ArgumentKind::out) == static_cast<int>(Access::out) &&
+              static_cast<int>(ArgumentKind::inout) == static_cast<int>(Access::inout));
 
 /// Made once for a signature and a pattern of arguments, and kept for ever: the entry of the task layer points into it.
 class CallPlan {

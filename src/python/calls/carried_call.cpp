@@ -42,6 +42,7 @@ struct Store {
 Store store;  // registered while the module is loaded, so before launch()
 
 }  // namespace
+
 void CarriedCall::operator()() const {
     void* const function = plugins::find(body->library.data(), body->symbol.data());
     call_c(reinterpret_cast<std::uint64_t>(function), words + 1, body->counts);

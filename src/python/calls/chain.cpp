@@ -32,18 +32,16 @@ struct ChainCall {
     using RunsInStore = void;
     using IsChain = void;
     chain::Image* image;
-    Values values;
+    Values words;
 
     void run(LocalStore& store) const {
         const AtEnd end{[&] { image->end(store.worker()); }};
-        image->run(store, reinterpret_cast<const std::byte*>(std::data(values)));
+        image->run(store, reinterpret_cast<const std::byte*>(std::data(words)));
     }
     void discard() const noexcept { image->end(0); }
 };
 template <class F>
 concept ChainTask = requires { typename F::IsChain; };
-
-constexpr std::size_t chain_line_words = 4, chain_extension_words = 23;
 
 }  // namespace
 }  // namespace penstock::python
@@ -151,39 +149,26 @@ void PythonChain::note(const LaterArgument& later, const std::string& step, std:
     const chain::Place& place = later.stand_in->place;
     const Slot& slot = *later.slot;
     description_.use(place, later.access, step, later.number);  // refuses another chain's
-    const auto word_at = [base](std::uint16_t word) {
-        return static_cast<std::uint16_t>(base + sizeof(const CallPlan*) + word * sizeof(std::uint64_t));
+    const auto word_at = [&](std::size_t word) {
+        return static_cast<std::uint16_t>(base + sizeof(const CallPlan*) + slot.words[word] * sizeof(std::uint64_t));
     };
-    Patch patch;
-    patch.index = place.index;
-    patch.to = word_at(slot.words[0]);
-    if (place.local) {
-        patch.kind = Patch::Kind::local;
-        return description_.add_patch(patch);
-    }
+    if (place.local) return description_.add_patch({Patch::Kind::local, word_at(0), place.index});
     Parameter& parameter = parameters_[place.index];
     const auto value_at = [&](std::size_t word) {
         return static_cast<std::uint32_t>((parameter.value + word) * sizeof(std::uint64_t));
     };
-    const auto copy_word = [&](std::uint16_t to, std::size_t from) {
-        Patch copied;
-        copied.kind = Patch::Kind::bytes;
-        copied.to = word_at(to);
-        copied.from = value_at(from);
-        copied.count = sizeof(std::uint64_t);
-        description_.add_patch(copied);
+    const auto copy_word = [&](std::size_t word, std::size_t from) {
+        description_.add_patch({Patch::Kind::bytes, word_at(word), 0, value_at(from), sizeof(std::uint64_t)});
     };
-    if (!slot.is_array()) return copy_word(slot.words[0], 0);
-    patch.kind = Patch::Kind::part;
-    patch.from = value_at(address);
-    description_.add_patch(patch);
+    if (!slot.is_array()) return copy_word(0, 0);
+    description_.add_patch({Patch::Kind::part, word_at(0), place.index, value_at(address)});
     if (slot.form == Slot::Form::contiguous) {
-        copy_word(slot.words[1], elements);
+        copy_word(1, elements);
         parameter.contiguous = true;
     } else {
-        copy_word(slot.words[1], rows);
-        copy_word(slot.words[2], columns);
-        copy_word(slot.words[3], pitch);
+        copy_word(1, rows);
+        copy_word(2, columns);
+        copy_word(3, pitch);
     }
     parameter.written = parameter.written || later.access != Access::in;
 }
@@ -229,8 +214,8 @@ void PythonChain::place(std::vector<std::uint64_t>& values, std::size_t number, 
     const int argument = static_cast<int>(number) + 1;
     const auto refuse = [&](const std::string& what) { throw ArgumentError(label_, argument, what); };
     if (array.element() != parameter.element)
-        refuse("has elements of type " + std::string(name_of(array.element())) + ", but the parameter has " +
-               std::string(name_of(parameter.element)) + "; convert the array with astype()");
+        refuse("has elements of type " + name_of(array.element()) + ", but the parameter has " +
+               name_of(parameter.element) + "; convert the array with astype()");
     if (array.wrong() != nullptr) refuse(array.wrong());
     if (array.access() == Access::in && parameter.written)
         refuse("is In, but a step writes it; say Out(x) or InOut(x)");
@@ -253,22 +238,14 @@ void PythonChain::place(std::vector<std::uint64_t>& values, std::size_t number, 
     to[pitch] = static_cast<std::uint64_t>(shape.pitch);
 }
 
-Handle issue_chain(Machine& machine, int target, const OptionsOrHandles* way, PythonChain::Issue&& issue) {
+Handle issue_chain(Machine& machine, int target, const OptionsOrHandles* way, const PythonChain::Issue& issue) {
     chain::Image* const image = issue.image;
-    const auto issue_sized = [&]<std::size_t capacity>(std::integral_constant<std::size_t, capacity>) {
-        ChainCall<std::array<std::uint64_t, capacity>> call{image, {}};
-        std::copy(issue.values.begin(), issue.values.end(), call.values.begin());
-        return issue_closure(machine, target, way, std::move(call));
-    };
     try {
         if (comes_after_others(way))
             throw UsageError("a chain cannot be called after others; wait for them, or make them its first steps");
-        if (issue.values.size() <= chain_line_words)
-            return issue_sized(std::integral_constant<std::size_t, chain_line_words>{});
-        if (issue.values.size() <= chain_extension_words)
-            return issue_sized(std::integral_constant<std::size_t, chain_extension_words>{});
-        return issue_closure(machine, target, way,
-                             boxed(ChainCall<std::vector<std::uint64_t>>{image, std::move(issue.values)}));
+        return issue_smallest<ChainCall>(image, issue.values, [&](auto&& closure) {
+            return issue_closure(machine, target, way, std::move(closure));
+        });
     } catch (...) {
         image->end(0);
         throw;

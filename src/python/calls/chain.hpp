@@ -68,6 +68,6 @@ class PythonChain {
 };
 
 /// Issues a chain, by a machine's plain or longer ways. Throws UsageError for calls after others.
-Handle issue_chain(Machine& machine, int target, const OptionsOrHandles* way, PythonChain::Issue&& issue);
+Handle issue_chain(Machine& machine, int target, const OptionsOrHandles* way, const PythonChain::Issue& issue);
 
 }  // namespace penstock::python

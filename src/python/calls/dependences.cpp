@@ -128,8 +128,8 @@ std::size_t PythonRecording::rebind(nb::handle from, nb::handle to) {
     const auto from_bytes = bytes_of(old_memory, 1), to_bytes = bytes_of(new_memory, 2);
     if (old_memory.element() != new_memory.element())
         throw ArgumentError("Recording.rebind", 2,
-                            "has elements of type " + std::string(name_of(new_memory.element())) +
-                                ", but the first has " + std::string(name_of(old_memory.element())));
+                            "has elements of type " + name_of(new_memory.element()) + ", but the first has " +
+                                name_of(old_memory.element()));
     const std::size_t moved = recording_.rebind<std::byte>(from_bytes, to_bytes);
     held_.push_back(tag);
     return moved;

@@ -39,31 +39,34 @@ const auto& rows() {
     return all;
 }
 
+/// Null where there is none.
+template <class Key, class Value>
+const ElementRow* row_with(Key key, const Value& value) noexcept {
+    const auto found = std::ranges::find(rows(), value, key);
+    return found == rows().end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 Element element_named(std::string_view name) noexcept {
-    for (const auto& each : rows())
-        if (name == each.name) return each.element;
-    return {};
+    const ElementRow* const found = row_with(&ElementRow::name, name);
+    return found == nullptr ? Element{} : found->element;
 }
 
-std::string_view name_of(const Element& element) noexcept {
-    for (const auto& each : rows())
-        if (each.element == element) return each.name;
-    return "structured";
+std::string name_of(const Element& element) {
+    const ElementRow* const found = row_with(&ElementRow::element, element);
+    return found == nullptr ? "structured" : found->name;
 }
 
 const ElementRow& element_of_streams(std::string_view name) {
-    for (const auto& each : rows())
-        if (name == each.name) return each;
+    if (const ElementRow* const found = row_with(&ElementRow::name, name)) return *found;
     throw ElementError("streams do not carry elements of type " + std::string(name) +
                        "; give a number, bool or complex type, as in \"float32\"");
 }
 
 std::string name_of(const ElementType& type) {
-    for (const auto& each : rows())
-        if (each.type == type) return each.name;
-    return std::string(type.name);
+    const ElementRow* const found = row_with(&ElementRow::type, type);
+    return std::string(found == nullptr ? type.name : found->name);
 }
 
 Element element_of_format(const char* format, std::size_t item_bytes) noexcept {

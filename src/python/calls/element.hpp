@@ -23,7 +23,7 @@ struct Element {
 /// The type with this NumPy name ("float32", "int64", "bool"); `other` for anything else.
 Element element_named(std::string_view name) noexcept;
 /// NumPy's name of it.
-std::string_view name_of(const Element& element) noexcept;
+std::string name_of(const Element& element);
 /// The type that a buffer's format string and item size say; `other` for structures and foreign byte order.
 Element element_of_format(const char* format, std::size_t item_bytes) noexcept;
 

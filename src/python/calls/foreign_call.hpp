@@ -6,6 +6,7 @@
 // with resident data and calls in worker processes do the same.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <span>
@@ -28,16 +29,33 @@ struct ForeignCall {
     void operator()() const { plan->run(std::data(words)); }
     std::size_t describe(ArgumentBlock* blocks) const noexcept { return plan->describe(std::data(words), blocks); }
 };
-template <std::size_t capacity>
-using ShortForeignCall = ForeignCall<std::array<std::uint64_t, capacity>>;
-using LongForeignCall = ForeignCall<std::vector<std::uint64_t>>;
 
 inline constexpr std::size_t line_words = 4, middle_words = 11, extension_words = 23;
-static_assert(sizeof(ShortForeignCall<line_words>) == sizeof(TaskPayload::line));
-static_assert(sizeof(ShortForeignCall<extension_words>) == sizeof(Extension));
+static_assert(sizeof(ForeignCall<std::array<std::uint64_t, line_words>>) == sizeof(TaskPayload::line));
+static_assert(sizeof(ForeignCall<std::array<std::uint64_t, extension_words>>) == sizeof(Extension));
 
-/// Entry functions for calls of this many words; the name is the plan's to set.
-Entry foreign_entry(std::size_t words) noexcept;
+/// Calls `use` with the type of the smallest `Values` that hold so many words.
+template <class Use>
+auto with_room_for(std::size_t words, Use&& use) {
+    if (words <= line_words) return use(std::type_identity<std::array<std::uint64_t, line_words>>{});
+    if (words <= middle_words) return use(std::type_identity<std::array<std::uint64_t, middle_words>>{});
+    if (words <= extension_words) return use(std::type_identity<std::array<std::uint64_t, extension_words>>{});
+    return use(std::type_identity<std::vector<std::uint64_t>>{});
+}
+/// Calls `issue` with the smallest Closure<Values>{owner, words}, in a box where they are a vector.
+template <template <class> class Closure, class Owner, class Issue>
+Handle issue_smallest(Owner* owner, std::span<const std::uint64_t> words, Issue&& issue) {
+    return with_room_for(words.size(), [&]<class Values>(std::type_identity<Values>) {
+        Closure<Values> call{owner, {}};
+        if constexpr (std::is_same_v<Values, std::vector<std::uint64_t>>) {
+            call.words.assign(words.begin(), words.end());
+            return issue(boxed(std::move(call)));
+        } else {
+            std::ranges::copy(words, call.words.begin());
+            return issue(std::move(call));
+        }
+    });
+}
 
 /// The entry of the plan that this thread is issuing, for closures whose type does not say which.
 inline thread_local constinit std::uint32_t entry_to_issue = 0;

@@ -11,17 +11,10 @@
 namespace penstock::python {
 namespace {
 
-using Seconds = std::chrono::duration<double>;
-using Clock = std::chrono::steady_clock;
-
-[[noreturn]] void machine_gone() {
-    throw MachineGone("the machine of this handle was closed before its task was seen to complete");
-}
-
 std::chrono::nanoseconds duration_of(std::optional<double> seconds) {
     if (!seconds || *seconds > 1e9) return std::chrono::nanoseconds::max();
     if (std::isnan(*seconds)) throw UsageError("a timeout is a number of seconds, or None");
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(std::max(*seconds, 0.0)));
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(std::max(*seconds, 0.0)));
 }
 
 std::size_t hash_of(const PythonHandle& handle) {
@@ -30,21 +23,72 @@ std::size_t hash_of(const PythonHandle& handle) {
     return std::hash<std::uint64_t>()(words[0] ^ words[1] * 0x9e3779b97f4a7c15);
 }
 
-std::vector<PythonHandle> handles_of(const nb::iterable& handles) {
-    std::vector<PythonHandle> found;
-    for (nb::handle item : handles) {
-        if (!nb::isinstance<PythonHandle>(item))
-            throw UsageError("wait_any and wait_all take handles, as machine.call returns them");
-        found.push_back(nb::cast<const PythonHandle&>(item));
+/// Those of compiled bodies stand by themselves too.
+struct Handles {
+    std::vector<PythonHandle> all;
+    std::vector<Handle> compiled;
+
+    explicit Handles(const nb::iterable& handles) {
+        for (nb::handle item : handles) {
+            if (!nb::isinstance<PythonHandle>(item))
+                throw UsageError("wait_any and wait_all take handles, as machine.call returns them");
+            all.push_back(nb::cast<const PythonHandle&>(item));
+            if (all.back().task == nullptr) compiled.push_back(all.back().handle);
+        }
     }
-    return found;
+};
+
+void wait_for_all(const nb::iterable& given) {
+    const Handles handles(given);
+    std::exception_ptr first;
+    const auto keep_first = [&](auto&& wait) {
+        try {
+            wait();
+        } catch (const Error&) {
+            if (first == nullptr) first = std::current_exception();
+        }
+    };
+    keep_first([&] {
+        const nb::gil_scoped_release release;
+        wait_all(handles.compiled);
+    });
+    for (const PythonHandle& handle : handles.all)
+        if (handle.task != nullptr) keep_first([&] { handle.wait(false); });
+    if (!handles.all.empty()) handles.all.front().ledger->sweep();
+    if (first != nullptr) std::rethrow_exception(first);
+}
+
+std::size_t wait_for_any(const nb::iterable& given) {
+    const Handles handles(given);
+    if (handles.all.empty()) throw UsageError("wait_any needs at least one handle");
+    if (handles.compiled.size() == handles.all.size()) {
+        std::size_t index = 0;
+        {
+            const nb::gil_scoped_release release;
+            index = wait_any(handles.compiled);
+        }
+        handles.all.front().ledger->sweep();
+        return index;
+    }
+    for (;;) {
+        for (std::size_t i = 0; i < handles.all.size(); ++i) {
+            if (!handles.all[i].ready()) continue;
+            handles.all[i].wait(false);
+            return i;
+        }
+        const auto first = std::ranges::find_if(handles.all, [](const auto& handle) { return handle.task != nullptr; });
+        // Compiled bodies ring nobody here, so they are looked at again soon.
+        if (const auto workers = first->pool.lock())
+            workers->wait_for_any(std::chrono::milliseconds{handles.compiled.empty() ? 100 : 1});
+    }
 }
 
 }  // namespace
 
 std::shared_ptr<WorkerPool> PythonHandle::workers() const {
     auto found = pool.lock();
-    if (found == nullptr) machine_gone();
+    if (found == nullptr)
+        throw MachineGone("the machine of this handle was closed before its task was seen to complete");
     return found;
 }
 
@@ -87,9 +131,9 @@ bool PythonHandle::wait_for(std::optional<double> seconds) const {
         }
         return true;
     }
-    const auto begin = Clock::now();
+    const auto begin = std::chrono::steady_clock::now();
     for (int looks = 0; !handle.ready(); ++looks) {
-        if (Clock::now() - begin >= longest) return false;
+        if (std::chrono::steady_clock::now() - begin >= longest) return false;
         const nb::gil_scoped_release release;
         if (looks > 100) std::this_thread::sleep_for(std::chrono::microseconds{100});
     }
@@ -120,59 +164,6 @@ void PythonHandle::add_done_callback(nb::object callback) const {
     workers()->when_done(task, std::move(callback));
 }
 
-void wait_all(const std::vector<PythonHandle>& handles) {
-    std::vector<Handle> plain;
-    std::exception_ptr first;
-    for (const PythonHandle& handle : handles)
-        if (handle.task == nullptr) plain.push_back(handle.handle);
-    const auto keep_first = [&](auto&& wait) {
-        try {
-            wait();
-        } catch (const Error&) {
-            if (first == nullptr) first = std::current_exception();
-        }
-    };
-    keep_first([&] {
-        const nb::gil_scoped_release release;
-        penstock::wait_all(plain);
-    });
-    for (const PythonHandle& handle : handles) {
-        if (handle.task != nullptr) keep_first([&] { handle.wait(false); });
-    }
-    if (!handles.empty()) handles.front().ledger->sweep();
-    if (first != nullptr) std::rethrow_exception(first);
-}
-
-std::size_t wait_any(const std::vector<PythonHandle>& handles) {
-    std::vector<Handle> plain;
-    for (const PythonHandle& handle : handles)
-        if (handle.task == nullptr) plain.push_back(handle.handle);
-    if (plain.size() == handles.size()) {
-        std::size_t index = 0;
-        {
-            const nb::gil_scoped_release release;
-            index = penstock::wait_any(plain);
-        }
-        handles.front().ledger->sweep();
-        return index;
-    }
-    for (;;) {
-        for (std::size_t i = 0; i < handles.size(); ++i) {
-            if (!handles[i].ready()) continue;
-            handles[i].wait(false);
-            return i;
-        }
-        for (const PythonHandle& handle : handles)
-            if (handle.task != nullptr) {
-                const auto workers = handle.pool.lock();
-                if (workers == nullptr) break;
-                // Compiled bodies ring nobody here, so they are looked at again soon.
-                workers->wait_for_any(std::chrono::milliseconds{plain.empty() ? 100 : 1});
-                break;
-            }
-    }
-}
-
 void bind_handle(nb::module_& module) {
     nb::class_<PythonHandle>(
         module, "Handle", nb::is_final(),
@@ -194,7 +185,7 @@ void bind_handle(nb::module_& module) {
         .def(
             "add_done_callback",
             [](nb::handle self, nb::object callback) {
-                const auto call = nb::module_::import_("functools").attr("partial")(callback, self);
+                const auto call = imported("functools", "partial")(callback, self);
                 nb::cast<PythonHandle&>(self).add_done_callback(call);
             },
             nb::arg("callback"), nb::sig("def add_done_callback(self, callback: Callable[[Handle], Any]) -> None"),
@@ -205,8 +196,7 @@ void bind_handle(nb::module_& module) {
              "Asks that the task be skipped if it has not started. False when it has completed already (or, a Python\n"
              "body, has started); wait() of a skipped task raises TaskCancelled.")
         .def(
-            "__await__",
-            [](nb::handle self) { return nb::module_::import_("penstock.asynchronous").attr("awaited")(self); },
+            "__await__", [](nb::handle self) { return imported("penstock.asynchronous", "awaited")(self); },
             nb::sig("def __await__(self) -> Generator[Any, None, Any]"),
             "In a coroutine of asyncio: `await handle` gives other coroutines time, and returns what result() does.")
         .def(
@@ -239,18 +229,11 @@ void bind_handle(nb::module_& module) {
         .def("__repr__", [](const PythonHandle& handle) {
             return std::string("penstock.Handle(") + (handle.ready() ? "complete)" : "outstanding)");
         });
+    module.def("wait_all", &wait_for_all, nb::arg("handles"),
+               nb::sig("def wait_all(handles: Iterable[Handle]) -> None"),
+               "Waits for all of these, helping. Raises the first failure when all have completed.");
     module.def(
-        "wait_all", [](const nb::iterable& handles) { wait_all(handles_of(handles)); }, nb::arg("handles"),
-        nb::sig("def wait_all(handles: Iterable[Handle]) -> None"),
-        "Waits for all of these, helping. Raises the first failure when all have completed.");
-    module.def(
-        "wait_any",
-        [](const nb::iterable& handles) {
-            const auto found = handles_of(handles);
-            if (found.empty()) throw UsageError("wait_any needs at least one handle");
-            return wait_any(found);
-        },
-        nb::arg("handles"), nb::sig("def wait_any(handles: Iterable[Handle]) -> int"),
+        "wait_any", &wait_for_any, nb::arg("handles"), nb::sig("def wait_any(handles: Iterable[Handle]) -> int"),
         "Waits until one of these has completed and returns its index, helping. Raises UsageError for none, and what "
         "wait() would.");
 }

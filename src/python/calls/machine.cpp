@@ -259,7 +259,7 @@ void bind_machine(nb::module_& module) {
 
     nb::class_<PythonTarget> target(module, "Target", nb::is_final(),
                                     "One target of a machine, as the receiver of calls: machine.on(number).");
-    target.def_prop_ro("number", [](const PythonTarget& self) { return self.number; }, "Its number, from 0.");
+    target.def_ro("number", &PythonTarget::number, "Its number, from 0.");
     add_call(
         target, [](PythonTarget& self) { return std::pair(&nb::cast<PythonMachine&>(self.machine), self.number); },
         "As Machine.call; nobody but this target runs the task.");

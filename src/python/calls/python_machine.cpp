@@ -43,18 +43,20 @@ Choice choose_or_first(const char* option, nb::handle given, const Choices<Choic
 }
 
 /// What a Python body is asked to be called with.
-void read_wishes(const CallWords& asked, TaskWishes& wishes) {
+TaskWishes wishes_of(const CallWords& asked, int target) {
+    TaskWishes wishes{target};
     if (!asked.time_limit.is_none()) wishes.limit = limit_of(nb::cast<double>(asked.time_limit));
     wishes.urgent = choose_or_first("priority", asked.priority, priorities) == Priority::high;
     if (!asked.deadline.is_none() || !asked.affine.is_none() || !asked.notification.is_none())
         throw UsageError("deadline=, affine= and notification= are for compiled bodies; a Python body has time_limit=");
-    if (asked.after.is_none()) return;
+    if (asked.after.is_none()) return wishes;
     for (nb::handle item : asked.after) {
         const auto& handle = nb::cast<const PythonHandle&>(item);
         if (handle.task == nullptr)
             throw UsageError("a Python body can come after Python bodies only; wait for the compiled ones first");
         wishes.after.push_back(handle.task);
     }
+    return wishes;
 }
 
 /// Calls a Python callable with the handle of a compiled body, with the interpreter's lock, which whoever polls has
@@ -100,18 +102,6 @@ OptionsOrHandles way_of(const CallWords& asked, int target, const std::shared_pt
     options.notification = choose_or_first("notification", asked.notification, notifications);
     options.affine = !asked.affine.is_none() && nb::cast<bool>(asked.affine);
     return options;
-}
-
-/// The failure that a wait of the task layer ends by, if it does. Without the interpreter's lock meanwhile.
-template <class Wait>
-std::optional<TaskFailed> failure_of(Wait&& wait) {
-    const nb::gil_scoped_release release;
-    try {
-        wait();
-    } catch (const TaskFailed& failure) {
-        return failure;
-    }
-    return std::nullopt;
 }
 
 }  // namespace
@@ -175,11 +165,8 @@ PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& ar
     const nb::handle signature = asked.signature;
     const bool plain = asked.plain();
     if (is_python_body(body, signature)) {
-        TaskWishes wishes;
-        wishes.target = target;
-        if (plain) return call_python(body, arguments, {}, wishes);
-        read_wishes(asked, wishes);
-        const PythonHandle handle = call_python(body, arguments, {}, wishes);
+        const PythonHandle handle =
+            call_python(body, arguments, {}, plain ? TaskWishes{target} : wishes_of(asked, target));
         if (!asked.then.is_none())
             handle.add_done_callback(imported("functools", "partial")(asked.then, nb::cast(handle)));
         return handle;
@@ -229,9 +216,9 @@ PythonHandle PythonMachine::call_chain(int target, PythonChain& chain, nb::handl
     if (target != Initiator::any_target) machine->on(target);  // refuses a target that there is not
     require_thread_targets(*machine, chain.name(), 0,
                            "chains are kept by thread targets only; issue its steps as calls of their own");
-    auto issue = chain.begin(machine->initiator(), arguments);
+    const auto issue = chain.begin(machine->initiator(), arguments);
     const Handle handle =
-        without_lock_if_it_may_block(*machine, [&] { return issue_chain(*machine, target, way, std::move(issue)); });
+        without_lock_if_it_may_block(*machine, [&] { return issue_chain(*machine, target, way, issue); });
     PythonHandle made = keep(handle, nb::borrow(object), nb::borrow(arguments));
     if (way != nullptr) note_interrupt(made, *way, machine);
     return made;
@@ -347,31 +334,28 @@ nb::object PythonMachine::array(nb::handle shape, nb::handle dtype) {
             throw SystemError("an array of that shape", ENOMEM);
     }
     if (bytes >= machine->heap()->size()) throw SystemError("an array of " + std::to_string(bytes) + " bytes", ENOMEM);
-    auto memory = std::make_unique<SharedArray<std::byte>>(machine->array<std::byte>(std::max<std::size_t>(bytes, 1)));
-    std::byte* const data = memory->data();
-    const nb::capsule owner(memory.release(),
-                            [](void* held) noexcept { delete static_cast<SharedArray<std::byte>*>(held); });
-    const nb::object whole = nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(data, {bytes}, owner));
-    return whole.attr("view")(type).attr("reshape")(sizes);
+    auto memory = machine->array<std::byte>(std::max<std::size_t>(bytes, 1));
+    std::byte* const data = memory.data();  // before it moves
+    return array_of_bytes(data, bytes, type, sizes, std::move(memory));
 }
 
-void PythonMachine::barrier() {
-    wait_for_all([](Machine& machine) { machine.barrier(); }, [](WorkerPool& pool) { return pool.barrier(); });
-}
-
-void PythonMachine::finish() {
-    wait_for_all([](Machine& machine) { machine.finish(); }, [](WorkerPool& pool) { return pool.finish(); });
-}
+void PythonMachine::barrier() { wait_for_all(&Machine::barrier, &WorkerPool::barrier); }
+void PythonMachine::finish() { wait_for_all(&Machine::finish, &WorkerPool::finish); }
 
 /// `wait` for compiled bodies, then `collect` what Python bodies failed.
-template <class Wait, class Collect>
-void PythonMachine::wait_for_all(Wait wait, Collect collect) {
+void PythonMachine::wait_for_all(void (Machine::*wait)(), std::vector<TaskPointer> (WorkerPool::*collect)()) {
     const auto machine = live();
-    const auto failure = failure_of([&] { wait(*machine); });
+    std::optional<TaskFailed> failure;
+    try {
+        const nb::gil_scoped_release release;
+        (*machine.*wait)();
+    } catch (const TaskFailed& first) {
+        failure = first;
+    }
     ledger_->sweep();
     issued_ = ledger_->size();
     std::vector<TaskPointer> failed;
-    if (pool_ != nullptr) failed = collect(*pool_);
+    if (pool_ != nullptr) failed = (*pool_.*collect)();
     for (TaskPointer& task : std::exchange(failed_at_once_, {}))
         if (!task->delivered) failed.push_back(std::move(task));
     throw_failures(failure, failed);

@@ -42,9 +42,6 @@ struct PythonHandle {
     std::shared_ptr<WorkerPool> workers() const;
 };
 
-void wait_all(const std::vector<PythonHandle>& handles);
-std::size_t wait_any(const std::vector<PythonHandle>& handles);
-
 /// The words of a call beside its arguments; None where they were left out.
 struct CallWords {
     nb::handle signature, time_limit, after, priority, then, deadline, affine, notification;
@@ -115,8 +112,7 @@ class PythonMachine {
     static void note_interrupt(PythonHandle& handle, const OptionsOrHandles& way,
                                const std::shared_ptr<Machine>& machine);
     TaskPointer run_at_once(nb::handle body, const nb::tuple& arguments, nb::handle names);
-    template <class Wait, class Collect>
-    void wait_for_all(Wait wait, Collect collect);
+    void wait_for_all(void (Machine::*wait)(), std::vector<TaskPointer> (WorkerPool::*collect)());
 
     std::shared_ptr<Machine> machine_;
     std::shared_ptr<Ledger> ledger_ = std::make_shared<Ledger>();
@@ -143,6 +139,7 @@ void bind_topology(nb::module_& module);
 void bind_gallery(nb::module_& module);
 void bind_components(nb::module_& module);
 void bind_language(nb::module_& module);
+void bind_transformations(nb::module_& module);
 void bind_kernels(nb::module_& module);
 
 }  // namespace penstock::python

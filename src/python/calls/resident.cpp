@@ -93,15 +93,14 @@ void bind_resident(nb::module_& module, nb::class_<PythonMachine>& machine) {
                     const InArgument values(array);
                     if (values.element() != self.element)
                         throw ArgumentError("Resident.update", 1,
-                                            "has elements of type " + std::string(name_of(values.element())) +
-                                                ", but these are " + std::string(name_of(self.element)));
+                                            "has elements of type " + name_of(values.element()) + ", but these are " +
+                                                name_of(self.element));
                     self.state->update(bytes_of(values));
                 },
                 nb::arg("array"), nb::sig("def update(self, array: Any) -> None"),
                 "Replaces the values, as many and of the same type, for all calls issued from now on. Calls issued\n"
                 "before keep theirs. Raises UsageError for another number of values.")
-            .def_prop_ro(
-                "size", [](const ResidentData& self) { return self.count; }, "Number of values.")
+            .def_ro("size", &ResidentData::count, "Number of values.")
             .def_prop_ro(
                 "version", [](const ResidentData& self) { return self.state->number(); },
                 "How often it was updated, from 1 for the first values."));
@@ -112,17 +111,12 @@ void bind_resident(nb::module_& module, nb::class_<PythonMachine>& machine) {
             require_thread_targets(*live, "machine.resident", 1,
                                    "resident data are kept by thread targets only; put them into machine.array");
             const InArgument values(array);
-            ResidentData data;
-            data.element = values.element();
-            data.taken_by = Takes::residents;
-            data.no_memory =
-                "is resident data, which plain calls of compiled bodies take, machine.call(f, In(resident)); give the "
-                "array itself here";
-            data.only_read = "is resident data, which tasks only read; change it with update()";
-            data.count = data.columns = values.count();
-            data.rows = 1;
-            data.state = std::make_shared<resident::State>(*live, bytes_of(values));
-            return data;
+            return ResidentData{
+                {values.element(), Takes::residents,
+                 "is resident data, which plain calls of compiled bodies take, machine.call(f, In(resident)); give the "
+                 "array itself here",
+                 "is resident data, which tasks only read; change it with update()", values.count(), 1, values.count()},
+                std::make_shared<resident::State>(*live, bytes_of(values))};
         },
         nb::arg("array"), nb::sig("def resident(self, array: Any) -> Resident"),
         "A copy of a contiguous array that each target fetches once and keeps: In(resident) stands for it in calls\n"

@@ -20,13 +20,15 @@ nb::object to_numpy(std::vector<T> values, const std::vector<std::size_t>& shape
     return nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner));
 }
 
-template <class T>
-bool take(nb::handle value, apps::Array& array) {
-    nb::ndarray<const T, nb::c_contig, nb::device::cpu> given;
-    if (!nb::try_cast(value, given, false)) return false;
-    for (std::size_t d = 0; d < given.ndim(); ++d) array.shape.push_back(given.shape(d));
-    array.values = std::vector<T>(given.data(), given.data() + given.size());
-    return true;
+template <class... T>
+bool take_one_of(nb::handle value, apps::Array& array) {
+    const auto take = [&]<class Given>(nb::ndarray<const Given, nb::c_contig, nb::device::cpu> given) {
+        if (!nb::try_cast(value, given, false)) return false;
+        array.shape.assign(given.shape_ptr(), given.shape_ptr() + given.ndim());
+        array.values = std::vector<Given>(given.data(), given.data() + given.size());
+        return true;
+    };
+    return (take(nb::ndarray<const T, nb::c_contig, nb::device::cpu>()) || ...);
 }
 
 apps::Array array_of(const std::string& app, const std::string& name, nb::handle value) {
@@ -37,10 +39,8 @@ apps::Array array_of(const std::string& app, const std::string& name, nb::handle
         if (view.is_valid()) value = view;
         PyErr_Clear();
     }
-    const bool taken = take<float>(value, array) || take<double>(value, array) ||
-                       take<std::complex<float>>(value, array) || take<std::complex<double>>(value, array) ||
-                       take<std::uint32_t>(value, array) || take<std::uint8_t>(value, array);
-    if (!taken)
+    if (!take_one_of<float, double, std::complex<float>, std::complex<double>, std::uint32_t, std::uint8_t>(value,
+                                                                                                            array))
         throw apps::SettingError(
             app, "input " + name,
             "give it a contiguous array of float32, float64, complex64, complex128, uint32 or uint8");

@@ -125,10 +125,10 @@ std::shared_ptr<Transfer> PythonMessenger::receive(int from, nb::object object) 
 }
 
 /// Asks how it stands; true when it has ended. Throws where nobody could be asked: it is under way then.
-bool PythonMessenger::test(Transfer& transfer, Ended& ended) {
-    if (!transfer.under_way()) return true;
+template <class Ask>
+bool PythonMessenger::settle(Transfer& transfer, Ended& ended, Ask&& ask) {
     try {
-        transfer.status = messenger_->test(transfer.request);
+        transfer.status = ask();
         if (!transfer.status) return false;
     } catch (const Error&) {
         if (transfer.request) throw;  // a request that has ended stands for nothing any more
@@ -136,6 +136,10 @@ bool PythonMessenger::test(Transfer& transfer, Ended& ended) {
     }
     ended.push_back(std::move(transfer.memory));
     return true;
+}
+
+bool PythonMessenger::test(Transfer& transfer, Ended& ended) {
+    return !transfer.under_way() || settle(transfer, ended, [&] { return messenger_->test(transfer.request); });
 }
 
 /// Forgets what has ended and nobody can or need ask for.
@@ -147,7 +151,7 @@ void PythonMessenger::sweep() {
         } catch (const Error&) {  // told to whoever asks for it
             return false;
         }
-        return transfer->collected || (transfer->status && transfer.use_count() == 1);
+        return Transfer::over(transfer);
     });
 }
 
@@ -158,26 +162,19 @@ std::optional<Status> PythonMessenger::finish(Transfer& transfer, std::chrono::n
         throw UsageError("this request belongs to another messenger; wait for it with the one that started it");
     Ended ended;
     if (transfer.under_way() && (transfer.memory.bytes().size() > quick_bytes || !test(transfer, ended))) {
-        try {
-            transfer.status = session_->wait([&](const Rank&) -> std::optional<Status> {
-                if (limit == std::chrono::nanoseconds::max()) return messenger.wait(transfer.request);
-                if (limit.count() == 0) return messenger.test(transfer.request);
-                return messenger.wait_for(transfer.request, limit);
-            });
-        } catch (const Error&) {
-            if (transfer.request) throw;
-            transfer.error = std::current_exception();
-        }
-        if (!transfer.status && !transfer.error) return std::nullopt;
-        ended.push_back(std::move(transfer.memory));
+        const auto wait = [&](const Rank&) -> std::optional<Status> {
+            if (limit == std::chrono::nanoseconds::max()) return messenger.wait(transfer.request);
+            if (limit.count() == 0) return messenger.test(transfer.request);
+            return messenger.wait_for(transfer.request, limit);
+        };
+        if (!settle(transfer, ended, [&] { return session_->wait(wait); })) return std::nullopt;
     }
     transfer.collected = true;
-    const auto status = transfer.status;
     const auto error = std::exchange(transfer.error, nullptr);
     std::erase_if(transfers_, [&](const std::shared_ptr<Transfer>& held) { return held.get() == &transfer; });
     ended.clear();
     if (error) std::rethrow_exception(error);
-    return status;
+    return transfer.status;
 }
 
 void PythonMessenger::finish_all(std::optional<int> peer) {
@@ -212,9 +209,7 @@ void PythonMessenger::finish_all(std::optional<int> peer) {
         } catch (const Error&) {  // told to whoever asks for it
         }
     }
-    std::erase_if(transfers_, [](const std::shared_ptr<Transfer>& transfer) {
-        return transfer->collected || (transfer->status && transfer.use_count() == 1);
-    });
+    std::erase_if(transfers_, &Transfer::over);
     ended.clear();
     if (first) std::rethrow_exception(first);
 }

@@ -40,6 +40,10 @@ struct Transfer {
     bool collected = false;                  ///< somebody was told of its end
 
     bool under_way() const noexcept { return !status && !error && !collected; }
+    /// Given the one of the messenger: can or need nobody ask for it any more?
+    static bool over(const std::shared_ptr<Transfer>& held) noexcept {
+        return held->collected || (held->status && held.use_count() == 1);
+    }
 };
 
 class PythonMessenger final : public EndsWithRank {
@@ -68,6 +72,8 @@ class PythonMessenger final : public EndsWithRank {
     Request begin(int peer, std::size_t bytes, Start&& start);
     /// Memory to be given back when nothing is half done.
     using Ended = std::vector<MessageBuffer>;
+    template <class Ask>
+    bool settle(Transfer& transfer, Ended& ended, Ask&& ask);
     bool test(Transfer& transfer, Ended& ended);
     void sweep();
     std::shared_ptr<Transfer> add(Transfer transfer);

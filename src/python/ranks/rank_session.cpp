@@ -10,8 +10,8 @@ namespace {
 thread_local RankSession* session_of_this_thread = nullptr;  // of a thread of spmd, which has one in its life
 
 bool is_main_thread() {
-    const auto threading = nb::module_::import_("threading");
-    return nb::cast<unsigned long>(threading.attr("main_thread")().attr("ident")) == PyThread_get_thread_ident();
+    const nb::object main = imported("threading", "main_thread")();
+    return nb::cast<unsigned long>(main.attr("ident")) == PyThread_get_thread_ident();
 }
 
 }  // namespace
@@ -40,9 +40,9 @@ void RankSession::end() noexcept {
     if (in_team_) session_of_this_thread = nullptr;
 }
 
-RankSession::Waiting::Waiting(RankSession& waiting) : session(waiting) {
-    if (session.waiting_.exchange(true, std::memory_order_relaxed)) refuse_waiting();
-    session.next_look_ = std::chrono::steady_clock::now() + between_looks;
+void RankSession::begin_waiting() {
+    if (waiting_.exchange(true, std::memory_order_relaxed)) refuse_waiting();
+    next_look_ = std::chrono::steady_clock::now() + between_looks;
 }
 
 /// Called now and then inside of waits, without the interpreter's lock.

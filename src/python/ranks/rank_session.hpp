@@ -81,7 +81,8 @@ class RankSession final : public team::Interruption {
     template <class Action>
     auto wait(Action&& action) {
         const Rank& rank = check();
-        const Waiting waiting(*this);
+        begin_waiting();
+        const AtEnd end{[this] { waiting_.store(false, std::memory_order_relaxed); }};
         const nb::gil_scoped_release release;
         return action(rank);
     }
@@ -89,7 +90,7 @@ class RankSession final : public team::Interruption {
     template <class Action>
     auto finish(Action&& action) {
         ++shields_;
-        const Shield shield{*this};
+        const AtEnd end{[this] { --shields_; }};
         return wait(std::forward<Action>(action));
     }
 
@@ -122,17 +123,8 @@ class RankSession final : public team::Interruption {
     std::vector<std::shared_ptr<RankMemory>> unclaimed;
 
   private:
-    struct Waiting {
-        explicit Waiting(RankSession& session);
-        ~Waiting() { session.waiting_.store(false, std::memory_order_relaxed); }
-        RankSession& session;
-    };
-    struct Shield {
-        RankSession& session;
-        ~Shield() { --session.shields_; }
-    };
-
     void look() override;
+    void begin_waiting();
     void tell() noexcept;
     [[noreturn]] void refuse() const;
     [[noreturn]] static void refuse_waiting();

@@ -1,11 +1,10 @@
 // Region, Remote and Multicast for Python.
 #include "penstock/region.hpp"
 
-#include <nanobind/ndarray.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "python/calls/array_argument.hpp"
 #include "python/ranks/region.hpp"
 
 namespace penstock::python {
@@ -17,12 +16,25 @@ constexpr std::uint64_t family_only = ~std::uint64_t{0} << 32;
 
 nb::object elements(const char* name) { return imported("penstock.elements", name); }
 
+/// What a region's memory holds, in C order.
+struct Layout {
+    nb::object dtype;
+    nb::object shape;
+    std::size_t item_bytes;
+    std::size_t count;  ///< elements
+
+    /// From what penstock.elements gives.
+    explicit Layout(const nb::object& made)
+        : dtype(made[0]), shape(made[1]), item_bytes(nb::cast<std::size_t>(made[2])),
+          count(nb::cast<std::size_t>(made[3])) {}
+};
+
 /// What a region and a remote have in common.
-struct Mapped {
+struct Mapped : Layout {
     std::shared_ptr<RankSession> session;
     std::shared_ptr<RankMemory> memory;
-    Layout layout;
-    nb::object array = array_over(memory, layout);  ///< of a remote: never leaves here and is not read
+    /// Over the memory, which it keeps alive. Of a remote: never leaves here and is not read.
+    nb::object array = array_of_bytes(memory->data(), count* item_bytes, dtype, shape, memory);
 };
 
 struct PythonRegion : Mapped {};
@@ -53,7 +65,7 @@ void make_region(PythonRegion* self, const PythonRank& me, const std::string& na
         const nb::gil_scoped_release release;  // every page is touched
         *memory = rank.make(name, bytes, family | layout.item_bytes, description);
     }
-    new (self) PythonRegion{{me.session, std::move(memory), std::move(layout)}};
+    new (self) PythonRegion{{std::move(layout), me.session, std::move(memory)}};
 }
 
 PythonRemote accept_remote(const PythonRank& me, int owner, const std::string& name, nb::handle dtype, nb::handle shape,
@@ -77,7 +89,7 @@ PythonRemote accept_remote(const PythonRank& me, int owner, const std::string& n
     try {
         Layout layout(
             elements("accepted_layout")(owner, name, item, memory->size(), memory->description(), shape, dtype));
-        return {{me.session, memory, std::move(layout)}};
+        return {{std::move(layout), me.session, memory}};
     } catch (...) {  // with another type or shape it may do, and it is granted once
         unclaimed.push_back(memory);
         throw;
@@ -88,7 +100,7 @@ void assign(const PythonRemote& self, nb::handle key, nb::object value) {
     self.use();
     if (PyLong_CheckExact(key.ptr()) && !self.way) {
         // One element of a vector, which NumPy stores soonest; anything else is found out below.
-        if (nb::len(self.layout.shape) == 1 && PyObject_SetItem(self.array.ptr(), key.ptr(), value.ptr()) == 0) return;
+        if (nb::len(self.shape) == 1 && PyObject_SetItem(self.array.ptr(), key.ptr(), value.ptr()) == 0) return;
         if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_IndexError)) throw nb::python_error();
         PyErr_Clear();
     }
@@ -134,24 +146,17 @@ std::optional<StoreWay> way_named(nb::handle word) {
 
 std::string described(const char* what, const Mapped& self) {
     return std::string("penstock.") + what + "('" + self.memory->name() + "' of rank " +
-           std::to_string(self.memory->owner()) + ", " + nb::str(self.layout.shape).c_str() + ", " +
-           nb::str(self.layout.dtype).c_str() + ")";
+           std::to_string(self.memory->owner()) + ", " + nb::str(self.shape).c_str() + ", " +
+           nb::str(self.dtype).c_str() + ")";
 }
 
 template <class T>
 void bind_shape(nb::class_<T>& bound) {
-    bound
+    bound.def_ro("shape", &T::shape, nb::sig("def shape(self) -> tuple[int, ...]"), "Elements of each dimension.")
+        .def_ro("dtype", &T::dtype, nb::sig("def dtype(self) -> Any"), "NumPy's type of the elements.")
+        .def_ro("size", &T::count, "Number of elements.")
         .def_prop_ro(
-            "shape", [](const T& self) { return self.layout.shape; }, nb::sig("def shape(self) -> tuple[int, ...]"),
-            "Elements of each dimension.")
-        .def_prop_ro(
-            "dtype", [](const T& self) { return self.layout.dtype; }, nb::sig("def dtype(self) -> Any"),
-            "NumPy's type of the elements.")
-        .def_prop_ro(
-            "size", [](const T& self) { return self.layout.count; }, "Number of elements.")
-        .def_prop_ro(
-            "nbytes", [](const T& self) { return self.layout.count * self.layout.item_bytes; },
-            "Bytes of all elements.")
+            "nbytes", [](const T& self) { return self.count * self.item_bytes; }, "Bytes of all elements.")
         .def_prop_ro(
             "name", [](const T& self) { return self.memory->name(); }, "What it was granted as.")
         .def_prop_ro("owner", [](const T& self) { return self.memory->owner(); }, "The rank that reads it.");
@@ -195,8 +200,8 @@ void bind_remote(nb::module_& module) {
             "How stores travel from now on; None: as was measured for their size.")
         .def("__len__",
              [](const PythonRemote& self) {
-                 if (nb::len(self.layout.shape) == 0) throw UsageError("a remote of no dimensions has no length");
-                 return nb::cast<std::size_t>(self.layout.shape[0]);
+                 if (nb::len(self.shape) == 0) throw UsageError("a remote of no dimensions has no length");
+                 return nb::cast<std::size_t>(self.shape[0]);
              })
         .def(
             "__getitem__", [](const PythonRemote&, nb::handle) { refuse_reading(); }, nb::arg("key").none(),
@@ -220,7 +225,7 @@ void bind_remote(nb::module_& module) {
                     taken.push_back(nb::borrow(given));
                     const auto& first = nb::cast<const PythonRemote&>(taken.front());
                     const auto& one = nb::cast<const PythonRemote&>(given);
-                    if (!one.layout.shape.equal(first.layout.shape) || !one.layout.dtype.equal(first.layout.dtype))
+                    if (!one.shape.equal(first.shape) || !one.dtype.equal(first.dtype))
                         throw UsageError("the regions of a multicast have the same shape and type, but " +
                                          described("Remote", one) + " is not like " + described("Remote", first));
                 }
@@ -229,9 +234,8 @@ void bind_remote(nb::module_& module) {
             },
             nb::arg("remotes"), nb::sig("def __init__(self, remotes: Iterable[Remote]) -> None"),
             "Raises UsageError for none, and for regions of different shapes or types.")
-        .def_prop_ro(
-            "remotes", [](const PythonMulticast& self) { return self.remotes; },
-            nb::sig("def remotes(self) -> list[Remote]"), "As they were given.")
+        .def_ro("remotes", &PythonMulticast::remotes, nb::sig("def remotes(self) -> list[Remote]"),
+                "As they were given.")
         .def("__setitem__", &assign_all, nb::arg("key").none(), nb::arg("value").none(),
              nb::sig("def __setitem__(self, key: Any, value: Any) -> None"))
         .def(
@@ -248,19 +252,6 @@ void bind_remote(nb::module_& module) {
 
 }  // namespace
 
-Layout::Layout(const nb::object& made)
-    : dtype(made[0]), shape(made[1]), item_bytes(nb::cast<std::size_t>(made[2])),
-      count(nb::cast<std::size_t>(made[3])) {}
-
-nb::object array_over(const std::shared_ptr<RankMemory>& memory, const Layout& layout) {
-    auto* const held = new std::shared_ptr<RankMemory>(memory);
-    const nb::capsule owner(held,
-                            [](void* pointer) noexcept { delete static_cast<std::shared_ptr<RankMemory>*>(pointer); });
-    const std::size_t bytes = layout.count * layout.item_bytes;
-    const nb::object flat = nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(memory->data(), {bytes}, owner));
-    return flat.attr("view")(layout.dtype).attr("reshape")(layout.shape);
-}
-
 void bind_region(nb::module_& module) {
     nb::class_<PythonRegion> region(
         module, "Region", nb::is_final(),
@@ -276,8 +267,8 @@ void bind_region(nb::module_& module) {
              "order; all 0 at first. `dtype`: any NumPy type of fixed size that holds no Python objects (numbers,\n"
              "bool, complex, structures of them). Costs the touching of all its pages. Raises ElementError,\n"
              "UsageError for a dimension of 0, SystemError when there is not that much memory.")
-        .def_prop_ro(
-            "array", [](const PythonRegion& self) { return self.array; }, nb::sig("def array(self) -> Any"),
+        .def_ro(
+            "array", &PythonRegion::array, nb::sig("def array(self) -> Any"),
             "A NumPy array over the memory, for loading and storing, in any thread of the owner's process. It keeps\n"
             "the memory alive, after the rank's end too.")
         .def(

@@ -7,20 +7,6 @@
 
 namespace penstock::python {
 
-/// What a region's memory holds, in C order.
-struct Layout {
-    nb::object dtype;
-    nb::object shape;
-    std::size_t item_bytes = 0;
-    std::size_t count = 0;  ///< elements
-
-    /// From what penstock.elements gives.
-    explicit Layout(const nb::object& made);
-};
-
-/// A NumPy array of this layout over the memory, which it keeps alive.
-nb::object array_over(const std::shared_ptr<RankMemory>& memory, const Layout& layout);
-
 /// The part of `window` that a key names, as an array; never a copy. Throws UsageError for a key that is no number,
 /// slice, field or tuple of these; OutOfBounds, and what else NumPy raises.
 nb::object part_of(const nb::object& window, nb::handle key, const std::string& region);
@@ -37,10 +23,6 @@ struct PythonWord {
     Word word;
 
     Word& use() {
-        session->check();
-        return word;
-    }
-    const Word& use() const {
         session->check();
         return word;
     }

@@ -87,18 +87,14 @@ void store_rows(const Strided& target, const Strided& source, StoreWay way, std:
 nb::object part_of(const nb::object& window, nb::handle key, const std::string& region) {
     const bool several = PyTuple_Check(key.ptr());
     bool has_ellipsis = false, has_field = false;
-    nb::list parts;
-    const auto take = [&](nb::handle part) {
+    nb::list parts(several ? nb::borrow<nb::tuple>(key) : nb::make_tuple(key));
+    for (nb::handle part : parts) {
         if (!names_part(part))
             throw UsageError("a remote is indexed by numbers, slices, '...', and tuples of these, not by " +
                              nb::cast<std::string>(nb::repr(part)) + "; store each part by itself");
         has_ellipsis |= part.is(nb::ellipsis());
         has_field |= nb::isinstance<nb::str>(part);
-        parts.append(part);
-    };
-    if (several)
-        for (nb::handle part : nb::borrow<nb::tuple>(key)) take(part);
-    else take(key);
+    }
     try {
         if (has_field && !several) return window[key];
         if (!has_ellipsis) parts.append(nb::ellipsis());  // so that one element too is an array, not its value
