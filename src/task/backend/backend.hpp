@@ -93,8 +93,7 @@ class OffloadBackend : public Backend {
         std::terminate();  // it would be lost
     }
     /// The part of a ring that the place sees. Only where it sees rings. Throws SystemError.
-    virtual isolated::SharedRing& make_ring(Ring& ring, bool lane, int only_target, Doorbell& owner_bell,
-                                            Initiation initiation);
+    virtual isolated::SharedRing& make_ring(Ring& ring, Initiation initiation);
     /// Does the place have this library, by the address where it lies?
     virtual bool has_image(std::uintptr_t) const noexcept { return true; }
 

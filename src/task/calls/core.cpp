@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
@@ -202,11 +201,7 @@ void Core::forward_all() noexcept {
 
 /// What comes after a task of another thread is told of its failure before that is taken away.
 void Core::judge_watched() {
-    if (!watched_.any()) return;
-    watched_.each_completed([](const Handle& handle, DependentNode& node) {
-        if (Ring* const ring = handle.ring())
-            if (const auto verdict = Verdict::on(*ring, handle.ticket().number)) Verdict::give(node, *verdict);
-    });
+    if (watched_.any()) watched_.each_completed(&Verdict::pass_on);
 }
 
 std::uint64_t Core::executed() const noexcept {

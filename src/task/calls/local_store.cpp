@@ -1,7 +1,5 @@
 #include "penstock/detail/task/local_store.hpp"
 
-#include <cstdint>
-
 namespace penstock {
 namespace {
 

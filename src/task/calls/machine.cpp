@@ -2,8 +2,6 @@
 
 #include <pthread.h>
 
-#include <array>
-#include <atomic>
 #include <cstdio>
 #include <mutex>
 #include <thread>

@@ -1,7 +1,5 @@
 #include "task/calls/runner.hpp"
 
-#include <algorithm>
-#include <array>
 #include <new>
 #include <string>
 #include <thread>
@@ -204,9 +202,8 @@ bool Runner::must_give_way(const Ring& ring) const noexcept {
     if (ring.urgent || depth_ != 1) return false;
     if (target_ < 0) return self_.deque().inviting(target_, Deque::Look::urgent) != nullptr;
     bool waits = false;
-    core_.each_initiator([&](const Initiator& other) {
-        waits = waits || other.deque().inviting(target_, Deque::Look::urgent) != nullptr;
-    });
+    core_.each_initiator(
+        [&](Initiator& other) { waits = waits || other.deque().inviting(target_, Deque::Look::urgent) != nullptr; });
     return waits;
 }
 
@@ -396,8 +393,7 @@ void Runner::look_at_watched(std::size_t most) noexcept {
     if (!watched.any()) return;
     watched.look(
         [this](const Handle& handle, DependentNode& node) {
-            if (Ring* const ring = handle.ring())
-                if (const auto verdict = Verdict::on(*ring, handle.ticket().number)) Verdict::give(node, *verdict);
+            Verdict::pass_on(handle, node);
             if (node.arrive()) hand_on(node);
         },
         most);

@@ -233,10 +233,16 @@ bool Target::something_waits() noexcept {
     const auto postings = posting_count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < postings; ++i)
         if (postings_[i].front() != nullptr) return true;
+    if (invited()) return true;
+    if (++looks_ % 256 == 0 || waiter_.parked()) core_.give_back_what_is_held_up(*initiator_);
+    return false;
+}
+
+/// Is there something in a deque?
+bool Target::invited() const noexcept {
     const auto count = core_.initiator_count();
     for (std::uint32_t i = 0; i < count; ++i)
         if (core_.initiator(i).deque().inviting(index_, Look::everything) != nullptr) return true;
-    if (++looks_ % 256 == 0 || waiter_.parked()) core_.give_back_what_is_held_up(*initiator_);
     return false;
 }
 
@@ -265,10 +271,7 @@ void Target::idle() {
 /// It may have been woken for something else than what it has taken, by somebody who woke no other.
 void Target::pass_on() noexcept {
     woken_ = false;
-    if (core_.board().idle_targets.load(std::memory_order_relaxed) == 0) return;
-    const auto count = core_.initiator_count();
-    for (std::uint32_t i = 0; i < count; ++i)
-        if (core_.initiator(i).deque().inviting(index_, Look::everything) != nullptr) return core_.wake_a_target();
+    if (core_.board().idle_targets.load(std::memory_order_relaxed) != 0 && invited()) core_.wake_a_target();
 }
 
 }  // namespace penstock

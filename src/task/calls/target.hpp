@@ -82,6 +82,7 @@ class Target {
     bool claim_from(Initiator& initiator, Look look, bool in_turn) noexcept;
     bool run_ready() noexcept;
     bool something_waits() noexcept;
+    bool invited() const noexcept;
     void idle();
     void begin_work() noexcept {
         if (woken_) [[unlikely]]

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <new>
 #include <numeric>
-#include <string>
 
+#include "machine/pages.hpp"
 #include "penstock/detail/task/carrier.hpp"
 #include "penstock/detail/task/entry.hpp"
 #include "penstock/detail/task/pack.hpp"
@@ -56,7 +56,7 @@ std::vector<std::size_t> Image::lay_out(const std::vector<Description::Local>& l
     for (const auto number : order) {
         const auto& local = locals[number];
         if (local.first > local.last) continue;  // used by no step
-        const auto bytes = (local.bytes + LocalStore::alignment - 1) / LocalStore::alignment * LocalStore::alignment;
+        const auto bytes = pages::rounded_up(local.bytes, LocalStore::alignment);
         std::size_t begin = 0;
         for (const auto& other : laid) {
             const auto& theirs = locals[other.local];
@@ -144,14 +144,6 @@ void Image::refuse_local_store(std::size_t bytes) const {
 
 // ---- for worker processes ----
 
-namespace {
-
-constexpr std::size_t rounded(std::size_t bytes) noexcept {
-    return (bytes + SharedHeap::alignment - 1) / SharedHeap::alignment * SharedHeap::alignment;
-}
-
-}  // namespace
-
 Image::~Image() {
     for (const auto& copy : copies_) copy.heap->release(copy.program);
 }
@@ -169,6 +161,7 @@ const Program& Image::share(isolated::Carrier& carrier) {
     copies_.reserve(copies_.size() + 1);
     std::vector<resident::SharedVersion*> versions;
     for (const auto& place : residents_) versions.push_back(&place.version->share(heap));
+    const auto rounded = [](std::size_t bytes) { return pages::rounded_up(bytes, SharedHeap::alignment); };
     const auto steps_at = rounded(sizeof(Program));
     const auto patches_at = steps_at + rounded(steps_.size() * sizeof(Step));
     const auto name_at = patches_at + rounded(patches_.size() * sizeof(Patch));

@@ -3,6 +3,7 @@
 #include <new>
 #include <string>
 
+#include "machine/pages.hpp"
 #include "penstock/error.hpp"
 #include "task/calls/core.hpp"
 
@@ -48,15 +49,13 @@ SharedVersion& Version::share(const std::shared_ptr<SharedHeap>& heap) {
     const std::lock_guard lock(mutex_);
     if (auto* const made = shared_.load(std::memory_order_relaxed)) return *made;
     // One block: what it is, which copies there are, the bytes, the copies.
-    constexpr auto line = SharedHeap::alignment;
-    const auto rounded = [](std::size_t bytes) { return (bytes + line - 1) / line * line; };
+    const auto rounded = [](std::size_t bytes) { return pages::rounded_up(bytes, SharedHeap::alignment); };
     const auto head = rounded(sizeof(SharedVersion));
     const auto list = rounded(targets_ * sizeof(SharedVersion::Copy));
     std::byte* const block = heap->allocate(head + list + (targets_ + 1) * rounded(size_));
     auto* const shared = new (block) SharedVersion;
     shared->size = size_;
     shared->accumulates = accumulates_;
-    shared->workers = targets_;
     shared->copies = reinterpret_cast<SharedVersion::Copy*>(block + head);
     std::byte* bytes = block + head + list;
     shared->original = bytes;

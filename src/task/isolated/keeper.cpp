@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <span>
 
 #include "penstock/detail/task/entry.hpp"
 #include "process/owned_descriptor.hpp"
@@ -96,8 +95,8 @@ class Keeper {
                 arrived.descriptors[1].reset();
                 work(arrived.descriptors[0].take(), *board_);
             }
+            if (pid > 0) return true;
             news.error = errno;
-            if (pid > 0) news = {.kind = News::forked, .worker = command.worker, .pid = pid};
         }
         tell(socket_, news);
         return true;

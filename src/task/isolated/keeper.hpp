@@ -6,15 +6,15 @@
 //   Setup     program, once: the descriptors of both heaps and of the program's stdout
 //   Hello     keeper, once: what the program may call, as it was when launch() was called
 //   Command   program: fork a worker, with its end of its own socket and of its stderr's pipe; or kill one
-//   News      keeper: a worker was forked, could not be, or ended
+//   News      keeper: a worker could not be forked, or has ended
 #pragma once
 
 #include <array>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "machine/uninterrupted.hpp"
 #include "penstock/heap.hpp"
 #include "process/children.hpp"
 #include "process/descriptor_message.hpp"
@@ -47,10 +47,9 @@ struct Command {
 };
 
 struct News {
-    enum Kind : std::uint32_t { forked = 1, refused = 2, ended = 3 };
+    enum Kind : std::uint32_t { refused = 1, ended = 2 };
     std::uint32_t kind = 0;
     std::uint32_t worker = 0;
-    std::int32_t pid = 0;
     std::int32_t error = 0;  ///< its number
     process::Death death{};
 };
@@ -66,11 +65,7 @@ bool tell(int socket, const Message& message, std::span<const int> descriptors =
 /// As recv(), but never EINTR.
 template <class Message>
 ssize_t hear(int socket, Message& message, int flags = 0) noexcept {
-    ssize_t length = 0;
-    do {
-        length = recv(socket, &message, sizeof message, flags);
-    } while (length < 0 && errno == EINTR);
-    return length;
+    return uninterrupted([&] { return recv(socket, &message, sizeof message, flags); });
 }
 
 /// The keeper's life. Returns when the program has closed its end.

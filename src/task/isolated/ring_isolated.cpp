@@ -20,7 +20,7 @@ void Ring::share(OffloadBackend& seen_by, Initiation initiation) {
         forwarded_.store(0, std::memory_order_relaxed);
         appended_.store(0, std::memory_order_relaxed);
     }
-    shared_ = &seen_by.make_ring(*this, kind_ == Kind::lane, only_target_, *owner_bell_, initiation);
+    shared_ = &seen_by.make_ring(*this, initiation);
     slots_ = shared_->slots;
     worker_done_ = shared_->done;
     extensions_ = shared_->extensions;

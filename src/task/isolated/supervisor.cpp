@@ -158,7 +158,6 @@ void WorkerHost::read_news() {
         }
         const auto found = workers_.find(news.worker);
         if (found == workers_.end()) continue;
-        if (news.kind == News::forked) found->second->pid = news.pid;
         if (news.kind == News::refused) {
             const int seat = found->second->seat;
             workers_.erase(found);

@@ -165,21 +165,20 @@ std::uint32_t WorkerHost::accept(const CallOptions& asked, std::uint32_t entry) 
     return static_cast<std::uint32_t>(limit.count() / limit_unit) << limit_shift;
 }
 
-SharedRing& WorkerHost::make_ring(Ring& ring, bool lane, int only_target, Doorbell& owner_bell, Initiation initiation) {
-    const auto capacity = ring.capacity();
+SharedRing& WorkerHost::make_ring(Ring& ring, Initiation initiation) {
     const auto array = [&]<class T>(T*& at) {
-        at = reinterpret_cast<T*>(control_->allocate(capacity * sizeof(T)));
-        std::uninitialized_default_construct_n(at, capacity);
+        at = reinterpret_cast<T*>(control_->allocate(ring.capacity() * sizeof(T)));
+        std::uninitialized_default_construct_n(at, ring.capacity());
     };
     auto* const shared = new (control_->allocate(sizeof(SharedRing))) SharedRing;
-    RingFacts facts{.lane = lane,
-                    .only_target = only_target,
-                    .capacity = capacity,
-                    .owner_bell = &owner_bell,
+    RingFacts facts{.lane = ring.kind() == Ring::Kind::lane,
+                    .only_target = ring.only_target(),
+                    .capacity = ring.capacity(),
+                    .owner_bell = &ring.owner_bell(),
                     .initiation = initiation};
     array(facts.slots);
     array(facts.extensions);
-    if (!lane) array(facts.done);
+    if (!facts.lane) array(facts.done);
     const std::lock_guard lock(mutex_);
     // give_up() says that all is lost before it takes the lock, so a ring is either refused here or found there.
     if (lost()) throw WorkersLost("this machine has lost its workers; make a new one");

@@ -39,13 +39,12 @@ class WorkerHost final : public OffloadBackend {
     std::uint64_t executed() const noexcept override;
     bool given_up() const noexcept override { return given_up_.load(std::memory_order_acquire); }
     std::uint32_t accept(const CallOptions& asked, std::uint32_t entry) override;
-    SharedRing& make_ring(Ring& ring, bool lane, int only_target, Doorbell& owner_bell, Initiation initiation) override;
+    SharedRing& make_ring(Ring& ring, Initiation initiation) override;
     bool has_image(std::uintptr_t base) const noexcept override;
 
   private:
     struct Worker {
         std::uint32_t id = 0;
-        int pid = 0;
         int seat = -1;  ///< -1: a spare
         OwnedDescriptor socket;
         OwnedDescriptor output;

@@ -1,6 +1,5 @@
 #include "task/waiting/verdict.hpp"
 
-#include <memory>
 #include <new>
 #include <utility>
 

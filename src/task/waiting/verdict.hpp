@@ -9,6 +9,7 @@
 #include "penstock/detail/task/dependent.hpp"
 #include "penstock/detail/task/entry.hpp"
 #include "penstock/detail/task/ring.hpp"
+#include "penstock/handle.hpp"
 
 namespace penstock {
 
@@ -30,6 +31,11 @@ struct Verdict {
     /// memory for a verdict of its own it gets the one that says so.
     static void give(DependentNode& node, const Verdict& verdict) noexcept;
     static void give_without_memory(DependentNode& node) noexcept;
+    /// `node` comes after the task of this handle, which has completed.
+    static void pass_on(const Handle& handle, DependentNode& node) {
+        if (Ring* const ring = handle.ring())
+            if (const auto verdict = on(*ring, handle.number())) give(node, *verdict);
+    }
     /// Of whoever passes the task over. Leaves that one alone, which all share.
     struct LetGo {
         void operator()(Verdict* verdict) const noexcept;
