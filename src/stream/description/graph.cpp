@@ -38,9 +38,8 @@ void GraphBuilder::connect_ports(streaming::OutputPort& from, streaming::InputPo
     const auto* const sink = model_->owning(to.owner);
     if (source == nullptr || sink == nullptr) {
         const std::string& port = source == nullptr ? from.name() : to.name();
-        model_->problems.push_back("the port '" + port +
-                                   "' that is to be connected belongs to no filter of this graph");
-        return;
+        return model_->problems.push_back("the port '" + port +
+                                          "' that is to be connected belongs to no filter of this graph");
     }
     const auto position = [](const auto& ports, const auto& port) {
         return static_cast<std::size_t>(std::ranges::find(ports, &port) - ports.begin());
@@ -50,23 +49,22 @@ void GraphBuilder::connect_ports(streaming::OutputPort& from, streaming::InputPo
 }
 
 GraphBuilder::Ports GraphBuilder::ports_named(const std::string& from, const std::string& to) {
-    const auto find = [&](const std::string& name, const auto& ports_of, const char* kind) {
+    const auto find = [&]<class Port>(const std::string& name, std::vector<Port*> AnyFilter::* ports,
+                                      const char* kind) {
         const auto dot = name.rfind('.');
         const auto* const filter = dot == name.npos ? nullptr : model_->named(prefix_ + name.substr(0, dot));
-        if (filter == nullptr) {
+        Port* const port =
+            filter == nullptr ? nullptr : streaming::named(filter->first.get()->*ports, name.substr(dot + 1));
+        if (filter == nullptr)
             model_->problems.push_back("there is no filter for the port '" + prefix_ + name +
                                        "' (ports are named \"filter.port\")");
-        } else {
-            for (auto* const port : ports_of(*filter->first))
-                if (port->name() == name.substr(dot + 1)) return port;
+        else if (port == nullptr)
             model_->problems.push_back("filter '" + filter->name + "' has no " + kind + " called '" +
                                        name.substr(dot + 1) + "'");
-        }
-        return static_cast<typename std::remove_cvref_t<decltype(ports_of(*filter->first))>::value_type>(nullptr);
+        return port;
     };
-    auto* const output = find(from, [](const AnyFilter& filter) -> const auto& { return filter.outputs; }, "output");
-    auto* const input = find(to, [](const AnyFilter& filter) -> const auto& { return filter.inputs; }, "input");
-    return {output, input};
+    auto* const output = find(from, &AnyFilter::outputs, "output");
+    return {output, find(to, &AnyFilter::inputs, "input")};
 }
 
 void GraphBuilder::connect(const std::string& from, const std::string& to, StreamOptions options) {
@@ -77,24 +75,20 @@ void GraphBuilder::connect(const std::string& from, const std::string& to, Strea
 void GraphBuilder::keep(std::shared_ptr<void> group) { model_->groups.push_back(std::move(group)); }
 
 void GraphBuilder::set(const std::string& filter, const std::string& setting, SettingValue value) {
+    auto& problems = model_->problems;
     auto* const found = model_->named(prefix_ + filter);
-    if (found == nullptr) {
-        model_->problems.push_back("there is no filter '" + prefix_ + filter + "' whose setting '" + setting +
-                                   "' could be changed");
-        return;
+    if (found == nullptr)
+        return problems.push_back("there is no filter '" + prefix_ + filter + "' whose setting '" + setting +
+                                  "' could be changed");
+    const auto* const changed = streaming::named(found->first->settings, setting);
+    if (changed == nullptr)
+        return problems.push_back("filter '" + found->name + "' has no setting called '" + setting + "'");
+    try {
+        changed->check(value);
+    } catch (const UsageError& error) {
+        return problems.push_back("filter '" + found->name + "': " + said_by(error));
     }
-    for (auto* const each : found->first->settings)
-        if (each->name() == setting) {
-            try {
-                each->check(value);
-            } catch (const UsageError& error) {
-                model_->problems.push_back("filter '" + found->name + "': " + said_by(error));
-                return;
-            }
-            found->changes.emplace_back(setting, std::move(value));
-            return;
-        }
-    model_->problems.push_back("filter '" + found->name + "' has no setting called '" + setting + "'");
+    found->changes.emplace_back(setting, std::move(value));
 }
 
 std::vector<std::string> GraphBuilder::check() const { return problems_of(*model_, -1); }

@@ -1,6 +1,5 @@
 #include "stream/description/model.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <map>
 #include <set>

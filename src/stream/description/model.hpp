@@ -2,6 +2,7 @@
 // what runs.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -105,6 +106,13 @@ struct Model {
 
     FilterIndex by_name_, by_object_;
 };
+
+/// The port or setting of this name; null where there is none.
+template <class Part>
+Part* named(const std::vector<Part*>& all, const std::string& name) {
+    const auto found = std::ranges::find(all, name, [](const Part* each) { return each->name(); });
+    return found == all.end() ? nullptr : *found;
+}
 
 /// Everything that is wrong with it, in words. `targets`: of the machine that is to run it; below 0: not known yet.
 std::vector<std::string> problems_of(const Model& model, int targets);

@@ -304,8 +304,7 @@ void Change::apply_settings() {
         for (const auto& [name, value] : std::exchange(filter.changes, {}))
             for (Station* const station : wiring_.crews.at(filter.id)) {
                 const auto set = [&name = name, &value = value](Station& each) {
-                    for (auto* const setting : each.filter().settings)
-                        if (setting->name() == name) setting->set(value);
+                    named(each.filter().settings, name)->set(value);
                 };
                 if (is_fresh(station)) set(*station);
                 else core_.do_at(*station, set);

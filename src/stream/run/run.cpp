@@ -42,8 +42,7 @@ Run Graph::start(Machine& machine, const RunOptions& options) {
         throw GraphError(std::move(problems));
     for (auto& filter : described.filters)
         for (auto& [name, value] : std::exchange(filter.changes, {}))
-            for (auto* const setting : filter.first->settings)
-                if (setting->name() == name) setting->set(value);
+            streaming::named(filter.first->settings, name)->set(value);
     auto state = std::make_unique<RunState>(machine, described);
     try {
         if (auto problems = state->core.backend().problems(described); !problems.empty())

@@ -61,7 +61,7 @@ Station::~Station() {
         while (!inlet->queue.empty()) give_back(inlet->queue.pop().block);
         for (auto& waiting : inlet->early) give_back(waiting.block);
     }
-    for (EventMail* event : events_) delete event;
+    while (first_event_ != nullptr) delete static_cast<EventMail*>(std::exchange(first_event_, first_event_->next));
 }
 
 void Station::set_home(Server* home) noexcept {
@@ -97,7 +97,7 @@ bool Station::step() {
         if ((!outlet->pending.empty() || outlet->closing) && !flush(*outlet)) return waits(Doing::waits_for_output);
     if (loop_tokens_ != 0) [[unlikely]]
         leave_loop();
-    if (!events_.empty()) [[unlikely]]
+    if (first_event_ != nullptr) [[unlikely]]
         return handle_event(), true;
     if (finished_) return end(), false;
     if (over_) [[unlikely]]
@@ -105,16 +105,15 @@ bool Station::step() {
     if (bounded_pools_) [[unlikely]]
         for (auto& outlet : outlets)
             if (outlet->pool->exhausted()) return waits(Doing::waits_for_pool);
+    // a source ends when it has closed all its outputs
+    const auto outputs_open = [this] {
+        return outlets.empty() || std::ranges::any_of(outlets, [](const auto& outlet) { return !outlet->closed; });
+    };
     if (source_ ? outputs_open() : inputs_ready()) return fire(), true;
     if (source_ || inputs_over()) return end_of_inputs(), true;
     waits_plainly_ = true;
     tally(ran_dry);
     return waits(Doing::waits_for_input);
-}
-
-/// Of a source: does it still write anywhere, if it ever did?
-bool Station::outputs_open() const noexcept {
-    return outlets.empty() || std::ranges::any_of(outlets, [](const auto& outlet) { return !outlet->closed; });
 }
 
 bool Station::flush(Outlet& outlet) {
@@ -213,7 +212,7 @@ void Station::fire_with(Link& link, Block* block) {
         tally(dropped);
         give_back(std::exchange(inlet.hand, nullptr));
     }
-    bool plain = !over_ && !stopping && !held && events_.empty() && !spreading && inlet.queue.empty();
+    bool plain = !over_ && !stopping && !held && first_event_ == nullptr && !spreading && inlet.queue.empty();
     for (const auto& outlet : outlets) plain = plain && outlet->pending.empty() && !outlet->closing;
     if (plain) {
         turn_to(Doing::waits_for_input);
@@ -298,8 +297,9 @@ void Station::call_filter(FilterCall what, const Event* event) {
 }
 
 void Station::handle_event() {
-    const std::unique_ptr<EventMail> mail(events_.front());
-    events_.pop_front();
+    const std::unique_ptr<EventMail> mail(static_cast<EventMail*>(first_event_));
+    first_event_ = mail->next;
+    if (first_event_ == nullptr) last_event_ = &first_event_;
     call_filter(FilterCall::event, &mail->event);
 }
 

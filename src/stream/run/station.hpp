@@ -11,7 +11,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -187,7 +186,8 @@ class alignas(64) Station {
     bool spreading = false;
 
   private:
-    alignas(64) std::deque<EventMail*> events_;
+    alignas(64) Mail* first_event_ = nullptr;  ///< of those that wait
+    Mail** last_event_ = &first_event_;        ///< where the next one is to stand
     std::uint64_t first_order_ = 0;
     Tags first_tags_{};
     BufferAhead ahead_;
@@ -356,7 +356,6 @@ class alignas(64) Station {
     void leave_ports() noexcept;
     Inlet* inlet_of(const std::string& port) const noexcept;
     bool step();
-    bool outputs_open() const noexcept;
     bool inputs_ready() const noexcept;
     bool inputs_over() const noexcept;
     Block* take_from_queue(Inlet& inlet);

@@ -21,12 +21,8 @@ bool Station::accept(Mail* mail) {
                     if (mail == &outlet->pool->room_mail()) outlet->pool->starvation().arrived();
             break;
         case MailKind::event:
-            try {
-                events_.push_back(static_cast<EventMail*>(mail));
-            } catch (const std::bad_alloc&) {
-                delete static_cast<EventMail*>(mail);
-                fail(std::current_exception());
-            }
+            mail->next = nullptr;
+            *std::exchange(last_event_, &mail->next) = mail;
             count_handled();
             break;
         case MailKind::command: {
