@@ -3,7 +3,6 @@
 import os
 import pickle
 import signal
-import traceback
 from multiprocessing import process, spawn
 from multiprocessing.connection import Connection
 from typing import Any
@@ -13,7 +12,7 @@ import cloudpickle
 from penstock import _core
 from penstock._interpreter import come_to_an_end
 from penstock.errors import RankLost
-from penstock.interpreters import text_of
+from penstock.interpreters import printable, text_of, traceback_of
 
 End = tuple[bool, bytes, str, str, bool, bool]  # the fields of workers.End
 
@@ -65,9 +64,4 @@ def failure(error: BaseException, *, joined: bool) -> End:
         value = cloudpickle.dumps(error)
     except Exception:  # noqa: BLE001 - its text must do
         value = b""
-    return True, value, text, printable("".join(traceback.format_exception(error))), isinstance(error, RankLost), joined
-
-
-def printable(text: str) -> str:
-    """Without lone surrogates, which names of files may hold and no encoding has."""
-    return text.encode(errors="backslashreplace").decode()
+    return True, value, text, traceback_of(error), isinstance(error, RankLost), joined

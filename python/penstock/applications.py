@@ -46,6 +46,10 @@ def named(path: str | PathLike[str]) -> str:
     return whole(fspath(path), "the name of a file")
 
 
+def names_of(folders: Folders | None) -> list[str]:
+    return [named(folder) for folder in folders or ()]
+
+
 class Application:
     """Read, checked, and with its parameters filled in."""
 
@@ -61,13 +65,13 @@ class Application:
 
         Raises UsageError with everything that is wrong, SystemError when the file cannot be read.
         """
-        return cls(_core.Application.read(named(path), settings_as_text(settings), [named(folder) for folder in folders]))
+        return cls(_core.Application.read(named(path), settings_as_text(settings), names_of(folders)))
 
     @classmethod
     def parse(cls, text: str, file: str = "application.xml", *, settings: Settings | None = None, folders: Folders = ()) -> Self:
         """The same of a text. file: its name in messages, and its folder the one from which files may be included."""
         text, file = whole(text, "the text of an application"), whole(file, "the name of an application's file")
-        return cls(_core.Application.parse(text, file, settings_as_text(settings), [named(folder) for folder in folders]))
+        return cls(_core.Application.parse(text, file, settings_as_text(settings), names_of(folders)))
 
     @property
     def name(self) -> str:

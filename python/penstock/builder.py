@@ -95,7 +95,8 @@ class Builder(ABC):
             raise UsageError(f"{filter!r} is no filter: say which ports it has, with penstock.filter(..., inputs=..., outputs=...)")
         node = Node(self._prefix + name, filter.inputs, filter.outputs)
         kind = filter._kind(arguments, isolation, time_limit, settings)  # noqa: SLF001 - the package's own
-        return self._add(node, kind, copies=copies, targets=list(targets), near=self._named(near), on_failure=on_failure, pool=pool)
+        where = {"targets": list(targets), "near": self._named(near)}
+        return self._add(node, kind, copies=copies, on_failure=on_failure, pool=pool, **where)
 
     def _named(self, filter: str | Node) -> str:  # noqa: A002 - the word of C++
         return filter.name if isinstance(filter, Node) else self._prefix + filter if filter else ""
@@ -113,13 +114,7 @@ class Builder(ABC):
     def _ports(self, source: str | Node, sink: str | Node) -> tuple[str, str]:
         return self._port(source, source=True), self._port(sink, source=False)
 
-    def connect(
-        self,
-        source: str | Node,
-        sink: str | Node,
-        /,
-        **options: Unpack[StreamOptions],
-    ) -> None:
+    def connect(self, source: str | Node, sink: str | Node, /, **options: Unpack[StreamOptions]) -> None:
         """A stream from an output to an input: ports by name ("filter.port"), as `node.port`, or a node with one port there.
 
         policy: which of several sinks gets the next buffer; "demand_driven" unless something else is said

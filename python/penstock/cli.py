@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
-from penstock import __version__, _core, transforming, watching, written
+from penstock import __version__, _core, watching, written
 from penstock.applications import whole
 from penstock.errors import Error, UsageError
 from penstock.interruptions import INTERRUPTED
@@ -68,9 +68,7 @@ def machine() -> None:
 @app.command()
 def gallery() -> None:
     """The applications, in the order in which to read them."""
-    table = Table(title="penstock run NAME", title_justify="left")
-    table.add_column("name", style="bold")
-    table.add_column("what it is")
+    table = Table(Column("name", style="bold"), "what it is", title="penstock run NAME", title_justify="left")
     for name, summary in _core.gallery():
         table.add_row(name, summary)
     console.print(table)
@@ -151,9 +149,9 @@ def run(
 
 app.command()(written.check)
 app.command()(written.components)
-app.command("transform")(transforming.transform_file)
-app.command("profile")(transforming.profile_file)
-app.command("compile")(transforming.compile_file)
+app.command("transform")(written.transform_file)
+app.command("profile")(written.profile_file)
+app.command("compile")(written.compile_file)
 app.command()(watching.top)
 app.command()(watching.draw)
 app.command()(watching.send)

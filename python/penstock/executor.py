@@ -242,7 +242,9 @@ def timed_chunk(function: Callable[..., Any], chunk: list[tuple[Any, ...]]) -> t
     return time.perf_counter() - begin, results
 
 
-def mapped(machine: "_core.Machine", function: Callable[..., Any], iterables: tuple[Iterable[Any], ...], chunksize: int | None) -> Iterator[Any]:
+def mapped(
+    machine: "_core.Machine", function: Callable[..., Any], iterables: tuple[Iterable[Any], ...], chunksize: int | None
+) -> Iterator[Any]:
     """What machine.map returns; see there."""
     if chunksize is not None and chunksize < 1:
         raise UsageError("chunksize is 1 or more, or None for what suits")
@@ -251,8 +253,10 @@ def mapped(machine: "_core.Machine", function: Callable[..., Any], iterables: tu
     return results
 
 
-def _mapped(machine: "_core.Machine", function: Callable[..., Any], items: Iterator[Any], chunksize: int | None) -> Iterator[Any]:
-    """None when the first tasks are under way; then the results, in the order of the items, which are taken as results are.
+def _mapped(
+    machine: "_core.Machine", function: Callable[..., Any], items: Iterator[Any], chunksize: int | None
+) -> Iterator[Any]:
+    """None when the first tasks are under way; then the results, in the order of the items, taken as results are.
 
     What has not started when nobody asks for the rest is cancelled.
     """

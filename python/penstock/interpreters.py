@@ -20,11 +20,16 @@ MAIN = b"__main__"
 
 def command() -> list[str]:
     """The program of a worker, with its arguments but for those that the machine adds."""
-    start = (
-        f"import sys; sys.path[:] = {sys.path!r}; given = sys.argv[1:]; sys.argv[:] = {[*sys.argv]!r}; "
+    return interpreter(
+        f"given = sys.argv[1:]; sys.argv[:] = {[*sys.argv]!r}; "
         "from penstock._interpreter import main; main(*map(int, given))"
     )
-    return [sys.executable, *subprocess._args_from_interpreter_flags(), "-c", start]  # noqa: SLF001 - what multiprocessing uses
+
+
+def interpreter(code: str) -> list[str]:
+    """The command that starts an interpreter like this one with this code."""
+    flags = subprocess._args_from_interpreter_flags()  # noqa: SLF001 - what multiprocessing uses
+    return [sys.executable, *flags, "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"]
 
 
 def carry(function: Any) -> bytes:
@@ -72,6 +77,15 @@ def text_of(error: BaseException) -> str:
         return ""
 
 
+def printable(text: str) -> str:
+    """Without lone surrogates, which names of files may hold and no encoding has."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def traceback_of(error: BaseException) -> str:
+    return printable("".join(traceback.format_exception(error)))
+
+
 class RemoteTraceback(Exception):
     """Where the exception that it is the cause of was raised, in a worker."""
 
@@ -85,7 +99,7 @@ class RemoteTraceback(Exception):
 
 def describe_failure(error: BaseException) -> bytes:
     """In a worker: the exception, its text, and where it was raised."""
-    lines = "".join(traceback.format_exception(error)).encode(errors="backslashreplace").decode()
+    lines = traceback_of(error)
     error.__traceback__ = None  # holds frames, and what lies in them
     try:
         value = dumps(error)

@@ -10,7 +10,6 @@ import termios
 import time
 from collections.abc import Callable
 from threading import Thread
-from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console, Group
@@ -27,14 +26,8 @@ PATIENCE = 1.0  # seconds that an application may take before anything is shown
 EVERY = 0.5  # seconds between two looks
 
 
-class View:
+class View(contextlib.ExitStack):
     """What is told of a run while it lasts. This one shows and reads nothing, as without a terminal; what must be said goes to stderr."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        pass
 
     def look(self) -> None:
         """Called again and again, in the thread that waits."""
@@ -52,6 +45,7 @@ class Shown(View):
     own, so that it comes out above them, line by line."""
 
     def __init__(self, application: Application, run: ApplicationRun) -> None:
+        super().__init__()
         self._run = run
         self._events = application.events()[:9]
         self._name = application.name
@@ -60,7 +54,6 @@ class Shown(View):
         self._before: dict[str, Any] | None = None
         self._now: dict[str, Any] | None = None
         self._live: Live | None = None
-        self._stack = contextlib.ExitStack()
         self._pressed: Callable[[float], str] | None = None
         self._said = ""
         self._settings: Any = None
@@ -68,11 +61,8 @@ class Shown(View):
     def __enter__(self) -> Self:
         if _in_foreground():  # in the background a look at the terminal's settings would stop the program
             self._settings = termios.tcgetattr(sys.stdin.fileno())
-            self._pressed = self._stack.enter_context(keys())
+            self._pressed = self.enter_context(keys())
         return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        self._stack.close()
 
     def look(self) -> None:
         self._read_keys()
@@ -81,7 +71,7 @@ class Shown(View):
         self._next = time.monotonic() + EVERY
         self._before, self._now = self._now, json.loads(self._run.run.json())
         if self._live is None:
-            self._live = self._stack.enter_context(_live_above_which_is_printed())
+            self._live = self.enter_context(_live_above_which_is_printed())
         self._live.update(self._figures(self._live.console.height), refresh=True)
 
     def say(self, text: str) -> None:

@@ -27,6 +27,14 @@ class FilterLook:
     failed: int
     dropped: int
 
+    def cells(self) -> list[str]:
+        """Of a row in a table: all but the queue."""
+        return [
+            self.name, str(self.copies), f"{self.firings:,}", amount(self.rate),
+            duration(self.service) if self.service else "?", share(self.load), *(share(wait) for wait in self.waits),
+            str(self.failed or ""), str(self.dropped or ""),
+        ]  # fmt: skip
+
 
 @dataclass
 class StreamLook:
@@ -38,6 +46,10 @@ class StreamLook:
     rate: float
     bytes_rate: float
     dropped: int
+
+    def figures(self) -> list[str]:
+        """As cells of a row in a table."""
+        return [f"{self.buffers:,}", amount(self.rate), amount(self.bytes_rate) + "B", str(self.dropped or "")]
 
 
 @dataclass
@@ -115,12 +127,9 @@ def _filters(seen: Look, sort: str, most: int | None) -> Table:
     if sort != "name":
         ordered.sort(key=lambda each: getattr(each, sort), reverse=True)
     for each in ordered[:most]:
-        slowest = each.name == seen.bottleneck
-        table.add_row(
-            ("> " if slowest else "  ") + each.name, str(each.copies), f"{each.firings:,}", amount(each.rate),
-            duration(each.service) if each.service else "?", share(each.load), *(share(wait) for wait in each.waits), str(each.queue),
-            str(each.failed) if each.failed else "", str(each.dropped) if each.dropped else "", style="bold red" if slowest else "",
-        )  # fmt: skip
+        name, *figures, failed, dropped = each.cells()
+        mark, style = ("> ", "bold red") if name == seen.bottleneck else ("  ", "")
+        table.add_row(mark + name, *figures, str(each.queue), failed, dropped, style=style)
     _say_what_is_left_out(table, len(ordered), most)
     return table
 
@@ -132,8 +141,7 @@ def _streams(seen: Look, most: int | None) -> Table:
         table.add_column("\n" + column, justify="right", no_wrap=True)
     ordered = sorted(seen.streams, key=lambda each: each.bytes_rate, reverse=True)
     for each in ordered[:most]:
-        numbers = f"{each.buffers:,}", amount(each.rate), amount(each.bytes_rate) + "B", str(each.dropped) if each.dropped else ""
-        table.add_row(f"  {each.origin} -> {each.sink}", *numbers)
+        table.add_row(f"  {each.origin} -> {each.sink}", *each.figures())
     _say_what_is_left_out(table, len(ordered), most)
     return table
 

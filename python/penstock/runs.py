@@ -67,13 +67,7 @@ class Edit(Builder):
         """Takes one stream away."""
         self._do("disconnect", *self._ports(source, sink))
 
-    def change(
-        self,
-        source: str | Node,
-        sink: str | Node,
-        /,
-        **options: Unpack[StreamOptions],
-    ) -> None:
+    def change(self, source: str | Node, sink: str | Node, /, **options: Unpack[StreamOptions]) -> None:
         """Other options for a stream: all of them. `feedback` and `ordered` cannot be changed."""
         self._do("change", *self._ports(source, sink), known(options))
 
@@ -118,19 +112,16 @@ class Run:
         """
         if describe is None:
             return self._open_edit()
-        edit = Edit()
-        describe(edit)
-        return self._make(edit)
-
-    def _make(self, edit: Edit) -> None:
-        self._run.edit(partial(edit._make, self._run.machine))  # noqa: SLF001 - of this module
+        with self._open_edit() as edit:
+            describe(edit)
+        return None
 
     @contextmanager
     def _open_edit(self) -> Iterator[Edit]:
         """Made at the end of the block, unless that raises."""
         edit = Edit()
         yield edit
-        self._make(edit)
+        self._run.edit(partial(edit._make, self._run.machine))  # noqa: SLF001 - of this module
 
     def close(self) -> None:
         """Asks all sources to end; what is under way still goes through. Returns at once; finish() waits."""

@@ -54,16 +54,9 @@ def parameter(text: str, whole: str) -> str:
     base, _, rest = declared.partition("*")
     words = [word for word in base.split() if word not in _QUALIFIERS]
     constant = "const" in words
-    words = [word for word in words if word != "const"]
-    if words and words[-1] == "int" and len(words) > 1 and words[-2] in ("short", "long", "unsigned short", "unsigned long"):
-        words.pop()  # 'long int' is 'long'
-    known = _TYPES.get(" ".join(words))
-    if known is None and len(words) > 1:  # the last word is the parameter's name
-        if words[-2] in ("short", "long") and words[-1] == "int":
-            words.pop()
-        known = _TYPES.get(" ".join(words[:-1]))
-        if known is None and len(words) > 2 and words[-2] == "int":
-            known = _TYPES.get(" ".join(words[:-2]))
+    plain = " ".join(word for word in words if word != "const")
+    plain = re.sub(r"\b(short|long|^signed|^unsigned) int\b", r"\1", plain)  # 'long int' is 'long'
+    known = _TYPES.get(plain) or _TYPES.get(plain.rpartition(" ")[0])  # the last word may be the parameter's name
     if stars > 1 or known is None or (stars == 0 and known == "void") or re.search(r"[^\w\s*]", rest):
         raise BodyError(
             f"the parameter '{text.strip()}' of '{whole}' is not one that tasks have; use numbers (float, double, int32_t, intptr_t, ...) "

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from penstock import transforming, visits
+from penstock import visits
 from penstock.builder import Value
 from penstock.drawing import render
 from penstock.errors import Error, UsageError
@@ -19,7 +19,7 @@ from penstock.keys import END_OF_INPUT, keys
 from penstock.looks import SORTS, Look, amount, look, tables
 from penstock.running import write_file
 from penstock.terminal import console, duration, paper
-from penstock.written import Library, load_libraries
+from penstock.written import Library, application_of, load_libraries
 
 HELP = "q quits, s sorts by something else"
 
@@ -54,7 +54,6 @@ def list_runs() -> None:
     table = Table(title_justify="left")
     for column in ("name", "process", "running for", "filters", "firings/s", "bottleneck"):
         table.add_column(column, justify="left" if column in ("name", "bottleneck") else "right")
-    rows = 0
     for name in visits.running():
         try:
             seen = visits.ask(name, "graph", patience=2)
@@ -62,13 +61,11 @@ def list_runs() -> None:
             continue  # it has just ended
         except Error:
             table.add_row(name, "", "", "", "", "does not answer")
-            rows += 1
             continue
         figures = look(seen)
         rate = amount(sum(each.rate for each in figures.filters))
         table.add_row(name, str(seen["process"]), duration(figures.seconds), str(len(figures.filters)), rate, figures.bottleneck)
-        rows += 1
-    if rows == 0:
+    if table.row_count == 0:
         console.print("No graph runs under a name. Start its program with PENSTOCK_NAME=NAME in the environment (auto: the program's name).")
     else:
         console.print(table)
@@ -94,8 +91,7 @@ def watch(name: str, every: float, sort: str) -> None:
             except visits.RunGone:
                 break
     seen = look(now)
-    console.print(title(now, seen))
-    console.print(tables(seen, sort))
+    console.print(Group(title(now, seen), tables(seen, sort)))
     console.print(f"The run '{name}' has ended; this was the last look at it.")
 
 
@@ -108,7 +104,7 @@ def draw(
     load_libraries(library)
     path = Path(what)
     if path.suffix == ".xml":
-        seen = transforming.drawing(path)
+        seen = {"drawing": application_of(path, None, None).draw()}
     else:
         seen = _read(path) if path.is_file() else visits.ask(what, "graph")
     if output is None:

@@ -10,7 +10,6 @@ import os
 import pickle
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ import cloudpickle
 
 from penstock import _core
 from penstock.errors import Error, RankDied, RankFailed, UsageError
+from penstock.interpreters import interpreter
 
 START_WITHIN = 60.0  # seconds until all workers have joined
 INTERRUPTED_WITHIN = 2.0  # seconds that an interrupted worker has to end by itself
@@ -46,11 +46,9 @@ class Worker:
         self.order = 0
         self.connection, theirs = Pipe()
         with theirs:
-            paths, ends = f"sys.path[:] = {sys.path!r}", f"{theirs.fileno()}, {os.getpid()}"
-            command = f"import sys; {paths}; from penstock._worker import main; main({ends})"
             # A process group of its own: Ctrl-C at the terminal reaches the workers through the parent, once.
             self.process = subprocess.Popen(
-                [sys.executable, *subprocess._args_from_interpreter_flags(), "-c", command],  # noqa: SLF001 - what multiprocessing uses
+                interpreter(f"from penstock._worker import main; main({theirs.fileno()}, {os.getpid()})"),
                 pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, process_group=0,
             )  # fmt: skip
         self.watch = os.pidfd_open(self.process.pid)

@@ -5,11 +5,15 @@ import json
 from pathlib import Path
 
 from penstock.applications import Application, ApplicationRun
-from penstock.looks import FilterLook, Look, StreamLook, amount, look, share
+from penstock.looks import Look, look
 from penstock.report.page import figure_list, fill_page, graph_figure
 from penstock.report.timeline import timeline_figure
 from penstock.terminal import duration
 
+FILTER_HEAD = (
+    "filter", "copies", "firings", "a second", "each", "load", "waits: input", "output", "target", "failed", "dropped",
+)  # fmt: skip
+STREAM_HEAD = ("stream", "buffers", "a second", "bytes a second", "dropped")
 WHAT = "What each filter did and waited for, what each stream carried. Load is of one processor, for each copy."
 
 
@@ -25,9 +29,9 @@ def write_application(
         _lead(seen),
         *graph_figure(now["drawing"], WHAT),
         "<h3>Filters</h3>",
-        _table(("filter", "copies", "firings", "a second", "each", "load", "waits: input", "output", "target", "failed", "dropped"), map(_filter, seen.filters)),
+        _table(FILTER_HEAD, [each.cells() for each in seen.filters]),
         "<h3>Streams</h3>",
-        _table(("stream", "buffers", "a second", "bytes a second", "dropped"), map(_stream, seen.streams)),
+        _table(STREAM_HEAD, [[f"{each.origin} → {each.sink}", *each.figures()] for each in seen.streams]),
         "<h3>Timeline</h3>",
         timeline_figure(timeline, 0, application.name, "filter"),
         "<h3>Settings</h3>",
@@ -50,17 +54,6 @@ def _lead(seen: Look) -> str:
     )
 
 
-def _filter(each: FilterLook) -> list[str]:
-    return [
-        each.name, str(each.copies), f"{each.firings:,}", amount(each.rate), duration(each.service) if each.service else "?", share(each.load),
-        *(share(wait) for wait in each.waits), str(each.failed or ""), str(each.dropped or ""),
-    ]  # fmt: skip
-
-
-def _stream(each: StreamLook) -> list[str]:
-    return [f"{each.origin} → {each.sink}", f"{each.buffers:,}", amount(each.rate), amount(each.bytes_rate) + "B", str(each.dropped or "")]
-
-
 def _settings(run: ApplicationRun, given: list[tuple[str, str]]) -> str:
     rows = [["parameter", name, value, ""] for name, value in given]
     for each in run.run.description().filters:
@@ -68,7 +61,7 @@ def _settings(run: ApplicationRun, given: list[tuple[str, str]]) -> str:
     return _table(("of", "name", "value", "unit"), rows, words=4) if rows else "<p class='note'>There are none.</p>"
 
 
-def _table(head: tuple[str, ...], rows: "list[list[str]] | map[list[str]]", words: int = 1) -> str:
+def _table(head: tuple[str, ...], rows: list[list[str]], words: int = 1) -> str:
     """The first so many columns are words, the others numbers."""
 
     def row(cells: list[str] | tuple[str, ...], kind: str) -> str:

@@ -147,17 +147,22 @@ def _firings(section: Section, number: int) -> list[str]:
     return ["<h3>Timeline</h3>", timeline_figure(section.recorded.timeline, number, section.recorded.result["app"], "filter")]
 
 
+def _bar(kind: str, of: str, length: float, seconds: float, serial: float, ticks: str = "") -> str:
+    """A row: a bar, as long as this share of the longest, with a time and how many times faster than `serial` it is."""
+    return (
+        f"<tr class='{kind}'><th>{of}</th>"
+        f"<td class='track'><div class='bar' style='width:{100 * length:.2f}%'></div>{ticks}</td>"
+        f"<td class='number'>{duration(seconds)}</td><td class='number'>{serial / seconds:.2f}×</td></tr>"
+    )
+
+
 def _scaling(scales: list[Scale]) -> list[str]:
     """A bar for each number of workers, as long as its speed-up."""
     longest = max(scale.serial / scale.seconds for scale in scales)
     rows = []
     for scale in scales:
-        speed = scale.serial / scale.seconds
-        rows.append(
-            f"<tr class='tagged'><th>{scale.workers} worker{'s' if scale.workers != 1 else ''}</th>"
-            f"<td class='track'><div class='bar' style='width:{100 * speed / longest:.2f}%'></div></td>"
-            f"<td class='number'>{duration(scale.seconds)}</td><td class='number'>{speed:.2f}×</td></tr>"
-        )
+        of = f"{scale.workers} worker{'s' if scale.workers != 1 else ''}"
+        rows.append(_bar("tagged", of, scale.serial / scale.seconds / longest, scale.seconds, scale.serial))
     note = "<p class='note'>Speed over one plain thread, which was measured beside each. Workers are targets and the thread that waits.</p>"
     return ["<h3>Speed over workers</h3>", "<table class='times'>" + "".join(rows) + "</table>", note]
 
@@ -197,11 +202,7 @@ def _times(recorded: Recorded) -> str:
     for way, seconds in recorded.result["timings"].items():
         median = recorded.seconds(way)
         ticks = "".join(f"<i style='left:{100 * second / longest:.2f}%'></i>" for second in seconds)
-        bar = f"<div class='bar' style='width:{100 * median / longest:.2f}%'></div>"
-        rows.append(
-            f"<tr class='{way}'><th>{WORDS.get(way, way)}</th><td class='track'>{bar}{ticks}</td>"
-            f"<td class='number'>{duration(median)}</td><td class='number'>{recorded.seconds('serial') / median:.2f}×</td></tr>"
-        )
+        rows.append(_bar(way, WORDS.get(way, way), median / longest, median, recorded.seconds("serial"), ticks))
     return "<table class='times'>" + "".join(rows) + "</table><p class='note'>Bars are medians, ticks the single runs, interleaved.</p>"
 
 

@@ -90,7 +90,7 @@ nb::object result_of(PythonTask& task) {
             make_result(task, [&] {
                 const auto [bytes, size] = bytes_of(task);
                 ByteReader reader(bytes, size);
-                return read_value(reader, nullptr);
+                return read_value(reader);
             });
         }
     }

@@ -17,7 +17,6 @@
 #include "penstock/application_source.hpp"
 #include "penstock/transformation.hpp"
 #include "python/binding.hpp"
-#include "python/calls/python_machine.hpp"
 #include "python/streams/filter_spec.hpp"
 #include "python/streams/stream_run.hpp"
 
@@ -35,22 +34,26 @@ bool wait_for(PythonApplicationRun& self, double seconds) {
     if (!(seconds >= 0)) throw UsageError("an application is waited for for at least 0 seconds");
     constexpr auto piece = std::chrono::milliseconds(50);
     auto& live = *self.run.live;
-    if (!live.ending) live.ending = std::make_unique<EndWaiter>(self.application());
+    live.origin.require("this application");
+    if (!live.ending.valid())
+        live.ending = std::async(std::launch::async, [&run = self.application()] { run.finish(); }).share();
+    const auto ending = live.ending;
     const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(std::min(seconds, 1e9));
     for (;;) {
         const auto left =
             std::chrono::duration_cast<std::chrono::nanoseconds>(until - std::chrono::steady_clock::now());
         const bool over = without_interpreter([&] {
-            return live.ending->wait_for(
-                std::clamp<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0), piece));
+            return ending.wait_for(std::clamp<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0), piece)) ==
+                   std::future_status::ready;
         });
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        if (over && !std::exchange(live.told, true)) ending.get();
         if (over || left <= piece) return over;
     }
 }
 
 void finish(PythonApplicationRun& self) {
-    if (!self.run.live->ending) return without_interpreter([&] { self.application().finish(); });
+    if (!self.run.live->ending.valid()) return without_interpreter([&] { self.application().finish(); });
     while (!wait_for(self, 1)) {
     }
 }

@@ -1,5 +1,4 @@
 // Filters whose firings call Python in whichever thread runs them, with the interpreter's lock.
-#include <nanobind/stl/string.h>
 
 #include <optional>
 #include <utility>

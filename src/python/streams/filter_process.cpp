@@ -1,18 +1,101 @@
 // Filters whose firings run in the machine's worker interpreters. A firing is issued there and the filter lets its
 // thread go; when the outcome has come, the filter takes it and writes. An object of a class lives in one worker.
-#include <nanobind/stl/string.h>
 
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "penstock/error.hpp"
-#include "python/calls/array_argument.hpp"
-#include "python/calls/python_task.hpp"
+#include "python/calls/python_machine.hpp"
 #include "python/streams/filter_spec.hpp"
-#include "python/workers/process_site.hpp"
 #include "python/workers/raised_exception.hpp"
 
 namespace penstock::python {
+
+/// Where the firings of one filter go, and the thread that sees them come back. With the interpreter's lock, but for
+/// returned().
+class ProcessSite {
+  public:
+    ProcessSite() = default;
+    ~ProcessSite() {
+        const std::lock_guard lock(watch_->lock);
+        watch_->stopping = true;
+        watch_->changed.notify_one();
+    }
+    ProcessSite(const ProcessSite&) = delete;
+    ProcessSite& operator=(const ProcessSite&) = delete;
+
+    /// The graph starts on a machine with these workers.
+    void bind(const std::shared_ptr<WorkerPool>& pool, int workers) {
+        const std::lock_guard lock(watch_->lock);
+        watch_->pool = pool;
+        workers_ = workers;
+    }
+    /// Throws MachineGone.
+    std::shared_ptr<WorkerPool> pool() const {
+        const std::lock_guard lock(watch_->lock);
+        if (auto pool = watch_->pool.lock()) return pool;
+        throw MachineGone("the machine of this filter was closed; start the graph on one that is open");
+    }
+    /// The worker of the next copy that keeps a state.
+    int next_worker() noexcept { return static_cast<int>(next_++ % static_cast<std::size_t>(workers_)); }
+    /// A firing was issued: the thread, made at the first of them, looks for its end.
+    void issued() {
+        const std::lock_guard lock(watch_->lock);
+        ++watch_->out;
+        if (!std::exchange(watch_->serving, true)) std::thread([watch = watch_] { watch->serve(); }).detach();
+        watch_->changed.notify_one();
+    }
+    /// It has come back.
+    void returned() {
+        const std::lock_guard lock(watch_->lock);
+        --watch_->out;
+    }
+
+  private:
+    /// What the thread holds too: it is not waited for, as it may need the interpreter's lock to end.
+    struct Watch {
+        void serve();
+
+        std::mutex lock;
+        std::condition_variable changed;
+        std::weak_ptr<WorkerPool> pool;
+        std::size_t out = 0;  ///< firings that were issued and have not come back
+        bool serving = false;
+        bool stopping = false;
+    };
+
+    std::shared_ptr<Watch> watch_ = std::make_shared<Watch>();
+    int workers_ = 1;
+    std::size_t next_ = 0;
+};
+
+void ProcessSite::Watch::serve() {
+    for (;;) {
+        std::weak_ptr<WorkerPool> known;
+        {
+            std::unique_lock guard(lock);
+            changed.wait(guard, [this] { return stopping || out != 0; });
+            if (stopping && out == 0) return;
+            known = pool;
+        }
+        if (!nb::is_alive()) return;
+        const nb::gil_scoped_acquire acquire;
+        try {
+            // Waits without the interpreter's lock, and runs the call-backs of what has completed.
+            if (const auto held = known.lock()) held->wait_for_any(std::chrono::milliseconds{100});
+        } catch (const std::exception&) {
+            return;  // in a child of fork, where nothing comes back any more
+        }
+    }
+}
+
 namespace {
 
 class ProcessFilter final : public SpecFilter {
@@ -149,9 +232,19 @@ class ProcessFilter final : public SpecFilter {
 
 }  // namespace
 
-std::shared_ptr<streaming::FilterKind> process_kind(std::shared_ptr<const FilterSpec> spec,
-                                                    std::shared_ptr<ProcessSite> site) {
-    return std::make_shared<SpecKind<ProcessFilter, std::shared_ptr<ProcessSite>>>(std::move(spec), std::move(site));
+PythonKind process_kind(std::shared_ptr<const FilterSpec> spec) {
+    auto site = std::make_shared<ProcessSite>();
+    using Kind = SpecKind<ProcessFilter, std::shared_ptr<ProcessSite>>;
+    return {std::make_shared<Kind>(std::move(spec), site), site};
+}
+
+void bind_site(const PythonKind& kind, nb::object machine_object) {
+    if (kind.site == nullptr) return;
+    auto& machine = nb::cast<PythonMachine&>(machine_object);
+    const auto targets = machine.live()->targets();
+    if (targets == 0)
+        throw UsageError("a machine with targets=0 has no worker interpreters for filters with isolation=\"process\"");
+    kind.site->bind(machine.workers(), targets);
 }
 
 }  // namespace penstock::python

@@ -7,9 +7,6 @@
 #include <cmath>
 #include <utility>
 
-#include "penstock/error.hpp"
-#include "python/calls/python_machine.hpp"
-#include "python/workers/process_site.hpp"
 #include "python/workers/raised_exception.hpp"
 
 namespace penstock::python {
@@ -57,18 +54,7 @@ PythonKind kind_of(const nb::dict& given) {
     auto spec = spec_of(given);
     if (nb::cast<bool>(given["compiled"])) return {body_kind(std::move(spec), given["make"])};
     if (nb::cast<std::string>(given["isolation"]) == "thread") return {function_kind(std::move(spec))};
-    auto site = std::make_shared<ProcessSite>();
-    return {process_kind(std::move(spec), site), site};
-}
-
-/// Where the firings go when the filter's graph runs on this machine.
-void bind_site(const PythonKind& self, nb::object machine_object) {
-    if (self.site == nullptr) return;
-    auto& machine = nb::cast<PythonMachine&>(machine_object);
-    const auto targets = machine.live()->targets();
-    if (targets == 0)
-        throw UsageError("a machine with targets=0 has no worker interpreters for filters with isolation=\"process\"");
-    self.site->bind(machine.workers(), targets);
+    return process_kind(std::move(spec));
 }
 
 }  // namespace

@@ -18,7 +18,6 @@
 
 namespace penstock::python {
 
-class PythonMachine;
 class ProcessSite;
 
 /// An object of Python that travels with what is not Python's, and may be let go by any thread.
@@ -145,8 +144,9 @@ std::shared_ptr<streaming::FilterKind> function_kind(std::shared_ptr<const Filte
 /// A compiled function (penstock.Body). Throws ArgumentError where its parameters are not those that the ports ask for.
 std::shared_ptr<streaming::FilterKind> body_kind(std::shared_ptr<const FilterSpec> spec, nb::object body);
 /// The machine's worker interpreters.
-std::shared_ptr<streaming::FilterKind> process_kind(std::shared_ptr<const FilterSpec> spec,
-                                                    std::shared_ptr<ProcessSite> site);
+PythonKind process_kind(std::shared_ptr<const FilterSpec> spec);
+/// They are those of this PythonMachine from now on.
+void bind_site(const PythonKind& kind, nb::object machine);
 /// What `make` made for this filter, where it is one of Python's; else None.
 nb::object instance_of(streaming::AnyFilter& filter);
 /// Calls successor.take_over(predecessor), where it has that.

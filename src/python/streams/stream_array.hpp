@@ -7,8 +7,6 @@
 #include <cstddef>
 #include <functional>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "penstock/buffer.hpp"
 #include "python/calls/element.hpp"
@@ -21,8 +19,14 @@ using RawBuffer = Buffer<std::byte>;
 
 /// What streams need of NumPy and of the package's Python part, looked up once and held for ever.
 struct StreamNames {
-    nb::object array, dtype, converted, tags, event, generator, several, tagged, in, out, ended, state_lost;
-    nb::dict dtypes;  ///< by name
+    nb::module_ numpy = nb::module_::import_("numpy"), filters = nb::module_::import_("penstock.filters"),
+                firing = nb::module_::import_("penstock._firing"), core = nb::module_::import_("penstock._core");
+    nb::object array = numpy.attr("ndarray"), dtype = numpy.attr("dtype"), converted = filters.attr("_converted"),
+               tags = filters.attr("Tags"), tagged = filters.attr("Tagged"), event = filters.attr("Event"),
+               several = firing.attr("Several"), ended = firing.attr("ENDED"), in = core.attr("In"),
+               out = core.attr("Out"), generator = nb::module_::import_("types").attr("GeneratorType"),
+               state_lost = nb::module_::import_("penstock.errors").attr("StateLost");
+    nb::dict dtypes{};  ///< by name
 };
 
 /// With the interpreter's lock. No function-local static: whoever waits for one to be made would keep the lock that its

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "penstock/edit.hpp"
-#include "python/calls/python_machine.hpp"
 #include "python/ranks/rank_session.hpp"
 #include "python/streams/filter_spec.hpp"
 
@@ -91,37 +90,13 @@ PythonRun start_on(nb::object machine_object, const std::function<void(LiveRun&)
     return {live, std::move(machine_object)};
 }
 
-EndWaiter::EndWaiter(ApplicationRun& run)
-    : thread_([this, &run] {
-          std::exception_ptr failure;
-          try {
-              run.finish();
-          } catch (...) {
-              failure = std::current_exception();
-          }
-          const std::lock_guard guard(lock_);
-          failure_ = std::move(failure);
-          over_ = true;
-          ended_.notify_all();
-      }) {}
-
-EndWaiter::~EndWaiter() { thread_.join(); }
-
-bool EndWaiter::wait_for(std::chrono::nanoseconds patience) {
-    origin_.require("this application");
-    std::unique_lock guard(lock_);
-    if (!ended_.wait_for(guard, patience, [this] { return over_; })) return false;
-    if (auto failure = std::exchange(failure_, nullptr)) std::rethrow_exception(failure);
-    return true;
-}
-
 LiveRun::~LiveRun() {
     const nb::gil_scoped_release release;
     if (origin.left_behind()) {
-        static_cast<void>(ending.release());  // its thread is not here
-    } else if (ending) {
+        static_cast<void>(new std::shared_future(std::move(ending)));  // never waited for: its thread is not here
+    } else if (ending.valid()) {
         run().stop();
-        ending.reset();
+        ending = {};
     }
     application.reset();
     of_graph.reset();

@@ -3,15 +3,10 @@
 
 #include <nanobind/nanobind.h>
 
-#include <chrono>
-#include <condition_variable>
-#include <exception>
 #include <functional>
+#include <future>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <string>
-#include <thread>
 
 #include "penstock/application.hpp"
 #include "penstock/run.hpp"
@@ -20,35 +15,16 @@
 
 namespace penstock::python {
 
-/// A thread that waits for the end of an application, and runs its filters meanwhile, so that another can look at it
-/// and at signals.
-class EndWaiter {
-  public:
-    explicit EndWaiter(ApplicationRun& run);
-    /// The run has ended, or been stopped.
-    ~EndWaiter();
-    EndWaiter(const EndWaiter&) = delete;
-    EndWaiter& operator=(const EndWaiter&) = delete;
-
-    /// True: it has ended. Throws, once, what ApplicationRun::finish() threw.
-    bool wait_for(std::chrono::nanoseconds patience);
-
-  private:
-    const Origin origin_{};
-    std::mutex lock_;
-    std::condition_variable ended_;
-    bool over_ = false;
-    std::exception_ptr failure_;
-    std::thread thread_;
-};
-
 /// Of a graph, or of an application. Ends before its machine does. Let go of with the interpreter's lock.
 struct LiveRun {
     const Origin origin{};
     std::shared_ptr<Machine> machine;
     std::optional<Run> of_graph{};
     std::optional<ApplicationRun> application{};
-    std::unique_ptr<EndWaiter> ending{};  ///< of the application, once somebody waits for it with a time limit
+    /// Of the application, once somebody waits for it with a time limit: a thread waits, and runs its filters, so that
+    /// another can look at it and at signals. With the interpreter's lock.
+    std::shared_future<void> ending{};
+    bool told = false;  ///< what it threw was thrown to somebody
 
     LiveRun() = default;
     ~LiveRun();

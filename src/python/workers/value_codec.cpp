@@ -1,10 +1,10 @@
 #include "python/workers/value_codec.hpp"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "penstock/error.hpp"
+#include "task/isolated/strided_copy.hpp"
 
 namespace penstock::python {
 namespace {
@@ -14,51 +14,20 @@ nb::handle interpreters_function(const char* name) {
     return nb::object(nb::module_::import_("penstock.interpreters").attr(name)).release();
 }
 
-template <bool to_contiguous>
-void copy_row(std::byte* strided, std::ptrdiff_t stride, std::size_t count, std::size_t item,
-              std::byte*& contiguous) noexcept {
-    if (stride == static_cast<std::ptrdiff_t>(item)) {
-        if constexpr (to_contiguous) std::memcpy(contiguous, strided, count * item);
-        else std::memcpy(strided, contiguous, count * item);
-    } else {
-        for (std::size_t i = 0; i < count; ++i, strided += stride) {
-            if constexpr (to_contiguous) std::memcpy(contiguous + i * item, strided, item);
-            else std::memcpy(strided, contiguous + i * item, item);
-        }
-    }
-    contiguous += count * item;
-}
-
-template <bool to_contiguous>
-void copy_dimension(const ArrayArgument& array, std::size_t d, std::byte* strided, std::byte*& contiguous) noexcept {
-    if (d + 1 == array.dimensions())
-        return copy_row<to_contiguous>(strided, array.stride(d), array.extent(d), array.item_bytes(), contiguous);
-    for (std::size_t i = 0; i < array.extent(d); ++i, strided += array.stride(d))
-        copy_dimension<to_contiguous>(array, d + 1, strided, contiguous);
-}
-
-template <bool to_contiguous>
-void copy_all(const ArrayArgument& array, std::byte* contiguous) noexcept {
-    auto* const base = reinterpret_cast<std::byte*>(array.base());
-    if (array.count() == 0) return;
-    if (array.contiguous() || array.dimensions() == 0) {
-        if constexpr (to_contiguous) std::memcpy(contiguous, base, array.count() * array.item_bytes());
-        else std::memcpy(base, contiguous, array.count() * array.item_bytes());
-        return;
-    }
-    copy_dimension<to_contiguous>(array, 0, base, contiguous);
+template <bool in>
+void copy(const ArrayArgument& array, std::byte* contiguous) noexcept {
+    const auto from = array.footprint();
+    if (array.count() != 0)
+        isolated::copy_strided<in>(reinterpret_cast<std::byte*>(from.base), from.element,
+                                   {from.extents.data(), from.rank}, {from.strides.data(), from.rank}, contiguous);
 }
 
 }  // namespace
 
 void ByteWriter::grow(std::size_t count) {
     const std::size_t wanted = std::max(2 * capacity_, size_ + count);
-    if (data_ == inline_) {
-        long_.resize(wanted);
-        std::memcpy(long_.data(), inline_, size_);
-    } else {
-        long_.resize(wanted);
-    }
+    long_.resize(wanted);
+    if (data_ == inline_) std::memcpy(long_.data(), inline_, size_);
     data_ = long_.data();
     capacity_ = long_.size();
 }
@@ -67,9 +36,9 @@ void ByteReader::short_of_bytes() {
     throw Error("what a task or its result consists of ends early: something overwrote it");
 }
 
-void gather(const ArrayArgument& array, std::byte* contiguous) noexcept { copy_all<true>(array, contiguous); }
+void gather(const ArrayArgument& array, std::byte* contiguous) noexcept { copy<true>(array, contiguous); }
 void scatter(const std::byte* contiguous, const ArrayArgument& array) noexcept {
-    copy_all<false>(array, const_cast<std::byte*>(contiguous));  // only read, by this instance
+    copy<false>(array, const_cast<std::byte*>(contiguous));  // only read, by this instance
 }
 
 nb::bytes pickled(nb::handle value) {
@@ -170,7 +139,7 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> ArrayDescription::reach() const noexce
     return {low, high};
 }
 
-nb::object read_value(ByteReader& reader, ArrayViews* views) {
+nb::object read_value(ByteReader& reader, const ViewArray& view) {
     const char letter = reader.get<char>();
     switch (letter) {
         case 'N':
@@ -196,7 +165,7 @@ nb::object read_value(ByteReader& reader, ArrayViews* views) {
             return unpickled(text.data(), text.size());
         }
         case 'A':
-            if (views != nullptr) return views->view(reader.text());
+            if (view) return view(reader.text());
             break;
         default:
             break;

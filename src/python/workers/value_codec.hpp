@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -91,17 +92,11 @@ void write_array(ByteWriter& writer, const ArrayArgument& array, HeapPlace place
 void gather(const ArrayArgument& array, std::byte* contiguous) noexcept;
 void scatter(const std::byte* contiguous, const ArrayArgument& array) noexcept;
 
-/// What array places are turned into, in a worker.
-class ArrayViews {
-  public:
-    virtual ~ArrayViews() = default;
-    /// The array that these bytes describe: a new reference.
-    virtual nb::object view(std::string_view description) = 0;
-};
+/// Makes the array that these bytes describe, in a worker.
+using ViewArray = std::function<nb::object(std::string_view description)>;
 
-/// Reads one value or array. `views` may be null where there can be no arrays. Throws Error, raises what unpickling
-/// raises.
-nb::object read_value(ByteReader& reader, ArrayViews* views);
+/// Reads one value or array. `view`: nothing where there can be no arrays. Throws Error, raises what unpickling raises.
+nb::object read_value(ByteReader& reader, const ViewArray& view = {});
 
 /// What an array's bytes say.
 struct ArrayDescription {

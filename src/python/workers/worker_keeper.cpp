@@ -9,6 +9,7 @@
 
 #include "penstock/error.hpp"
 #include "process/quiet_thread.hpp"
+#include "python/workers/worker_pool.hpp"
 
 namespace penstock::python {
 namespace {
@@ -30,8 +31,8 @@ std::uint64_t now_ns() noexcept { return static_cast<std::uint64_t>(Clock::now()
 
 }  // namespace
 
-WorkerKeeper::WorkerKeeper(TaskBoard& board, int heap, WorkerCommand command, Hooks hooks)
-    : board_(board), heap_(heap), command_(std::move(command)), hooks_(std::move(hooks)), workers_(board.workers()),
+WorkerKeeper::WorkerKeeper(WorkerPool& pool, TaskBoard& board, int heap, WorkerCommand command)
+    : pool_(pool), board_(board), heap_(heap), command_(std::move(command)), workers_(board.workers()),
       wake_(event_descriptor()), notice_(event_descriptor()) {}
 
 void WorkerKeeper::begin() {
@@ -54,7 +55,7 @@ void WorkerKeeper::keep() {
     for (std::uint32_t w = 0; w < workers_.size(); ++w) start(w);
     while (!stopping_.load()) {
         pollfd woken{wake_.get(), POLLIN, 0};
-        const bool more = hooks_.feed();
+        const bool more = pool_.advance_waiting();
         const bool limits = enforce_limits();
         const auto deaths = children_.wait({&woken, 1}, more || limits ? tick : std::chrono::milliseconds{-1});
         if (woken.revents != 0) {
@@ -91,7 +92,7 @@ void WorkerKeeper::bury(const process::Death& death) {
     auto& own = board_.worker(death.tag);
     worker.failed_starts = own.serving.load() != 0 ? 0 : worker.failed_starts + 1;
     own.wanted.store(0);
-    hooks_.died(death);
+    pool_.died(death);
     own.limited.store(0);
     if (worker.failed_starts < (death.signal ? most_killed_starts : most_failed_starts)) return start(death.tag);
     give_up("Python workers end before they serve (the last one " +
@@ -104,7 +105,7 @@ void WorkerKeeper::bury(const process::Death& death) {
 void WorkerKeeper::give_up(const std::string& why) {
     given_up_.store(true);
     end_all({});
-    hooks_.hopeless(why);
+    pool_.hopeless(why);
 }
 
 void WorkerKeeper::end_all(std::chrono::milliseconds within) {
@@ -117,14 +118,14 @@ void WorkerKeeper::answer() {
         auto& own = board_.worker(w);
         const auto wanted = own.wanted.load(std::memory_order_acquire);
         if (wanted == 0) continue;
-        own.granted.store(hooks_.room(w, wanted).place, std::memory_order_relaxed);
+        own.granted.store(pool_.room(w, wanted).place, std::memory_order_relaxed);
         own.wanted.store(0, std::memory_order_seq_cst);
         board_.header().grant.notify();
     }
 }
 
 bool WorkerKeeper::enforce_limits() {
-    if (!hooks_.limits()) return false;
+    if (!pool_.limits()) return false;
     for (std::uint32_t w = 0; w < workers_.size(); ++w) {
         auto& own = board_.worker(w);
         auto running = own.limited.load(std::memory_order_acquire);

@@ -10,14 +10,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "process/children.hpp"
 #include "python/calls/task_board.hpp"
-#include "python/calls/task_heap.hpp"
 
 namespace penstock::python {
 
@@ -28,25 +26,18 @@ struct WorkerCommand {
     std::vector<int> processors;  ///< one for each worker, -1 for any
 };
 
+class WorkerPool;
+
 class WorkerKeeper {
   public:
-    struct Hooks {
-        std::function<void(const process::Death&)> died;               ///< gives its task up
-        std::function<Block(std::uint32_t worker, std::size_t)> room;  ///< for a result; keeps the block in mind
-        std::function<bool()> feed;                 ///< moves waiting tasks into slots; true when more wait
-        std::function<void(std::string)> hopeless;  ///< workers do not start
-        std::function<bool()> limits;               ///< are there tasks with a time limit?
-    };
-
-    WorkerKeeper(TaskBoard& board, int heap, WorkerCommand command, Hooks hooks);
+    WorkerKeeper(WorkerPool& pool, TaskBoard& board, int heap, WorkerCommand command);
     ~WorkerKeeper() { end(); }
     WorkerKeeper(const WorkerKeeper&) = delete;
     WorkerKeeper& operator=(const WorkerKeeper&) = delete;
 
-    /// Starts the workers. Apart from the constructor, so that hooks find whoever keeps this.
+    /// Starts the workers. Apart from the constructor, so that the pool has this when it is told of them.
     void begin();
-    /// Ends the workers and waits until no hook is called any more, while whoever keeps this can still be found by
-    /// them.
+    /// Ends the workers and waits until the pool is told nothing any more.
     void end();
     /// There is something to do: time limits or tasks without a slot.
     void wake() noexcept { eventfd_write(wake_.get(), 1); }
@@ -69,10 +60,10 @@ class WorkerKeeper {
     void give_up(const std::string& why);
     void end_all(std::chrono::milliseconds within);
 
+    WorkerPool& pool_;
     TaskBoard& board_;
     int heap_;  ///< its descriptor
     WorkerCommand command_;
-    Hooks hooks_;
     process::Children children_;  ///< the tag is the worker
     std::vector<Worker> workers_;
     std::atomic<bool> stopping_{false};

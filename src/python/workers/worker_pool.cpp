@@ -4,12 +4,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
-#include <functional>
-#include <thread>
 
-#include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/machine/relax.hpp"
 #include "penstock/error.hpp"
 #include "python/words.hpp"
@@ -45,12 +41,7 @@ WorkerPool::WorkerPool(std::uint32_t workers, const MachineOptions& options, std
     drained_ = std::make_unique<std::atomic<std::uint64_t>[]>(workers);
     granted_.resize(workers);
     placed_.resize(TaskBoard::functions);
-    keeper_ = std::make_unique<WorkerKeeper>(
-        board_, heap_->descriptor(), std::move(command),
-        WorkerKeeper::Hooks{[this](const process::Death& death) { died(death); },
-                            [this](std::uint32_t worker, std::size_t bytes) { return room(worker, bytes); },
-                            [this] { return advance_waiting(); }, [this](std::string why) { hopeless(std::move(why)); },
-                            [this] { return limited_.load(std::memory_order_acquire) != 0; }});
+    keeper_ = std::make_unique<WorkerKeeper>(*this, board_, heap_->descriptor(), std::move(command));
     keeper_->begin();
 }
 
@@ -71,13 +62,6 @@ WorkerPool::~WorkerPool() {
     finish_settled();
     std::vector<nb::object> callables;
     for (auto& [key, function] : known_) callables.push_back(std::move(function->callable));
-}
-
-bool WorkerPool::forked() const noexcept { return forks() != made_after_; }
-
-void WorkerPool::refuse_child() const {
-    if (forked()) [[unlikely]]
-        throw MachineGone("this machine stayed behind in the parent of a fork; make a new one");
 }
 
 // ---- issuing ----

@@ -18,10 +18,8 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "penstock/options.hpp"
@@ -91,6 +89,19 @@ class WorkerPool {
         return keeper_->pids();
     }
 
+    // ---- the keeper's thread, without the interpreter's lock ----
+
+    /// A worker has ended: gives its task up.
+    void died(const process::Death& death);
+    /// Workers do not start.
+    void hopeless(std::string why);
+    /// For a result; keeps the block in mind.
+    Block room(std::uint32_t worker, std::size_t bytes);
+    /// Moves waiting tasks into slots. True when more wait.
+    bool advance_waiting();
+    /// Are there tasks with a time limit?
+    bool limits() const noexcept { return limited_.load(std::memory_order_acquire) != 0; }
+
   private:
     // In worker_pool.cpp: with the interpreter's lock, without the pool's.
     std::shared_ptr<CarriedFunction> carried(nb::handle function);
@@ -103,8 +114,8 @@ class WorkerPool {
     std::shared_ptr<Issuer> issuer_of_this_thread();
     void take_failures(Issuer& issuer, std::vector<TaskPointer>& failed);
     void await_all(const std::atomic<std::size_t>& outstanding);
-    bool forked() const noexcept;
-    void refuse_child() const;
+    bool forked() const noexcept { return origin_.left_behind(); }
+    void refuse_child() const { origin_.require("this machine"); }
     template <class Done>
     bool wait_until(Done&& done, std::chrono::nanoseconds longest);
 
@@ -114,7 +125,6 @@ class WorkerPool {
     void put_into_slot(const TaskPointer& task, const std::byte* packed, std::size_t size);
     bool advance();
     void tell();
-    bool advance_waiting();
     bool has_free_slot() const noexcept {
         return !free_slots_.empty() && TaskBoard::slots - free_slots_.size() < most_in_slots_;
     }
@@ -128,13 +138,10 @@ class WorkerPool {
     void keep_failure(const TaskPointer& task);
     void take_result(PythonTask& task, const TaskSlot& slot, std::uint32_t worker);
     void place_function(CarriedFunction& function);
-    void died(const process::Death& death);
-    void hopeless(std::string why);
-    Block room(std::uint32_t worker, std::size_t bytes);
     bool slot_done(const PythonTask& task) const noexcept;
     bool something_completed() const noexcept;
 
-    const unsigned made_after_ = forks();
+    const Origin origin_{};
     MachineOptions options_;
     std::shared_ptr<TaskHeap> heap_;
     TaskBoard board_;

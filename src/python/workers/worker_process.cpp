@@ -3,12 +3,11 @@
 #include <nanobind/stl/string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,27 +60,24 @@ class HeapOfParent {
 };
 
 /// NumPy arrays over the parent's heap, kept: the same array is often given again.
-class CachedViews : public ArrayViews {
+class CachedViews {
   public:
     explicit CachedViews(HeapOfParent& heap) : heap_(heap) {}
 
-    nb::object view(std::string_view description) override {
-        // A body gets a view of its own: it may give its array another shape.
-        if (const auto found = views_.find(description); found != views_.end())
-            return found->second.array.attr("view")();
-        nb::object array = make(description);
-        if (views_.size() >= most_views) views_.clear();
-        auto key = std::make_unique<std::string>(description);
-        const std::string_view name = *key;
-        views_.emplace(name, View{std::move(key), array});
-        return array.attr("view")();
+    nb::object view(std::string_view description) {
+        auto found = arrays_.find(description);
+        if (found == arrays_.end()) {
+            nb::object array = make(description);
+            if (arrays_.size() >= most_arrays) arrays_.clear();
+            found = arrays_.emplace(description, std::move(array)).first;
+        }
+        return found->second.attr("view")();  // of its own for each body, which may give its array another shape
     }
 
   private:
-    static constexpr std::size_t most_views = 4096;
-    struct View {
-        std::unique_ptr<std::string> key;
-        nb::object array;
+    static constexpr std::size_t most_arrays = 4096;
+    struct Hash : std::hash<std::string_view> {
+        using is_transparent = void;
     };
 
     nb::object make(std::string_view text) {
@@ -101,7 +97,7 @@ class CachedViews : public ArrayViews {
     }
 
     HeapOfParent& heap_;
-    std::unordered_map<std::string_view, View> views_;
+    std::unordered_map<std::string, nb::object, Hash, std::equal_to<>> arrays_;
 };
 
 class WorkerProcess {
@@ -194,8 +190,8 @@ class WorkerProcess {
             many.resize(count);
             arguments = many.data();
         }
-        if (named != 0) names = read_value(reader, nullptr);
-        for (std::size_t i = 0; i < count; ++i) arguments[i] = read_value(reader, &views_);
+        if (named != 0) names = read_value(reader);
+        for (std::size_t i = 0; i < count; ++i) arguments[i] = read_value(reader, view_);
         static_assert(sizeof(nb::object) == sizeof(PyObject*));
         const auto result = nb::steal(PyObject_Vectorcall(
             function(slot).ptr(), reinterpret_cast<PyObject* const*>(arguments), positional, names.ptr()));
@@ -298,6 +294,7 @@ class WorkerProcess {
     int keeper_, notice_;
     HeapOfParent heap_;
     CachedViews views_;
+    const ViewArray view_ = [this](std::string_view description) { return views_.view(description); };
     nb::object describe_failure_;
     std::vector<Function> functions_;
     std::uint64_t completed_ = 0;

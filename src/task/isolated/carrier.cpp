@@ -10,34 +10,17 @@
 #include "penstock/detail/task/entry.hpp"
 #include "penstock/isolation.hpp"
 #include "task/backend/backend.hpp"
+#include "task/isolated/strided_copy.hpp"
 
 namespace penstock::isolated {
 namespace {
-
-/// Copies a strided argument to its contiguous copy, or back.
-template <bool in>
-void copy_rows(const StagedPiece& piece, std::size_t dimension, std::byte* user, std::byte*& copy) noexcept {
-    const auto extent = piece.extents[dimension];
-    const auto stride = piece.strides[dimension];
-    if (dimension + 1 < piece.rank) {
-        for (std::size_t i = 0; i < extent; ++i)
-            copy_rows<in>(piece, dimension + 1, user + static_cast<std::ptrdiff_t>(i) * stride, copy);
-        return;
-    }
-    const bool dense = stride == static_cast<std::ptrdiff_t>(piece.element);
-    const auto step = dense ? extent * piece.element : piece.element;
-    for (std::size_t i = 0; i < (dense ? 1 : extent); ++i, copy += step) {
-        auto* const there = user + static_cast<std::ptrdiff_t>(i) * stride;
-        if constexpr (in) std::memcpy(copy, there, step);
-        else std::memcpy(there, copy, step);
-    }
-}
 
 template <bool in>
 void copy(const StagedPiece& piece) noexcept {
     if (piece.rank != 0) {
         auto* at = piece.copy;
-        copy_rows<in>(piece, 0, piece.user, at);
+        copy_strided<in>(piece.user, piece.element, {piece.extents.data(), piece.rank},
+                         {piece.strides.data(), piece.rank}, at);
     } else if constexpr (in) {
         std::memcpy(piece.copy, piece.user, piece.bytes);
     } else {
