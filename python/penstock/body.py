@@ -56,7 +56,7 @@ def _look_into(function: Any, needs_signature: bool) -> tuple[int, Signature | N
         return address, _of_ctypes(function, own_name) if needs_signature else None, own_name
     if type(function).__name__ == "PyCapsule":
         return _of_capsule(function, needs_signature)
-    if _is_low_level_callable(function):
+    if isinstance(function, tuple) and type(function).__name__ == "LowLevelCallable":
         return _of_low_level_callable(function, needs_signature)
     if (backend := sys.modules.get("_cffi_backend")) is not None:
         if isinstance(function, backend._CDataBase):  # noqa: SLF001 - the base of all cffi objects
@@ -126,10 +126,6 @@ def _of_capsule(capsule: Any, needs_signature: bool) -> tuple[int, Signature | N
     address = _pointer_of(capsule, text) or 0
     declared = parse(text.decode()) if needs_signature and text is not None else None
     return address, declared, f"capsule {address:#x}"
-
-
-def _is_low_level_callable(function: Any) -> bool:
-    return isinstance(function, tuple) and type(function).__name__ == "LowLevelCallable"
 
 
 def _of_low_level_callable(function: Any, needs_signature: bool) -> tuple[int, Signature | None, str]:

@@ -149,7 +149,11 @@ class Filter:
             if make is None:
                 make = functools.partial(Function, body, arguments)
             else:
-                _refuse_take_over(body)
+                if hasattr(body, "take_over"):
+                    raise UsageError(
+                        f"{spec['type']} has take_over(), which cannot reach an object in a worker interpreter: leave it out, "
+                        "or run it in threads"
+                    )
                 make = functools.partial(Object, make, body)
         elif make is None:
             called = functools.partial(body, *arguments) if arguments else body
@@ -329,13 +333,6 @@ def _given(declared: list[Any], values: Mapping[str, Any] | None, owner: str) ->
     if left:
         raise UsageError(f"{owner} has no setting called '{next(iter(left))}'")
     return made
-
-
-def _refuse_take_over(kind: Any) -> None:
-    if hasattr(kind, "take_over"):
-        raise UsageError(
-            f"{_name_of(kind)} has take_over(), which cannot reach an object in a worker interpreter: leave it out, or run it in threads"
-        )
 
 
 def _converted(value: Any, dtype: str) -> "np.ndarray":

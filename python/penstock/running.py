@@ -38,10 +38,6 @@ def machine_for(application: Application, targets: int | None, isolation: Where 
     return _core.Machine(targets=targets, isolation="process")
 
 
-def view_of(application: Application, run: ApplicationRun) -> View:
-    return Shown(application, run) if console.is_terminal and sys.stdout.isatty() else View()
-
-
 def run_to_end(
     application: Application, machine: "_core.Machine", look: Callable[[ApplicationRun], None] | None = None, every: float = 0.05
 ) -> tuple[ApplicationRun, bool]:
@@ -64,7 +60,7 @@ def run_to_end(
     with Interruptions(first, last) as interruptions:  # from before the start on: none goes astray
         try:
             run = application.start(machine)
-            view = view_of(application, run)
+            view = Shown(application, run) if console.is_terminal and sys.stdout.isatty() else View()
         finally:
             begun.set()
         with view:

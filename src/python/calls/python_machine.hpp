@@ -1,6 +1,7 @@
 // The machine as Python has it: closed once, and holding what its tasks need.
 #pragma once
 
+#include "penstock/isolation.hpp"
 #include "penstock/machine.hpp"
 #include "python/calls/carried_call.hpp"
 #include "python/calls/foreign_call.hpp"

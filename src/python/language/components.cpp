@@ -24,20 +24,17 @@ class Packages final : public ComponentSource {
     std::vector<std::string> names() const override {
         if (!nb::is_alive()) return {};
         const nb::gil_scoped_acquire acquire;
-        return nb::cast<std::vector<std::string>>(classes().attr("names_of_packages")());
+        return nb::cast<std::vector<std::string>>(imported("penstock.component_classes", "names_of_packages")());
     }
     std::optional<Made> make(const std::string& name) const override {
         if (!nb::is_alive()) return std::nullopt;
         const nb::gil_scoped_acquire acquire;
-        const nb::object made = classes().attr("class_of_package")(name);
+        const nb::object made = imported("penstock.component_classes", "class_of_package")(name);
         if (made.is_none()) return std::nullopt;
         return Made{nb::cast<std::string>(made[0]),
                     nb::cast<const PythonKind&>(made[1]).kind,
                     {ComponentOrigin::Kind::python, nb::cast<std::string>(made[2])}};
     }
-
-  private:
-    static nb::module_ classes() { return nb::module_::import_("penstock.component_classes"); }
 };
 
 std::string words_of(const ComponentOrigin& origin) {

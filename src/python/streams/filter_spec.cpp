@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
@@ -164,12 +165,7 @@ void SpecFilter::take_result(nb::object result, Firing& firing) {
     if (PyErr_Occurred()) throw nb::python_error();
 }
 
-nb::object object_of(const SettingValue& value) {
-    if (const auto* const truth = std::get_if<bool>(&value)) return nb::bool_(*truth);
-    if (const auto* const integer = std::get_if<std::int64_t>(&value)) return nb::int_(*integer);
-    if (const auto* const number = std::get_if<double>(&value)) return nb::float_(*number);
-    return nb::str(std::get<std::string>(value).c_str());
-}
+nb::object object_of(const SettingValue& value) { return nb::cast(value); }
 
 SettingValue setting_of(nb::handle value) {
     if (nb::isinstance<nb::bool_>(value)) return nb::cast<bool>(value);

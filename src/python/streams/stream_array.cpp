@@ -8,12 +8,9 @@
 #include <utility>
 
 #include "penstock/described_filter.hpp"
-#include "python/binding.hpp"
 
 namespace penstock::python {
 namespace {
-
-PyTypeObject* buffer_type = nullptr;  // borrowed from the module, which lives as long as it is used
 
 const StreamNames* known = nullptr;  // under the interpreter's lock
 
@@ -30,37 +27,16 @@ int export_memory(PyObject* self, Py_buffer* view, int flags) noexcept {
 
 PyType_Slot buffer_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&export_memory)}, {0, nullptr}};
 
-/// The view of an array's memory, let go at the end.
-class View {
-  public:
-    View() = default;
-    ~View() { release(); }
-    View(const View&) = delete;
-    View& operator=(const View&) = delete;
-
-    /// False where it has none that is contiguous and of this type, with one to three dimensions.
-    bool take(nb::handle value, const ElementRow& element) {
-        if (PyObject_GetBuffer(value.ptr(), &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) {
-            PyErr_Clear();
-            return false;
-        }
-        taken_ = true;
-        const bool fits = view_.ndim >= 1 && view_.ndim <= static_cast<int>(streaming::Block::max_rank) &&
-                          element_of_format(view_.format, static_cast<std::size_t>(view_.itemsize)) == element.element;
-        if (!fits) release();
-        return fits;
+/// False where the object has no memory that is contiguous and of this type, with one to three dimensions.
+bool take(ExportedBuffer& view, nb::handle value, const ElementRow& element) {
+    if (!view.request(value, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)) {
+        PyErr_Clear();
+        return false;
     }
-    void release() {
-        if (std::exchange(taken_, false)) PyBuffer_Release(&view_);
-    }
-    const std::byte* data() const noexcept { return static_cast<const std::byte*>(view_.buf); }
-    std::size_t bytes() const noexcept { return static_cast<std::size_t>(view_.len); }
-    std::vector<std::size_t> extents() const { return {view_.shape, view_.shape + view_.ndim}; }
-
-  private:
-    Py_buffer view_{};
-    bool taken_ = false;
-};
+    const Py_buffer& memory = view.get();
+    return memory.ndim >= 1 && memory.ndim <= static_cast<int>(streaming::Block::max_rank) &&
+           element_of_format(memory.format, static_cast<std::size_t>(memory.itemsize)) == element.element;
+}
 
 /// The buffer of a stream that an array lies over, or null. `alone`: nobody but the array holds it, and nobody but the
 /// caller the array.
@@ -72,9 +48,9 @@ ArrayBuffer* buffer_behind(nb::handle array, bool& alone) {
     for (int depth = 0; depth < 8 && nb::isinstance(at, array_type); ++depth) {
         alone = alone && Py_REFCNT(at.ptr()) == held_here;
         nb::object base = at.attr("base");
-        if (Py_TYPE(base.ptr()) == buffer_type) {
+        if (auto* const buffer = exactly<ArrayBuffer>(base)) {
             alone = alone && Py_REFCNT(base.ptr()) == 2;
-            return nb::inst_ptr<ArrayBuffer>(base);
+            return buffer;
         }
         at = std::move(base);
         held_here = 2;  // by the array over it and by `at`
@@ -150,17 +126,18 @@ RawBuffer buffer_of(nb::object value, const ElementRow& element, const MakeBuffe
         if (Py_REFCNT(tagged.ptr()) == 1) tagged.attr("values") = nb::none();
     }
     RawBuffer made;
-    View view;
-    if (!view.take(value, element)) {
+    ExportedBuffer view;
+    if (!take(view, value, element)) {
         value = stream_names().converted(value, element.name);
-        if (!view.take(value, element))
+        if (!take(view, value, element))
             throw UsageError("what was returned cannot be made an array of " + std::string(element.name));
     }
-    const auto extents = view.extents();
+    const std::vector<std::size_t> extents(view.get().shape, view.get().shape + view.get().ndim);
+    const void* const values = view.get().buf;
+    const auto bytes = static_cast<std::size_t>(view.get().len);
     bool alone = false;
     ArrayBuffer* const held = buffer_behind(value, alone);
-    if (held != nullptr && held->buffer && held->buffer.span().data() == view.data() &&
-        held->buffer.size() == view.bytes()) {
+    if (held != nullptr && held->buffer && held->buffer.span().data() == values && held->buffer.size() == bytes) {
         view.release();
         if (alone) {
             made = std::move(held->buffer);
@@ -171,7 +148,7 @@ RawBuffer buffer_of(nb::object value, const ElementRow& element, const MakeBuffe
         set_extents(made, extents);
     } else {
         made = make(extents);
-        if (view.bytes() != 0) std::memcpy(made.edit().data(), view.data(), view.bytes());
+        if (bytes != 0) std::memcpy(made.edit().data(), values, bytes);
     }
     if (tagged.is_valid())
         set_tags(made, nb::object(tagged.attr("sequence")), nb::object(tagged.attr("time")),
@@ -186,7 +163,7 @@ void set_tags(RawBuffer& buffer, nb::handle sequence, nb::handle time, nb::handl
 }
 
 void bind_stream_array(nb::module_& module) {
-    const auto buffer =
+    note_class(
         nb::class_<ArrayBuffer>(module, "Buffer", nb::is_final(), nb::type_slots(buffer_slots),
                                 "The buffer of a stream behind an array: array.base. It holds the memory, and the "
                                 "tags that travel with it.")
@@ -204,8 +181,7 @@ void bind_stream_array(nb::module_& module) {
                     return nb::make_tuple(whole(held).buffer.tags().user[0], held.buffer.tags().user[1]);
                 },
                 [](ArrayBuffer& held, nb::handle value) { whole(held).buffer.edit_tags().user = user_of(value); },
-                nb::sig("def user(self) -> tuple[int, int]"), "Two numbers of the program's own.");
-    buffer_type = reinterpret_cast<PyTypeObject*>(buffer.ptr());
+                nb::sig("def user(self) -> tuple[int, int]"), "Two numbers of the program's own."));
 }
 
 }  // namespace penstock::python

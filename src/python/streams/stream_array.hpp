@@ -9,6 +9,7 @@
 #include <span>
 
 #include "penstock/buffer.hpp"
+#include "python/binding.hpp"
 #include "python/calls/element.hpp"
 
 namespace penstock::python {
@@ -19,13 +20,13 @@ using RawBuffer = Buffer<std::byte>;
 
 /// What streams need of NumPy and of the package's Python part, looked up once and held for ever.
 struct StreamNames {
-    nb::module_ numpy = nb::module_::import_("numpy"), filters = nb::module_::import_("penstock.filters"),
-                firing = nb::module_::import_("penstock._firing"), core = nb::module_::import_("penstock._core");
-    nb::object array = numpy.attr("ndarray"), dtype = numpy.attr("dtype"), converted = filters.attr("_converted"),
+    nb::module_ filters = nb::module_::import_("penstock.filters"), firing = nb::module_::import_("penstock._firing"),
+                core = nb::module_::import_("penstock._core");
+    nb::object array = numpy("ndarray"), dtype = numpy("dtype"), converted = filters.attr("_converted"),
                tags = filters.attr("Tags"), tagged = filters.attr("Tagged"), event = filters.attr("Event"),
                several = firing.attr("Several"), ended = firing.attr("ENDED"), in = core.attr("In"),
-               out = core.attr("Out"), generator = nb::module_::import_("types").attr("GeneratorType"),
-               state_lost = nb::module_::import_("penstock.errors").attr("StateLost");
+               out = core.attr("Out"), generator = imported("types", "GeneratorType"),
+               state_lost = imported("penstock.errors", "StateLost");
     nb::dict dtypes{};  ///< by name
 };
 

@@ -1,6 +1,7 @@
 // The program's own ends of streams. Their ports outlive filter and run, so that a late use is refused and nothing
 // worse.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <optional>
@@ -19,59 +20,50 @@ namespace {
 
 struct EndPorts {
     const ElementRow* element;
-    std::optional<DescribedInput> input;
-    std::optional<DescribedOutput> output;
+    const char* filter;  ///< its type
+    std::optional<DescribedInput> input{};
+    std::optional<DescribedOutput> output{};
 };
 
 class EndFilter final : public streaming::AnyFilter {
   public:
-    EndFilter(std::shared_ptr<EndPorts> ports, const char* type) : ports_(std::move(ports)), type_(type) {
+    explicit EndFilter(std::shared_ptr<EndPorts> ports) : ports_(std::move(ports)) {
         if (ports_->input) inputs.push_back(&*ports_->input), ports_->input->owner = this;
         if (ports_->output) outputs.push_back(&*ports_->output), ports_->output->owner = this;
     }
     bool fire() override { return false; }
     void* object() noexcept override { return this; }
-    std::string_view type() const noexcept override { return type_; }
+    std::string_view type() const noexcept override { return ports_->filter; }
 
   private:
     std::shared_ptr<EndPorts> ports_;
-    const char* type_;
 };
 
 /// Of one filter, which has one copy.
 struct EndKind final : streaming::FilterKind {
-    EndKind(std::shared_ptr<EndPorts> of, const char* name) : ports(std::move(of)), type(name) { external = true; }
-    std::unique_ptr<streaming::AnyFilter> make() const override { return std::make_unique<EndFilter>(ports, type); }
+    explicit EndKind(std::shared_ptr<EndPorts> of) : ports(std::move(of)) { external = true; }
+    std::unique_ptr<streaming::AnyFilter> make() const override { return std::make_unique<EndFilter>(ports); }
     std::shared_ptr<EndPorts> ports;
-    const char* type;
 };
 
 std::vector<std::size_t> extents_of(nb::handle shape) {
-    std::vector<std::size_t> extents;
-    const auto one = [&](nb::handle extent) {
-        std::size_t value = 0;
-        if (!nb::try_cast(extent, value))
-            throw UsageError("the shape of a buffer is a number or a tuple of numbers, not " +
-                             nb::cast<std::string>(nb::repr(shape)));
-        extents.push_back(value);
-    };
-    if (nb::isinstance<nb::tuple>(shape) || nb::isinstance<nb::list>(shape))
-        for (nb::handle extent : shape) one(extent);
-    else one(shape);
+    std::vector<std::size_t> extents(1);
+    if (!nb::try_cast(shape, extents.front()) && !nb::try_cast(shape, extents))
+        throw UsageError("the shape of a buffer is a number or a tuple of numbers, not " +
+                         nb::cast<std::string>(nb::repr(shape)));
     return extents;
 }
 
 class StreamEnd {
   public:
-    StreamEnd(const std::string& type, bool writes) : ports_(std::make_shared<EndPorts>()), writes_(writes) {
-        ports_->element = &element_of_streams(type);
+    StreamEnd(const std::string& type, bool writes)
+        : ports_(
+              std::make_shared<EndPorts>(&element_of_streams(type), writes ? "penstock.Writer" : "penstock.Reader")) {
         const PortDescription port{writes ? "output" : "input", ports_->element->type};
         if (writes) ports_->output.emplace(port);
         else ports_->input.emplace(port);
     }
-    PythonKind kind() const {
-        return {std::make_shared<EndKind>(ports_, writes_ ? "penstock.Writer" : "penstock.Reader")};
-    }
+    PythonKind kind() const { return {std::make_shared<EndKind>(ports_)}; }
 
     nb::object make(nb::handle shape) const { return array_over(made(extents_of(shape)), *ports_->element, true); }
     void write(nb::object values, nb::handle sequence, nb::handle time, nb::handle user) const {
@@ -111,7 +103,6 @@ class StreamEnd {
     }
 
     std::shared_ptr<EndPorts> ports_;
-    bool writes_;
 };
 
 }  // namespace

@@ -4,15 +4,11 @@
 #include <utility>
 
 #include "penstock/error.hpp"
+#include "python/binding.hpp"
 #include "task/isolated/strided_copy.hpp"
 
 namespace penstock::python {
 namespace {
-
-/// Functions of Python that are asked for again and again; borrowed for ever.
-nb::handle interpreters_function(const char* name) {
-    return nb::object(nb::module_::import_("penstock.interpreters").attr(name)).release();
-}
 
 template <bool in>
 void copy(const ArrayArgument& array, std::byte* contiguous) noexcept {
@@ -42,12 +38,12 @@ void scatter(const std::byte* contiguous, const ArrayArgument& array) noexcept {
 }
 
 nb::bytes pickled(nb::handle value) {
-    static const nb::handle dumps = interpreters_function("dumps");
+    static const nb::handle dumps = imported("penstock.interpreters", "dumps").release();
     return nb::cast<nb::bytes>(dumps(value));
 }
 
 nb::object unpickled(const void* bytes, std::size_t size) {
-    static const nb::handle loads = nb::object(nb::module_::import_("pickle").attr("loads")).release();
+    static const nb::handle loads = imported("pickle", "loads").release();
     const auto view = nb::steal(PyMemoryView_FromMemory(const_cast<char*>(static_cast<const char*>(bytes)),
                                                         static_cast<Py_ssize_t>(size), PyBUF_READ));
     return loads(view);
@@ -89,8 +85,7 @@ void write_value(ByteWriter& writer, nb::handle value) {
 
 void write_array(ByteWriter& writer, const ArrayArgument& array, HeapPlace place, bool contiguous) {
     nb::bytes type;
-    if (array.element().kind == ElementKind::other)
-        type = pickled(nb::module_::import_("numpy").attr("asarray")(array.object()).attr("dtype"));
+    if (array.element().kind == ElementKind::other) type = pickled(numpy("asarray")(array.object()).attr("dtype"));
     const std::size_t dimensions = array.dimensions();
     writer.put('A');
     writer.put(static_cast<std::uint64_t>(sizeof(HeapPlace) + 3 + sizeof(std::uint64_t) + 3 + sizeof(std::uint64_t) +

@@ -8,6 +8,7 @@
 
 #include "penstock/detail/machine/relax.hpp"
 #include "penstock/error.hpp"
+#include "python/binding.hpp"
 #include "python/words.hpp"
 
 namespace penstock::python {
@@ -68,7 +69,7 @@ WorkerPool::~WorkerPool() {
 
 std::shared_ptr<CarriedFunction> WorkerPool::carried(nb::handle function) {
     if (const auto found = known_.find(function.ptr()); found != known_.end()) return found->second;
-    static const nb::handle carry = nb::object(nb::module_::import_("penstock.interpreters").attr("carry")).release();
+    static const nb::handle carry = imported("penstock.interpreters", "carry").release();
     auto made = std::make_shared<CarriedFunction>();
     made->name = name_of_function(function);
     const auto code = nb::cast<nb::bytes>(carry(function));

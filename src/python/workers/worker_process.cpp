@@ -19,6 +19,7 @@
 #include "penstock/error.hpp"
 #include "penstock/topology.hpp"
 #include "process/children.hpp"
+#include "python/binding.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/workers/raised_exception.hpp"
 #include "python/workers/value_codec.hpp"
@@ -85,15 +86,13 @@ class CachedViews {
         const auto [low, high] = description.reach();
         const std::size_t offset = description.place - 1;
         heap_.at(description.place + static_cast<HeapPlace>(low), static_cast<std::size_t>(high - low));
-        const nb::object numpy = nb::module_::import_("numpy");
         nb::object type;
-        if (description.pickled_type.empty()) type = numpy.attr("dtype")(std::string(name_of(description.element)));
+        if (description.pickled_type.empty()) type = numpy("dtype")(std::string(name_of(description.element)));
         else type = unpickled(description.pickled_type.data(), description.pickled_type.size());
         nb::list shape, strides;
         for (const auto extent : description.extents) shape.append(extent);
         for (const auto stride : description.strides) strides.append(stride);
-        return numpy.attr("ndarray")(nb::tuple(shape), type, heap_.buffer(description.writable), offset,
-                                     nb::tuple(strides));
+        return numpy("ndarray")(nb::tuple(shape), type, heap_.buffer(description.writable), offset, nb::tuple(strides));
     }
 
     HeapOfParent& heap_;
@@ -104,7 +103,7 @@ class WorkerProcess {
   public:
     WorkerProcess(TaskBoard board, int heap, std::uint32_t index, int keeper, int notice)
         : board_(std::move(board)), index_(index), keeper_(keeper), notice_(notice), heap_(heap), views_(heap_) {
-        describe_failure_ = nb::module_::import_("penstock.interpreters").attr("describe_failure");
+        describe_failure_ = imported("penstock.interpreters", "describe_failure");
         functions_.resize(TaskBoard::functions);
         completed_ = own().completed.load(std::memory_order_relaxed);
     }
