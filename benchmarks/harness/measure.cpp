@@ -1,6 +1,7 @@
 #include "harness/measure.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -80,10 +81,19 @@ Interval Result::interval(const std::string& name) const {
     return median_interval(those(index(name), standings_.front()));
 }
 
-Ratio Result::ratio(const std::string& a, const std::string& b) const {
+Ratio Result::ratio(const std::string& a, const std::string& b) const { return ratio_of_ratios(a, b, b, b); }
+
+Ratio Result::ratio_of_ratios(const std::string& a, const std::string& b, const std::string& c,
+                              const std::string& d) const {
+    const std::array<std::size_t, 4> places{index(a), index(b), index(c), index(d)};
+    const auto figure = [&](std::size_t place, std::size_t round) { return figures_[places[place]][round]; };
     std::vector<Ratio::Of> found;
     for (const Standing standing : standings_) {
-        const auto chosen = ratios(index(a), index(b), standing);
+        std::vector<double> chosen;
+        for (std::size_t i = 0; i < figures_.front().size(); ++i)
+            if (std::all_of(places.begin(), places.end(),
+                            [&](std::size_t place) { return stood_[place][i] == standing; }))
+                chosen.push_back(figure(0, i) / figure(1, i) / (figure(2, i) / figure(3, i)));
         found.push_back({standing, median_interval(chosen), chosen.size()});
     }
     return Ratio{std::move(found)};

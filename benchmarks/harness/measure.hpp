@@ -111,6 +111,8 @@ class Result {
     Interval interval(const std::string& name) const;
     /// Time of `a` over time of `b`.
     Ratio ratio(const std::string& a, const std::string& b) const;
+    /// The ratio of `a` and `b` over that of `c` and `d`.
+    Ratio ratio_of_ratios(const std::string& a, const std::string& b, const std::string& c, const std::string& d) const;
     /// The second figure of its batches (Contestant::beside), which the contestant must have.
     Ratio beside(const std::string& name) const;
     /// The floor over itself, measured twice a round, in the noisier of the standings that are judged: whatever is
