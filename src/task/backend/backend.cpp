@@ -97,7 +97,10 @@ Initiator::Spot Initiator::reserve_offloaded(int target, std::unique_ptr<isolate
 }
 
 Handle Initiator::publish_offloaded(const Spot& spot, std::unique_ptr<isolated::StagedTask> staged) {
-    if (spot.lane != nullptr) return publish_in_lane(*spot.lane);
+    if (spot.lane != nullptr) {
+        count_in_lane();
+        return publish_in_lane(*spot.lane);
+    }
     deque_idle_ = false;
     spot.ring->note_append();
     const Handle handle = publish_in_deque(*spot.ring);

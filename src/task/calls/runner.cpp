@@ -84,6 +84,22 @@ std::uint32_t Runner::run(Ring& ring, TaskPayload& payload, Extension* extension
     return notice;
 }
 
+void Runner::run_front(Ring& lane, Consumer<TaskPayload>& consumer, TaskPayload& payload) noexcept {
+    const auto number = consumer.next();
+    std::uint32_t notice = 0;
+    {
+        const Inside inside(*this, &lane, number);
+        notice = run_one(lane, payload, &lane.extensions()[consumer.position()], number);
+        if (lane.cancels()) [[unlikely]]
+            lane.take_cancellation(number);  // asked for too late
+        counters_.tasks.add_release();
+        consumer.complete();
+    }
+    if (notice != 0) [[unlikely]]
+        notify(lane, notice);
+    penstock::ring(lane.owner_bell());
+}
+
 std::uint32_t Runner::claimant_in(const Ring& ring) const noexcept {
     const auto targets = static_cast<std::uint32_t>(self_.target_count());
     return target_ >= 0 ? static_cast<std::uint32_t>(target_) : targets + (&ring.owner() == &self_ ? 0 : 1);

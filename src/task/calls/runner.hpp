@@ -39,6 +39,8 @@ class Runner {
     /// Runs one task. Whatever it throws is kept in `ring`. The caller completes the record afterwards, and then calls
     /// notify() with the notice that this returns, unless that is 0.
     std::uint32_t run(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
+    /// Runs the task at the front of a lane, completes it as soon as it has ended, and tells its initiator.
+    void run_front(Ring& lane, Consumer<TaskPayload>& consumer, TaskPayload& payload) noexcept;
     /// Runs claimed tasks and completes each, but for those that others take meanwhile, or that a task of high priority
     /// goes before.
     void run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim) noexcept;

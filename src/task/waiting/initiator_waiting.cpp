@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "penstock/detail/machine/clock.hpp"
+#include "penstock/detail/machine/relax.hpp"
 #include "penstock/detail/task/initiator.hpp"
 #include "penstock/error.hpp"
 #include "task/calls/core.hpp"
@@ -28,6 +29,16 @@ class Waiting {
 
 constexpr std::chrono::microseconds shortest_wait{200};
 constexpr std::chrono::microseconds longest_wait{2000};
+
+/// A lone task is back before anything else could be done, so the first looks are at its line alone.
+bool back_soon(Lanes& lanes, LaneEnd& lane, Ticket ticket) noexcept {
+    constexpr int looks = 256;
+    for (int look = 0; look < looks; ++look) {
+        if (lanes.complete(lane, ticket)) return true;
+        relax();
+    }
+    return false;
+}
 
 }  // namespace
 
@@ -157,8 +168,10 @@ std::chrono::microseconds Initiator::wait_a_while(Poll&& poll, std::chrono::micr
 /// May come back early: with mail, the caller looks for itself.
 template <class Poll>
 void Initiator::wait_until(Poll&& poll, WaitReason reason) {
-    for (int looks = 0; looks < 64; ++looks)
+    for (int looks = 0; looks < 64; ++looks) {
         if (poll()) return;
+        relax();
+    }
     counters_.waits.add();
     counters_.sampled_waits.add();
     const auto begin = Clock::ticks();
@@ -227,7 +240,7 @@ void Initiator::barrier() {
 
 void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
     const bool own = &ring.owner() == this && !shared_;
-    if (own && ring.kind() == Ring::Kind::lane && lanes_.back_soon(lanes_[ring.only_target()], handle.ticket())) {
+    if (own && ring.kind() == Ring::Kind::lane && back_soon(lanes_, lanes_[ring.only_target()], handle.ticket())) {
         if (!ring.may_have_failed(handle.ticket().number)) [[likely]]
             return;
         return throw_failure_of(handle, ring);

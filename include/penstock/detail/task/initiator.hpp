@@ -293,9 +293,13 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     template <class Pack>
     static void fill_box(std::uint32_t entry, TaskPayload& payload, typename Pack::Box* box) noexcept;
 
-    Handle publish_in_lane(LaneEnd& lane) noexcept {
+    /// Before the record is filled: between that and publish_in_lane() the target, which polls the line, would take it
+    /// away again. Before it is published, so that no more tasks are ever seen to have been executed than called.
+    void count_in_lane() noexcept {
         counters_.calls.add();
         counters_.committed.add();
+    }
+    Handle publish_in_lane(LaneEnd& lane) noexcept {
         const Ticket ticket = lanes_.publish(lane);
         const Handle handle{lane.ring->index(), lane.ring->generation(), ticket};
         scope_->last[lanes_.number_of(lane)] = handle.word_;

@@ -72,6 +72,7 @@ template <class Pack, class... Stored>
     } else if (target == any_target && direct_ && lanes_.some_idle() && deque_idle_ && scope_ == &base_ &&
                Pack::fits(stored...)) {
         if (LaneEnd* const lane = idle_lane()) {
+            count_in_lane();
             fill<Pack>(entry, *lane->producer.reserve(), *lane->ring, stored...);
             return publish_in_lane(*lane);
         }
@@ -113,6 +114,7 @@ Handle Initiator::place_elsewhere(std::uint32_t entry, int target, Stored&&... s
     if (spot.record == nullptr) require_room_to_nest();  // throws while the box is still ours
     const std::uint32_t notice = asked_ != nullptr ? add_notice(entry) : 0;
     if (spot.record == nullptr) return place_nowhere<Pack>(entry, notice, box.release(), stored...);
+    if (spot.lane != nullptr) count_in_lane();
     if (packed) fill<Pack>(entry, *spot.record, *spot.ring, stored...);
     else fill_box<Pack>(entry, spot.record->payload, box.release());
     spot.record->payload.flags |= notice << TaskPayload::notice_shift;

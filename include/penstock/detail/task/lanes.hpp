@@ -79,17 +79,6 @@ class Lanes {
     bool complete(LaneEnd& lane, Ticket ticket) noexcept {
         return lane.producer.known_empty() || look_at(lane, [&] { return lane.producer.complete(ticket); });
     }
-    /// A lone task is back before anything else could be done, so the first looks are at its line alone.
-    bool back_soon(LaneEnd& lane, Ticket ticket) noexcept {
-        constexpr int looks = 256;
-        if (lane.producer.known_empty()) return true;
-        for (int look = 0; look < looks; ++look) {
-            if (!lane.producer.complete(ticket)) continue;
-            if (lane.producer.known_empty()) ++idle_;
-            return true;
-        }
-        return false;
-    }
     /// Each look at a lane's completion line takes it from the target, which writes it with every task: the more tasks
     /// are still outstanding there, the longer until the next look.
     void pace() const noexcept {
