@@ -50,8 +50,9 @@ void Target::serve() {
     if (processor_ >= 0 && !pin_this_thread(processor_)) processor_ = -1;
     if (processor_ < 0) unpin_this_thread();  // not where the maker of the machine happened to be pinned
     initiator_->bind_to_this_thread();
-    // The first looks after a task do not even pause: on an idle machine they are what a lone task's latency consists
-    // of. Where the last task came from a lane, the next one is expected there too.
+    // Where the last task came from a lane, the next one is expected there too. Each look that finds nothing is followed
+    // by a pause: a bare look that comes while the initiator writes takes its line away once more (a lone task there and
+    // back took half as long again, `./bench null-task`).
     int lane_looks = 1;
     int lane_rounds = 0;
     for (std::uint32_t misses = 0;;) {
