@@ -97,6 +97,7 @@ struct FilterOptions {
     bool needs_process() const noexcept { return isolation == Isolation::process || time_limit.count() != 0; }
     /// It fires in the program, wherever the targets are.
     bool stays_in_program() const noexcept { return isolation == Isolation::none; }
+    friend bool operator==(const FilterOptions&, const FilterOptions&) = default;
 };
 
 struct RunOptions {

@@ -8,14 +8,6 @@ namespace penstock {
 namespace language {
 namespace {
 
-bool same(const FilterOptions& a, const FilterOptions& b) {
-    const auto all = [](const FilterOptions& each) {
-        return std::tie(each.copies, each.targets, each.near, each.on_failure, each.pool, each.time_limit,
-                        each.isolation);
-    };
-    return all(a) == all(b);
-}
-
 /// Functions cannot be compared.
 bool same(const StreamOptions& a, const StreamOptions& b) {
     const auto all = [](const StreamOptions& each) {
@@ -34,7 +26,7 @@ bool same(const Plan& plan_a, const ComponentClass* a, const Plan& plan_b, const
 
 bool same(const Plan& a, const Plan& b) {
     const auto same_components = [&](const PlanComponent& one, const PlanComponent& other) {
-        return one.name == other.name && same(a, one.of, b, other.of) && same(one.options, other.options) &&
+        return one.name == other.name && same(a, one.of, b, other.of) && one.options == other.options &&
                one.settings == other.settings && one.conditions == other.conditions;
     };
     const auto same_streams = [](const PlanStream& one, const PlanStream& other) {
