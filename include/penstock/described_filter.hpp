@@ -23,7 +23,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "penstock/graph.hpp"
@@ -34,29 +33,24 @@ namespace penstock {
 /// An input by its description. Its buffers are bytes, with the dimensions that their writer gave them, in elements.
 class DescribedInput final : public streaming::InputPort {
   public:
-    explicit DescribedInput(const PortDescription& description);
+    explicit DescribedInput(const PortDescription& description)
+        : InputPort(description.name, description.element,
+                    {.required = description.required, .at_least = description.at_least}) {}
     /// The oldest buffer. Throws UsageError when none waits.
     Buffer<std::byte> read() { return Buffer<std::byte>(take()); }
     /// The oldest buffer, or nothing.
-    std::optional<Buffer<std::byte>> read_if_any();
-    /// Buffers that wait here now.
-    std::size_t waiting() const noexcept { return streaming::waiting_at(inlet); }
-    /// True when all producers have closed and nothing waits.
-    bool ended() const noexcept { return streaming::ended(inlet); }
+    std::optional<Buffer<std::byte>> read_if_any() { return Buffer<std::byte>::if_any(take_if_any()); }
 };
 
 /// An output by its description.
 class DescribedOutput final : public streaming::OutputPort {
   public:
-    explicit DescribedOutput(const PortDescription& description);
+    explicit DescribedOutput(const PortDescription& description) : OutputPort(description.name, description.element) {}
     /// A buffer from this output's pool, not initialised; `extents`: one to three, in elements. Throws UsageError for
     /// another number of dimensions, std::bad_array_new_length, std::bad_alloc.
     Buffer<std::byte> make(std::span<const std::size_t> extents);
     /// Hands the buffer on. Throws StreamFull where the stream says so.
     void write(Buffer<std::byte>&& buffer) { OutputPort::write(buffer.release()); }
-    /// No more buffers will come from this filter here.
-    void close() { streaming::close(outlet); }
-    bool connected() const noexcept { return streaming::has_reader(outlet); }
 };
 
 /// The number of bytes of so many elements of this size, and a block's dimensions. Throws as DescribedOutput::make()
@@ -71,7 +65,6 @@ class DescribedFilter : public streaming::AnyFilter {
     /// Names of element types are not copied: they must live as long as the graph. Throws UsageError for a setting
     /// outside its limits.
     explicit DescribedFilter(const FilterDescription& description);
-    ~DescribedFilter() override;
 
     void* object() noexcept override { return this; }
     std::string_view type() const noexcept override { return type_; }

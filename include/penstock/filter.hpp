@@ -23,14 +23,13 @@
 //     auto state() { return std::tie(sum, count); }  the members that are its state, for filters in worker processes
 #pragma once
 
-#include <concepts>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "penstock/carried.hpp"
@@ -78,9 +77,7 @@ class AnyFilter {
     std::vector<OutputPort*> outputs;
     std::vector<AnySetting*> settings;
     std::vector<Spread*> spreads;
-
-  protected:
-    void adopt(Parts& parts);
+    std::uint64_t id = 0;  ///< its number in its graph
 };
 
 template <class F>
@@ -103,55 +100,45 @@ template <class F>
 class FilterHolder final : public AnyFilter {
   public:
     template <class Arguments>
-    explicit FilterHolder(const Arguments& arguments) : holder_(make(gathered_, arguments)) {
-        adopt(gathered_);
-    }
+    explicit FilterHolder(const Arguments& arguments) : filter_(make(*this, arguments)) {}
     bool fire() override {
-        if constexpr (std::is_same_v<decltype(holder_.filter()), bool>) return holder_.filter();
-        else return holder_.filter(), true;
+        if constexpr (std::is_same_v<decltype(filter_()), bool>) return filter_();
+        else return filter_(), true;
     }
     void start() override {
-        if constexpr (requires(F& f) { f.start(); }) holder_.filter.start();
+        if constexpr (requires(F& f) { f.start(); }) filter_.start();
     }
     void finish() override {
-        if constexpr (requires(F& f) { f.finish(); }) holder_.filter.finish();
+        if constexpr (requires(F& f) { f.finish(); }) filter_.finish();
     }
     void handle(const Event& event) override {
-        if constexpr (requires(F& f) { f.on_event(event); }) holder_.filter.on_event(event);
+        if constexpr (requires(F& f) { f.on_event(event); }) filter_.on_event(event);
     }
     bool handles_events() const noexcept override {
         return requires(F& f, const Event& event) { f.on_event(event); };
     }
-    void* object() noexcept override { return &holder_.filter; }
+    void* object() noexcept override { return &filter_; }
     std::string_view type() const noexcept override { return entry_name::of_type<F>(); }
     bool has_state() const noexcept override { return WithState<F>; }
     void save_state(carried::Encoder& to) override {
         if constexpr (WithState<F>) {
-            (void)StateParts<decltype(holder_.filter.state())>{};
-            std::apply([&](const auto&... each) { (carried::encode(to, each), ...); }, holder_.filter.state());
+            (void)StateParts<decltype(filter_.state())>{};
+            std::apply([&](const auto&... each) { (carried::encode(to, each), ...); }, filter_.state());
         }
     }
     void load_state(carried::Decoder& from) override {
         if constexpr (WithState<F>)
-            std::apply([&](auto&... each) { (carried::decode_into(from, each), ...); }, holder_.filter.state());
+            std::apply([&](auto&... each) { (carried::decode_into(from, each), ...); }, filter_.state());
     }
-    F& filter() noexcept { return holder_.filter; }
 
   private:
-    struct Held {
-        template <class... Args>
-        explicit Held(std::in_place_t, const Args&... arguments) : filter(arguments...) {}
-        explicit Held(std::in_place_t) : filter() {}
-        F filter;
-    };
     template <class Arguments>
-    static Held make(Parts& parts, const Arguments& arguments) {
-        const Part::Gathering gathering(parts);
-        return std::apply([](const auto&... each) { return Held(std::in_place, each...); }, arguments);
+    static F make(AnyFilter& holder, const Arguments& arguments) {
+        const Part::Gathering gathering(holder);
+        return std::make_from_tuple<F>(arguments);
     }
 
-    Parts gathered_;
-    Held holder_;
+    F filter_;
 };
 
 /// How the copies of a filter are made, and what its type says of it.
@@ -179,7 +166,8 @@ class FilterKindOf final : public FilterKind {
     }
     std::unique_ptr<AnyFilter> make() const override { return std::make_unique<FilterHolder<F>>(arguments_); }
     Maker write_down(carried::Encoder& to) const override {
-        write_down(to, std::index_sequence_for<Args...>());
+        std::size_t number = 0;
+        std::apply([&](const auto&... each) { (write_down_one(to, ++number, each), ...); }, arguments_);
         return [](carried::Decoder& from) -> std::unique_ptr<AnyFilter> {
             if constexpr ((carried::possible<Args> && ...))
                 return std::make_unique<FilterHolder<F>>(std::tuple<Args...>{carried::decode<Args>(from)...});
@@ -188,10 +176,6 @@ class FilterKindOf final : public FilterKind {
     }
 
   private:
-    template <std::size_t... at>
-    void write_down(carried::Encoder& to, std::index_sequence<at...>) const {
-        (write_down_one(to, at + 1, std::get<at>(arguments_)), ...);
-    }
     template <class T>
     static void write_down_one(carried::Encoder& to, std::size_t number, const T& value) {
         const auto which = [number] {

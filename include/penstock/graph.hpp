@@ -11,12 +11,8 @@
 // Cell-Space's Space-RTS.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -90,14 +86,12 @@ class GraphBuilder {
         static_assert(streaming::Firing<F>, "penstock: a filter needs a call operator without arguments");
         using Kind = streaming::FilterKindOf<F, std::decay_t<Args>...>;
         auto kind = std::make_shared<Kind>(std::forward<Args>(arguments)...);
-        return *static_cast<F*>(add_filter(std::move(name), std::move(options), std::move(kind))->object());
+        return *static_cast<F*>(add_kind(std::move(name), std::move(options), std::move(kind)).object());
     }
 
     /// A filter whose kind is made at run time (described_filter.hpp). What it returns is the first copy.
     streaming::AnyFilter& add_kind(std::string name, FilterOptions options,
-                                   std::shared_ptr<const streaming::FilterKind> kind) {
-        return *add_filter(std::move(name), std::move(options), std::move(kind));
-    }
+                                   std::shared_ptr<const streaming::FilterKind> kind);
 
     /// Joins an output to an input of the same type; others do not compile.
     template <class T>
@@ -142,8 +136,10 @@ class GraphBuilder {
   private:
     class Prefix {
       public:
-        Prefix(GraphBuilder& builder, const std::string& name);
-        ~Prefix();
+        Prefix(GraphBuilder& builder, const std::string& name) : builder_(builder), length_(builder.prefix_.size()) {
+            builder_.prefix_ += name + "/";
+        }
+        ~Prefix() { builder_.prefix_.resize(length_); }
         Prefix(const Prefix&) = delete;
         Prefix& operator=(const Prefix&) = delete;
 
@@ -152,16 +148,11 @@ class GraphBuilder {
         std::size_t length_;
     };
 
-    streaming::AnyFilter* add_filter(std::string name, FilterOptions options,
-                                     std::shared_ptr<const streaming::FilterKind> kind);
     void connect_ports(streaming::OutputPort& from, streaming::InputPort& to, StreamOptions options);
     void keep(std::shared_ptr<void> group);
 
   protected:
-    struct Ports {
-        streaming::OutputPort* output = nullptr;
-        streaming::InputPort* input = nullptr;
-    };
+    using Ports = std::pair<streaming::OutputPort*, streaming::InputPort*>;
     /// The ports with these names; what is not there becomes a problem of the graph.
     Ports ports_named(const std::string& from, const std::string& to);
     const std::string& prefix() const noexcept { return prefix_; }

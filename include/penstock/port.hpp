@@ -15,7 +15,6 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "penstock/buffer.hpp"
 #include "penstock/detail/task/entry.hpp"
@@ -45,50 +44,39 @@ using SettingValue = std::variant<bool, std::int64_t, double, std::string>;
 namespace streaming {
 
 class AnyFilter;
-class Part;
 struct Inlet;
 struct Outlet;
-
-/// Ports and settings in the order in which a filter declares them.
-class Parts {
-  public:
-    std::vector<Part*> all;
-};
 
 /// What announces itself to the filter that is being made.
 class Part {
   public:
-    enum class Kind : std::uint8_t { input, output, setting, spread };
     Part(const Part&) = delete;
     Part& operator=(const Part&) = delete;
 
     const std::string& name() const noexcept { return name_; }
-    Kind kind() const noexcept { return kind_; }
     /// The filter that it is a part of; null for one that was made outside a graph.
-    AnyFilter* owner = nullptr;
+    AnyFilter* owner = current_;
 
-    /// For the length of a filter's construction: where its parts announce themselves.
+    /// For the length of a filter's construction: where its parts announce themselves, in the order in which the filter
+    /// declares them.
     class Gathering {
       public:
-        explicit Gathering(Parts& parts) noexcept : outer_(std::exchange(current_, &parts)) {}
+        explicit Gathering(AnyFilter& filter) noexcept : outer_(std::exchange(current_, &filter)) {}
         ~Gathering() { current_ = outer_; }
         Gathering(const Gathering&) = delete;
         Gathering& operator=(const Gathering&) = delete;
 
       private:
-        Parts* outer_;
+        AnyFilter* outer_;
     };
 
   protected:
-    Part(Kind kind, std::string name) : name_(std::move(name)), kind_(kind) {
-        if (current_ != nullptr) current_->all.push_back(this);
-    }
+    explicit Part(std::string name) : name_(std::move(name)) {}
     ~Part() = default;
 
   private:
-    static thread_local Parts* current_;
+    static thread_local AnyFilter* current_;
     std::string name_;
-    Kind kind_;
 };
 
 /// A port without its type.
@@ -97,7 +85,7 @@ class Port : public Part {
     ElementType element() const noexcept { return element_; }
 
   protected:
-    Port(Kind kind, std::string name, ElementType element) : Part(kind, std::move(name)), element_(element) {}
+    Port(std::string name, ElementType element) : Part(std::move(name)), element_(element) {}
     ~Port() = default;
 
   private:
@@ -107,11 +95,14 @@ class Port : public Part {
 class InputPort : public Port {
   public:
     const InputOptions& options() const noexcept { return options_; }
+    /// Buffers that wait here now.
+    std::size_t waiting() const noexcept;
+    /// True when all producers have closed and nothing waits.
+    bool ended() const noexcept;
     Inlet* inlet = nullptr;  ///< set while a graph runs
 
   protected:
-    InputPort(std::string name, ElementType element, InputOptions options)
-        : Port(Kind::input, std::move(name), element), options_(options) {}
+    InputPort(std::string name, ElementType element, InputOptions options);
     ~InputPort() = default;
     Block* take();
     Block* take_if_any();
@@ -122,21 +113,19 @@ class InputPort : public Port {
 
 class OutputPort : public Port {
   public:
+    /// No more buffers will come from this filter here. The end of the filter closes all its outputs.
+    void close();
+    /// Does anybody read this stream?
+    bool connected() const noexcept;
     Outlet* outlet = nullptr;  ///< set while a graph runs
 
   protected:
-    OutputPort(std::string name, ElementType element) : Port(Kind::output, std::move(name), element) {}
+    OutputPort(std::string name, ElementType element);
     ~OutputPort() = default;
     Block* make(std::size_t bytes, std::size_t reserved_bytes);
     Block* wrap(std::span<const std::byte> values, std::shared_ptr<const void> holder);
     void write(Block* block);
 };
-
-/// Number of buffers that wait; whether no more will come; the filter's own end of its output.
-std::size_t waiting_at(const Inlet* inlet) noexcept;
-bool ended(const Inlet* inlet) noexcept;
-void close(Outlet* outlet);
-bool has_reader(const Outlet* outlet) noexcept;
 
 }  // namespace streaming
 
@@ -152,10 +141,6 @@ class Input : public streaming::InputPort {
     Buffer<T> read() { return Buffer<T>(take()); }
     /// The oldest buffer, or nothing.
     std::optional<Buffer<T>> read_if_any() { return Buffer<T>::if_any(take_if_any()); }
-    /// Buffers that wait here now.
-    std::size_t waiting() const noexcept { return streaming::waiting_at(inlet); }
-    /// True when all producers have closed and nothing waits.
-    bool ended() const noexcept { return streaming::ended(inlet); }
 };
 
 /// Where a filter writes: `Output<float> result{"result"};`. Used inside the filter's firing only.
@@ -196,10 +181,6 @@ class Output : public streaming::OutputPort {
     /// Hands the buffer on; the handle is empty afterwards. Never blocks: what the stream has no room for waits here,
     /// and the filter does not fire again before it has gone. Throws StreamFull where the stream says so.
     void write(Buffer<T>&& buffer) { OutputPort::write(buffer.release()); }
-    /// No more buffers will come from this filter here. The end of the filter closes all its outputs.
-    void close() { streaming::close(outlet); }
-    /// Does anybody read this stream?
-    bool connected() const noexcept { return streaming::has_reader(outlet); }
 
   private:
     template <std::size_t Rank>
@@ -238,8 +219,7 @@ class AnySetting : public Part {
     virtual void check(const SettingValue& value) const = 0;
 
   protected:
-    AnySetting(std::string name, SettingLimits limits)
-        : Part(Kind::setting, std::move(name)), limits_(std::move(limits)) {}
+    AnySetting(std::string name, SettingLimits limits);
     ~AnySetting() = default;
     void require_within(double value) const;
     [[noreturn]] void throw_wrong_type(const char* wanted) const;

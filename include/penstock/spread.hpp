@@ -19,7 +19,6 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -35,7 +34,7 @@ class Station;
 /// A member of a filter. Used inside its firing only.
 class Spread : public streaming::Part {
   public:
-    Spread() : Part(Kind::spread, "") {}
+    Spread();
 
     /// Issues `body()` as a task. What it refers to must live until the firing's last task has completed: values that
     /// were written, and buffers that were kept. When it throws, the firing has failed.
@@ -44,8 +43,12 @@ class Spread : public streaming::Part {
         if (at_once_ != nullptr) return body();
         Machine& machine = begin_task();
         machine.call(boxed([body = std::move(body), station = station_]() mutable {
-            const Task task(station);
-            task.run(body);
+            Ticket task(station);  // the last of them that goes sends what was written
+            try {
+                body();
+            } catch (...) {
+                task.fail(std::current_exception());
+            }
         }));
     }
 
@@ -97,27 +100,6 @@ class Spread : public streaming::Part {
     void keep_at_once(std::vector<std::shared_ptr<void>>* kept) noexcept { at_once_ = kept; }
 
   private:
-    /// One task of a firing; the last that goes sends what was written.
-    class Task {
-      public:
-        explicit Task(streaming::Station* station) noexcept : station_(station) {}
-        ~Task();
-        Task(const Task&) = delete;
-        Task& operator=(const Task&) = delete;
-        template <class F>
-        void run(F& body) const {
-            try {
-                body();
-            } catch (...) {
-                failed();
-            }
-        }
-
-      private:
-        void failed() const;
-        streaming::Station* station_;
-    };
-
     std::vector<std::shared_ptr<void>>* at_once_ = nullptr;
     Machine& begin_task();
     std::size_t workers() const;

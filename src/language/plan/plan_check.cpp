@@ -84,7 +84,6 @@ class Sketch {
   public:
     streaming::Model of(const Plan& plan, const std::vector<bool>& on) {
         streaming::Model model;
-        model.to_be_checked_only = true;
         model.filters.reserve(plan.components.size());
         model.streams.reserve(plan.streams.size());
         std::vector<std::uint64_t> ids(plan.components.size());

@@ -6,15 +6,6 @@
 
 namespace penstock {
 
-DescribedInput::DescribedInput(const PortDescription& description)
-    : InputPort(description.name, description.element,
-                {.required = description.required, .at_least = description.at_least}) {}
-
-std::optional<Buffer<std::byte>> DescribedInput::read_if_any() { return Buffer<std::byte>::if_any(take_if_any()); }
-
-DescribedOutput::DescribedOutput(const PortDescription& description)
-    : OutputPort(description.name, description.element) {}
-
 Buffer<std::byte> DescribedOutput::make(std::span<const std::size_t> extents) {
     auto* const block = OutputPort::make(bytes_of(extents, element().size), 0);
     set_extents(*block, extents);
@@ -37,22 +28,16 @@ void set_extents(streaming::Block& block, std::span<const std::size_t> extents) 
 }
 
 DescribedFilter::DescribedFilter(const FilterDescription& description) : type_(description.type) {
-    streaming::Parts parts;
-    {
-        const streaming::Part::Gathering gathering(parts);
-        for (const auto& port : description.inputs) inputs_.push_back(std::make_unique<DescribedInput>(port));
-        for (const auto& port : description.outputs) outputs_.push_back(std::make_unique<DescribedOutput>(port));
-        for (const auto& setting : description.settings)
-            std::visit(
-                [&]<class T>(const T& value) {
-                    owned_settings_.push_back(std::make_shared<Setting<T>>(setting.name, value, setting.limits));
-                },
-                setting.value);
-        tasks_ = std::make_unique<Spread>();
-    }
-    adopt(parts);
+    const streaming::Part::Gathering gathering(*this);
+    for (const auto& port : description.inputs) inputs_.push_back(std::make_unique<DescribedInput>(port));
+    for (const auto& port : description.outputs) outputs_.push_back(std::make_unique<DescribedOutput>(port));
+    for (const auto& setting : description.settings)
+        std::visit(
+            [&]<class T>(const T& value) {
+                owned_settings_.push_back(std::make_shared<Setting<T>>(setting.name, value, setting.limits));
+            },
+            setting.value);
+    tasks_ = std::make_unique<Spread>();
 }
-
-DescribedFilter::~DescribedFilter() = default;
 
 }  // namespace penstock

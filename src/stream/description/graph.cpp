@@ -16,21 +16,15 @@ using streaming::StreamModel;
 GraphBuilder::GraphBuilder(std::unique_ptr<Model> model) : model_(std::move(model)) {}
 GraphBuilder::~GraphBuilder() = default;
 
-GraphBuilder::Prefix::Prefix(GraphBuilder& builder, const std::string& name)
-    : builder_(builder), length_(builder.prefix_.size()) {
-    builder_.prefix_ += name + "/";
-}
-GraphBuilder::Prefix::~Prefix() { builder_.prefix_.resize(length_); }
-
-AnyFilter* GraphBuilder::add_filter(std::string name, FilterOptions options,
-                                    std::shared_ptr<const streaming::FilterKind> kind) {
+AnyFilter& GraphBuilder::add_kind(std::string name, FilterOptions options,
+                                  std::shared_ptr<const streaming::FilterKind> kind) {
     FilterModel filter;
     filter.id = model_->next_id++;
     filter.name = prefix_ + name;
     filter.first = kind->make();
     filter.kind = std::move(kind);
     filter.options = std::move(options);
-    return model_->add(std::move(filter)).first.get();
+    return *model_->add(std::move(filter)).first;
 }
 
 void GraphBuilder::connect_ports(streaming::OutputPort& from, streaming::InputPort& to, StreamOptions options) {

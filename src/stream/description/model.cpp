@@ -14,12 +14,6 @@ namespace {
 
 using Say = std::function<void(std::string)>;
 
-/// Blocks of memory lie at multiples of something; the low bits are what the index looks at.
-std::size_t hash_of(const AnyFilter* filter) noexcept {
-    const auto mixed = reinterpret_cast<std::uintptr_t>(filter) * std::uint64_t{0x9E3779B97F4A7C15};
-    return static_cast<std::size_t>(mixed ^ mixed >> 32);
-}
-
 std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
 void check_filters(const Adjacency& adjacency, int targets, const Say& say) {
@@ -155,26 +149,21 @@ FilterModel* Model::named(const std::string& name) noexcept {
     return const_cast<FilterModel*>(std::as_const(*this).named(name));
 }
 const FilterModel* Model::owning(const AnyFilter* owner) const noexcept {
-    return filter(by_object_.find(hash_of(owner), [&](std::uint64_t id) {
-        const auto* const found = filter(id);
-        return found != nullptr && found->first.get() == owner;
-    }));
+    const auto* const found = owner == nullptr ? nullptr : filter(owner->id);
+    return found == nullptr || found->first.get() != owner ? nullptr : found;
 }
 
 FilterModel& Model::add(FilterModel filter) {
+    const auto note = [this](const FilterModel& each) { by_name_.add(std::hash<std::string>{}(each.name), each.id); };
+    filter.first->id = filter.id;
     filters.push_back(std::move(filter));
     if (!by_name_.full()) {
         note(filters.back());
     } else {
-        by_name_ = by_object_ = FilterIndex(2 * filters.size());
-        for (const auto& each : filters) note(each);
+        by_name_ = FilterIndex(2 * filters.size());
+        std::ranges::for_each(filters, note);
     }
     return filters.back();
-}
-
-void Model::note(const FilterModel& filter) {
-    by_name_.add(std::hash<std::string>{}(filter.name), filter.id);
-    if (!to_be_checked_only) by_object_.add(hash_of(filter.first.get()), filter.id);
 }
 
 FilterIndex::FilterIndex(std::size_t filters) : slots_(std::bit_ceil(2 * std::max<std::size_t>(filters, 8))) {}

@@ -45,9 +45,8 @@ struct RemovalModel {
     std::function<void()> take_over{};  ///< the successor's
 };
 
-/// Ids of filters by a hash: of their names, or of where they are. Those of filters that have been taken out are not
-/// found in the model. Flat, because every edit begins with a copy of the model: that of a node-based map would cost an
-/// allocation a filter.
+/// Ids of filters by a hash of their names. Those of filters that have been taken out are not found in the model. Flat,
+/// because every edit begins with a copy of the model: that of a node-based map would cost an allocation a filter.
 class FilterIndex {
   public:
     FilterIndex() = default;
@@ -83,8 +82,6 @@ struct Model {
     std::vector<std::string> problems;   ///< found while it was described
     std::vector<std::shared_ptr<void>> groups;
     std::uint64_t next_id = 1;
-    /// One filter may stand for many; owning() finds none. Said before the first add()
-    bool to_be_checked_only = false;
     /// Shared with the run, which may outlive the graph
     std::shared_ptr<bool> running = std::make_shared<bool>(false);
 
@@ -102,9 +99,7 @@ struct Model {
     static std::string group_of(const StreamModel& stream);
 
   private:
-    void note(const FilterModel& filter);
-
-    FilterIndex by_name_, by_object_;
+    FilterIndex by_name_;
 };
 
 /// The port or setting of this name; null where there is none.

@@ -217,7 +217,7 @@ void Change::join() {
             station.outlets[i]->order_matters = adjacency_.order_matters(filter.id, i);
         wiring_.set_branches(adjacency_, station.filter_id(), station);
         for (auto& outlet : station.outlets) {
-            if (!has_reader(outlet.get())) outlet->discard_pending();
+            if (!outlet->has_reader()) outlet->discard_pending();
             // else it has ended meanwhile, or closed this output: the new sinks must know
             if (!outlet->closed) continue;
             for (auto& branch : outlet->branches)

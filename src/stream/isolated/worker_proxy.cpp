@@ -199,7 +199,7 @@ void WorkerProxy::send(FilterCall call, const Event* event) {
                                               event_code.all().size()};
         auto* to = put(put(job_area_.at + sizeof(Job), passed), granted);
         for (auto& inlet : station_.inlets) *to++ = std::byte{inlet->open_links == 0 && inlet->queue.empty()};
-        for (auto& outlet : station_.outlets) *to++ = std::byte{has_reader(outlet.get())};
+        for (auto& outlet : station_.outlets) *to++ = std::byte{outlet->has_reader()};
         put(put(to, settings_), event_code.all());
         started_ = true;
         run_.issue(*this, number_);

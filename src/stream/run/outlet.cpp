@@ -261,7 +261,7 @@ void Outlet::take_back(const std::vector<Block*>& blocks) {
     pending.reserve(pending.size() + blocks.size());  // from here on nothing asks for memory
     for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) pending.push_front(*block);
     held_back.store(pending.size(), std::memory_order_relaxed);
-    if (closed || !has_reader(this)) discard_pending();
+    if (closed || !has_reader()) discard_pending();
 }
 
 void Outlet::discard_pending() {

@@ -11,26 +11,19 @@ namespace penstock {
 
 namespace streaming {
 
-thread_local Parts* Part::current_ = nullptr;
+thread_local AnyFilter* Part::current_ = nullptr;
 
-void AnyFilter::adopt(Parts& parts) {
-    for (Part* const part : parts.all) {
-        part->owner = this;
-        switch (part->kind()) {
-            case Part::Kind::input:
-                inputs.push_back(static_cast<InputPort*>(part));
-                break;
-            case Part::Kind::output:
-                outputs.push_back(static_cast<OutputPort*>(part));
-                break;
-            case Part::Kind::setting:
-                settings.push_back(static_cast<AnySetting*>(part));
-                break;
-            case Part::Kind::spread:
-                spreads.push_back(static_cast<Spread*>(part));
-                break;
-        }
-    }
+InputPort::InputPort(std::string name, ElementType element, InputOptions options)
+    : Port(std::move(name), element), options_(options) {
+    if (owner != nullptr) owner->inputs.push_back(this);
+}
+
+OutputPort::OutputPort(std::string name, ElementType element) : Port(std::move(name), element) {
+    if (owner != nullptr) owner->outputs.push_back(this);
+}
+
+AnySetting::AnySetting(std::string name, SettingLimits limits) : Part(std::move(name)), limits_(std::move(limits)) {
+    if (owner != nullptr) owner->settings.push_back(this);
 }
 
 namespace {
@@ -86,21 +79,22 @@ void OutputPort::write(Block* block) {
     outlet->write(block);
 }
 
-std::size_t waiting_at(const Inlet* inlet) noexcept {
+std::size_t InputPort::waiting() const noexcept {
     return inlet == nullptr ? 0 : inlet->queue.size() + (inlet->hand != nullptr);
 }
-bool ended(const Inlet* inlet) noexcept {
-    return inlet == nullptr || (inlet->open_links == 0 && inlet->queue.empty() && inlet->hand == nullptr);
+
+bool InputPort::ended() const noexcept { return inlet == nullptr || (inlet->open_links == 0 && waiting() == 0); }
+
+void OutputPort::close() {
+    if (outlet == nullptr) return;
+    if (outlet->station == nullptr) WorkerFilter::close(*outlet);
+    else outlet->close_when_empty();
 }
-void close(Outlet* outlet) {
-    if (outlet != nullptr && outlet->station == nullptr) return WorkerFilter::close(*outlet);
-    if (outlet != nullptr) outlet->close_when_empty();
-}
-bool has_reader(const Outlet* outlet) noexcept {
-    if (outlet == nullptr) return false;
-    for (const auto& branch : outlet->branches)
-        if (!branch.links.empty()) return true;
-    return false;
+
+bool OutputPort::connected() const noexcept { return outlet != nullptr && outlet->has_reader(); }
+
+bool Outlet::has_reader() const noexcept {
+    return std::ranges::any_of(branches, [](const Branch& branch) { return !branch.links.empty(); });
 }
 
 void AnySetting::require_within(double value) const {

@@ -7,6 +7,10 @@
 
 namespace penstock {
 
+Spread::Spread() : Part("") {
+    if (owner != nullptr) owner->spreads.push_back(this);
+}
+
 Machine& Spread::begin_task() {
     if (station_ == nullptr || station_->doing.load(std::memory_order_relaxed) != streaming::Doing::firing)
         throw UsageError("tasks of a firing are issued inside the firing, in a running graph");
@@ -26,10 +30,6 @@ void Spread::hold(std::shared_ptr<void> object) {
     if (!std::exchange(station_->spreading, true)) station_->tasks_left.store(1, std::memory_order_relaxed);
     station_->kept.push_back(std::move(object));
 }
-
-Spread::Task::~Task() { station_->leave_task(); }
-
-void Spread::Task::failed() const { station_->note_task_failure(std::current_exception()); }
 
 Spread::Ticket::~Ticket() {
     if (station_ != nullptr) station_->leave_task();

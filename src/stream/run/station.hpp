@@ -91,6 +91,7 @@ struct alignas(64) Outlet {
     /// Buffers that were sent and come back: they are the first to be sent again. Dropped where nobody reads any more,
     /// or the run was stopped.
     void take_back(const std::vector<Block*>& blocks);
+    bool has_reader() const noexcept;
     /// What is held back is dropped, and counted.
     void discard_pending();
     /// Sends the end of the stream. Nothing may be held back.
