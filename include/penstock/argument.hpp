@@ -49,6 +49,9 @@ template <class T>
 inline constexpr bool is_span = false;
 template <class T, std::size_t N>
 inline constexpr bool is_span<std::span<T, N>> = true;
+/// A shape of memory.
+template <class T>
+inline constexpr bool is_shape = is_view<T> || is_pieces<T> || is_span<T>;
 template <class T>
 inline constexpr bool is_tagged = false;
 template <Access A, class S, bool G>

@@ -49,11 +49,7 @@ struct Parameter<std::span<T, N>> {
     static void store(std::byte* at, std::span<T, N> value) noexcept { store_span(at, value.data(), value.size()); }
 };
 template <class T>
-struct Parameter<T&> {
-    static constexpr bool sized = true;
-    static constexpr std::size_t bytes = 16;
-    using StandIn = ChainSpan<T>;
-    static StandIn stand_in(Place place) noexcept { return {place, 1}; }
+struct Parameter<T&> : Parameter<std::span<T, 1>> {
     static void store(std::byte* at, T& value) noexcept { store_span(at, &value, 1); }
 };
 template <class T, std::size_t Rank>

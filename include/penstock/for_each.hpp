@@ -9,7 +9,6 @@
 #include <type_traits>
 
 #include "penstock/detail/task/entry.hpp"
-#include "penstock/detail/task/grain.hpp"
 #include "penstock/machine.hpp"
 
 namespace penstock {
@@ -33,12 +32,6 @@ struct Body {
 /// Runs body over 0 .. n - 1. See Machine::for_each.
 void run(Machine& machine, std::size_t n, std::size_t item_bytes, Grain grain, const Body& body);
 
-template <class F>
-Body forget(F& body, void (*run)(void*, Piece)) {
-    return {run, const_cast<void*>(static_cast<const void*>(std::addressof(body))),
-            entry_name::of_type<std::remove_cv_t<F>>()};
-}
-
 }  // namespace loop
 
 template <class F>
@@ -46,12 +39,14 @@ void Machine::for_each(std::size_t n, F&& body, Grain grain) {
     using Plain = std::remove_reference_t<F>;
     static_assert(std::invocable<Plain&, std::size_t> || std::invocable<Plain&, Piece>,
                   "penstock: the body of a loop takes an index (std::size_t) or a penstock::Piece");
-    loop::run(*this, n, 0, grain, loop::forget(body, [](void* f, Piece piece) {
+    const auto run = [](void* f, Piece piece) {
         auto& call = *static_cast<Plain*>(f);
         if constexpr (std::invocable<Plain&, std::size_t>)
             for (std::size_t i = piece.begin; i < piece.end; ++i) call(i);
         else call(piece);
-    }));
+    };
+    auto* const forgotten = const_cast<void*>(static_cast<const void*>(std::addressof(body)));
+    loop::run(*this, n, 0, grain, {run, forgotten, entry_name::of_type<std::remove_cv_t<Plain>>()});
 }
 
 template <class Range, class F>
@@ -62,18 +57,14 @@ void Machine::for_each(Range&& range, F&& body, Grain grain) {
     static_assert(
         std::invocable<Plain&, T&> || std::invocable<Plain&, std::span<T>>,
         "penstock: the body of a loop over a range takes an element (T&) or a piece of the range (std::span<T>)");
-    struct Both {
-        Plain* body;
-        T* data;
-    } both{std::addressof(body), std::ranges::data(range)};
-    auto forgotten = loop::forget(both, [](void* f, Piece piece) {
-        const auto& [call, data] = *static_cast<Both*>(f);
+    auto over = [&body, data = std::ranges::data(range)](Piece piece) {
         if constexpr (std::invocable<Plain&, T&>)
-            for (std::size_t i = piece.begin; i < piece.end; ++i) (*call)(data[i]);
-        else (*call)(std::span<T>(data + piece.begin, piece.size()));
-    });
-    forgotten.name = entry_name::of_type<std::remove_cv_t<Plain>>();
-    loop::run(*this, static_cast<std::size_t>(std::ranges::size(range)), sizeof(T), grain, forgotten);
+            for (std::size_t i = piece.begin; i < piece.end; ++i) body(data[i]);
+        else body(std::span<T>(data + piece.begin, piece.size()));
+    };
+    const auto run = [](void* f, Piece piece) { (*static_cast<decltype(over)*>(f))(piece); };
+    loop::run(*this, static_cast<std::size_t>(std::ranges::size(range)), sizeof(T), grain,
+              {run, &over, entry_name::of_type<std::remove_cv_t<Plain>>()});
 }
 
 }  // namespace penstock

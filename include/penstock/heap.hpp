@@ -14,7 +14,6 @@
 #include <memory>
 #include <mutex>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 
 namespace penstock {
@@ -71,8 +70,8 @@ class SharedHeap {
     int descriptor_ = -1;
     int process_ = 0;  ///< whose heap this is
     mutable std::mutex mutex_;
-    std::map<std::size_t, std::size_t> free_;            ///< offset to bytes; neighbours are joined
-    std::unordered_map<std::size_t, std::size_t> used_;  ///< the same
+    std::map<std::size_t, std::size_t> free_;  ///< offset to bytes; neighbours are joined
+    std::map<std::size_t, std::size_t> used_;  ///< the same
     std::size_t used_bytes_ = 0;
 };
 

@@ -12,7 +12,6 @@
 #include <string>
 #include <utility>
 
-#include "penstock/detail/task/grain.hpp"
 #include "penstock/detail/task/initiator.hpp"
 #include "penstock/handle.hpp"
 #include "penstock/heap.hpp"
@@ -27,8 +26,10 @@ namespace resident {
 class State;
 }
 
-class NamedTarget;
-class CallsWith;
+template <class How>
+class MachineCalls;
+using NamedTarget = MachineCalls<int>;
+using CallsWith = MachineCalls<CallOptions>;
 template <class Handles>
 class AfterTasks;
 
@@ -182,30 +183,19 @@ class Machine : public TakesCalls<Machine> {
     std::uint64_t id_ = 0;
 };
 
-/// A machine's target by number, as the receiver of calls: machine.on(2).call<scale>(...).
-class NamedTarget : public TakesCalls<NamedTarget> {
+/// A machine and what calls through it ask for: a target by number, machine.on(2).call<scale>(...), or options,
+/// machine.with({.priority = Priority::high}).call<scale>(...).
+template <class How>
+class MachineCalls : public TakesCalls<MachineCalls<How>> {
     friend class Machine;
-    friend class TakesCalls<NamedTarget>;
-    NamedTarget(Machine& machine, int target) : machine_(machine), target_(target) {}
+    friend class TakesCalls<MachineCalls>;
+    MachineCalls(Machine& machine, How how) : machine_(machine), how_(std::move(how)) {}
     template <class F, class... Args>
     Handle issue_call(F&& function, Args&&... arguments) {
-        return machine_.initiator().call_on(target_, std::forward<F>(function), std::forward<Args>(arguments)...);
+        return machine_.initiator().call_on(how_, std::forward<F>(function), std::forward<Args>(arguments)...);
     }
     Machine& machine_;
-    int target_;
-};
-
-/// A machine and what calls through it ask for: machine.with({.priority = Priority::high}).call<scale>(...).
-class CallsWith : public TakesCalls<CallsWith> {
-    friend class Machine;
-    friend class TakesCalls<CallsWith>;
-    CallsWith(Machine& machine, CallOptions options) : machine_(machine), options_(std::move(options)) {}
-    template <class F, class... Args>
-    Handle issue_call(F&& function, Args&&... arguments) {
-        return machine_.initiator().call_on(options_, std::forward<F>(function), std::forward<Args>(arguments)...);
-    }
-    Machine& machine_;
-    CallOptions options_;
+    How how_;
 };
 
 /// Calls that start when some tasks have completed: machine.after(a, b).call<scale>(...). `Handles`: what

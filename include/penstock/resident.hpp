@@ -12,10 +12,8 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "penstock/detail/task/resident_argument.hpp"

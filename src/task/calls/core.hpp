@@ -1,7 +1,6 @@
 // task layer: what the parts of one machine share: options, targets, and the list of its initiators.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>

@@ -24,9 +24,7 @@ Ring* Deque::inviting(int target, Look look, std::uint32_t from, std::uint32_t* 
         for (; bits != 0; bits &= bits - 1) {
             const auto place = w * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
             Ring* const ring = rings_[place].load(std::memory_order_acquire);
-            if (ring == nullptr || (ring->only_target() >= 0 && ring->only_target() != target) ||
-                ring->only_target() < least_target)
-                continue;
+            if (ring == nullptr || !ring->may_run_on(target) || ring->only_target() < least_target) continue;
             if (!ring->pending().inviting()) continue;
             if (found != nullptr) *found = place;
             return ring;

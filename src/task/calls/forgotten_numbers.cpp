@@ -17,28 +17,26 @@ int shift_of(std::uint64_t number) noexcept { return static_cast<int>(number % 3
 
 }  // namespace
 
-/// Where this key stands, or the free slot where it would. There is always a free one.
-std::size_t ForgottenNumbers::slot_of(std::uint64_t key) const noexcept {
-    const auto mask = slots_.size() - 1;
-    auto slot = static_cast<std::size_t>(key * 0x9E37'79B9'7F4A'7C15 >> 32) & mask;
-    while (slots_[slot].key != 0 && slots_[slot].key != key) slot = (slot + 1) & mask;
-    return slot;
+/// Where this key stands, or would.
+std::size_t ForgottenNumbers::place_of(std::uint64_t key) const noexcept {
+    const auto found =
+        std::partition_point(blocks_.begin(), blocks_.end(), [key](const Block& block) { return block.key < key; });
+    return static_cast<std::size_t>(found - blocks_.begin());
 }
 
 void ForgottenNumbers::note(std::uint64_t number, How how) noexcept {
     newest_ = std::max(newest_, number);
     if (Span& span = span_of(How::untold); span.count == 1 && span.first == number) span = {};
-    const auto key = number / block_size + 1;
-    auto slot = slots_.empty() ? 0 : slot_of(key);
-    if (slots_.empty() || slots_[slot].key == 0) {
-        if ((used_ + 1) * 4 > slots_.size() * 3) {
+    const auto key = number / block_size;
+    auto place = place_of(key);
+    if (place == blocks_.size() || blocks_[place].key != key) {
+        if (blocks_.size() == blocks_.capacity()) {
             if (!make_room()) return note_in_span(number, how);
-            slot = slot_of(key);
+            place = place_of(key);
         }
-        slots_[slot].key = key;
-        ++used_;
+        blocks_.insert(blocks_.begin() + static_cast<std::ptrdiff_t>(place), {key, 0});
     }
-    auto& bits = slots_[slot].bits;
+    auto& bits = blocks_[place].bits;
     const auto shift = shift_of(number);
     if ((untold_in(bits) >> shift & 1) != 0) --untold_;
     if (how == How::untold) ++untold_;
@@ -47,8 +45,9 @@ void ForgottenNumbers::note(std::uint64_t number, How how) noexcept {
 
 ForgottenNumbers::Found ForgottenNumbers::look(std::uint64_t number) const noexcept {
     if (number > newest_) return {};
-    if (!slots_.empty()) {
-        const auto how = static_cast<How>(slots_[slot_of(number / block_size + 1)].bits >> shift_of(number) & 3);
+    if (const auto place = place_of(number / block_size);
+        place != blocks_.size() && blocks_[place].key == number / block_size) {
+        const auto how = static_cast<How>(blocks_[place].bits >> shift_of(number) & 3);
         if (how != How::none) return {how, true};
     }
     for (const How how : {How::untold, How::told, How::cancelled})
@@ -64,9 +63,9 @@ std::size_t ForgottenNumbers::take(std::uint64_t after, std::uint64_t until) noe
         taken += std::exchange(span, {}).count;
     newest_ = 0;
     for (const Span& span : spans_) newest_ = std::max(newest_, span.last);
-    for (Block& block : slots_) {
+    for (Block& block : blocks_) {
         if (block.bits == 0) continue;
-        const auto first = (block.key - 1) * block_size, last = first + block_size - 1;
+        const auto first = block.key * block_size, last = first + block_size - 1;
         if (first <= until && last > after) {
             const auto from = after < first ? first : after + 1, to = std::min(until, last);
             const auto range = ~std::uint64_t{0} << shift_of(from) & ~std::uint64_t{0} >> (62 - shift_of(to));
@@ -81,36 +80,29 @@ std::size_t ForgottenNumbers::take(std::uint64_t after, std::uint64_t until) noe
     return taken;
 }
 
-/// Leaves out blocks that have become empty, doubles the table where that is not enough, and gives its older half to
-/// the spans where it is as large as it may be. False without memory, and nothing has changed.
+/// Leaves out blocks that have become empty; where that is not enough, asks for room for as many again, or gives the
+/// older half to the spans when there are as many as there may be. False without memory.
 bool ForgottenNumbers::make_room() noexcept {
-    const auto live = static_cast<std::size_t>(
-        std::count_if(slots_.begin(), slots_.end(), [](const Block& block) { return block.bits != 0; }));
-    const auto wanted = std::max(least_slots, live * 2 < slots_.size() ? slots_.size() : slots_.size() * 2);
-    std::vector<Block> old;
+    std::erase_if(blocks_, [](const Block& block) { return block.bits == 0; });
+    if (2 * blocks_.size() < blocks_.capacity()) return true;
+    if (blocks_.size() >= most_blocks) {
+        const auto middle = blocks_.begin() + most_blocks / 2;
+        std::for_each(blocks_.begin(), middle, [this](const Block& block) { move_to_spans(block); });
+        blocks_.erase(blocks_.begin(), middle);
+        return true;
+    }
     try {
-        old.resize(std::min(wanted, most_slots));
-    } catch (const std::bad_alloc&) {
-        return false;
+        blocks_.reserve(std::clamp(2 * blocks_.size(), least_blocks, most_blocks));
+    } catch (const std::bad_alloc&) {  // what was left out is room
     }
-    old.swap(slots_);
-    auto first = old.begin();
-    const auto last = std::partition(old.begin(), old.end(), [](const Block& block) { return block.bits != 0; });
-    if (wanted > most_slots) {
-        const auto middle = first + (last - first) / 2;
-        std::nth_element(first, middle, last, [](const Block& a, const Block& b) { return a.key < b.key; });
-        while (first != middle) move_to_spans(*first++);
-    }
-    used_ = static_cast<std::size_t>(last - first);
-    for (; first != last; ++first) slots_[slot_of(first->key)] = *first;
-    return true;
+    return blocks_.size() < blocks_.capacity();
 }
 
 void ForgottenNumbers::move_to_spans(const Block& block) noexcept {
     for (std::uint64_t i = 0; i < block_size; ++i) {
         const auto how = static_cast<How>(block.bits >> shift_of(i) & 3);
         if (how == How::untold) --untold_;
-        if (how != How::none) note_in_span((block.key - 1) * block_size + i, how);
+        if (how != How::none) note_in_span(block.key * block_size + i, how);
     }
 }
 

@@ -107,10 +107,10 @@ Initiator::Spot Initiator::reserve_in_lane(int target) {
 }
 
 Ring* Initiator::ring_with_room(Scope& scope, int only_target, bool urgent) noexcept {
-    for (Ring* ring : only_target == any_target ? scope.rings : scope.named) {
+    for (Ring* ring : scope.rings) {
+        if (ring->only_target() != only_target || ring->urgent != urgent) continue;
         ring->bring_back();
-        if (ring->only_target() == only_target && ring->urgent == urgent && ring->pending().reserve() != nullptr)
-            return ring;
+        if (ring->pending().reserve() != nullptr) return ring;
     }
     return nullptr;
 }
@@ -119,7 +119,7 @@ bool Initiator::may_grow(const Scope& scope, int only_target, bool urgent) const
     const auto limit = core_.options().pending_limit;
     if (limit == 0) return true;
     std::size_t capacity = 0;
-    for (const Ring* ring : only_target == any_target ? scope.rings : scope.named)
+    for (const Ring* ring : scope.rings)
         if (ring->only_target() == only_target && ring->urgent == urgent) capacity += ring->capacity();
     return capacity < limit;
 }
@@ -238,10 +238,8 @@ void Initiator::recycle(Scope& scope) noexcept {
             core_.keep_unclaimed([&](std::vector<Failure>& unclaimed) { collect_failures(scope, unclaimed); });
         } catch (const std::bad_alloc&) {  // they stay in the rings, where finish() finds them
         }
-    for (auto* list : {&scope.rings, &scope.named}) {
-        for (Ring* ring : *list) deque_.close(*ring);
-        list->clear();
-    }
+    for (Ring* ring : scope.rings) deque_.close(*ring);
+    scope.rings.clear();
     dependents_.give_back(scope);
     scope.current = nullptr;
     scope.immediate_until = Ring::no_limit;
@@ -254,46 +252,35 @@ Scope& Scopes::take(std::size_t targets) {
         auto whole = std::make_unique<Scope>();
         whole->last.assign(targets, 0);
         whole->before.assign(targets, 0);
-        free_.push_back(std::move(whole));
+        free_.reserve(all_.size() + 1);
+        orphans_.reserve(all_.size() + 1);
+        all_.push_back(std::move(whole));
+        return *all_.back();
     }
-    const auto all = free_.size() + in_use_.size();
-    in_use_.reserve(all);
-    free_.reserve(all);
-    orphans_.reserve(all);
-    in_use_.push_back(std::move(free_.back()));
+    Scope& scope = *free_.back();
     free_.pop_back();
-    return *in_use_.back();
-}
-
-void Scopes::give_back(Scope& scope) noexcept {
-    const auto mine =
-        std::find_if(in_use_.begin(), in_use_.end(), [&](const auto& one) { return one.get() == &scope; });
-    free_.push_back(std::move(*mine));
-    in_use_.erase(mine);
+    return scope;
 }
 
 Ring* Initiator::add_ring(Scope& scope, int only_target, bool urgent) {
-    auto& list = only_target == any_target ? scope.rings : scope.named;
     std::uint32_t capacity = &scope == &base_ ? first_ring_of_thread : first_ring_of_task;
-    for (const Ring* ring : list)
+    for (const Ring* ring : scope.rings)
         if (ring->only_target() == only_target && ring->urgent == urgent)
             capacity = std::min(std::max(capacity, ring->capacity() * growth), largest_ring);
     if (const auto limit = core_.options().pending_limit; limit != 0 && limit < capacity)
         capacity = std::bit_ceil(static_cast<std::uint32_t>(limit));
-    list.reserve(list.size() + 1);
+    scope.rings.reserve(scope.rings.size() + 1);
     Ring* const ring = deque_.open(capacity, only_target, urgent);
-    if (ring != nullptr) list.push_back(ring);
+    if (ring != nullptr) scope.rings.push_back(ring);
     return ring;
 }
 
 /// All is done and told: nobody need look for tasks of high priority until there are some again.
 void Initiator::close_urgent_rings(Scope& scope) noexcept {
-    for (auto* const list : {&scope.rings, &scope.named})
-        std::erase_if(*list, [this](Ring* ring) {
-            if (!ring->urgent) return false;
-            deque_.close(*ring);
-            return true;
-        });
+    std::erase_if(scope.rings, [this](Ring* ring) {
+        if (ring->urgent) deque_.close(*ring);
+        return ring->urgent;
+    });
 }
 
 // ---- samples ----

@@ -82,7 +82,7 @@ bool Initiator::waits_for_mail() const noexcept {
 }
 
 std::size_t Initiator::run_callbacks() {
-    const NoCallbacks polling(*this);
+    const auto polling = no_callbacks();
     return notices_->run_due(counters_);
 }
 
@@ -107,8 +107,7 @@ int Initiator::notification_descriptor() {
 Pending Initiator::pending() const {
     const auto alone = this->alone();
     Pending pending;
-    for (const auto* const list : {&base_.rings, &base_.named})
-        for (Ring* const ring : *list) pending.tasks += ring->waiting();
+    for (const Ring* const ring : base_.rings) pending.tasks += ring->waiting();
     pending.bytes = pending.tasks * (sizeof(TaskRecord) + sizeof(Extension));
     return pending;
 }

@@ -86,32 +86,29 @@ Ring& Ring::acquire(Kind kind, std::uint32_t capacity, std::uint32_t claimants, 
         ring->notes_ = std::make_unique<DependentNote[]>(capacity);
     }
     if (shared) ring->share(*seen_by, initiation);
-    ring->reset(kind, claimants, owner, owner_bell, only_target);
+    ring->reset(claimants, owner);
     first_free = all.entry(index).next_free;  // from here on it is taken
     ring->in_use_ = true;
     return *ring;
 }
 
-void Ring::reset(Kind kind, std::uint32_t claimants, Initiator& owner, Doorbell& owner_bell, int only_target) {
-    kind_ = kind;
+void Ring::reset(std::uint32_t claimants, Initiator& owner) {
     name_ = std::uint64_t{generation_.load(std::memory_order_relaxed)} << 32 | index_;
     owner_ = &owner;
     machine_.store(owner.machine_id(), std::memory_order_release);
-    owner_bell_ = &owner_bell;
-    only_target_ = only_target;
     if (has_records_of_its_own()) {
         for (std::uint32_t i = 0; i < capacity_; ++i) new (&slots_[i]) TaskRecord;
         credits_->completed.store(0, std::memory_order_relaxed);
         bell_->issued.store(0, std::memory_order_relaxed);
     }
-    if (kind == Kind::pending || kind == Kind::dependent) {
+    if (kind_ == Kind::pending || kind_ == Kind::dependent) {
         for (std::uint32_t i = 0; i < PendingRing<TaskPayload>::words_for(capacity_); ++i)
             returned_[i].store(0, std::memory_order_relaxed);
         for (std::uint32_t i = 0; i < capacity_; ++i) done_[i].number.store(0, std::memory_order_relaxed);
         for (std::uint32_t i = 0; i < claimants_; ++i) completed_[i].count.store(0, std::memory_order_relaxed);
         pending_.emplace(slots_, done_.get(), capacity_, completed_.get(), claimants, returned_.get());
     }
-    if (kind == Kind::dependent) {
+    if (kind_ == Kind::dependent) {
         scope_ = nullptr;
         settled = 0;
         orphaned = false;

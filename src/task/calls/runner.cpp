@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "penstock/detail/machine/clock.hpp"
+#include "penstock/detail/task/chain_image.hpp"
 #include "penstock/error.hpp"
 #include "task/calls/core.hpp"
-#include "task/chain/step_failed.hpp"
 #include "task/dependent/replay.hpp"
 #include "task/waiting/notices.hpp"
 #include "task/waiting/verdict.hpp"

@@ -13,7 +13,6 @@ namespace {
 std::atomic<std::uint64_t> next_id{1};
 
 std::string described(const std::string& name) { return name.empty() ? "a chain" : "chain " + name; }
-std::string parameter(std::size_t number) { return "parameter " + std::to_string(number + 1); }
 
 }  // namespace
 
@@ -25,10 +24,7 @@ void check_part(std::size_t offset, std::size_t count, std::size_t size) {
 }
 
 Description::Description(std::string name, std::size_t parameters)
-    : id_(next_id.fetch_add(1, std::memory_order_relaxed)), name_(std::move(name)), requirements_(parameters) {
-    // a step's descriptor holds 32 bits of a length
-    for (auto& requirement : requirements_) requirement.most = UINT32_MAX;
-}
+    : id_(next_id.fetch_add(1, std::memory_order_relaxed)), name_(std::move(name)), requirements_(parameters) {}
 
 Place Description::add_local(std::size_t count, std::size_t element) {
     if (count > UINT32_MAX)
@@ -81,28 +77,21 @@ void Description::give_up_step() noexcept {
 
 void Description::refuse_size(std::size_t number, std::size_t size) const {
     const auto& wanted = requirements_[number];
-    throw ArgumentError(described(name_), static_cast<int>(number) + 1,
-                        "has " + std::to_string(size) + " elements, but the steps need " +
-                            (wanted.least == wanted.most ? std::to_string(wanted.least)
-                             : size < wanted.least       ? "at least " + std::to_string(wanted.least)
-                                                         : "at most " + std::to_string(wanted.most)));
+    refuse(number, "has " + std::to_string(size) + " elements, but the steps need " +
+                       (wanted.least == wanted.most ? std::to_string(wanted.least)
+                        : size < wanted.least       ? "at least " + std::to_string(wanted.least)
+                                                    : "at most " + std::to_string(wanted.most)));
 }
 
-void Description::refuse_out(std::size_t number) const {
-    throw ArgumentError(described(name_), static_cast<int>(number) + 1,
-                        "is out, but the first step that uses it reads it; give it as inout");
-}
-
-void Description::refuse_form(std::size_t number) const {
-    throw ArgumentError(described(name_), static_cast<int>(number) + 1,
-                        "does not fit a step's descriptor (an extent of 2^24 or more, or a stride beyond 32 bits)");
+void Description::refuse(std::size_t number, const std::string& what) const {
+    throw ArgumentError(described(name_), static_cast<int>(number) + 1, what);
 }
 
 void Description::refuse_overlap(const Hazard& hazard) const {
-    throw ArgumentError(described(name_), static_cast<int>(hazard.parameter) + 1,
-                        "overlaps memory that is argument of the same step (argument " +
-                            std::to_string(hazard.argument) + " of " + std::string(entry_of(hazard.entry).name) +
-                            " stands for " + parameter(hazard.parameter) + "), and one of the two is written");
+    refuse(hazard.parameter, "overlaps memory that is argument of the same step (argument " +
+                                 std::to_string(hazard.argument) + " of " + std::string(entry_of(hazard.entry).name) +
+                                 " stands for parameter " + std::to_string(hazard.parameter + 1) +
+                                 "), and one of the two is written");
 }
 
 }  // namespace penstock::chain

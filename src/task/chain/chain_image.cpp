@@ -11,7 +11,6 @@
 #include "penstock/detail/task/entry.hpp"
 #include "penstock/detail/task/pack.hpp"
 #include "penstock/error.hpp"
-#include "task/chain/step_failed.hpp"
 
 namespace penstock::chain {
 

@@ -1,7 +1,6 @@
 #include "penstock/detail/task/footprint.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <numeric>
 #include <optional>
 #include <utility>

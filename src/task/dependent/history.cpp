@@ -1,9 +1,7 @@
 #include "penstock/detail/task/history.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <string>
-#include <utility>
 
 #include "penstock/error.hpp"
 
@@ -28,18 +26,37 @@ Bounds bounds_of(const Footprint& footprint) {
     return bounds;
 }
 
-bool same(const Footprint& a, const Footprint& b) {
-    if (a.is_list != b.is_list) return false;
-    if (a.is_list)
-        return std::equal(a.pieces.begin(), a.pieces.end(), b.pieces.begin(), b.pieces.end(),
-                          [](const Bounds& x, const Bounds& y) { return x.low == y.low && x.high == y.high; });
-    return a.base == b.base && a.element == b.element && a.rank == b.rank && a.extents == b.extents &&
-           a.strides == b.strides;
-}
-
 }  // namespace
 
 // ---- one access ----
+
+template <bool alone>
+inline void History::read(Spot& spot, Block& block) {
+    come_after(spot, block.writer);
+    if constexpr (!alone)
+        for (const Neighbour& neighbour : block.neighbours) come_after(spot, neighbour.block->writer);
+    if (block.readers.size() >= block.next_look) [[unlikely]]
+        drop_completed_readers(block);
+    block.readers.push({spot.ring, spot.number});
+}
+
+template <bool alone>
+inline void History::write(Spot& spot, Block& block) {
+    const auto after_all = [&](const Block& one) {
+        // Who read it came after its last writer, so they stand for that one too.
+        if (one.readers.empty() || one.mixed) come_after(spot, one.writer);
+        one.readers.each([&](const TaskReference& reader) { come_after(spot, reader); });
+    };
+    after_all(block);
+    if constexpr (!alone)
+        for (const Neighbour& neighbour : block.neighbours) {
+            after_all(*neighbour.block);
+            // Whoever touches a byte of one that is covered shares this byte with the block that is being written, and
+            // finds the writer there.
+            if (neighbour.covered) begin_anew(*neighbour.block, {});
+        }
+    begin_anew(block, {spot.ring, spot.number});
+}
 
 void History::touch_block(Spot& spot, Access access, const Key& key) {
     const auto hash = hash_of(key);
@@ -55,55 +72,15 @@ void History::touch_block(Spot& spot, Access access, const Key& key) {
 inline void History::touch_found(Spot& spot, Access access, Block& block) {
     if (!block.alone) [[unlikely]]
         return touch_several(spot, access, block);
-    if (access == Access::in) {
-        come_after(spot, block.writer);
-        if (block.readers.size() >= block.next_look) [[unlikely]]
-            drop_completed_readers(block);
-        block.readers.push({spot.ring, spot.number});
-        return;
-    }
-    // Who read it came after its last writer, so they stand for that one too.
-    if (block.readers.empty() || block.mixed) come_after(spot, block.writer);
-    block.readers.each([&](const TaskReference& reader) { come_after(spot, reader); });
-    block.writer = {spot.ring, spot.number};
-    block.readers.clear();
-    block.mixed = false;
+    access == Access::in ? read<true>(spot, block) : write<true>(spot, block);
 }
 
 void History::touch_several(Spot& spot, Access access, Block& block) {
     if (block.parts.empty()) {
-        access == Access::in ? read(spot, block) : write(spot, block);
+        access == Access::in ? read<false>(spot, block) : write<false>(spot, block);
     } else {
-        for (Block* part : block.parts) access == Access::in ? read(spot, *part) : write(spot, *part);
+        for (Block* part : block.parts) access == Access::in ? read<false>(spot, *part) : write<false>(spot, *part);
     }
-}
-
-void History::read(Spot& spot, Block& block) {
-    come_after(spot, block.writer);
-    for (const Neighbour& neighbour : block.neighbours) come_after(spot, neighbour.block->writer);
-    if (block.readers.size() >= block.next_look) [[unlikely]]
-        drop_completed_readers(block);
-    block.readers.push({spot.ring, spot.number});
-}
-
-void History::write(Spot& spot, Block& block) {
-    const auto after_all = [&](const Block& one) {
-        if (one.readers.empty() || one.mixed) come_after(spot, one.writer);
-        one.readers.each([&](const TaskReference& reader) { come_after(spot, reader); });
-    };
-    after_all(block);
-    for (const Neighbour& neighbour : block.neighbours) {
-        after_all(*neighbour.block);
-        if (!neighbour.covered) continue;
-        // Whoever touches a byte of it shares this byte with the block that is being written, and finds the writer
-        // there.
-        neighbour.block->writer = {};
-        neighbour.block->readers.clear();
-        neighbour.block->mixed = false;
-    }
-    block.writer = {spot.ring, spot.number};
-    block.readers.clear();
-    block.mixed = false;
 }
 
 bool History::complete(const TaskReference& reference) noexcept {
@@ -156,20 +133,16 @@ std::vector<RecordedTask> History::stop_recording() {
 // ---- blocks ----
 
 Footprint History::footprint_of(const Key& key) {
-    Footprint footprint;
-    footprint.base = key.base;
-    footprint.rank = 2;
-    footprint.extents[0] = key.rows;
-    footprint.extents[1] = key.row_bytes;
-    footprint.strides[0] = key.rows > 1 ? key.pitch : 0;
-    footprint.strides[1] = 1;
-    return footprint;
+    return {.base = key.base,
+            .rank = 2,
+            .extents = {key.rows, key.row_bytes},
+            .strides = {key.rows > 1 ? key.pitch : 0, 1}};
 }
 
 void History::touch_irregular(Spot& spot, Access access, Footprint&& irregular) {
     if (bounds_of(irregular).high == 0) return;
     const auto known = std::find_if(irregular_.begin(), irregular_.end(),
-                                    [&](const Block* block) { return same(block->footprint, irregular); });
+                                    [&](const Block* block) { return block->footprint == irregular; });
     if (known != irregular_.end()) return touch_found(spot, access, **known);
     const Key key{0, 0, 0, static_cast<std::ptrdiff_t>(irregular_.size())};
     Block& block = add(key, std::move(irregular));

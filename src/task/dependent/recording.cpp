@@ -117,7 +117,7 @@ void Recording::replay() {
             "a recording cannot be replayed inside a task: its targets may be waiting for this one; replay it outside");
     Initiator& self = machine.initiator();
     const auto alone = self.alone();
-    const Initiator::NoCallbacks no_callbacks(self);  // one that replays would wait for this replay
+    const auto no_callbacks = self.no_callbacks();  // one that replays would wait for this replay
     const std::lock_guard one_at_a_time(self.core().replays());
     const auto targets = static_cast<std::uint32_t>(machine.targets());
     if (all.measuring) {

@@ -84,32 +84,34 @@ std::byte* Carrier::bring_rows(Access access, std::byte* base, std::size_t rows,
     return copy_in(piece, access != Access::out);
 }
 
+void Carrier::refuse(int argument, const std::string& why) const {
+    throw CannotCarryOver(std::string(task_), argument, why);
+}
+
 void Carrier::refuse_box() const {
-    throw CannotCarryOver(
-        std::string(task_), 0,
-        "its arguments do not fit a descriptor byte by byte (owned values, boxed closures, more than 192 bytes of "
-        "scalars); put them into an array of machine.array, or use thread targets");
+    refuse(0,
+           "its arguments do not fit a descriptor byte by byte (owned values, boxed closures, more than 192 bytes of "
+           "scalars); put them into an array of machine.array, or use thread targets");
 }
 
 void Carrier::refuse_what_stays(int argument) const {
-    throw CannotCarryOver(
-        std::string(task_), argument,
+    refuse(
+        argument,
         "what it holds lies in the program's own memory; put it into an array of machine.array, or use thread targets");
 }
 
 void Carrier::refuse_literal(int argument) const {
-    throw CannotCarryOver(std::string(task_), argument,
-                          "a chain's step has memory outside the shared heap here, which is copied to no worker; make "
-                          "it a parameter of the "
-                          "chain, resident data, or an array of machine.array");
+    refuse(argument,
+           "a chain's step has memory outside the shared heap here, which is copied to no worker; make "
+           "it a parameter of the "
+           "chain, resident data, or an array of machine.array");
 }
 
 void Carrier::refuse_call(std::uint32_t entry) const {
     if (side_.lost.load()) throw WorkersLost("this machine has lost its workers; make a new one");
-    throw CannotCarryOver(std::string(task_), 0,
-                          "procedure " + std::to_string(entry) +
-                              " came with a library that was loaded after launch(); name it by "
-                              "library and symbol: plugin<...>(\"library.so\", \"symbol\")");
+    refuse(0, "procedure " + std::to_string(entry) +
+                  " came with a library that was loaded after launch(); name it by "
+                  "library and symbol: plugin<...>(\"library.so\", \"symbol\")");
 }
 
 void Carrier::check_function(const void* function, int argument) const {
@@ -118,8 +120,8 @@ void Carrier::check_function(const void* function, int argument) const {
     if (function == nullptr) return;
     const bool known = dladdr(function, &info) != 0 && info.dli_fbase != nullptr;
     if (known && side_.backend.has_image(reinterpret_cast<std::uintptr_t>(info.dli_fbase))) return;
-    throw CannotCarryOver(
-        std::string(task_), argument,
+    refuse(
+        argument,
         "this function lies in a library that was loaded after launch(), or was made at run time; name it by library "
         "and symbol, plugin<...>(\"library.so\", \"symbol\"), or carry its code, machine_code<...>(bytes)");
 }
@@ -127,10 +129,9 @@ void Carrier::check_function(const void* function, int argument) const {
 void Carrier::check_pointer(const void* pointer, int argument) const {
     const auto at = reinterpret_cast<std::uintptr_t>(pointer);
     if (pointer == nullptr || side_.inside(at, at)) return;
-    throw CannotCarryOver(
-        std::string(task_), argument,
-        "a bare pointer outside the shared heap means nothing in another process; tag the argument with in, out or "
-        "inout, or point into an array of machine.array");
+    refuse(argument,
+           "a bare pointer outside the shared heap means nothing in another process; tag the argument with in, out or "
+           "inout, or point into an array of machine.array");
 }
 
 }  // namespace penstock::isolated

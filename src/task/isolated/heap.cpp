@@ -7,12 +7,11 @@
 #include <bit>
 #include <cerrno>
 #include <iterator>
-#include <new>
 #include <string>
-#include <utility>
 
 #include "machine/file_size.hpp"
 #include "machine/pages.hpp"
+#include "machine/uninterrupted.hpp"
 #include "penstock/error.hpp"
 #include "process/owned_descriptor.hpp"
 #include "process/shared_range.hpp"
@@ -62,11 +61,8 @@ void SharedHeap::give_memory(std::size_t offset, std::size_t bytes) const {
     const auto from = offset & ~(page - 1);
     const auto length = pages::rounded_up(offset + bytes, page) - from;
     const WithinFileSize limited;
-    int result = 0;
-    do {
-        result = fallocate(descriptor_, 0, static_cast<off_t>(from), static_cast<off_t>(length));
-    } while (result != 0 && errno == EINTR);
-    if (result != 0)
+    if (uninterrupted(
+            [&] { return fallocate(descriptor_, 0, static_cast<off_t>(from), static_cast<off_t>(length)); }) != 0)
         throw SystemError(
             "cannot get " + std::to_string(bytes) + " bytes for the shared heap; ask for less or free some", errno);
 }
@@ -86,12 +82,14 @@ std::byte* SharedHeap::allocate(std::size_t bytes) {
         throw SystemError("the shared heap has no " + std::to_string(bytes) + " bytes in one piece; free some", ENOMEM);
     const auto [offset, length] = *hole;
     give_memory(offset, rounded);
-    used_.emplace(offset, rounded);
+    if (length > rounded) used_.emplace(offset, rounded);
     auto rest = free_.extract(hole);
     if (length > rounded) {
         rest.key() = offset + rounded;
         rest.mapped() = length - rounded;
         free_.insert(std::move(rest));
+    } else {
+        used_.insert(std::move(rest));
     }
     used_bytes_ += rounded;
     return base_ + offset;
@@ -101,32 +99,19 @@ void SharedHeap::release(void* block) noexcept {
     if (block == nullptr || process_ != getpid()) return;
     const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(block) - base_);
     const std::lock_guard lock(mutex_);
-    const auto found = used_.find(offset);
-    if (found == used_.end()) return;
-    const auto bytes = found->second;
-    auto after = free_.lower_bound(offset);
-    auto before = after == free_.begin() ? free_.end() : std::prev(after);
-    if (before != free_.end() && before->first + before->second != offset) before = free_.end();
-    if (after != free_.end() && after->first != offset + bytes) after = free_.end();
-    if (before != free_.end()) {
-        before->second += bytes;
-        if (after != free_.end()) {
-            before->second += after->second;
-            free_.erase(after);
-        }
-    } else if (after != free_.end()) {
-        auto hole = free_.extract(after);
-        hole.key() = offset;
-        hole.mapped() += bytes;
-        free_.insert(std::move(hole));
-    } else {
-        try {
-            free_.emplace(offset, bytes);
-        } catch (const std::bad_alloc&) {  // a hole of its own needs memory: without, the block is not used again
-            return;
-        }
+    auto freed = used_.extract(offset);
+    if (!freed) return;
+    const auto bytes = freed.mapped();
+    // The note of the block becomes that of the hole, and needs no memory.
+    const auto hole = free_.insert(std::move(freed)).position;
+    if (const auto after = std::next(hole); after != free_.end() && after->first == offset + bytes) {
+        hole->second += after->second;
+        free_.erase(after);
     }
-    used_.erase(found);
+    if (const auto before = hole == free_.begin() ? hole : std::prev(hole); before->first + before->second == offset) {
+        before->second += hole->second;
+        free_.erase(hole);
+    }
     used_bytes_ -= bytes;
     const auto page = pages::small();
     if (const auto from = pages::rounded_up(offset, page), until = (offset + bytes) & ~(page - 1);

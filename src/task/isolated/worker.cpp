@@ -17,12 +17,12 @@
 
 #include "machine/said_by.hpp"
 #include "penstock/detail/machine/clock.hpp"
+#include "penstock/detail/task/chain_image.hpp"
 #include "penstock/detail/task/entry.hpp"
 #include "penstock/detail/task/local_store.hpp"
 #include "penstock/topology.hpp"
 #include "process/children.hpp"
 #include "task/calls/target.hpp"
-#include "task/chain/step_failed.hpp"
 #include "task/isolated/keeper.hpp"
 #include "task/isolated/worker_board.hpp"
 

@@ -67,8 +67,7 @@ class Leads {
 Ring* claimable_ring(const Initiator& who, const Handle& handle) noexcept {
     Ring* const ring = handle.ring();
     if (ring == nullptr || ring->kind() != Ring::Kind::pending || ring->machine() != who.machine_id()) return nullptr;
-    if (ring->only_target() >= 0 && ring->only_target() != who.target()) return nullptr;
-    return ring->pending().claimable(handle.number()) ? ring : nullptr;
+    return ring->may_run_on(who.target()) && ring->pending().claimable(handle.number()) ? ring : nullptr;
 }
 
 /// Runs a plain task that waits in some deque, if it may run here.
@@ -100,7 +99,7 @@ bool AwaitedTasks::include(Ring& ring, std::uint64_t number) const {
         if (one.same_task(handle)) return true;
     if (dependents != nullptr && holds(*dependents)) return true;
     if (scope == nullptr) return false;
-    if (ring.kind() != Ring::Kind::lane) return holds(scope->rings) || holds(scope->named) || holds(scope->dependents);
+    if (ring.kind() != Ring::Kind::lane) return holds(scope->rings) || holds(scope->dependents);
     const auto t = static_cast<std::size_t>(ring.only_target());
     return who.lanes()[ring.only_target()].ring == &ring && scope->last[t] != 0 && number > scope->before[t] &&
            number <= Handle::number_of(scope->last[t]);

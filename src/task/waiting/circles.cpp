@@ -94,7 +94,7 @@ bool Circles::stands_behind(const Wait& wait, const Wait& other) {
             last.word_ = awaited.scope->last[t];
             if (never_there(last, lane)) return true;
         }
-        for (Ring* const ring : awaited.scope->named)
+        for (Ring* const ring : awaited.scope->rings)
             if (never_there({ring->name(), {ring->pending().appended(), 0, false}}, *ring)) return true;
     }
     if (!awaited.may_depend()) return false;

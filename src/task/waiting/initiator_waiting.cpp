@@ -49,9 +49,8 @@ bool Initiator::drained(Scope& scope) noexcept {
         const auto last = Handle::number_of(scope.last[lanes_.number_of(lane)]);
         if (last != 0 && !lanes_.complete_through(lane, last)) return false;
     }
-    for (auto* list : {&scope.rings, &scope.named})
-        for (Ring* ring : *list)
-            if (!ring->drained()) return false;
+    for (Ring* ring : scope.rings)
+        if (!ring->drained()) return false;
     return Dependents::drained(scope.dependents);
 }
 
@@ -63,9 +62,7 @@ bool Initiator::complete(const Handle& handle, Ring& ring) noexcept {
 bool Initiator::can_help(const Scope* scope) const noexcept {
     if (scope == nullptr || !helps_) return false;
     for (Ring* ring : scope->rings)
-        if (ring->pending().inviting()) return true;
-    for (Ring* ring : scope->named)
-        if (ring->only_target() == target_ && ring->pending().inviting()) return true;
+        if (ring->may_run_on(target_) && ring->pending().inviting()) return true;
     if (!scope->dependents.empty()) {
         runner_->look_at_watched();
         return runner_->can_run_ready(scope);
@@ -85,12 +82,10 @@ bool Initiator::help(Scope* scope, std::uint32_t most) {
         return true;
     };
     const auto help_from_all = [&](bool urgent_only) {
-        for (std::size_t i = 0; i < scope->rings.size(); ++i)
-            if ((!urgent_only || scope->rings[i]->urgent) && help_from(*scope->rings[i])) return true;
-        for (std::size_t i = 0; i < scope->named.size(); ++i)
-            if (scope->named[i]->only_target() == target_ && (!urgent_only || scope->named[i]->urgent) &&
-                help_from(*scope->named[i]))
-                return true;
+        for (std::size_t i = 0; i < scope->rings.size(); ++i) {
+            Ring& ring = *scope->rings[i];
+            if (ring.may_run_on(target_) && (!urgent_only || ring.urgent) && help_from(ring)) return true;
+        }
         return false;
     };
     if ((board_.urgent.load(std::memory_order_relaxed) != 0 && help_from_all(true)) || help_from_all(false))
@@ -226,8 +221,9 @@ void Initiator::barrier() {
         if (stream_ != nullptr) stream_ = nullptr;  // always null where several threads share an initiator
     }
     // Everything is free again, so start over with the smallest part, which the nearest cache holds.
-    const auto smallest =
-        std::find_if(mine->rings.begin(), mine->rings.end(), [](const Ring* part) { return !part->urgent; });
+    const auto smallest = std::find_if(mine->rings.begin(), mine->rings.end(), [](const Ring* part) {
+        return !part->urgent && part->only_target() == any_target;
+    });
     if (smallest != mine->rings.end()) mine->current = *smallest;
     if (mine == &base_)
         for (LaneEnd& lane : lanes_) lane.overflow = nullptr;
@@ -280,9 +276,7 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
     if (callbacks_due()) run_callbacks();
     if (own && !deque_idle_ && scope_ == &base_ && ring.kind() == Ring::Kind::pending &&
         board_.mixed.load(std::memory_order_relaxed) == 0) {
-        const auto idle = [](Ring* part) { return part->drained(); };
-        deque_idle_ = std::all_of(base_.rings.begin(), base_.rings.end(), idle) &&
-                      std::all_of(base_.named.begin(), base_.named.end(), idle);
+        deque_idle_ = std::all_of(base_.rings.begin(), base_.rings.end(), [](Ring* part) { return part->drained(); });
     }
     if (deque_idle_ && stream_ != nullptr) stream_ = nullptr;
     throw_failure_of(handle, ring);
@@ -333,7 +327,6 @@ bool Initiator::clean(const Scope& scope) const noexcept {
     for (const LaneEnd& lane : lanes_)
         if (scope.last[lanes_.number_of(lane)] != 0 && !good(lane.ring)) return false;
     return std::all_of(scope.rings.begin(), scope.rings.end(), good) &&
-           std::all_of(scope.named.begin(), scope.named.end(), good) &&
            std::all_of(scope.dependents.begin(), scope.dependents.end(), good) && good(immediate_);
 }
 
@@ -348,7 +341,6 @@ void Initiator::collect_failures(Scope& scope, std::vector<Failure>& failures) {
         if (scope.last[t] != 0)
             take(*lanes_[static_cast<int>(t)].ring, scope.before[t], Handle::number_of(scope.last[t]));
     for (Ring* ring : scope.rings) take(*ring, 0, Ring::no_limit);
-    for (Ring* ring : scope.named) take(*ring, 0, Ring::no_limit);
     Dependents::collect_failures(scope.dependents, failures);
     take(*immediate_, scope.immediate_before, scope.immediate_until);
 }

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -97,11 +98,8 @@ class Carrier {
     /// An argument that a chain's step has whatever the issue brings. Throws CannotCarryOver.
     template <class V>
     void check_literal(const V& value, int argument) const {
-        if constexpr (std::is_pointer_v<V>) {
-            if constexpr (std::is_function_v<std::remove_pointer_t<V>>)
-                check_function(reinterpret_cast<const void*>(value), argument);
-            else check_pointer(value, argument);
-        } else if constexpr (tagging::is_tagged<V>) {
+        check_bare(value, argument);
+        if constexpr (tagging::is_tagged<V>) {
             Bounds bounds{};
             footprint::check(value.value, bounds);
             bool inside = bounds.high == 0 || side_.inside(bounds.low, bounds.high);
@@ -127,11 +125,7 @@ class Carrier {
             value.carry_over(*this, argument);
         else if constexpr (requires { typename V::TakesStore; } || requires { typename V::ResidentArgument; })
             refuse_what_stays(argument);
-        else if constexpr (std::is_pointer_v<V>) {
-            if constexpr (std::is_function_v<std::remove_pointer_t<V>>)
-                check_function(reinterpret_cast<const void*>(value), argument);
-            else check_pointer(value, argument);
-        }
+        else check_bare(value, argument);
     }
     template <Access access, class T, bool staged>
     void carry(Tagged<access, std::span<T>, staged>& argument, int) {
@@ -164,6 +158,12 @@ class Carrier {
     }
 
   private:
+    template <class V>
+    void check_bare([[maybe_unused]] const V& value, [[maybe_unused]] int argument) const {
+        if constexpr (std::is_pointer_v<V> && std::is_function_v<std::remove_pointer_t<V>>)
+            check_function(reinterpret_cast<const void*>(value), argument);
+        else if constexpr (std::is_pointer_v<V>) check_pointer(value, argument);
+    }
     template <Access access, class T>
     std::span<T> bring(std::span<T> value) {
         const auto low = reinterpret_cast<std::uintptr_t>(value.data());
@@ -184,6 +184,7 @@ class Carrier {
     std::byte* copy_in(StagedPiece& piece, bool filled);
     StagedTask& staged();
     [[noreturn]] void refuse_literal(int argument) const;
+    [[noreturn]] void refuse(int argument, const std::string& why) const;
     [[noreturn]] void refuse_call(std::uint32_t entry) const;
     void check_function(const void* function, int argument) const;
     void check_pointer(const void* pointer, int argument) const;

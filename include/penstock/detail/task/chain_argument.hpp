@@ -23,7 +23,7 @@ struct Place {
 };
 
 /// The number of elements of a parameter that takes any number.
-inline constexpr std::size_t any_count = static_cast<std::size_t>(-1);
+inline constexpr std::size_t any_count = std::dynamic_extent;
 
 /// An argument of a step that stands for memory. `Shape` is std::span<T> or view<T, Rank>, as in Tagged.
 template <Access access_, class Shape_, bool staged_ = false>

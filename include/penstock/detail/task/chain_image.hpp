@@ -10,9 +10,9 @@
 // another image at the next issue.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -89,11 +89,18 @@ struct Program {
     [[noreturn]] void throw_step_failed(std::size_t step) const;
 };
 
+/// What a step threw, on its way to whoever keeps the failure of the chain's task. `task`: the step's procedure, and
+/// which step of which chain it is.
+struct StepFailed {
+    std::string task;
+    std::exception_ptr cause;
+};
+
 /// What all issues of one parameter must keep to.
 struct Requirement {
-    std::size_t least = 0;  ///< elements
-    std::size_t most = static_cast<std::size_t>(-1);
-    bool read_first = false;  ///< the first step that uses it reads it: it cannot be out
+    std::size_t least = 0;          ///< elements
+    std::size_t most = UINT32_MAX;  ///< a step's descriptor holds 32 bits of a length
+    bool read_first = false;        ///< the first step that uses it reads it: it cannot be out
     bool used = false;
 };
 
@@ -147,8 +154,7 @@ class Description {
     void give_up_step() noexcept;
 
     [[noreturn]] void refuse_size(std::size_t parameter, std::size_t size) const;
-    [[noreturn]] void refuse_out(std::size_t parameter) const;
-    [[noreturn]] void refuse_form(std::size_t parameter) const;
+    [[noreturn]] void refuse(std::size_t parameter, const std::string& what) const;
     [[noreturn]] void refuse_overlap(const Hazard& hazard) const;
 
   private:

@@ -23,22 +23,6 @@ struct ClosureName<chain::Task<P...>> {
 
 namespace chain {
 
-template <class List>
-struct AsTuple;
-template <class... P>
-struct AsTuple<procedure::Parameters<P...>> {
-    using Type = std::tuple<P...>;
-};
-
-/// The elements that a step's parameter takes, or any_count.
-template <class P>
-constexpr std::size_t extent_of() {
-    using Plain = std::remove_cvref_t<P>;
-    if constexpr (landing::is_object_parameter<P>) return 1;
-    else if constexpr (tagging::is_span<Plain>) return Plain::extent == std::dynamic_extent ? any_count : Plain::extent;
-    else return any_count;
-}
-
 /// An address for what stands for memory: apart from all memory of the program, from those of other blocks and
 /// parameters, and the same for the same block, so that the checks of plain calls find what overlaps within one step.
 template <class T>
@@ -60,7 +44,7 @@ auto checked_form(const A& argument) {
         using T = typename A::Shape::element_type;
         if constexpr (tagging::is_span<typename A::Shape>) {
             constexpr std::size_t much = std::min<std::size_t>(UINT32_MAX, (std::size_t{1} << 39) / sizeof(T));
-            constexpr std::size_t wanted = extent_of<P>();
+            constexpr std::size_t wanted = landing::extent_of<P>();
             const std::size_t count = argument.count != any_count ? argument.count
                                       : wanted != any_count       ? wanted
                                                                   : much;
@@ -123,7 +107,7 @@ Chain<P...>& Chain<P...>::add_step(const F& function, const Args&... arguments) 
     using Signature = procedure::ParametersOf<Callee, typename chain::Mapped<Args>::Type...>;
     using Call = procedure::Call<F, typename Signature::List, typename chain::Mapped<Args>::Type...>;
     using Steps = procedure::Registered<Call, Name>;
-    using Parameters = typename chain::AsTuple<typename Signature::List>::Type;
+    using Parameters = typename Signature::List;
     static_assert(std::is_void_v<typename Signature::Result>,
                   "penstock: tasks return nothing; let the procedure write its results into an out argument");
     static_assert(!Call::Pack::layout.boxed,
@@ -187,7 +171,7 @@ void Chain<P...>::note(std::string_view name, const A& argument) {
             if (place.local) {
                 patch.kind = Patch::Kind::local;
             } else if constexpr (tagging::is_span<Shape>) {
-                constexpr std::size_t wanted = chain::extent_of<Parameter>();
+                constexpr std::size_t wanted = landing::extent_of<Parameter>();
                 const std::size_t before = place.offset / sizeof(typename Shape::element_type);
                 patch.kind = argument.count == chain::any_count ? Patch::Kind::span : Patch::Kind::part;
                 if (argument.count != chain::any_count)
@@ -252,7 +236,7 @@ void Chain<P...>::check(const A& argument) const {
     if constexpr (tagging::is_tagged<A>) {
         if constexpr (A::access == Access::out)
             if (requirement.read_first) [[unlikely]]
-                description_->refuse_out(I);
+                description_->refuse(I, "is out, but the first step that uses it reads it; give it as inout");
         if constexpr (tagging::is_view<Mine> &&
                       (tagging::is_span<typename A::shape_type> || tagging::is_view<typename A::shape_type>)) {
             using Form = Tagged<Access::in, Mine>;
@@ -261,7 +245,8 @@ void Chain<P...>::check(const A& argument) const {
                 fits = packing::Codec<Form>::fits({Mine(argument.value.data(), {argument.value.size()})});
             else fits = packing::Codec<Form>::fits({Mine(argument.value)});
             if (!fits) [[unlikely]]
-                description_->refuse_form(I);
+                description_->refuse(
+                    I, "does not fit a step's descriptor (an extent of 2^24 or more, or a stride beyond 32 bits)");
         }
         for (const auto& hazard : description_->hazards()) {
             if (hazard.parameter != I) continue;
@@ -272,13 +257,8 @@ void Chain<P...>::check(const A& argument) const {
                 bounds = {bounds.low + hazard.offset, bounds.low + hazard.offset + hazard.bytes};
             if (!bounds.meets(hazard.bounds)) continue;
             auto mine = footprint::of(argument.value);
-            if (hazard.bytes != chain::any_count) {
-                mine = Footprint{};
-                mine.base = bounds.low;
-                mine.rank = 1;
-                mine.extents[0] = hazard.bytes;
-                mine.strides[0] = 1;
-            }
+            if (hazard.bytes != chain::any_count)
+                mine = footprint::of(std::span(reinterpret_cast<const std::byte*>(bounds.low), hazard.bytes));
             if (overlap(mine, hazard.footprint)) description_->refuse_overlap(hazard);
         }
     }

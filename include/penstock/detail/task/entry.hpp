@@ -4,7 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <optional>
+#include <span>
 #include <string_view>
 
 #include "penstock/argument.hpp"
@@ -24,6 +25,23 @@ struct ArgumentBlock {
 
     std::size_t bytes() const noexcept { return rows * row_bytes; }
 };
+
+template <class T>
+std::optional<ArgumentBlock> block_of(Access access, std::span<T> value) noexcept {
+    return ArgumentBlock{reinterpret_cast<const std::byte*>(value.data()), 1, value.size_bytes(), 0, access};
+}
+/// None for a view whose rows do not lie at one pitch.
+template <class T, std::size_t Rank>
+std::optional<ArgumentBlock> block_of(Access access, const view<T, Rank>& value) noexcept {
+    constexpr auto size = static_cast<std::ptrdiff_t>(sizeof(T));
+    const auto* const base = reinterpret_cast<const std::byte*>(value.data());
+    if (value.contiguous()) return ArgumentBlock{base, 1, value.size() * sizeof(T), 0, access};
+    if constexpr (Rank == 1) return ArgumentBlock{base, value.extent(0), sizeof(T), value.stride(0) * size, access};
+    else if constexpr (Rank == 2)
+        if (value.stride(1) == 1)
+            return ArgumentBlock{base, value.extent(0), value.extent(1) * sizeof(T), value.stride(0) * size, access};
+    return std::nullopt;
+}
 
 /// What the runtime knows of a procedure. All pointers are to functions that the compiler made for it.
 struct Entry {

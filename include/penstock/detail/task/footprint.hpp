@@ -16,6 +16,7 @@ struct Bounds {
     std::uintptr_t low = 0;
     std::uintptr_t high = 0;
 
+    friend bool operator==(const Bounds&, const Bounds&) = default;
     bool meets(const Bounds& other) const noexcept { return low < other.high && other.low < high; }
 };
 
@@ -27,8 +28,10 @@ struct Footprint {
     std::size_t rank = 0;
     std::array<std::size_t, 8> extents{};
     std::array<std::ptrdiff_t, 8> strides{};  // bytes
-    std::vector<Bounds> pieces;
+    std::vector<Bounds> pieces{};
     bool is_list = false;
+
+    friend bool operator==(const Footprint&, const Footprint&) = default;
 };
 
 /// Do two arguments share a byte? Constant time for rows at one pitch (strided vectors, tiles of one matrix), a step
@@ -95,13 +98,8 @@ inline const char* check(const pieces<T>& value, Bounds& bounds) noexcept {
 
 template <class T>
 inline Footprint of(std::span<T> value) {
-    Footprint f;
-    f.base = reinterpret_cast<std::uintptr_t>(value.data());
-    f.element = sizeof(T);
-    f.rank = 1;
-    f.extents[0] = value.size();
-    f.strides[0] = sizeof(T);
-    return f;
+    const auto base = reinterpret_cast<std::uintptr_t>(value.data());
+    return {.base = base, .element = sizeof(T), .rank = 1, .extents = {value.size()}, .strides = {sizeof(T)}};
 }
 
 template <class T, std::size_t Rank>

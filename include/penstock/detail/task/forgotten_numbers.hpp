@@ -1,10 +1,10 @@
 // task layer: which tasks of one ring failed or were cancelled, after their exceptions are gone: two bits for each
 // task.
 //
-// A hash table of blocks of 32 numbers, 16 bytes each, that grows to 1 MiB: room for 49,152 tasks that lie far apart,
-// and for 1.5 million side by side. What does not fit there, the smallest numbers first, lies in a span, and so does
-// what there was no memory for. A span may hold tasks that did not fail: it is asked last, and errs on the side of
-// failed.
+// A sorted list of blocks of 32 numbers, 16 bytes each, that grows to 1 MiB: room for 65,536 tasks that lie far apart,
+// and for 2 million side by side. Numbers come nearly in order, so that most go to its end. What does not fit there,
+// the smallest numbers first, lies in a span, and so does what there was no memory for. A span may hold tasks that did
+// not fail: it is asked last, and errs on the side of failed.
 #pragma once
 
 #include <array>
@@ -40,9 +40,9 @@ class ForgottenNumbers {
 
   private:
     static constexpr std::uint64_t block_size = 32;
-    static constexpr std::size_t least_slots = 64, most_slots = std::size_t{1} << 16;
+    static constexpr std::size_t least_blocks = 64, most_blocks = std::size_t{1} << 16;
     struct Block {
-        std::uint64_t key = 0;   ///< number / block_size + 1; 0: the slot is free
+        std::uint64_t key = 0;   ///< number / block_size
         std::uint64_t bits = 0;  ///< a How for each number
     };
     struct Span {
@@ -52,14 +52,13 @@ class ForgottenNumbers {
     };
     const Span& span_of(How how) const noexcept { return spans_[static_cast<std::size_t>(how) - 1]; }
     Span& span_of(How how) noexcept { return spans_[static_cast<std::size_t>(how) - 1]; }
-    std::size_t slot_of(std::uint64_t key) const noexcept;
+    std::size_t place_of(std::uint64_t key) const noexcept;
     bool make_room() noexcept;
     void move_to_spans(const Block& block) noexcept;
     void note_in_span(std::uint64_t number, How how) noexcept;
 
-    std::vector<Block> slots_;  ///< their number is a power of two
-    std::size_t used_ = 0;      ///< slots with a key
-    std::size_t untold_ = 0;    ///< in the slots
+    std::vector<Block> blocks_;  ///< by their keys
+    std::size_t untold_ = 0;     ///< in the blocks
     std::uint64_t newest_ = 0;
     std::array<Span, 3> spans_;
 };

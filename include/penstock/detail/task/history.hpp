@@ -81,30 +81,12 @@ class History {
     using Spot = Dependents::Spot;
 
     /// The task being issued does this with these bytes. Nothing to do for what is no tagged argument.
-    template <Access access, class T, bool staged>
-    void touch(Spot& spot, const Tagged<access, std::span<T>, staged>& argument) {
-        const auto bytes = argument.value.size_bytes();
-        if (bytes == 0) return;
-        touch_block(spot, access, Key{reinterpret_cast<std::uintptr_t>(argument.value.data()), bytes, 1, 0});
-    }
-    template <Access access, class T, std::size_t Rank, bool staged>
-    void touch(Spot& spot, const Tagged<access, view<T, Rank>, staged>& argument) {
-        const auto& value = argument.value;
-        if (value.empty()) return;
-        const auto base = reinterpret_cast<std::uintptr_t>(value.data());
-        constexpr auto size = static_cast<std::ptrdiff_t>(sizeof(T));
-        if (value.contiguous()) return touch_block(spot, access, Key{base, value.size() * sizeof(T), 1, 0});
-        if constexpr (Rank == 1)
-            return touch_block(spot, access, Key{base, sizeof(T), value.extent(0), value.stride(0) * size});
-        else if constexpr (Rank == 2) {
-            if (value.stride(1) == 1)
-                return touch_block(spot, access,
-                                   Key{base, value.extent(1) * sizeof(T), value.extent(0), value.stride(0) * size});
+    template <Access access, class Shape, bool staged>
+    void touch(Spot& spot, const Tagged<access, Shape, staged>& argument) {
+        if constexpr (!tagging::is_pieces<Shape>) {
+            if (argument.value.empty()) return;
+            if (const auto block = block_of(access, argument.value)) return touch(spot, *block);
         }
-        touch_irregular(spot, access, footprint::of(value));
-    }
-    template <Access access, class T, bool staged>
-    void touch(Spot& spot, const Tagged<access, pieces<T>, staged>& argument) {
         touch_irregular(spot, access, footprint::of(argument.value));
     }
     template <class A>
@@ -205,8 +187,15 @@ class History {
     void touch_found(Spot& spot, Access access, Block& block);
     void touch_several(Spot& spot, Access access, Block& block);
     void touch_irregular(Spot& spot, Access access, Footprint&& irregular);
+    template <bool alone>
     void read(Spot& spot, Block& block);
+    template <bool alone>
     void write(Spot& spot, Block& block);
+    static void begin_anew(Block& block, const TaskReference& writer) {
+        block.writer = writer;
+        block.readers.clear();
+        block.mixed = false;
+    }
     void come_after(Spot& spot, const TaskReference& reference) {
         if (reference.ring == nullptr) return;
         dependents_.come_after(spot, *reference.ring, reference.number);

@@ -10,14 +10,12 @@
 // `./bench null-task` prints what each way costs.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -75,6 +73,20 @@ class TakesCalls {
     }
 };
 
+/// For as long as it lives, something has another value.
+template <class T>
+class Exchanged {
+  public:
+    Exchanged(T& place, T value) noexcept : place_(place), outer_(std::exchange(place, value)) {}
+    ~Exchanged() { place_ = outer_; }
+    Exchanged(const Exchanged&) = delete;
+    Exchanged& operator=(const Exchanged&) = delete;
+
+  private:
+    T& place_;
+    T outer_;
+};
+
 class alignas(128) Initiator : public TakesCalls<Initiator> {
   public:
     static constexpr int any_target = Ring::any_target;
@@ -118,7 +130,6 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     /// See Machine::pending.
     Pending pending() const;
 
-    const trace::InitiatorCounters& counters() const noexcept { return counters_; }
     /// Bytes of the local store of each of the machine's targets.
     std::size_t local_store_bytes() const noexcept { return local_store_bytes_; }
     /// The target that this is, or any_target for a thread.
@@ -146,7 +157,6 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     Runner& runner() const noexcept { return *runner_; }
     Waiter& waiter() const noexcept { return waiter_; }
     Deque& deque() noexcept { return deque_; }
-    const Deque& deque() const noexcept { return deque_; }
     Dependents& dependents() noexcept { return dependents_; }
     trace::InitiatorCounters& counters() noexcept { return counters_; }
     trace::Timeline& timeline() noexcept { return timeline_; }
@@ -200,18 +210,8 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     void wait_while_helping(const std::function<bool()>& ready, const AwaitedTasks& awaited);
     void wait_for_dependents(const std::vector<Ring*>& rings);
     static void throw_failure_of(const Handle& handle, Ring& ring);
-    /// For as long as it lives, no call-back runs.
-    class NoCallbacks {
-      public:
-        explicit NoCallbacks(Initiator& self) noexcept : flag_(self.polling_), outer_(std::exchange(flag_, true)) {}
-        ~NoCallbacks() { flag_ = outer_; }
-        NoCallbacks(const NoCallbacks&) = delete;
-        NoCallbacks& operator=(const NoCallbacks&) = delete;
-
-      private:
-        bool& flag_;
-        bool outer_;
-    };
+    /// For as long as what it returns lives, no call-back runs.
+    [[nodiscard]] Exchanged<bool> no_callbacks() noexcept { return {polling_, true}; }
     /// A task was issued that posts nothing into the mailbox.
     void count_unnoticed_call() noexcept {
         unnoticed_ = true;
@@ -246,28 +246,14 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     Handle place_dependent(std::uint32_t entry, DependentGroup* group, int target, Predecessors& predecessors,
                            Stored&&... stored);
 
-    /// For the length of a call: what it asks for.
-    class Asked {
-      public:
-        Asked(Initiator& self, const CallOptions& options)
-            : self_(self), alone_(self.alone()), outer_(std::exchange(self.asked_, &options)) {}
-        ~Asked() { self_.asked_ = outer_; }
-        Asked(const Asked&) = delete;
-        Asked& operator=(const Asked&) = delete;
-
-      private:
-        Initiator& self_;
-        std::unique_lock<std::recursive_mutex> alone_;
-        const CallOptions* outer_;
-    };
-
     /// Packs the arguments where the task will be found, and publishes. What is rare stands in place_elsewhere.
     template <class Pack, class... Stored>
     [[gnu::always_inline]] Handle place(std::uint32_t entry, int target, Stored&&... stored);
 
-    /// Resident arguments are begun here, with the version that is current now, and ended by the task.
-    template <class Pack, class... Bound>
-    Handle place_with_residents(std::uint32_t entry, int target, Bound&&... bound);
+    /// Resident arguments are begun here, with the version that is current now, and ended by the task. `asks`: the call
+    /// has options.
+    template <class Call, bool asks, class... Bound>
+    [[gnu::always_inline]] Handle place_bound(std::uint32_t entry, int target, Bound&&... bound);
 
     /// Boxes, named targets, full deques, other distributions, shared initiators, tasks that run at once, calls with
     /// options.
@@ -340,7 +326,7 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     bool callbacks_due() const noexcept;
     bool notices_left(const Scope& scope) const noexcept;
     bool waits_for_mail() const noexcept;
-    // ---- tasks that are carried to another place, in src/task/backend/offload.cpp ----
+    // ---- tasks that are carried to another place, in src/task/backend/backend.cpp ----
     /// What the call asks for beyond being run, as flags of its descriptor. Throws CannotCarryOver.
     std::uint32_t accept_offloaded(std::uint32_t entry);
     /// `staged`: what belongs to the task, or null. Taken where the ring keeps it.

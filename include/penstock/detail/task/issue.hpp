@@ -19,14 +19,8 @@ Handle Initiator::issue(int target, F&& function, std::index_sequence<I...>, Arg
     using Call = typename Site::Call;
     constexpr std::string_view name = Site::Registered::entry.name;
     Call::check(name, arguments...);
-    Handle handle;
-    if constexpr (Call::has_residents)
-        handle =
-            place_with_residents<typename Call::Pack>(Site::Registered::number, target, std::move(function),
-                                                      Call::template bind<I>(name, std::forward<Args>(arguments))...);
-    else
-        handle = place<typename Call::Pack>(Site::Registered::number, target, std::move(function),
-                                            Call::template bind<I>(name, std::forward<Args>(arguments))...);
+    const Handle handle = place_bound<Call, false>(Site::Registered::number, target, std::move(function),
+                                                   Call::template bind<I>(name, std::forward<Args>(arguments))...);
     if (begin != 0) [[unlikely]]
         end_sample(begin);
     return handle;
@@ -37,15 +31,11 @@ Handle Initiator::issue(const CallOptions& options, F&& function, std::index_seq
     using Call = typename Site::Call;
     constexpr std::string_view name = Site::Registered::entry.name;
     Call::check(name, arguments...);
-    const Asked asked(*this, options);
+    const auto alone = this->alone();
+    const Exchanged<const CallOptions*> asked(asked_, &options);
     const int target = route(options, procedure::home_of(arguments...));
-    if constexpr (Call::has_residents)
-        return place_with_residents<typename Call::Pack>(
-            Site::Registered::number, target, std::move(function),
-            Call::template bind<I>(name, std::forward<Args>(arguments))...);
-    else
-        return place_elsewhere<typename Call::Pack>(Site::Registered::number, target, std::move(function),
-                                                    Call::template bind<I>(name, std::forward<Args>(arguments))...);
+    return place_bound<Call, true>(Site::Registered::number, target, std::move(function),
+                                   Call::template bind<I>(name, std::forward<Args>(arguments))...);
 }
 
 template <class Site, class Predecessors, class F, std::size_t... I, class... Args>
@@ -80,26 +70,31 @@ template <class Pack, class... Stored>
     return place_elsewhere<Pack>(entry, target, std::move(stored)...);
 }
 
-template <class Pack, class... Bound>
-Handle Initiator::place_with_residents(std::uint32_t entry, int target, Bound&&... bound) {
-    const auto begin = [&]<class A>(A& argument) {
-        if constexpr (procedure::is_resident<A>) return argument.begin(machine_id_);
-        else return std::move(argument);
-    };
-    (procedure::require_machine(bound, machine_id_), ...);
-    std::tuple stored{begin(bound)...};
-    try {
-        return std::apply(
-            [&](auto&... each) {
-                // A shared initiator's asked_ may be another thread's until its lock is held, which is later, and it
-                // always goes elsewhere.
-                return shared_ || asked_ == nullptr ? place<Pack>(entry, target, std::move(each)...)
-                                                    : place_elsewhere<Pack>(entry, target, std::move(each)...);
-            },
-            stored);
-    } catch (...) {
-        std::apply([](auto&... each) { (procedure::discard(each), ...); }, stored);
-        throw;
+template <class Call, bool asks, class... Bound>
+[[gnu::always_inline]] inline Handle Initiator::place_bound(std::uint32_t entry, int target, Bound&&... bound) {
+    using Pack = typename Call::Pack;
+    if constexpr (!Call::has_residents && asks) return place_elsewhere<Pack>(entry, target, std::move(bound)...);
+    else if constexpr (!Call::has_residents) return place<Pack>(entry, target, std::move(bound)...);
+    else {
+        const auto begin = [&]<class A>(A& argument) {
+            if constexpr (procedure::is_resident<A>) return argument.begin(machine_id_);
+            else return std::move(argument);
+        };
+        (procedure::require_machine(bound, machine_id_), ...);
+        std::tuple stored{begin(bound)...};
+        try {
+            return std::apply(
+                [&](auto&... each) {
+                    // A shared initiator's asked_ may be another thread's until its lock is held, which is later, and
+                    // it always goes elsewhere.
+                    return shared_ || asked_ == nullptr ? place<Pack>(entry, target, std::move(each)...)
+                                                        : place_elsewhere<Pack>(entry, target, std::move(each)...);
+                },
+                stored);
+        } catch (...) {
+            std::apply([](auto&... each) { (procedure::discard(each), ...); }, stored);
+            throw;
+        }
     }
 }
 

@@ -13,6 +13,13 @@
 
 namespace penstock::landing {
 
+/// Copies elements to other memory, or back.
+template <bool gather, class T>
+void copy(std::span<T> value, std::remove_const_t<T>* contiguous) {
+    if constexpr (gather) std::copy_n(value.data(), value.size(), contiguous);
+    else std::copy_n(contiguous, value.size(), value.data());
+}
+
 /// Copies all elements of a view in row-major order to contiguous memory, or back.
 template <bool gather, class T, std::size_t Rank>
 void copy(const view<T, Rank>& strided, std::remove_const_t<T>* contiguous) {
@@ -24,15 +31,13 @@ void copy(const view<T, Rank>& strided, std::remove_const_t<T>* contiguous) {
         std::ptrdiff_t offset = 0;
         for (std::size_t d = 0; d + 1 < Rank; ++d) offset += static_cast<std::ptrdiff_t>(index[d]) * strided.stride(d);
         auto* row = strided.data() + offset;
-        if constexpr (gather) {
-            if (step == 1) std::copy_n(row, columns, contiguous);
-            else
-                for (std::size_t j = 0; j < columns; ++j) contiguous[j] = row[static_cast<std::ptrdiff_t>(j) * step];
-        } else {
-            if (step == 1) std::copy_n(contiguous, columns, row);
-            else
-                for (std::size_t j = 0; j < columns; ++j) row[static_cast<std::ptrdiff_t>(j) * step] = contiguous[j];
-        }
+        if (step == 1) copy<gather>(std::span(row, columns), contiguous);
+        else
+            for (std::size_t j = 0; j < columns; ++j) {
+                auto& element = row[static_cast<std::ptrdiff_t>(j) * step];
+                if constexpr (gather) contiguous[j] = element;
+                else element = contiguous[j];
+            }
         contiguous += columns;
         std::size_t d = Rank - 1;
         for (; d-- > 0;) {
@@ -41,12 +46,6 @@ void copy(const view<T, Rank>& strided, std::remove_const_t<T>* contiguous) {
         }
         if (d == static_cast<std::size_t>(-1)) return;
     }
-}
-
-template <bool gather, class T>
-void copy(std::span<T> value, std::remove_const_t<T>* contiguous) {
-    if constexpr (gather) std::copy_n(value.data(), value.size(), contiguous);
-    else std::copy_n(contiguous, value.size(), value.data());
 }
 
 template <bool gather, class T>
@@ -72,9 +71,16 @@ class Landing {
 
 /// A single object, given as a span of one.
 template <class T>
-inline constexpr bool is_object_parameter =
-    std::is_lvalue_reference_v<T> && !tagging::is_span<std::remove_cvref_t<T>> &&
-    !tagging::is_view<std::remove_cvref_t<T>> && !tagging::is_pieces<std::remove_cvref_t<T>>;
+inline constexpr bool is_object_parameter = std::is_lvalue_reference_v<T> && !tagging::is_shape<std::remove_cvref_t<T>>;
+
+/// The elements that a parameter takes; std::dynamic_extent: any number.
+template <class Parameter>
+constexpr std::size_t extent_of() {
+    using Plain = std::remove_cvref_t<Parameter>;
+    if constexpr (is_object_parameter<Parameter>) return 1;
+    else if constexpr (tagging::is_span<Plain>) return Plain::extent;
+    else return std::dynamic_extent;
+}
 
 /// Must the argument be made contiguous for this parameter?
 template <class Parameter, class Shape>

@@ -64,22 +64,30 @@ struct Codec {
     }
 };
 
-/// A span: address and 32-bit length.
-template <Access access, class T, bool staged>
-struct Codec<Tagged<access, std::span<T>, staged>> {
-    using Stored = Tagged<access, std::span<T>, staged>;
+/// A span, or the caller's list of pieces: address and 32-bit length.
+template <Access access, class Shape, bool staged>
+    requires(tagging::is_span<Shape> || tagging::is_pieces<Shape>)
+struct Codec<Tagged<access, Shape, staged>> {
+    using Stored = Tagged<access, Shape, staged>;
     static constexpr bool boxed = false;
     static constexpr std::size_t bytes = address_bytes + 4;
-    static bool fits(const Stored& a) noexcept { return address_fits(a.value.data()) && a.value.size() >> 32 == 0; }
+    static auto list_of(const Stored& a) noexcept {
+        if constexpr (tagging::is_span<Shape>) return a.value;
+        else return a.value.list();
+    }
+    static bool fits(const Stored& a) noexcept {
+        return address_fits(list_of(a).data()) && list_of(a).size() >> 32 == 0;
+    }
     static void store(std::byte* at, const Stored& a) noexcept {
-        const auto length = static_cast<std::uint32_t>(a.value.size());
-        store_address(at, a.value.data());
+        const auto length = static_cast<std::uint32_t>(list_of(a).size());
+        store_address(at, list_of(a).data());
         std::memcpy(at + address_bytes, &length, 4);
     }
     static Stored load(const std::byte* at) noexcept {
+        using List = decltype(list_of(std::declval<const Stored&>()));
         std::uint32_t length = 0;
         std::memcpy(&length, at + address_bytes, 4);
-        return {{static_cast<T*>(load_address(at)), length}};
+        return {Shape(List(static_cast<typename List::pointer>(load_address(at)), length))};
     }
 };
 
@@ -118,27 +126,6 @@ struct Codec<Tagged<access, view<T, Rank>, staged>> {
             strides[d] = stride;
         }
         return {{data, extents, strides}};
-    }
-};
-
-/// Pieces: the address and length of the caller's list.
-template <Access access, class T, bool staged>
-struct Codec<Tagged<access, pieces<T>, staged>> {
-    using Stored = Tagged<access, pieces<T>, staged>;
-    static constexpr bool boxed = false;
-    static constexpr std::size_t bytes = address_bytes + 4;
-    static bool fits(const Stored& a) noexcept {
-        return address_fits(a.value.list().data()) && a.value.count() >> 32 == 0;
-    }
-    static void store(std::byte* at, const Stored& a) noexcept {
-        const auto count = static_cast<std::uint32_t>(a.value.count());
-        store_address(at, a.value.list().data());
-        std::memcpy(at + address_bytes, &count, 4);
-    }
-    static Stored load(const std::byte* at) noexcept {
-        std::uint32_t count = 0;
-        std::memcpy(&count, at + address_bytes, 4);
-        return {pieces<T>{{static_cast<const std::span<T>*>(load_address(at)), count}}};
     }
 };
 
@@ -220,13 +207,8 @@ class Pack {
     template <std::size_t... I>
     static void store_each(std::index_sequence<I...>, TaskPayload& payload, Extension* extension,
                            const Stored&... values) noexcept {
-        (store_one<I>(payload, extension, values), ...);
-    }
-    template <std::size_t I, class S>
-    static void store_one(TaskPayload& payload, [[maybe_unused]] Extension* extension, const S& value) noexcept {
-        constexpr Place place = layout.places[I];
-        if constexpr (place.in_line) Codec<S>::store(payload.line + place.offset, value);
-        else Codec<S>::store(extension->bytes + place.offset, value);
+        constexpr auto& places = layout.places;
+        (Codec<Stored>::store((places[I].in_line ? payload.line : extension->bytes) + places[I].offset, values), ...);
     }
 };
 

@@ -6,7 +6,6 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -37,25 +36,19 @@ namespace procedure {
 // ---- the parameters of something callable ----
 
 template <class... P>
-struct Parameters {};
+using Parameters = std::tuple<P...>;
 
 template <class F>
 struct Signature;  // no unique call operator: see parameters_of
-template <class R, class... P>
-struct Signature<R (*)(P...)> {
+template <class R, class... P, bool quiet>
+struct Signature<R (*)(P...) noexcept(quiet)> {
     using Result = R;
     using List = Parameters<P...>;
 };
-template <class R, class... P>
-struct Signature<R (*)(P...) noexcept> : Signature<R (*)(P...)> {};
-template <class R, class C, class... P>
-struct Signature<R (C::*)(P...)> : Signature<R (*)(P...)> {};
-template <class R, class C, class... P>
-struct Signature<R (C::*)(P...) const> : Signature<R (*)(P...)> {};
-template <class R, class C, class... P>
-struct Signature<R (C::*)(P...) noexcept> : Signature<R (*)(P...)> {};
-template <class R, class C, class... P>
-struct Signature<R (C::*)(P...) const noexcept> : Signature<R (*)(P...)> {};
+template <class R, class C, class... P, bool quiet>
+struct Signature<R (C::*)(P...) noexcept(quiet)> : Signature<R (*)(P...)> {};
+template <class R, class C, class... P, bool quiet>
+struct Signature<R (C::*)(P...) const noexcept(quiet)> : Signature<R (*)(P...)> {};
 
 template <class A>
 struct Natural {
@@ -95,7 +88,7 @@ struct Bind {
     using V = std::remove_cvref_t<P>;
     static_assert(!std::is_lvalue_reference_v<P> || std::is_const_v<std::remove_reference_t<P>>,
                   "penstock: a parameter of type T& needs a tagged argument: in(x), out(x) or inout(x)");
-    static_assert(!tagging::is_span<V> && !tagging::is_view<V> && !tagging::is_pieces<V>,
+    static_assert(!tagging::is_shape<V>,
                   "penstock: a parameter that refers to memory needs a tagged argument: in(x), out(x) or inout(x)");
     static_assert(std::is_trivially_copyable_v<V>,
                   "penstock: scalars travel inside the descriptor and must be trivially copyable; tag it with in(x), "
@@ -109,22 +102,19 @@ struct Bind {
     static constexpr bool scalar = true;
 };
 
+/// The type of the elements that a parameter takes, constant where it cannot write them; of no memory, constant void.
+template <class P>
+struct ElementOf : std::conditional<landing::is_object_parameter<P>, std::remove_reference_t<P>, const void> {};
+template <class P>
+    requires tagging::is_shape<std::remove_cvref_t<P>>
+struct ElementOf<P> : std::type_identity<typename std::remove_cvref_t<P>::element_type> {};
+
 template <class P, Access access, class Shape, bool staged>
 struct Bind<P, Tagged<access, Shape, staged>> {
     using Plain = std::remove_cvref_t<P>;
-    using T = typename Shape::element_type;
-    static constexpr bool constant_parameter() {
-        if constexpr (landing::is_object_parameter<P>) return std::is_const_v<std::remove_reference_t<P>>;
-        else if constexpr (tagging::is_span<Plain> || tagging::is_view<Plain> || tagging::is_pieces<Plain>)
-            return std::is_const_v<typename Plain::element_type>;
-        else return true;
-    }
-    static constexpr bool same_element() {
-        if constexpr (landing::is_object_parameter<P>) return std::is_same_v<Plain, std::remove_cv_t<T>>;
-        else if constexpr (tagging::is_span<Plain> || tagging::is_view<Plain> || tagging::is_pieces<Plain>)
-            return std::is_same_v<std::remove_cv_t<typename Plain::element_type>, std::remove_cv_t<T>>;
-        else return false;
-    }
+    using Element = typename ElementOf<P>::type;
+    static constexpr bool same_element =
+        std::is_same_v<std::remove_cv_t<Element>, std::remove_cv_t<typename Shape::element_type>>;
     static constexpr bool shape_fits() {
         if constexpr (landing::is_object_parameter<P>) return tagging::is_span<Shape>;
         else if constexpr (tagging::is_span<Plain>) return true;  // contiguous, or staged to be so
@@ -135,16 +125,15 @@ struct Bind<P, Tagged<access, Shape, staged>> {
     static_assert(!(std::is_lvalue_reference_v<P> && !landing::is_object_parameter<P>) ||
                       std::is_const_v<std::remove_reference_t<P>>,
                   "penstock: take a span, a view or pieces by value");
-    static_assert(tagging::is_span<Plain> || tagging::is_view<Plain> || tagging::is_pieces<Plain> ||
-                      landing::is_object_parameter<P>,
+    static_assert(tagging::is_shape<Plain> || landing::is_object_parameter<P>,
                   "penstock: a tagged argument needs a parameter of std::span<T>, penstock::view<T, Rank>, "
                   "penstock::pieces<T> or T&");
-    static_assert(same_element(), "penstock: the argument's elements have another type than the parameter's");
-    static_assert(access != Access::in || constant_parameter(),
+    static_assert(same_element, "penstock: the argument's elements have another type than the parameter's");
+    static_assert(access != Access::in || std::is_const_v<Element>,
                   "penstock: an in argument needs a parameter that cannot write it: std::span<const T>, view<const T, "
                   "Rank> or const T&");
     static_assert(
-        access == Access::in || !constant_parameter(),
+        access == Access::in || !std::is_const_v<Element>,
         "penstock: an out or inout argument needs a parameter that can write it: std::span<T>, view<T, Rank> or T&");
     static_assert(
         shape_fits(),
@@ -179,6 +168,16 @@ inline V convert(const A& value, std::string_view task, int argument) {
     } else {
         return static_cast<V>(value);
     }
+}
+
+/// Refuses what a parameter of one object or of a fixed extent does not take. `size()`: how many elements there are.
+template <class Parameter, class Size>
+void check_extent([[maybe_unused]] std::string_view task, [[maybe_unused]] int argument, [[maybe_unused]] Size&& size) {
+    if constexpr (constexpr auto wanted = landing::extent_of<Parameter>(); wanted != std::dynamic_extent)
+        if (size() != wanted) [[unlikely]]
+            refuse(task, argument,
+                   landing::is_object_parameter<Parameter> ? "the parameter takes one object"
+                                                           : "has another size than the parameter's fixed extent");
 }
 
 /// A callable that the library makes itself (a chain's): it takes the local store beside its arguments, as run(store,
@@ -264,7 +263,7 @@ struct Call<F, Parameters<P...>, Args...> {
     static std::size_t describe(const PackedArguments& packed, ArgumentBlock* blocks) noexcept {
         std::size_t n = 0;
         const auto one = [&]<class S>(const S& stored) {
-            if constexpr (tagging::is_tagged<S>) describe_one<S::access>(stored.value, blocks, n);
+            if constexpr (tagging::is_tagged<S>) describe_one(S::access, stored.value, blocks, n);
         };
         if (packed.boxed) {
             std::apply([&](const auto&... stored) { (one(stored), ...); }, *Pack::box(packed));
@@ -311,15 +310,7 @@ struct Call<F, Parameters<P...>, Args...> {
                                "it in");
                 }
             }
-            using Plain = std::remove_cvref_t<Parameter>;
-            if constexpr (landing::is_object_parameter<Parameter>) {
-                if (argument.value.size() != 1) [[unlikely]]
-                    refuse(task, number, "the parameter takes one object");
-            } else if constexpr (tagging::is_span<Plain>) {
-                if constexpr (Plain::extent != std::dynamic_extent)
-                    if (argument.value.size() != Plain::extent) [[unlikely]]
-                        refuse(task, number, "has another size than the parameter's fixed extent");
-            }
+            check_extent<Parameter>(task, number, [&] { return argument.value.size(); });
         }
         return bounds;
     }
@@ -408,27 +399,13 @@ struct Call<F, Parameters<P...>, Args...> {
         (landed.write_back(), ...);
     }
 
-    template <Access access, class T>
-    static void describe_one(std::span<T> value, ArgumentBlock* blocks, std::size_t& n) noexcept {
-        if (n < Entry::max_blocks && !value.empty())
-            blocks[n++] = {reinterpret_cast<const std::byte*>(value.data()), 1, value.size_bytes(), 0, access};
-    }
-    template <Access access, class T, std::size_t Rank>
-    static void describe_one(const view<T, Rank>& value, ArgumentBlock* blocks, std::size_t& n) noexcept {
-        if (n >= Entry::max_blocks || value.empty()) return;
-        constexpr auto size = static_cast<std::ptrdiff_t>(sizeof(T));
-        const auto* base = reinterpret_cast<const std::byte*>(value.data());
-        if (value.contiguous()) blocks[n++] = {base, 1, value.size() * sizeof(T), 0, access};
-        else if constexpr (Rank == 2) {
-            if (value.stride(1) == 1)
-                blocks[n++] = {base, value.extent(0), value.extent(1) * sizeof(T), value.stride(0) * size, access};
-        } else if constexpr (Rank == 1) {
-            blocks[n++] = {base, value.extent(0), sizeof(T), value.stride(0) * size, access};
+    template <class Shape>
+    static void describe_one(Access access, const Shape& value, ArgumentBlock* blocks, std::size_t& n) noexcept {
+        if constexpr (tagging::is_pieces<Shape>) {
+            for (auto piece : value) describe_one(access, piece, blocks, n);
+        } else if (n < Entry::max_blocks && !value.empty()) {
+            if (const auto block = block_of(access, value)) blocks[n++] = *block;
         }
-    }
-    template <Access access, class T>
-    static void describe_one(const pieces<T>& value, ArgumentBlock* blocks, std::size_t& n) noexcept {
-        for (auto piece : value) describe_one<access>(piece, blocks, n);
     }
 };
 
@@ -478,9 +455,6 @@ template <class F>
 struct ClosureName {
     static constexpr std::string_view value = entry_name::of_type<F>();
 };
-
-template <class F, class... Args>
-using Plan = Call<F, typename ParametersOf<F, Args...>::List, Args...>;
 
 // ---- what a call names ----
 

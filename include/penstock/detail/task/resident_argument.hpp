@@ -37,7 +37,6 @@ struct SharedVersion {
     std::size_t size = 0;
     const std::byte* original = nullptr;
     bool accumulates = false;
-    std::size_t workers = 0;
     Copy* copies = nullptr;
 
     std::byte* local(std::uint32_t worker, std::uint64_t incarnation) noexcept;
@@ -230,14 +229,7 @@ namespace resident {
 template <Access access_, class T>
 template <class P, class... All>
 void Use<access_, T>::check(std::string_view task, int number, const All&... all) const {
-    const std::size_t count = state->bytes() / sizeof(T);
-    using Plain = std::remove_cvref_t<P>;
-    if constexpr (landing::is_object_parameter<P>) {
-        if (count != 1) procedure::refuse(task, number, "the parameter takes one object");
-    } else if constexpr (tagging::is_span<Plain>) {
-        if (Plain::extent != std::dynamic_extent && count != Plain::extent)
-            procedure::refuse(task, number, "has another size than the parameter's fixed extent");
-    }
+    procedure::check_extent<P>(task, number, [&] { return state->bytes() / sizeof(T); });
     int same = 0;
     bool written = false;
     const auto look = [&]<class B>(const B& other) {

@@ -89,6 +89,8 @@ class Ring {
     Doorbell& owner_bell() const noexcept { return *owner_bell_; }
     /// The only target that may run these tasks, or any_target.
     int only_target() const noexcept { return only_target_; }
+    /// `target`: of a thread any_target, which runs what is for no target alone.
+    bool may_run_on(int target) const noexcept { return only_target_ < 0 || only_target_ == target; }
     ChannelParts<TaskPayload> parts(Initiation initiation) noexcept {
         return {slots_, credits_, bell_, capacity_, initiation};
     }
@@ -178,7 +180,7 @@ class Ring {
 
   private:
     Ring(std::uint32_t index, std::uint32_t capacity, bool shared);
-    void reset(Kind kind, std::uint32_t claimants, Initiator& owner, Doorbell& owner_bell, int only_target);
+    void reset(std::uint32_t claimants, Initiator& owner);
     void share(OffloadBackend& seen_by, Initiation initiation);
     void unshare() noexcept;
     void note_cancellations() noexcept;

@@ -43,7 +43,6 @@ struct DependentGroup {
 struct Scope {
     Ring* current = nullptr;             ///< the part of the deque that the next task goes to
     std::vector<Ring*> rings;            ///< the parts that may hold tasks of this scope
-    std::vector<Ring*> named;            ///< the same for tasks that only one target may run
     std::vector<Ring*> dependents;       ///< the rings of all its dependent tasks, whichever group they are in
     DependentGroup after;                ///< those that name their predecessors
     std::vector<std::uint64_t> last;     ///< for each lane: word of the last handle issued by this scope, 0 for none
@@ -65,12 +64,12 @@ class Scopes {
         std::erase_if(orphans_, [&](Scope* scope) { return ended(*scope); });
     }
     /// Its lists are empty again.
-    void give_back(Scope& scope) noexcept;
+    void give_back(Scope& scope) noexcept { free_.push_back(&scope); }
 
   private:
-    // Each list has room for all scopes, so that nothing need be asked for at the end of a task.
-    std::vector<std::unique_ptr<Scope>> free_;
-    std::vector<std::unique_ptr<Scope>> in_use_;
+    std::vector<std::unique_ptr<Scope>> all_;
+    // Both have room for all scopes, so that nothing need be asked for at the end of a task.
+    std::vector<Scope*> free_;
     std::vector<Scope*> orphans_;
 };
 
