@@ -122,6 +122,8 @@ static_assert(sizeof(Seat) == 256);
 struct MemoryNote;
 /// How memory gets from its owner to other ranks: by descriptors over sockets, or within the process.
 class Mail;
+class ThreadMail;
+class ProcessMail;
 
 /// Asked by a rank that waits, before it parks and each time it wakes (within about 20 ms): what look() throws ends the
 /// wait. For callers with interruptions of their own, such as an interpreter that handles signals between its steps.
@@ -161,7 +163,7 @@ class RankMemory {
     const std::string& name() const noexcept { return name_; }
     explicit operator bool() const noexcept { return data_ != nullptr; }
     /// Bytes that this rank has by huge pages now. Reads /proc.
-    std::size_t huge_bytes() const { return local_ ? local_->huge_bytes() : shared_.huge_bytes(); }
+    std::size_t huge_bytes() const { return memory_ ? memory_->huge_bytes() : 0; }
     /// What its owner calls it (Rank::make).
     std::uint64_t kind() const noexcept;
     /// What its owner says of what is in it, in words of its own. Throws InvalidGrant when it is spoilt.
@@ -170,15 +172,19 @@ class RankMemory {
   private:
     friend class Rank;
     friend class team::Mail;
+    friend class team::ThreadMail;
+    friend class team::ProcessMail;
+    RankMemory(std::shared_ptr<Mapping> memory, std::size_t size, int owner, std::string_view name,
+               team::MemoryNote* note)
+        : memory_(std::move(memory)), data_(memory_->data()), size_(size), owner_(owner), name_(name), note_(note) {}
 
+    std::shared_ptr<Mapping> memory_;  ///< LocalMemory of threads, SharedMemory of processes
     std::byte* data_ = nullptr;
-    std::size_t size_ = 0;
+    std::size_t size_ = 0;  ///< without the note behind it
     int owner_ = -1;
-    bool frozen_ = false;
     std::string name_;
     team::MemoryNote* note_ = nullptr;
-    std::shared_ptr<LocalMemory> local_;  ///< of threads
-    SharedMemory shared_;                 ///< of processes
+    bool frozen_ = false;
 };
 
 /// Whose end makes a wait hopeless.

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <climits>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "machine/pages.hpp"
@@ -46,6 +45,12 @@ bool make_present(std::byte* start, std::size_t length) {
 
 }  // namespace
 
+Mapping::~Mapping() {
+    if (data_ != nullptr) munmap(data_, size_);
+}
+
+std::size_t Mapping::huge_bytes() const { return pages::mapped_by_huge(data_, size_); }
+
 LocalMemory::LocalMemory(std::size_t bytes, int node) {
     if (node < nearest_node)
         throw UsageError("LocalMemory: there is no node " + std::to_string(node) + "; take one from Topology::nodes()");
@@ -56,36 +61,10 @@ LocalMemory::LocalMemory(std::size_t bytes, int node) {
     if (length < bytes || length > pages::available()) refuse(bytes, ENOMEM);
     std::byte* start = pages::map_aligned(length, large ? pages::huge() : pages::small(), PROT_READ | PROT_WRITE);
     if (start == nullptr) refuse(bytes, errno);
+    Mapping::operator=(Mapping(start, bytes));
     huge_ = large && madvise(start, length, MADV_HUGEPAGE) == 0;
     if (node != nearest_node && prefer_node(start, length, node)) node_ = node;
-    if (!make_present(start, length)) {
-        munmap(start, length);
-        refuse(bytes, ENOMEM);
-    }
-    data_ = start;
-    size_ = bytes;
-    mapped_ = length;
-}
-
-LocalMemory::~LocalMemory() {
-    if (data_ != nullptr) munmap(data_, mapped_);
-}
-
-std::size_t LocalMemory::huge_bytes() const { return pages::mapped_by_huge(data_, size_); }
-
-LocalMemory::LocalMemory(LocalMemory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)),
-      mapped_(std::exchange(other.mapped_, 0)), node_(std::exchange(other.node_, nearest_node)),
-      huge_(std::exchange(other.huge_, false)) {}
-
-LocalMemory& LocalMemory::operator=(LocalMemory&& other) noexcept {
-    LocalMemory taken(std::move(other));
-    std::swap(data_, taken.data_);
-    std::swap(size_, taken.size_);
-    std::swap(mapped_, taken.mapped_);
-    std::swap(node_, taken.node_);
-    std::swap(huge_, taken.huge_);
-    return *this;
+    if (!make_present(start, length)) refuse(bytes, ENOMEM);
 }
 
 }  // namespace penstock

@@ -1,7 +1,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <string>
@@ -19,22 +18,6 @@ constexpr int seals_against_changes_of_size = F_SEAL_SHRINK | F_SEAL_GROW;
 constexpr int seal_future_write = 0x0010;  // F_SEAL_FUTURE_WRITE, Linux 5.1
 constexpr int advice_collapse = 25;        // MADV_COLLAPSE, Linux 6.1
 constexpr std::size_t longest_name = 200;
-
-// Closes a descriptor unless it was taken on.
-class Descriptor {
-  public:
-    explicit Descriptor(int number) : number_(number) {}
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor() {
-        if (number_ >= 0) close(number_);
-    }
-    int get() const { return number_; }
-    int take() { return std::exchange(number_, -1); }
-
-  private:
-    int number_;
-};
 
 // Signals interrupt this, and each time it starts anew.
 int allocate(int descriptor, std::size_t bytes) {
@@ -64,8 +47,8 @@ int seals_of(int descriptor) { return fcntl(descriptor, F_GET_SEALS); }
 InvalidSharedMemory::InvalidSharedMemory(const std::string& what, std::size_t expected, std::size_t actual)
     : Error("received shared memory that cannot be used: " + what), expected_(expected), actual_(actual) {}
 
-SharedMemory::SharedMemory(int descriptor, std::size_t bytes, Access access)
-    : data_(map(descriptor, bytes, access)), size_(bytes), descriptor_(descriptor) {}
+SharedMemory::SharedMemory(OwnedDescriptor descriptor, std::size_t bytes, Access access)
+    : Mapping(map(descriptor.get(), bytes, access), bytes), descriptor_(std::move(descriptor)) {}
 
 SharedMemory SharedMemory::create(std::string_view name, std::size_t bytes, Pages pages) {
     if (bytes == 0)
@@ -74,25 +57,24 @@ SharedMemory SharedMemory::create(std::string_view name, std::size_t bytes, Page
         "cannot get " + std::to_string(bytes) + " bytes of shared memory; ask for less or free some";
     const std::size_t length = pages::rounded_up(bytes, pages::small());
     if (length < bytes || length > pages::available()) throw SystemError(failure, ENOMEM);
-    Descriptor descriptor(
+    OwnedDescriptor descriptor(
         memfd_create(std::string(name.substr(0, longest_name)).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (descriptor.get() < 0) throw SystemError("cannot create shared memory", errno);
+    if (!descriptor) throw SystemError("cannot create shared memory", errno);
     if (allocate(descriptor.get(), bytes) != 0) throw SystemError(failure, errno);
     if (fcntl(descriptor.get(), F_ADD_SEALS, seals_against_changes_of_size) != 0)
         throw SystemError("cannot seal shared memory against changes of its size", errno);
-    SharedMemory memory(descriptor.get(), bytes, Access::read_write);
-    descriptor.take();
+    SharedMemory memory(std::move(descriptor), bytes, Access::read_write);
     if (pages == Pages::huge && bytes >= pages::huge()) {
         // Most systems give shared memory huge pages only when it is made of them afterwards. A refusal costs speed
         // only.
-        static_cast<void>(madvise(memory.data_, bytes, MADV_HUGEPAGE));
-        static_cast<void>(madvise(memory.data_, bytes, advice_collapse));
+        static_cast<void>(madvise(memory.data(), bytes, MADV_HUGEPAGE));
+        static_cast<void>(madvise(memory.data(), bytes, advice_collapse));
     }
     return memory;
 }
 
 SharedMemory SharedMemory::adopt(int number, std::size_t bytes, Access access) {
-    Descriptor descriptor(number);
+    OwnedDescriptor descriptor(number);
     struct stat status{};
     if (fstat(number, &status) != 0) throw SystemError("cannot look at the shared memory that was received", errno);
     const int seals = seals_of(number);
@@ -103,44 +85,17 @@ SharedMemory SharedMemory::adopt(int number, std::size_t bytes, Access access) {
     if (actual == 0 || actual < bytes)
         throw InvalidSharedMemory(
             "it has " + std::to_string(actual) + " bytes and should have " + std::to_string(bytes), bytes, actual);
-    SharedMemory memory(number, actual, access);
-    descriptor.take();
-    return memory;
-}
-
-SharedMemory::~SharedMemory() {
-    if (data_ != nullptr) munmap(data_, size_);
-    if (descriptor_ >= 0) close(descriptor_);
-}
-
-SharedMemory::SharedMemory(SharedMemory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)),
-      descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
-    SharedMemory taken(std::move(other));
-    std::swap(data_, taken.data_);
-    std::swap(size_, taken.size_);
-    std::swap(descriptor_, taken.descriptor_);
-    return *this;
-}
-
-std::size_t SharedMemory::huge_bytes() const { return pages::mapped_by_huge(data_, size_); }
-
-int SharedMemory::duplicate_descriptor() const {
-    const int copy = fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);
-    if (copy < 0) throw SystemError("cannot duplicate the descriptor of shared memory", errno);
-    return copy;
+    return {std::move(descriptor), actual, access};
 }
 
 void SharedMemory::freeze() {
     if (frozen()) return;
-    if (fcntl(descriptor_, F_ADD_SEALS, seal_future_write | F_SEAL_SEAL) != 0)
+    if (fcntl(descriptor(), F_ADD_SEALS, seal_future_write | F_SEAL_SEAL) != 0)
         throw SystemError("cannot freeze shared memory (that needs Linux 5.1)", errno);
 }
 
 bool SharedMemory::frozen() const noexcept {
-    const int seals = seals_of(descriptor_);
+    const int seals = seals_of(descriptor());
     return seals >= 0 && (seals & seal_future_write) != 0;
 }
 

@@ -17,7 +17,7 @@
 #include "machine/uninterrupted.hpp"
 #include "penstock/error.hpp"
 #include "process/budget_table.hpp"
-#include "process/owned_descriptor.hpp"
+#include "penstock/detail/machine/owned_descriptor.hpp"
 
 namespace penstock::budget {
 namespace {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "process/owned_descriptor.hpp"
+#include "penstock/detail/machine/owned_descriptor.hpp"
 
 namespace penstock::process {
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "process/owned_descriptor.hpp"
+#include "penstock/detail/machine/owned_descriptor.hpp"
 
 namespace penstock::process {
 

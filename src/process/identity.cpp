@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "machine/uninterrupted.hpp"
-#include "process/owned_descriptor.hpp"
+#include "penstock/detail/machine/owned_descriptor.hpp"
 
 namespace penstock {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "process/owned_descriptor.hpp"
+#include "penstock/detail/machine/owned_descriptor.hpp"
 
 namespace penstock::process {
 

@@ -1,7 +1,7 @@
 // The small early process from which others are forked on behalf of a program that has threads by now.
 #pragma once
 
-#include "process/owned_descriptor.hpp"
+#include "penstock/detail/machine/owned_descriptor.hpp"
 
 namespace penstock::process {
 

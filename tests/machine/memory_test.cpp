@@ -29,6 +29,8 @@ std::uintptr_t address(const void* pointer) { return reinterpret_cast<std::uintp
 
 bool is_open(int descriptor) { return fcntl(descriptor, F_GETFD) >= 0; }
 
+int copy_of(const SharedMemory& memory) { return fcntl(memory.descriptor(), F_DUPFD_CLOEXEC, 0); }
+
 // A memfd as another program might make one, not by our rules.
 int foreign_memory(std::size_t bytes, int seals) {
     const int descriptor = memfd_create("foreign", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -119,7 +121,7 @@ TEST(SharedMemory, comes_by_huge_pages_when_asked_or_says_that_it_did_not) {
     EXPECT_GE(memory.huge_bytes(), plain.huge_bytes());
     RecordProperty("huge_bytes", static_cast<int>(memory.huge_bytes()));
     // Somebody else can map it in the same way.
-    const auto peer = SharedMemory::adopt(memory.duplicate_descriptor());
+    const auto peer = SharedMemory::adopt(copy_of(memory));
     EXPECT_EQ(address(peer.data()) % (2 * mib), address(memory.data()) % (2 * mib));
     memory.bytes().back() = std::byte{3};
     EXPECT_EQ(peer.bytes().back(), std::byte{3});
@@ -136,7 +138,7 @@ TEST(SharedMemory, can_neither_shrink_nor_grow) {
 
 TEST(SharedMemory, is_the_same_memory_where_it_is_adopted) {
     const auto owner = SharedMemory::create("test", 8192);
-    const auto peer = SharedMemory::adopt(owner.duplicate_descriptor(), 8192);
+    const auto peer = SharedMemory::adopt(copy_of(owner), 8192);
     EXPECT_NE(owner.data(), peer.data());
     owner.data()[8000] = std::byte{9};
     EXPECT_EQ(peer.data()[8000], std::byte{9});
@@ -144,7 +146,7 @@ TEST(SharedMemory, is_the_same_memory_where_it_is_adopted) {
 
 TEST(SharedMemory, is_shared_with_another_process_and_outlives_it) {
     const auto owner = SharedMemory::create("test", 4096);
-    const int sent = owner.duplicate_descriptor();
+    const int sent = copy_of(owner);
     ChildProcess child([&](auto) {
         const auto peer = SharedMemory::adopt(sent, 4096);
         peer.data()[1] = std::byte{77};
@@ -192,8 +194,8 @@ TEST(SharedMemory, frozen_is_writable_for_who_has_it_and_read_only_for_newcomers
     owner.freeze();
     EXPECT_TRUE(owner.frozen());
     owner.data()[0] = std::byte{1};
-    EXPECT_THROW(SharedMemory::adopt(owner.duplicate_descriptor()), SystemError);
-    const auto reader = SharedMemory::adopt(owner.duplicate_descriptor(), 4096, SharedMemory::Access::read_only);
+    EXPECT_THROW(SharedMemory::adopt(copy_of(owner)), SystemError);
+    const auto reader = SharedMemory::adopt(copy_of(owner), 4096, SharedMemory::Access::read_only);
     EXPECT_EQ(reader.data()[0], std::byte{1});
 }
 

@@ -14,7 +14,7 @@
 #include "penstock/barrier.hpp"
 #include "penstock/join.hpp"
 #include "penstock/remote.hpp"
-#include "process/owned_descriptor.hpp"
+#include "penstock/detail/machine/owned_descriptor.hpp"
 #include "tests/store/join_support.hpp"
 
 namespace {

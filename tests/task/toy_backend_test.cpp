@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "penstock/isolation.hpp"
-#include "process/owned_descriptor.hpp"
+#include "penstock/detail/machine/owned_descriptor.hpp"
 #include "task/backend/backend.hpp"
 #include "task/calls/core.hpp"
 #include "task/calls/runner.hpp"

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "process/owned_descriptor.hpp"
+#include "penstock/detail/machine/owned_descriptor.hpp"
 #include "store/team/control_block.hpp"
 
 namespace penstock::team {

@@ -14,8 +14,8 @@
 #include <tuple>
 #include <vector>
 
+#include "penstock/detail/machine/owned_descriptor.hpp"
 #include "penstock/rank.hpp"
-#include "process/owned_descriptor.hpp"
 
 namespace penstock::team {
 
@@ -41,9 +41,9 @@ struct alignas(128) MemoryNote {
 struct Letter {
     std::uint64_t bytes = 0;
     std::uint64_t kind = 0;
-    std::shared_ptr<LocalMemory> local;  ///< between threads
-    OwnedDescriptor descriptor;          ///< between processes
-    bool descriptor_lost = false;        ///< this process had no descriptor left when it arrived
+    std::shared_ptr<Mapping> memory;  ///< between threads
+    OwnedDescriptor descriptor;       ///< between processes
+    bool descriptor_lost = false;     ///< this process had no descriptor left when it arrived
 };
 
 /// Letters that wait to be accepted, in the order in which they arrived.
@@ -64,37 +64,36 @@ std::optional<Letter> take_first(Letters<Key>& letters, const Key& key) {
 class Mail {
   public:
     virtual ~Mail() = default;
-    virtual RankMemory make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind,
-                            Pages pages) = 0;
+    /// New memory of `bytes`, with its note behind it. Throws SystemError.
+    RankMemory make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind, Pages pages);
     /// Sends a grant. False when the receiver's box is full just now or its end is gone.
     virtual bool try_send(const Member& member, const RankMemory& memory, int to) = 0;
     /// The oldest grant of this name by this owner that has arrived, if any.
     virtual std::optional<Letter> collect(const Member& member, int owner, const std::string& name) = 0;
     /// Takes in what has arrived, so that senders have room.
-    virtual void take_in(const Member& member) = 0;
+    virtual void take_in(const Member&) {}
     /// The memory behind a letter. Throws InvalidGrant, SystemError.
     virtual RankMemory open(Letter letter, int owner, const std::string& name) = 0;
 
   protected:
-    static RankMemory assemble(std::byte* data, std::size_t bytes, int owner, std::string_view name, MemoryNote* note);
-    static void keep(RankMemory& memory, std::shared_ptr<LocalMemory> local) { memory.local_ = std::move(local); }
-    static void keep(RankMemory& memory, SharedMemory shared) { memory.shared_ = std::move(shared); }
-    static const std::shared_ptr<LocalMemory>& local(const RankMemory& memory) { return memory.local_; }
-    static const SharedMemory& shared(const RankMemory& memory) { return memory.shared_; }
-    static const MemoryNote& note(const RankMemory& memory) { return *memory.note_; }
+    virtual std::shared_ptr<Mapping> allocate(std::string_view name, std::size_t bytes, Pages pages) = 0;
+    /// Memory of somebody else's, of which `bytes`, which it has room for, are data.
+    static RankMemory opened(std::shared_ptr<Mapping> memory, std::size_t bytes, int owner, const std::string& name);
 };
 
 /// Grants between threads: a table that all members have. Safe from any thread.
 class ThreadMail final : public Mail {
   public:
-    RankMemory make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind,
-                    Pages pages) override;
     bool try_send(const Member& member, const RankMemory& memory, int to) override;
     std::optional<Letter> collect(const Member& member, int owner, const std::string& name) override;
-    void take_in(const Member&) override {}
     RankMemory open(Letter letter, int owner, const std::string& name) override;
 
   private:
+    /// Memory of this process asks for huge pages whenever it is large enough.
+    std::shared_ptr<Mapping> allocate(std::string_view, std::size_t bytes, Pages) override {
+        return std::make_shared<LocalMemory>(bytes);
+    }
+
     std::mutex mutex_;
     Letters<std::tuple<int, int, std::string>> letters_;  ///< by receiver, owner, name
 };
@@ -115,14 +114,15 @@ class ProcessMail final : public Mail {
         explicit Boxes(int size);
     };
 
-    RankMemory make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind,
-                    Pages pages) override;
     bool try_send(const Member& member, const RankMemory& memory, int to) override;
     std::optional<Letter> collect(const Member& member, int owner, const std::string& name) override;
     void take_in(const Member& member) override;
     RankMemory open(Letter letter, int owner, const std::string& name) override;
 
   private:
+    std::shared_ptr<Mapping> allocate(std::string_view name, std::size_t bytes, Pages pages) override {
+        return std::make_shared<SharedMemory>(SharedMemory::create("penstock-" + std::string(name), bytes, pages));
+    }
     bool receive_one(const Member& member);
 
     OwnedDescriptor inbox_;

@@ -1,7 +1,6 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <new>
 #include <span>
 
 #include "process/descriptor_message.hpp"
@@ -68,28 +67,15 @@ ProcessMail::Boxes::Boxes(int size) {
     }
 }
 
-RankMemory ProcessMail::make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind,
-                             Pages pages) {
-    const auto offset = MemoryNote::offset(bytes);
-    if (!offset) throw SystemError("cannot get " + std::to_string(bytes) + " bytes of memory; ask for less", ENOMEM);
-    auto shared = SharedMemory::create("penstock-" + std::string(name), *offset + sizeof(MemoryNote), pages);
-    auto* note = new (shared.data() + *offset) MemoryNote;
-    note->bytes = bytes;
-    note->kind = kind;
-    auto memory = assemble(shared.data(), bytes, member.index, name, note);
-    keep(memory, std::move(shared));
-    return memory;
-}
-
 bool ProcessMail::try_send(const Member& member, const RankMemory& memory, int to) {
     Envelope envelope;
     envelope.bytes = memory.size();
-    envelope.kind = note(memory).kind;
+    envelope.kind = memory.kind();
     envelope.owner = member.index;
     envelope.name_length = static_cast<std::uint32_t>(memory.name().copy(envelope.name, longest_name));
-    const auto sent = process::send_with_descriptor(outboxes_[static_cast<std::size_t>(to)].get(),
-                                                    std::as_bytes(std::span(&envelope, 1)), shared(memory).descriptor(),
-                                                    MSG_DONTWAIT);
+    const auto sent = process::send_with_descriptor(
+        outboxes_[static_cast<std::size_t>(to)].get(), std::as_bytes(std::span(&envelope, 1)),
+        static_cast<SharedMemory&>(*memory.memory_).descriptor(), MSG_DONTWAIT);
     if (sent >= 0) return true;
     // Full, too many descriptors under way, or the receiver has closed its end, which its seat will tell.
     for (const int passing : {EAGAIN, ENOBUFS, ETOOMANYREFS, EPIPE, ECONNREFUSED, ECONNRESET, ENOTCONN})
@@ -132,11 +118,10 @@ RankMemory ProcessMail::open(Letter letter, int owner, const std::string& name) 
     const auto offset = MemoryNote::offset(letter.bytes);
     if (!offset) throw InvalidGrant(owner, name, "it cannot have " + std::to_string(letter.bytes) + " bytes");
     auto shared = SharedMemory::adopt(letter.descriptor.take(), *offset + sizeof(MemoryNote));
-    auto* note = reinterpret_cast<MemoryNote*>(shared.data() + *offset);
-    if (note->magic != MemoryNote::valid || note->bytes != letter.bytes || note->kind != letter.kind)
+    auto memory = opened(std::make_shared<SharedMemory>(std::move(shared)), letter.bytes, owner, name);
+    const auto& note = *memory.note_;
+    if (note.magic != MemoryNote::valid || note.bytes != letter.bytes || note.kind != letter.kind)
         throw InvalidGrant(owner, name, "the memory does not say the same of itself as the grant");
-    auto memory = assemble(shared.data(), letter.bytes, owner, name, note);
-    keep(memory, std::move(shared));
     return memory;
 }
 

@@ -146,7 +146,7 @@ void Rank::freeze(RankMemory& memory, std::chrono::nanoseconds within) const {
         },
         [] { return -1; }, deadline_after(within));
     if (!all) throw GrantMissing(index(), memory.name_, within);
-    if (substrate() == Substrate::processes) memory.shared_.freeze();
+    if (substrate() == Substrate::processes) static_cast<SharedMemory&>(*memory.memory_).freeze();
     memory.frozen_ = true;
 }
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "penstock/detail/machine/owned_descriptor.hpp"
 #include "penstock/spmd.hpp"
 #include "penstock/store_way.hpp"
-#include "process/owned_descriptor.hpp"
 #include "process/processor_budget.hpp"
 
 namespace penstock::team {

@@ -11,34 +11,26 @@ std::optional<std::size_t> MemoryNote::offset(std::size_t bytes) noexcept {
     return (bytes + alignof(MemoryNote) - 1) / alignof(MemoryNote) * alignof(MemoryNote);
 }
 
-RankMemory Mail::assemble(std::byte* data, std::size_t bytes, int owner, std::string_view name, MemoryNote* note) {
-    RankMemory memory;
-    memory.data_ = data;
-    memory.size_ = bytes;
-    memory.owner_ = owner;
-    memory.name_ = name;
-    memory.note_ = note;
-    return memory;
-}
-
-/// Memory of this process asks for huge pages whenever it is large enough.
-RankMemory ThreadMail::make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind, Pages) {
+RankMemory Mail::make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind, Pages pages) {
     const auto offset = MemoryNote::offset(bytes);
     if (!offset) throw SystemError("cannot get " + std::to_string(bytes) + " bytes of memory; ask for less", ENOMEM);
-    auto local = std::make_shared<LocalMemory>(*offset + sizeof(MemoryNote));
-    auto* note = new (local->data() + *offset) MemoryNote;
+    auto memory = allocate(name, *offset + sizeof(MemoryNote), pages);
+    auto* note = new (memory->data() + *offset) MemoryNote;
     note->bytes = bytes;
     note->kind = kind;
-    auto memory = assemble(local->data(), bytes, member.index, name, note);
-    keep(memory, std::move(local));
-    return memory;
+    return {std::move(memory), bytes, member.index, name, note};
+}
+
+RankMemory Mail::opened(std::shared_ptr<Mapping> memory, std::size_t bytes, int owner, const std::string& name) {
+    auto* note = reinterpret_cast<MemoryNote*>(memory->data() + *MemoryNote::offset(bytes));
+    return {std::move(memory), bytes, owner, name, note};
 }
 
 bool ThreadMail::try_send(const Member& member, const RankMemory& memory, int to) {
     Letter letter;
     letter.bytes = memory.size();
-    letter.kind = note(memory).kind;
-    letter.local = local(memory);
+    letter.kind = memory.kind();
+    letter.memory = memory.memory_;
     const std::lock_guard lock(mutex_);
     letters_[{to, member.index, memory.name()}].push_back(std::move(letter));
     return true;
@@ -50,10 +42,7 @@ std::optional<Letter> ThreadMail::collect(const Member& member, int owner, const
 }
 
 RankMemory ThreadMail::open(Letter letter, int owner, const std::string& name) {
-    auto* note = reinterpret_cast<MemoryNote*>(letter.local->data() + *MemoryNote::offset(letter.bytes));
-    auto memory = assemble(letter.local->data(), letter.bytes, owner, name, note);
-    keep(memory, std::move(letter.local));
-    return memory;
+    return opened(std::move(letter.memory), letter.bytes, owner, name);
 }
 
 }  // namespace penstock::team

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "penstock/topology.hpp"
-#include "process/owned_descriptor.hpp"
+#include "penstock/detail/machine/owned_descriptor.hpp"
 #include "store/ways/ways.hpp"
 
 namespace penstock {

@@ -19,7 +19,7 @@
 #include <thread>
 
 #include "penstock/stream_options.hpp"
-#include "process/owned_descriptor.hpp"
+#include "penstock/detail/machine/owned_descriptor.hpp"
 
 namespace penstock::streaming {
 

@@ -13,7 +13,7 @@
 #include "machine/pages.hpp"
 #include "machine/uninterrupted.hpp"
 #include "penstock/error.hpp"
-#include "process/owned_descriptor.hpp"
+#include "penstock/detail/machine/owned_descriptor.hpp"
 #include "process/shared_range.hpp"
 #include "task/isolated/heap_mapping.hpp"
 

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "penstock/detail/machine/owned_descriptor.hpp"
 #include "penstock/detail/task/entry.hpp"
-#include "process/owned_descriptor.hpp"
 #include "task/isolated/heap_mapping.hpp"
 #include "task/isolated/worker_board.hpp"
 

@@ -15,7 +15,7 @@
 
 #include "penstock/detail/task/ring.hpp"
 #include "penstock/isolation.hpp"
-#include "process/owned_descriptor.hpp"
+#include "penstock/detail/machine/owned_descriptor.hpp"
 #include "task/backend/backend.hpp"
 #include "task/isolated/keeper.hpp"
 #include "task/isolated/worker_board.hpp"

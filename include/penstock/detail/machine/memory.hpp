@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
+#include <utility>
 
+#include "penstock/detail/machine/owned_descriptor.hpp"
 #include "penstock/error.hpp"
 
 namespace penstock {
@@ -13,9 +15,38 @@ namespace penstock {
 /// is smaller than one, ordinary ones do; huge_bytes() tells what was got.
 enum class Pages { ordinary, huge };
 
+/// Bytes that stay mapped for as long as it lives. Moved, not copied.
+class Mapping {
+  public:
+    Mapping() noexcept = default;
+    /// Takes over what is mapped from `data`, the beginning of a page, on.
+    Mapping(std::byte* data, std::size_t size) noexcept : data_(data), size_(size) {}
+    ~Mapping();
+    Mapping(Mapping&& other) noexcept
+        : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    Mapping& operator=(Mapping&& other) noexcept {
+        Mapping taken(std::move(other));
+        std::swap(data_, taken.data_);
+        std::swap(size_, taken.size_);
+        return *this;
+    }
+
+    std::byte* data() const noexcept { return data_; }
+    std::size_t size() const noexcept { return size_; }
+    std::span<std::byte> bytes() const noexcept { return {data_, size_}; }
+
+    /// Bytes that this process has mapped by huge pages now, as the kernel counts them. Whoever adopted shared memory
+    /// gets there page by page as it uses it. Reads /proc: about a millisecond.
+    std::size_t huge_bytes() const;
+
+  private:
+    std::byte* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
 /// Zeroed, page-aligned memory of this process, present from the start (no page faults later) and near one NUMA node.
 /// From the size of a huge page on it is aligned to one and asks for them. Moved, not copied; freed at destruction.
-class LocalMemory {
+class LocalMemory : public Mapping {
   public:
     /// The node of the processor that constructs (first touch).
     static constexpr int nearest_node = -1;
@@ -26,13 +57,6 @@ class LocalMemory {
     /// does not grant (see `node()`). Throws SystemError (ENOMEM) when there is not that much memory, UsageError for a
     /// negative node other than `nearest_node`. Costs a page fault for each page.
     explicit LocalMemory(std::size_t bytes, int node = nearest_node);
-    ~LocalMemory();
-    LocalMemory(LocalMemory&& other) noexcept;
-    LocalMemory& operator=(LocalMemory&& other) noexcept;
-
-    std::byte* data() const noexcept { return data_; }
-    std::size_t size() const noexcept { return size_; }
-    std::span<std::byte> bytes() const noexcept { return {data_, size_}; }
 
     /// The node that the memory is bound to, or `nearest_node` where it is only first-touched.
     int node() const noexcept { return node_; }
@@ -40,13 +64,7 @@ class LocalMemory {
     /// Whether the kernel took the wish for huge pages (it may still give small ones).
     bool asks_for_huge_pages() const noexcept { return huge_; }
 
-    /// Bytes that are made of huge pages now, as the kernel counts them. Reads /proc: about a millisecond.
-    std::size_t huge_bytes() const;
-
   private:
-    std::byte* data_ = nullptr;
-    std::size_t size_ = 0;
-    std::size_t mapped_ = 0;
     int node_ = nearest_node;
     bool huge_ = false;
 };
@@ -66,7 +84,7 @@ class InvalidSharedMemory : public Error {
 /// Memory that processes share: a memfd that is allocated for real at creation, so that a lack of memory is an error
 /// there and not a SIGBUS later, and sealed against shrinking and growing (contract 18). Moved, not copied; unmapped
 /// and its descriptor closed at destruction; the memory itself lives as long as any process has it.
-class SharedMemory {
+class SharedMemory : public Mapping {
   public:
     enum class Access { read_write, read_only };
 
@@ -83,23 +101,8 @@ class SharedMemory {
     /// ask for `read_only`).
     static SharedMemory adopt(int descriptor, std::size_t bytes = 0, Access access = Access::read_write);
 
-    ~SharedMemory();
-    SharedMemory(SharedMemory&& other) noexcept;
-    SharedMemory& operator=(SharedMemory&& other) noexcept;
-
-    std::byte* data() const noexcept { return data_; }
-    std::size_t size() const noexcept { return size_; }
-    std::span<std::byte> bytes() const noexcept { return {data_, size_}; }
-
-    /// Bytes that this process has mapped by huge pages now, as the kernel counts them. A process that adopted the
-    /// memory gets there page by page as it uses it. Reads /proc: about a millisecond.
-    std::size_t huge_bytes() const;
-
     /// The descriptor, to be sent to other processes; stays owned by this object.
-    int descriptor() const noexcept { return descriptor_; }
-
-    /// A descriptor of the caller's own for the same memory, close-on-exec. Throws SystemError.
-    int duplicate_descriptor() const;
+    int descriptor() const noexcept { return descriptor_.get(); }
 
     /// From now on nobody can map the memory for writing or add seals; who has it mapped for writing keeps that.
     /// Throws SystemError where the kernel cannot do it (before Linux 5.1).
@@ -107,11 +110,9 @@ class SharedMemory {
     bool frozen() const noexcept;
 
   private:
-    SharedMemory(int descriptor, std::size_t bytes, Access access);
+    SharedMemory(OwnedDescriptor descriptor, std::size_t bytes, Access access);
 
-    std::byte* data_ = nullptr;
-    std::size_t size_ = 0;
-    int descriptor_ = -1;
+    OwnedDescriptor descriptor_;
 };
 
 }  // namespace penstock
