@@ -283,7 +283,7 @@ class Messenger {
     /// (detail/message/memory.hpp). Between threads any memory is as good. Throws UsageError, SystemError.
     template <message::Plain T>
     MessageMemory<T> allocate(std::size_t count) {
-        return MessageMemory<T>(allocate_bytes(count, sizeof(T)));
+        return {allocate_bytes(count, sizeof(T)), count};
     }
 
     // ---- looking ----

@@ -75,7 +75,7 @@ message::SegmentPart Messenger::allocate_bytes(std::size_t count, std::size_t si
     auto& segments = core_->segments();
     auto* const data = segments->take(count * size);
     std::memset(data, 0, count * size);  // it may have been used before
-    return {segments, data, count * size};
+    return {data, {segments}};
 }
 
 std::unique_ptr<message::Parcel> Messenger::take_parcel(int from, const std::type_info& type) {

@@ -8,10 +8,7 @@ std::string segment_name(const std::string& messenger, std::uint64_t number) {
     return messenger + "/" + std::to_string(number);
 }
 
-void SegmentPart::release() noexcept {
-    if (data_) segments_->give_back(data_);
-    data_ = nullptr;
-}
+void GiveBack::operator()(std::byte* data) const noexcept { segments->give_back(data); }
 
 std::byte* Segments::take(std::size_t bytes) {
     // One that is free and not much too large, before a new one.

@@ -21,35 +21,12 @@ namespace message {
 
 class Segments;
 
-/// Bytes of a segment, which goes back to its messenger for later use when the owner lets go of them.
-class SegmentPart {
-  public:
-    SegmentPart() noexcept = default;
-    SegmentPart(std::shared_ptr<Segments> segments, std::byte* data, std::size_t bytes) noexcept
-        : segments_(std::move(segments)), data_(data), bytes_(bytes) {}
-    ~SegmentPart() { release(); }
-    SegmentPart(SegmentPart&& other) noexcept
-        : segments_(std::move(other.segments_)), data_(std::exchange(other.data_, nullptr)),
-          bytes_(std::exchange(other.bytes_, 0)) {}
-    SegmentPart& operator=(SegmentPart&& other) noexcept {
-        if (this != &other) {
-            release();
-            segments_ = std::move(other.segments_);
-            data_ = std::exchange(other.data_, nullptr);
-            bytes_ = std::exchange(other.bytes_, 0);
-        }
-        return *this;
-    }
-    std::byte* data() const noexcept { return data_; }
-    std::size_t bytes() const noexcept { return bytes_; }
-
-  private:
-    void release() noexcept;
-
-    std::shared_ptr<Segments> segments_;
-    std::byte* data_ = nullptr;
-    std::size_t bytes_ = 0;
+/// Gives bytes of a segment back to their messenger, for later use.
+struct GiveBack {
+    std::shared_ptr<Segments> segments;
+    void operator()(std::byte* data) const noexcept;
 };
+using SegmentPart = std::unique_ptr<std::byte, GiveBack>;
 
 }  // namespace message
 
@@ -64,8 +41,8 @@ class MessageMemory {
 
     MessageMemory() noexcept = default;
 
-    T* data() const noexcept { return reinterpret_cast<T*>(part_.data()); }
-    std::size_t size() const noexcept { return part_.bytes() / sizeof(T); }  ///< elements
+    T* data() const noexcept { return reinterpret_cast<T*>(part_.get()); }
+    std::size_t size() const noexcept { return part_ ? size_ : 0; }  ///< elements
     bool empty() const noexcept { return size() == 0; }
     T* begin() const noexcept { return data(); }
     T* end() const noexcept { return data() + size(); }
@@ -74,9 +51,10 @@ class MessageMemory {
 
   private:
     friend class Messenger;
-    explicit MessageMemory(message::SegmentPart part) noexcept : part_(std::move(part)) {}
+    MessageMemory(message::SegmentPart part, std::size_t size) noexcept : part_(std::move(part)), size_(size) {}
 
     message::SegmentPart part_;
+    std::size_t size_ = 0;
 };
 
 }  // namespace penstock
