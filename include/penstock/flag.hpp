@@ -65,6 +65,19 @@ class SharedWord {
     FlagWord<>* word_;
 };
 
+/// Another rank's word, with what all that have it do with it.
+template <class Operations>
+class RemoteWord : public Operations {
+  public:
+    /// Throws as Rank::accept.
+    static RemoteWord accept(Rank me, int owner, std::string_view name, std::chrono::nanoseconds within = {}) {
+        return {me, SharedWord::accepted(me, owner, name, Operations::kind, within)};
+    }
+
+  private:
+    using Operations::Operations;
+};
+
 }  // namespace team
 
 /// A flag as all that have it use it. Used by one thread of each rank.
@@ -112,16 +125,7 @@ class Flag : public FlagOperations {
 };
 
 /// Another rank's flag.
-class RemoteFlag : public FlagOperations {
-  public:
-    /// Throws as Rank::accept.
-    static RemoteFlag accept(Rank me, int owner, std::string_view name, std::chrono::nanoseconds within = {}) {
-        return {me, accepted(me, owner, name, kind, within)};
-    }
-
-  private:
-    using FlagOperations::FlagOperations;
-};
+using RemoteFlag = team::RemoteWord<FlagOperations>;
 
 /// A counter as all that have it use it. Each change publishes all that this rank has stored so far, and wakes the
 /// owner.
@@ -171,15 +175,6 @@ class Counter : public CounterOperations {
 };
 
 /// Another rank's counter.
-class RemoteCounter : public CounterOperations {
-  public:
-    /// Throws as Rank::accept.
-    static RemoteCounter accept(Rank me, int owner, std::string_view name, std::chrono::nanoseconds within = {}) {
-        return {me, accepted(me, owner, name, kind, within)};
-    }
-
-  private:
-    using CounterOperations::CounterOperations;
-};
+using RemoteCounter = team::RemoteWord<CounterOperations>;
 
 }  // namespace penstock

@@ -14,7 +14,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -304,7 +303,7 @@ class Rank {
         for (;;) {
             if (member_->interruption != nullptr) member_->interruption->look();
             const int who = hopeless();
-            if (spin(poll)) return true;
+            if (waiting::spin(poll, member_->policy, [] { relax(); })) return true;
             if (who >= 0) throw_lost(who);
             if (std::chrono::steady_clock::now() >= deadline) return false;
             bool fenced = false;
@@ -313,20 +312,6 @@ class Rank {
                     .park([&] { fenced = team::fence_all(*member_); }, poll,
                           [&] { waiting::sleep_on(bell, sleep_limit(fenced, deadline)); }))
                 return true;
-        }
-    }
-
-    /// Looks for as long as the policy says before parking.
-    template <class Poll>
-    bool spin(Poll&& poll) const {
-        const auto begin = Clock::ticks();
-        for (std::uint32_t looks = 1;; ++looks) {
-            if (poll()) return true;
-            if (looks >= member_->policy.spins_before_yield) yield();
-            else relax();
-            if (looks % 16 == 0 &&
-                Clock::nanoseconds(Clock::ticks() - begin) >= static_cast<double>(member_->policy.spin.count()))
-                return false;
         }
     }
 
@@ -340,7 +325,6 @@ class Rank {
     [[noreturn]] void throw_no_such_rank(int rank) const;
     /// The rank whose end makes waiting for `awaited` hopeless, or -1.
     int lost(Awaited awaited) const;
-    static void yield() noexcept;
     static std::chrono::nanoseconds sleep_limit(bool fenced, std::chrono::steady_clock::time_point deadline) noexcept;
 
     team::Member* member_;

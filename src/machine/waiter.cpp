@@ -34,6 +34,8 @@ bool barrier_over_processes() noexcept { return syscall(SYS_membarrier, MEMBARRI
 
 bool accept_barriers() noexcept { return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0; }
 
+void yield() noexcept { std::this_thread::yield(); }
+
 void sleep_on(Doorbell& bell, std::chrono::nanoseconds longest) noexcept {
     timespec limit{};
     limit.tv_sec = static_cast<time_t>(longest.count() / 1'000'000'000);
@@ -75,8 +77,6 @@ bool doze(const void*, std::uint64_t) noexcept { return false; }
 #endif
 
 }  // namespace waiting
-
-void Waiter::yield() noexcept { std::this_thread::yield(); }
 
 WaitPolicy WaitPolicy::for_threads(double threads, double processors) noexcept {
     if (threads <= processors) return {};

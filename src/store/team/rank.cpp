@@ -1,7 +1,6 @@
 #include "penstock/rank.hpp"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "penstock/detail/machine/clock.hpp"
@@ -216,8 +215,6 @@ int Rank::lost(Awaited awaited) const {
         throw WouldDeadlock("rank 0 is alone in its team and waits for what only another rank could bring");
     return left == size() - 1 ? last : -1;
 }
-
-void Rank::yield() noexcept { std::this_thread::yield(); }
 
 std::chrono::nanoseconds Rank::sleep_limit(bool fenced, std::chrono::steady_clock::time_point deadline) noexcept {
     // Bounded in any case, and short where a wake-up may be missed.

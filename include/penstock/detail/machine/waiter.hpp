@@ -66,6 +66,25 @@ struct WaitPolicy {
     static WaitPolicy for_threads(double threads, double processors) noexcept;
 };
 
+namespace waiting {
+
+void yield() noexcept;
+
+/// Looks until `poll()` is true (true), or for as long as `policy` spins. `breathe()` comes between two looks.
+template <class Poll, class Breathe>
+bool spin(Poll&& poll, const WaitPolicy& policy, Breathe&& breathe) {
+    const auto begin = Clock::ticks();
+    for (std::uint32_t looks = 1;; ++looks) {
+        if (poll()) return true;  // a poll that has said yes is not asked again
+        if (looks >= policy.spins_before_yield) yield();
+        else breathe();
+        if (looks % 16 == 0 && Clock::nanoseconds(Clock::ticks() - begin) >= static_cast<double>(policy.spin.count()))
+            return false;
+    }
+}
+
+}  // namespace waiting
+
 /// One per thread. wait() returns when the poll says so; interested others may read what it waits for.
 class Waiter {
   public:
@@ -127,17 +146,10 @@ class Waiter {
         subject_.store(reason.subject, std::memory_order_relaxed);
         what_.store(reason.what, std::memory_order_release);
 
-        const auto begin = Clock::ticks();
-        std::uint32_t looks = 0;
-        for (;;) {
-            if (poll()) return;  // a poll that has said yes is not asked again
-            ++looks;
-            if (looks >= policy_.spins_before_yield) yield();
-            else if (line == nullptr || !waiting::doze(line, 4'000)) relax();
-            if (looks % 16 == 0 &&
-                Clock::nanoseconds(Clock::ticks() - begin) >= static_cast<double>(policy_.spin.count()))
-                break;
-        }
+        const auto breathe = [line] {
+            if (line == nullptr || !waiting::doze(line, 4'000)) relax();
+        };
+        if (waiting::spin(poll, policy_, breathe)) return;
         for (slept_in_vain_ = 0; !poll(); ++slept_in_vain_)
             if (park(poll)) return;
     }
@@ -180,8 +192,6 @@ class Waiter {
         constexpr std::chrono::nanoseconds first{20'000'000};
         return policy_.across_processes ? first : first * (1 << std::min(slept_in_vain_, 3u));
     }
-
-    static void yield() noexcept;
 
     Doorbell own_bell_;
     std::atomic<const char*> what_{"nothing"};

@@ -65,47 +65,52 @@ class Stopwatch {
 /// What one initiator counts; only its thread writes. Three states exclude one another, so that the shares of a
 /// breakdown add up: time inside a call is net of stalls and of tasks run there, time inside a wait is net of tasks run
 /// there.
-struct alignas(128) InitiatorCounters {
-    Counter calls;      ///< tasks issued, by whatever way they went
-    Counter committed;  ///< of these: put into a lane
-    Counter helped;     ///< tasks that the initiator ran itself while it waited
-    Counter inlined;    ///< tasks that the initiator ran itself inside the call
-    Counter stalls;     ///< times that a call had to wait because everything was full
-    Counter refused;    ///< calls that were refused
+template <class Count, class Ticks>
+struct InitiatorFields {
+    Count calls{};      ///< tasks issued, by whatever way they went
+    Count committed{};  ///< of these: put into a lane
+    Count helped{};     ///< tasks that the initiator ran itself while it waited
+    Count inlined{};    ///< tasks that the initiator ran itself inside the call
+    Count stalls{};     ///< times that a call had to wait because everything was full
+    Count refused{};    ///< calls that were refused
 
-    Counter sampled_calls;       ///< calls that were timed
-    Counter sampled_call_ticks;  ///< ticks of these, net of stalls and of inlined tasks
+    Count sampled_calls{};       ///< calls that were timed
+    Count sampled_call_ticks{};  ///< ticks of these, net of stalls and of inlined tasks
 
-    Stopwatch stall_ticks;  ///< ticks stalled; every stall is timed
+    Ticks stall_ticks{};  ///< ticks stalled; every stall is timed
 
-    Counter waits;               ///< waits and barriers that had to wait
-    Counter sampled_waits;       ///< of these: timed (a writer that times each of them adds to both)
-    Counter sampled_wait_ticks;  ///< ticks of these, net of helped tasks
+    Count waits{};               ///< waits and barriers that had to wait
+    Count sampled_waits{};       ///< of these: timed (a writer that times each of them adds to both)
+    Count sampled_wait_ticks{};  ///< ticks of these, net of helped tasks
 
-    Counter callbacks;  ///< call-backs that ran
+    Count callbacks{};  ///< call-backs that ran
 
-    Counter help_ticks_sampled;  ///< ticks of the timed ones among helped and inlined tasks
-    Counter help_sampled;        ///< how many of these were timed
+    Count help_ticks_sampled{};  ///< ticks of the timed ones among helped and inlined tasks
+    Count help_sampled{};        ///< how many of these were timed
 };
 
 /// What one target counts; only its thread writes. What is neither computing nor idle is transfer and library.
-struct alignas(128) TargetCounters {
-    Counter tasks;   ///< tasks that ran here, however they came
-    Counter pulled;  ///< of these: fetched from an initiator's deque
-    Counter failed;  ///< of these: ended by an exception
+template <class Count, class Ticks>
+struct TargetFields {
+    Count tasks{};   ///< tasks that ran here, however they came
+    Count pulled{};  ///< of these: fetched from an initiator's deque
+    Count failed{};  ///< of these: ended by an exception
 
-    Counter sampled_tasks;          ///< tasks whose body was timed
-    Counter sampled_compute_ticks;  ///< ticks of these bodies
+    Count sampled_tasks{};          ///< tasks whose body was timed
+    Count sampled_compute_ticks{};  ///< ticks of these bodies
 
-    Counter staged_bytes;      ///< bytes copied into the local store or back
-    Counter prefetched_bytes;  ///< bytes asked for ahead of their task
-    Counter prefetched_tasks;  ///< tasks whose arguments were asked for ahead
-    Counter late;              ///< tasks that completed after their deadline
+    Count staged_bytes{};      ///< bytes copied into the local store or back
+    Count prefetched_bytes{};  ///< bytes asked for ahead of their task
+    Count prefetched_tasks{};  ///< tasks whose arguments were asked for ahead
+    Count late{};              ///< tasks that completed after their deadline
 
-    Stopwatch idle_ticks;  ///< ticks without a task; every idle period is timed
-    Counter idle_periods;  ///< how many such periods began
-    Counter parks;         ///< how many of them ended in sleep
+    Ticks idle_ticks{};    ///< ticks without a task; every idle period is timed
+    Count idle_periods{};  ///< how many such periods began
+    Count parks{};         ///< how many of them ended in sleep
 };
+
+struct alignas(128) InitiatorCounters : InitiatorFields<Counter, Stopwatch> {};
+struct alignas(128) TargetCounters : TargetFields<Counter, Stopwatch> {};
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "counters may lie in memory shared by two processes");
 static_assert(sizeof(InitiatorCounters) == 128 && sizeof(TargetCounters) == 128);

@@ -21,25 +21,14 @@ struct Track {
     std::uint64_t ended = 0;    ///< tick at which it gave it up, 0 while it has not
 };
 
-/// What an InitiatorCounters held; the fields mean the same.
-struct InitiatorTotals {
-    std::uint64_t calls = 0, committed = 0, helped = 0, inlined = 0, stalls = 0, refused = 0;
-    std::uint64_t sampled_calls = 0, sampled_call_ticks = 0;
-    std::uint64_t stall_ticks = 0, callbacks = 0;
-    std::uint64_t waits = 0, sampled_waits = 0, sampled_wait_ticks = 0;
-    std::uint64_t help_ticks_sampled = 0, help_sampled = 0;
-
+/// What an InitiatorCounters held.
+struct InitiatorTotals : InitiatorFields<std::uint64_t, std::uint64_t> {
     /// Calls that went into the initiator's own deque first.
     std::uint64_t deferred() const noexcept { return calls < committed + inlined ? 0 : calls - committed - inlined; }
 };
 
-/// What a TargetCounters held; the fields mean the same.
-struct TargetTotals {
-    std::uint64_t tasks = 0, pulled = 0, failed = 0;
-    std::uint64_t sampled_tasks = 0, sampled_compute_ticks = 0;
-    std::uint64_t staged_bytes = 0, prefetched_bytes = 0, prefetched_tasks = 0, late = 0;
-    std::uint64_t idle_ticks = 0, idle_periods = 0, parks = 0;
-};
+/// What a TargetCounters held.
+using TargetTotals = TargetFields<std::uint64_t, std::uint64_t>;
 
 using Totals = std::variant<InitiatorTotals, TargetTotals>;
 
