@@ -30,42 +30,42 @@
 
 namespace penstock {
 
-/// Another host of this user stands under this name.
-class TeamNameTaken : public Error {
+/// What goes wrong while a team comes together.
+class TeamError : public Error {
   public:
-    explicit TeamNameTaken(std::string team);
-    const std::string& team() const noexcept { return team_; }
+    TeamError(std::string team, const std::string& what) : Error(what), team_(std::move(team)) {}
+    const std::string& team() const noexcept { return team_; }  ///< its name
 
   private:
     std::string team_;
+};
+
+/// Another host of this user stands under this name.
+class TeamNameTaken : public TeamError {
+  public:
+    explicit TeamNameTaken(const std::string& team);
 };
 
 /// Nobody stood host for this team within the time, or the host went away before the team was complete.
-class HostMissing : public Error {
+class HostMissing : public TeamError {
   public:
-    HostMissing(std::string team, const std::string& what);
-    const std::string& team() const noexcept { return team_; }
-
-  private:
-    std::string team_;
+    HostMissing(const std::string& team, const std::string& what);
 };
 
 /// The process that stands under the name of this team belongs to another user than the one that was expected.
-class WrongHost : public Error {
+class WrongHost : public TeamError {
   public:
-    WrongHost(std::string team, uid_t expected, uid_t actual);
-    const std::string& team() const noexcept { return team_; }
+    WrongHost(const std::string& team, uid_t expected, uid_t actual);
     uid_t expected() const noexcept { return expected_; }
     uid_t actual() const noexcept { return actual_; }
 
   private:
-    std::string team_;
     uid_t expected_;
     uid_t actual_;
 };
 
 /// The host does not take this process into the team.
-class JoinRefused : public Error {
+class JoinRefused : public TeamError {
   public:
     enum class Reason : std::uint32_t {
         user,          ///< the host does not admit this user
@@ -79,25 +79,21 @@ class JoinRefused : public Error {
         nonsense,      ///< the host did not understand what was sent
     };
 
-    JoinRefused(std::string team, Reason reason, const std::string& what);
-    const std::string& team() const noexcept { return team_; }
+    JoinRefused(const std::string& team, Reason reason, const std::string& what);
     Reason reason() const noexcept { return reason_; }
 
   private:
-    std::string team_;
     Reason reason_;
 };
 
 /// Some members did not come within the time. The host is told, and all who came.
-class MembersMissing : public Error {
+class MembersMissing : public TeamError {
   public:
-    MembersMissing(std::string team, std::vector<int> missing, int size);
-    const std::string& team() const noexcept { return team_; }
+    MembersMissing(const std::string& team, std::vector<int> missing, int size);
     const std::vector<int>& missing() const noexcept { return missing_; }  ///< ranks
     int size() const noexcept { return size_; }
 
   private:
-    std::string team_;
     std::vector<int> missing_;
     int size_;
 };
@@ -114,6 +110,12 @@ struct HostOptions {
 namespace team {
 class Gathering;
 class Seated;
+
+/// Ends a host or a membership, unless this is a child of a fork: there it is the parent's, and its threads are there.
+struct EndAtHome {
+    void operator()(Gathering* gathering) const noexcept;
+    void operator()(Seated* seated) const noexcept;
+};
 }  // namespace team
 
 /// Brings a team of processes together under a name. Works in a thread of its own; the process may do anything else
@@ -125,9 +127,6 @@ class TeamHost {
     /// `name`: 1 to 63 bytes, no blanks and no control characters; unique among the teams of this user on this host.
     /// `size`: 1 to 256 members. Throws UsageError, TeamNameTaken, SystemError (descriptors: about 4 for each member).
     TeamHost(std::string_view name, int size, HostOptions options = {});
-    ~TeamHost();
-    TeamHost(TeamHost&& other) noexcept;
-    TeamHost& operator=(TeamHost&& other) noexcept;
 
     const std::string& name() const noexcept;
     int size() const noexcept;
@@ -143,7 +142,7 @@ class TeamHost {
     [[nodiscard]] bool wait_for(std::chrono::nanoseconds limit);
 
   private:
-    std::unique_ptr<team::Gathering> gathering_;
+    std::unique_ptr<team::Gathering, team::EndAtHome> gathering_;
 };
 
 /// Whatever rank is free.
@@ -190,7 +189,7 @@ class Membership {
     void fail(std::string_view what, bool consequence = false) noexcept;
 
   private:
-    std::unique_ptr<team::Seated> seated_;
+    std::unique_ptr<team::Seated, team::EndAtHome> seated_;
     int exceptions_ = 0;  ///< on their way when it was made
 };
 

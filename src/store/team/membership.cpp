@@ -68,20 +68,59 @@ void Seated::go(State state) noexcept {
         sched_setaffinity(0, sizeof *processors_before_, &*processors_before_);
 }
 
+void EndAtHome::operator()(Seated* seated) const noexcept {
+    if (seated->process() == getpid()) delete seated;
+}
+
+void EndAtHome::operator()(Gathering* gathering) const noexcept {
+    if (gathering->process() == getpid()) delete gathering;
+}
+
 }  // namespace team
+
+// ---- errors ----
+
+namespace {
+
+std::string in_quotes(const std::string& name) { return "team '" + name + "'"; }
+
+std::string list(const std::vector<int>& ranks) {
+    std::string text;
+    for (const int rank : ranks) text += (text.empty() ? "" : ", ") + std::to_string(rank);
+    return text;
+}
+
+}  // namespace
+
+TeamNameTaken::TeamNameTaken(const std::string& team)
+    : TeamError(team, "somebody stands host for " + in_quotes(team) +
+                          " already; take another name, or wait until that team has ended") {}
+
+HostMissing::HostMissing(const std::string& team, const std::string& what)
+    : TeamError(team, in_quotes(team) + " has no host: " + what) {}
+
+WrongHost::WrongHost(const std::string& team, uid_t expected, uid_t actual)
+    : TeamError(team, "the host of " + in_quotes(team) + " runs as user " + std::to_string(actual) + ", but user " +
+                          std::to_string(expected) +
+                          " was expected; nothing was handed over (JoinOptions::owner says who may be host)"),
+      expected_(expected), actual_(actual) {}
+
+JoinRefused::JoinRefused(const std::string& team, Reason reason, const std::string& what)
+    : TeamError(team, "the host of " + in_quotes(team) + " refuses this process: " + what), reason_(reason) {}
+
+MembersMissing::MembersMissing(const std::string& team, std::vector<int> missing, int size)
+    : TeamError(team, in_quotes(team) + " never came together: of its " + std::to_string(size) +
+                          " ranks these did not come in time: " + list(missing) +
+                          "; start them all, or allow more time (HostOptions::within)"),
+      missing_(std::move(missing)), size_(size) {}
 
 // ---- membership ----
 
 Membership::Membership(std::string_view name, JoinOptions options)
-    : seated_(std::make_unique<team::Seated>(team::ask_for_admission(name, options), options)),
+    : seated_(new team::Seated(team::ask_for_admission(name, options), options)),
       exceptions_(std::uncaught_exceptions()) {}
 
 Membership::~Membership() {
-    if (!seated_) return;
-    if (seated_->process() != getpid()) {
-        static_cast<void>(seated_.release());  // its thread stayed behind in the parent, whose place it is
-        return;
-    }
     if (std::uncaught_exceptions() > exceptions_) fail("an exception ended the scope of its membership");
     else leave();
 }
@@ -124,19 +163,7 @@ void Membership::fail(const std::exception_ptr& cause) noexcept {
 // ---- host ----
 
 TeamHost::TeamHost(std::string_view name, int size, HostOptions options)
-    : gathering_(std::make_unique<team::Gathering>(name, size, std::move(options))) {}
-
-TeamHost::~TeamHost() {
-    // A forked child has the memory of a thread that stayed behind.
-    if (gathering_ && gathering_->process() != getpid()) static_cast<void>(gathering_.release());
-}
-
-TeamHost::TeamHost(TeamHost&& other) noexcept = default;
-TeamHost& TeamHost::operator=(TeamHost&& other) noexcept {
-    TeamHost ended(std::move(*this));
-    gathering_ = std::move(other.gathering_);
-    return *this;
-}
+    : gathering_(new team::Gathering(name, size, std::move(options))) {}
 
 const std::string& TeamHost::name() const noexcept { return gathering_->name(); }
 int TeamHost::size() const noexcept { return gathering_->size(); }
