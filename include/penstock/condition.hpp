@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <mutex>
 #include <string_view>
-#include <vector>
 
 #include "penstock/mutex.hpp"
 #include "penstock/rank.hpp"
@@ -46,8 +45,7 @@ class Condition {
     bool notify(int rank);
 
     Rank me_;
-    std::vector<RankMemory> memory_;
-    std::vector<Word*> words_;
+    team::Parts<Word> words_;
     int turn_;
 };
 

@@ -9,6 +9,25 @@
 
 namespace penstock {
 
+namespace team {
+
+/// What all ranks of a team have of one object: a part at each of them, mapped by all. Each part is constructed before
+/// anybody is granted it, by being all zeroes.
+template <class Part>
+class Parts {
+  public:
+    /// Throws as Rank::exchange.
+    Parts(Rank me, std::string_view name, std::uint64_t kind) : memory_(me.exchange(name, sizeof(Part), kind)) {}
+    Part& operator[](int rank) const noexcept {
+        return *reinterpret_cast<Part*>(memory_[static_cast<std::size_t>(rank)].data());
+    }
+
+  private:
+    std::vector<RankMemory> memory_;
+};
+
+}  // namespace team
+
 /// A mutex of all ranks of a team. Whoever finds it free takes it; the first that waits is passed over for about 30
 /// microseconds at most, and those who wait are served in the order in which they asked. Made by all of them together,
 /// under one name; used by one thread of each rank; `std::unique_lock` and `std::lock_guard` take it.
@@ -43,8 +62,7 @@ class Mutex {
     int broken_by() const;
 
     Rank me_;
-    std::vector<RankMemory> memory_;
-    std::vector<Part*> parts_;
+    team::Parts<Part> parts_;
     std::vector<QueueNode<>*> nodes_;
     QueueLock<> queue_;
     bool held_ = false;

@@ -12,7 +12,6 @@
 #include <atomic>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "penstock/detail/store/reader_gate.hpp"
 #include "penstock/mutex.hpp"
@@ -53,15 +52,14 @@ class SharedMutex {
     };
     enum class Held { nothing, reading, writing };
 
-    Part& own() const noexcept { return *parts_[static_cast<std::size_t>(me_.index())]; }
+    Part& own() const noexcept { return parts_[me_.index()]; }
     void answer(std::uint64_t ticket) const;
     void await_reader(int rank, std::uint64_t ticket);
     void refuse_unless(Held expected, const char* action) const;
 
     Rank me_;
     Mutex writers_;
-    std::vector<RankMemory> memory_;
-    std::vector<Part*> parts_;
+    team::Parts<Part> parts_;
     std::uint64_t episode_ = 0;
     Held held_ = Held::nothing;
 };

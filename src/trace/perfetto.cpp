@@ -3,9 +3,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <ostream>
 #include <penstock/detail/trace/export.hpp>
-#include <sstream>
 #include <unordered_map>
 
 #include "trace/text.hpp"
@@ -89,61 +87,53 @@ class Names {
     std::unordered_map<std::uint32_t, std::string> known_;
 };
 
-void write_event(std::ostream& out, const Event& event, std::size_t thread, const Clock& clock, Names& names) {
+std::string event_json(const Event& event, std::size_t thread, const Clock& clock, Names& names) {
     const std::uint64_t begin = clock.nanoseconds(event.begin);
     const std::uint64_t end = std::max(begin, clock.nanoseconds(event.end));
-    out << ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":" << std::to_string(thread) << ",\"name\":" << names.of(event)
-        << ",\"cat\":\"" << kind_of(event).word << "\",\"ts\":" << microseconds(begin)
-        << ",\"dur\":" << microseconds(end - begin) << ",\"args\":{\"id\":" << std::to_string(event.id)
-        << ",\"issuer\":" << std::to_string(event.issuer) << ",\"target\":" << std::to_string(event.target);
-    if (event.issued != 0) out << ",\"issued_us\":" << microseconds(clock.nanoseconds(event.issued));
-    out << ",\"bytes_in\":" << std::to_string(event.bytes_in) << ",\"bytes_out\":" << std::to_string(event.bytes_out)
-        << "}}";
+    return ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":" + std::to_string(thread) + ",\"name\":" + names.of(event) +
+           ",\"cat\":\"" + kind_of(event).word + "\",\"ts\":" + microseconds(begin) +
+           ",\"dur\":" + microseconds(end - begin) + ",\"args\":{\"id\":" + std::to_string(event.id) +
+           ",\"issuer\":" + std::to_string(event.issuer) + ",\"target\":" + std::to_string(event.target) +
+           (event.issued != 0 ? ",\"issued_us\":" + microseconds(clock.nanoseconds(event.issued)) : "") +
+           ",\"bytes_in\":" + std::to_string(event.bytes_in) + ",\"bytes_out\":" + std::to_string(event.bytes_out) +
+           "}}";
 }
 
-void write_track(std::ostream& out, const TimelineTrack& each, std::size_t thread, const Clock& clock, Names& names) {
+void add_track(std::string& out, const TimelineTrack& each, std::size_t thread, const Clock& clock, Names& names) {
     const std::string tid = std::to_string(thread);
     const std::string start = ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":" + tid + ",\"name\":";
     const char* const role = each.track.role == Role::initiator ? "initiator" : "target";
-    out << start << "\"thread_name\",\"args\":{\"name\":" << json_text(each.track.name) << ",\"role\":\"" << role
-        << "\",\"id\":" << std::to_string(each.track.id) << "}}";
-    out << start << "\"thread_sort_index\",\"args\":{\"sort_index\":" << tid << "}}";
-
+    out += start + "\"thread_name\",\"args\":{\"name\":" + json_text(each.track.name) + ",\"role\":\"" + role +
+           "\",\"id\":" + std::to_string(each.track.id) + "}}";
+    out += start + "\"thread_sort_index\",\"args\":{\"sort_index\":" + tid + "}}";
     // An outer period before the inner ones that begin with it: the format wants it so.
     std::vector<Event> events = each.recording.events;
     std::stable_sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
         return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
     });
-    if (each.recording.dropped != 0 && !events.empty()) {
-        out << ",\n{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":" << tid << ",\"name\":\""
-            << std::to_string(each.recording.dropped)
-            << " earlier events dropped\",\"ts\":" << microseconds(clock.nanoseconds(events.front().begin)) << '}';
-    }
-    for (const Event& event : events) write_event(out, event, thread, clock, names);
+    if (each.recording.dropped != 0 && !events.empty())
+        out += ",\n{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":" + tid + ",\"name\":\"" +
+               std::to_string(each.recording.dropped) +
+               " earlier events dropped\",\"ts\":" + microseconds(clock.nanoseconds(events.front().begin)) + '}';
+    for (const Event& event : events) out += event_json(event, thread, clock, names);
 }
 
 }  // namespace
 
-void write_perfetto(std::ostream& out, std::span<const TimelineTrack> tracks, double nanoseconds_per_tick,
-                    const NameOf& name_of) {
+std::string perfetto_json(std::span<const TimelineTrack> tracks, double nanoseconds_per_tick, const NameOf& name_of) {
     const Clock clock(tracks, nanoseconds_per_tick);
     Names names(name_of);
     std::uint64_t dropped = 0;
     for (const TimelineTrack& each : tracks) dropped += each.recording.dropped;
     // 64-bit ticks do not fit every reader's numbers, so the origin is text.
-    out << "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"nanoseconds_per_tick\":" << exact(nanoseconds_per_tick)
-        << ",\"origin_tick\":\"" << std::to_string(clock.origin()) << "\",\"dropped\":" << std::to_string(dropped)
-        << "},\n\"traceEvents\":[\n"
-        << "{\"ph\":\"M\",\"pid\":1,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"Penstock\"}}";
+    std::string out =
+        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"nanoseconds_per_tick\":" + exact(nanoseconds_per_tick) +
+        ",\"origin_tick\":\"" + std::to_string(clock.origin()) + "\",\"dropped\":" + std::to_string(dropped) +
+        "},\n\"traceEvents\":[\n" +
+        "{\"ph\":\"M\",\"pid\":1,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"Penstock\"}}";
     std::size_t thread = 0;
-    for (const TimelineTrack& each : tracks) write_track(out, each, ++thread, clock, names);
-    out << "\n]}\n";
-}
-
-std::string perfetto_json(std::span<const TimelineTrack> tracks, double nanoseconds_per_tick, const NameOf& name_of) {
-    std::ostringstream out;
-    write_perfetto(out, tracks, nanoseconds_per_tick, name_of);
-    return std::move(out).str();
+    for (const TimelineTrack& each : tracks) add_track(out, each, ++thread, clock, names);
+    return out += "\n]}\n";
 }
 
 }  // namespace penstock::trace

@@ -5,7 +5,6 @@
 #include <locale>
 #include <penstock/error.hpp>
 #include <penstock/trace.hpp>
-#include <sstream>
 
 #include "trace/json.hpp"
 #include "trace/text.hpp"
@@ -209,7 +208,7 @@ TEST(Perfetto, asks_for_each_name_once) {
     EXPECT_EQ(asked, 1);
 }
 
-TEST(Perfetto, numbers_do_not_follow_the_streams_locale) {
+TEST(Perfetto, numbers_do_not_follow_the_programs_locale) {
     struct Grouping : std::numpunct<char> {
         char do_thousands_sep() const override { return '.'; }
         char do_decimal_point() const override { return ','; }
@@ -218,10 +217,10 @@ TEST(Perfetto, numbers_do_not_follow_the_streams_locale) {
     Recording recording;
     recording.events.push_back({.begin = 0, .end = 123'456'789, .id = 1'234'567, .bytes_in = 9'876'543});
     std::vector<TimelineTrack> tracks(2000, TimelineTrack{{Role::target, 0, "t", 0, 0}, recording});
-    std::ostringstream out;
-    out.imbue(std::locale(std::locale::classic(), new Grouping));
-    write_perfetto(out, tracks, 1.0, nullptr);
-    const Json root = JsonReader::read(out.str());
+    const std::locale before = std::locale::global(std::locale(std::locale::classic(), new Grouping));
+    const std::string written = perfetto_json(tracks, 1.0, nullptr);
+    std::locale::global(before);
+    const Json root = JsonReader::read(written);
     const Json& event = root["traceEvents"].list.back();
     EXPECT_EQ(event["tid"].number, 2000);
     EXPECT_DOUBLE_EQ(event["dur"].number, 123'456.789);

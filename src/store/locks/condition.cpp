@@ -1,7 +1,5 @@
 #include "penstock/condition.hpp"
 
-#include "store/locks/parts.hpp"
-
 namespace penstock {
 namespace {
 
@@ -9,12 +7,10 @@ constexpr std::uint64_t condition_kind = 0x444e4f43;  // "COND"
 
 }  // namespace
 
-Condition::Condition(Rank me, std::string_view name)
-    : me_(me), memory_(me.exchange(name, sizeof(Word), condition_kind)), words_(parts_in<Word>(memory_)),
-      turn_(me.index()) {}
+Condition::Condition(Rank me, std::string_view name) : me_(me), words_(me, name, condition_kind), turn_(me.index()) {}
 
 void Condition::wait(std::unique_lock<Mutex>& lock) {
-    auto& own = words_[static_cast<std::size_t>(me_.index())]->waiting;
+    auto& own = words_[me_.index()].waiting;
     own.store(1, std::memory_order_relaxed);  // published by the unlocking
     lock.unlock();
     try {
@@ -27,7 +23,7 @@ void Condition::wait(std::unique_lock<Mutex>& lock) {
 }
 
 bool Condition::notify(int rank) {
-    auto& waiting = words_[static_cast<std::size_t>(rank)]->waiting;
+    auto& waiting = words_[rank].waiting;
     std::uint32_t expected = 1;
     if (waiting.load(std::memory_order_relaxed) == 0 ||
         !waiting.compare_exchange_strong(expected, 0, std::memory_order_acq_rel))

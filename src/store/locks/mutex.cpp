@@ -4,7 +4,6 @@
 
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/machine/relax.hpp"
-#include "store/locks/parts.hpp"
 
 namespace penstock {
 namespace {
@@ -18,10 +17,9 @@ constexpr int longest_pause = 7;     // 2 to this power breaths between two look
 
 }  // namespace
 
-Mutex::Mutex(Rank me, std::string_view name)
-    : me_(me), memory_(me.exchange(name, sizeof(Part), mutex_kind)), parts_(parts_in<Part>(memory_)) {
-    for (auto* part : parts_) nodes_.push_back(&part->node);
-    queue_ = QueueLock<>(&parts_.front()->head, nodes_.data(), me.index(), me.size());
+Mutex::Mutex(Rank me, std::string_view name) : me_(me), parts_(me, name, mutex_kind) {
+    for (int rank = 0; rank < me.size(); ++rank) nodes_.push_back(&parts_[rank].node);
+    queue_ = QueueLock<>(&parts_[0].head, nodes_.data(), me.index(), me.size());
 }
 
 void Mutex::lock() {
@@ -59,7 +57,7 @@ int Mutex::broken_by() const {
     int left = -1;
     for (int rank = 0; rank < me_.size(); ++rank) {
         if (rank == me_.index() || !me_.gone(rank)) continue;
-        if (parts_[static_cast<std::size_t>(rank)]->node.queued.load(std::memory_order_acquire) == 0) continue;
+        if (parts_[rank].node.queued.load(std::memory_order_acquire) == 0) continue;
         if (me_.dead(rank)) return rank;
         if (left < 0) left = rank;
     }

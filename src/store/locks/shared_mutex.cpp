@@ -2,8 +2,6 @@
 
 #include <string>
 
-#include "store/locks/parts.hpp"
-
 namespace penstock {
 namespace {
 
@@ -14,8 +12,7 @@ int rank_of(std::uint64_t ticket) { return static_cast<int>(ticket % team::most_
 }  // namespace
 
 SharedMutex::SharedMutex(Rank me, std::string_view name)
-    : me_(me), writers_(me, std::string(name) + ".writers"),
-      memory_(me.exchange(name, sizeof(Part), shared_mutex_kind)), parts_(parts_in<Part>(memory_)) {}
+    : me_(me), writers_(me, std::string(name) + ".writers"), parts_(me, name, shared_mutex_kind) {}
 
 void SharedMutex::refuse_unless(Held expected, const char* action) const {
     if (held_ != expected) throw UsageError(std::string("this rank cannot ") + action);
@@ -54,7 +51,7 @@ void SharedMutex::unlock_shared() {
 void SharedMutex::answer(std::uint64_t ticket) const {
     const int writer = rank_of(ticket);
     if (writer >= me_.size()) return;  // the word was overwritten: nobody waits for this answer
-    parts_[static_cast<std::size_t>(writer)]->answers[me_.index()].value.store(ticket, std::memory_order_release);
+    parts_[writer].answers[me_.index()].value.store(ticket, std::memory_order_release);
     me_.ring(writer);
 }
 
@@ -64,7 +61,7 @@ void SharedMutex::lock() {
     refuse_unless(Held::nothing, "write: it reads or writes already, and waiting for itself would never end");
     writers_.lock();
     const auto ticket = ++episode_ * team::most_ranks + static_cast<std::uint64_t>(me_.index());
-    for (auto* part : parts_) part->gate.close(ticket);
+    for (int rank = 0; rank < me_.size(); ++rank) parts_[rank].gate.close(ticket);
     for (int rank = 0; rank < me_.size(); ++rank)
         if (rank != me_.index()) await_reader(rank, ticket);
     held_ = Held::writing;
@@ -72,7 +69,7 @@ void SharedMutex::lock() {
 
 /// A reader that is gone has changed nothing, wherever it was.
 void SharedMutex::await_reader(int rank, std::uint64_t ticket) {
-    if (!parts_[static_cast<std::size_t>(rank)]->gate.occupied()) return;
+    if (!parts_[rank].gate.occupied()) return;
     const auto& answer = own().answers[rank].value;
     bool gone = false;
     me_.wait_unless([&] { return gone || answer.load(std::memory_order_acquire) == ticket; },
@@ -86,7 +83,7 @@ void SharedMutex::unlock() {
     refuse_unless(Held::writing, "stop writing: it does not write");
     held_ = Held::nothing;
     for (int rank = 0; rank < me_.size(); ++rank) {
-        parts_[static_cast<std::size_t>(rank)]->gate.open();
+        parts_[rank].gate.open();
         if (rank != me_.index()) me_.ring(rank);
     }
     writers_.unlock();

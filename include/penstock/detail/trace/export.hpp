@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <iosfwd>
 #include <penstock/detail/trace/breakdown.hpp>
 #include <penstock/detail/trace/timeline.hpp>
 #include <span>
@@ -36,14 +35,10 @@ struct TimelineTrack {
 /// Turns the id of an event into the name of the procedure; called once for each id that occurs.
 using NameOf = std::function<std::string(std::uint32_t id)>;
 
-/// Writes the timeline as JSON that Perfetto (ui.perfetto.dev) and chrome://tracing open: a track for each thread in
+/// The timeline as JSON that Perfetto (ui.perfetto.dev) and chrome://tracing open: a track for each thread in
 /// the order given, times in microseconds since the earliest event. The args of each event hold what a replay needs:
 /// id, issuer, target, issued_us, bytes_in, bytes_out. Throws UsageError when nanoseconds_per_tick is not above 0 and
 /// at most 1e9. Costs about 200 bytes an event.
-void write_perfetto(std::ostream& out, std::span<const TimelineTrack> tracks, double nanoseconds_per_tick,
-                    const NameOf& name_of);
-
-/// The same as a string.
 std::string perfetto_json(std::span<const TimelineTrack> tracks, double nanoseconds_per_tick, const NameOf& name_of);
 
 }  // namespace penstock::trace
