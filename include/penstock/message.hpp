@@ -138,7 +138,12 @@ template <class T>
 concept Value = Plain<T> && !std::ranges::range<T>;
 template <class T>
 concept WritableValue = Value<T> && !std::is_const_v<T>;
-/// A range whose elements outlive the expression.
+template <class T>
+concept Sendable = Elements<T> || Value<std::remove_reference_t<T>>;
+template <class T>
+concept Receivable =
+    WritableElements<T> || (std::is_lvalue_reference_v<T> && WritableValue<std::remove_reference_t<T>>);
+/// A value or range whose elements outlive the expression.
 template <class R>
 concept Lasting = std::is_lvalue_reference_v<R> || std::ranges::borrowed_range<R>;
 
@@ -153,6 +158,10 @@ std::span<std::byte> writable_bytes_of(R& range) {
 template <Value T>
 std::span<const std::byte> bytes_of(const T& value) {
     return std::as_bytes(std::span(&value, 1));
+}
+template <WritableValue T>
+std::span<std::byte> writable_bytes_of(T& value) {
+    return std::as_writable_bytes(std::span(&value, 1));
 }
 
 }  // namespace message
@@ -185,16 +194,12 @@ class Messenger {
 
     // ---- blocking ----
 
-    /// Sends elements (a span, vector, array ...) and returns when their memory may be used again: at once for short
-    /// messages, else when the receiver has taken them. To oneself it returns at once. Any number of elements, 0 too.
-    template <message::Elements R>
-    void send(int to, const R& elements, std::uint32_t tag = 0) {
-        send_bytes(to, message::bytes_of(elements), tag);
-    }
-    /// Sends one value.
-    template <message::Value T>
-    void send(int to, const T& value, std::uint32_t tag = 0) {
-        send_bytes(to, message::bytes_of(value), tag);
+    /// Sends a value, or elements (a span, vector, array ...), and returns when their memory may be used again: at once
+    /// for short messages, else when the receiver has taken them. To oneself it returns at once. Any number of elements,
+    /// 0 too.
+    template <message::Sendable T>
+    void send(int to, const T& what, std::uint32_t tag = 0) {
+        send_bytes(to, message::bytes_of(what), tag);
     }
     /// Hands a vector over. Between threads nothing is copied, and the call waits only while 63 messages are on their
     /// way.
@@ -205,13 +210,9 @@ class Messenger {
     }
 
     /// Receives the next message of `from` (or any_source). Throws Truncated when it is longer than `into`.
-    template <message::WritableElements R>
-    Status recv(int from, R&& into) {
+    template <message::Receivable T>
+    Status recv(int from, T&& into) {
         return recv_bytes(from, message::writable_bytes_of(into));
-    }
-    template <message::WritableValue T>
-    Status recv(int from, T& into) {
-        return recv_bytes(from, std::as_writable_bytes(std::span(&into, 1)));
     }
     /// Receives a message of any length. A vector that a thread handed over arrives as it is. Throws UsageError when
     /// the message is no whole number of T, MessageTooLong when there is no memory for as much as was announced; it
@@ -238,28 +239,18 @@ class Messenger {
 
     // ---- non-blocking ----
 
-    template <message::Elements R>
-    Request isend(int to, R&& elements, std::uint32_t tag = 0)
-        requires message::Lasting<R>
+    /// Not of a temporary: it would be gone before it is sent.
+    template <message::Sendable T>
+    Request isend(int to, T&& what, std::uint32_t tag = 0)
+        requires message::Lasting<T>
     {
-        return isend_bytes(to, message::bytes_of(elements), tag);
+        return isend_bytes(to, message::bytes_of(what), tag);
     }
-    template <message::Value T>
-    Request isend(int to, const T& value, std::uint32_t tag = 0) {
-        return isend_bytes(to, message::bytes_of(value), tag);
-    }
-    template <message::Value T>
-    Request isend(int to, const T&& value, std::uint32_t tag = 0) = delete;  // it would be gone before it is sent
-
-    template <message::WritableElements R>
-    Request irecv(int from, R&& into)
-        requires message::Lasting<R>
+    template <message::Receivable T>
+    Request irecv(int from, T&& into)
+        requires message::Lasting<T>
     {
         return irecv_bytes(from, message::writable_bytes_of(into));
-    }
-    template <message::WritableValue T>
-    Request irecv(int from, T& into) {
-        return irecv_bytes(from, std::as_writable_bytes(std::span(&into, 1)));
     }
 
     /// Waits until the request is complete and forgets it. Throws what became of it. An empty request gives an empty

@@ -86,7 +86,6 @@ class Topology {
     std::size_t line_size() const noexcept { return line_size_; }
 
     ProcessorFeatures features() const noexcept { return features_; }
-    bool has_monitor_wait() const noexcept { return features_.monitor_wait != MonitorWait::none; }
     bool has_cldemote() const noexcept { return features_.cldemote; }
 
     /// Whether nothing is known of cores and sharing.
