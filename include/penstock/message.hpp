@@ -225,8 +225,8 @@ class Messenger {
         if (auto parcel = take_parcel(coming.source, typeid(T)))
             elements = std::move(static_cast<message::VectorParcel<T>&>(*parcel).vector);
         else {
-            check_vector(coming);
             try {
+                if (coming.bytes > options().longest_vector) throw std::bad_alloc();
                 elements.resize(count);
             } catch (const std::bad_alloc&) {
                 throw_too_long(coming);
@@ -295,7 +295,6 @@ class Messenger {
     [[gnu::noinline]] void send_slowly(int to, std::span<const std::byte> bytes, std::uint32_t tag);
     [[gnu::noinline]] void recv_slowly(int from, std::span<std::byte> into, Status& status);
     void check(const Request& request) const;
-    void check_vector(const Status& coming) const;
     [[noreturn]] void throw_too_long(const Status& coming) const;
     bool hands_over(int to) const noexcept;
     message::SegmentPart allocate_bytes(std::size_t count, std::size_t size);

@@ -56,10 +56,6 @@ Request Messenger::irecv_bytes(int from, std::span<std::byte> into) {
 
 bool Messenger::hands_over(int to) const noexcept { return core_->threads() || to == core_->rank().index(); }
 
-void Messenger::check_vector(const Status& coming) const {
-    if (coming.bytes > options().longest_vector) throw_too_long(coming);
-}
-
 void Messenger::throw_too_long(const Status& coming) const {
     throw MessageTooLong(coming.source, coming.bytes, options().longest_vector);
 }

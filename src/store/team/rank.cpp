@@ -1,9 +1,7 @@
 #include "penstock/rank.hpp"
 
 #include <algorithm>
-#include <utility>
 
-#include "penstock/detail/machine/clock.hpp"
 #include "store/team/mail.hpp"
 #include "store/team/team.hpp"
 
