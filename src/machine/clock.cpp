@@ -69,11 +69,8 @@ double Clock::calibrate() noexcept {
         const double rate = features::counter_rate_hint();
         const double hint = rate > 0 ? 1e9 / rate : 0;
         // What the hardware says is exact when it is right; a guest that was moved to another host may be told wrong.
-        if (hint != 0 && agree(measured_over(200us), hint, 0.002)) {
-            found = hint;
-        } else {
-            found = measured_over(4ms);
-        }
+        if (hint != 0 && agree(measured_over(200us), hint, 0.002)) found = hint;
+        else found = measured_over(4ms);
         if (!(found > 0)) found = 1;
     }
     // The first to finish is right for everybody, so that a length of ticks never changes.

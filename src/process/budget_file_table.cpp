@@ -15,9 +15,9 @@
 
 #include "machine/file_size.hpp"
 #include "machine/uninterrupted.hpp"
+#include "penstock/detail/machine/owned_descriptor.hpp"
 #include "penstock/error.hpp"
 #include "process/budget_table.hpp"
-#include "penstock/detail/machine/owned_descriptor.hpp"
 
 namespace penstock::budget {
 namespace {

@@ -26,11 +26,9 @@ OwnedDescriptor process_of(int connection, pid_t process) {
     int number = -1;
     socklen_t length = sizeof number;
     if (getsockopt(connection, SOL_SOCKET, peer_pidfd, &number, &length) == 0) return OwnedDescriptor(number);
-    if (errno == EMFILE || errno == ENFILE)
-        throw SystemError("cannot watch the process at the other end of a socket", errno);
     // An older kernel (or it has ended). What a number leads to is the right process if its connection stands
     // afterwards.
-    OwnedDescriptor opened = open_process(process);
+    OwnedDescriptor opened = errno == EMFILE || errno == ENFILE ? OwnedDescriptor() : open_process(process);
     if (!opened) {
         if (errno == ESRCH || errno == EINVAL) return {};
         throw SystemError("cannot watch the process at the other end of a socket", errno);

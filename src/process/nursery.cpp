@@ -52,16 +52,6 @@ std::pair<OwnedDescriptor, OwnedDescriptor> socket_pair() {
     return {OwnedDescriptor(ends[0]), OwnedDescriptor(ends[1])};
 }
 
-/// False when the program has ended. A request without its descriptor is left with none.
-bool receive_request(int socket, EarlyProgram& program, OwnedDescriptor& other) {
-    Arrived arrived;
-    const auto length = receive_with_descriptors(socket, std::as_writable_bytes(std::span(&program, 1)), 0, arrived);
-    if (length <= 0) return false;
-    other.reset();
-    if (length == sizeof program && arrived.descriptors.size() == 1) other = std::move(arrived.descriptors.front());
-    return true;
-}
-
 /// Nothing that is thrown may leave: this process is a copy of the program before its main had begun.
 [[noreturn]] void begin(EarlyProgram program, int socket) noexcept {
     std::signal(SIGCHLD, SIG_DFL);
@@ -78,17 +68,19 @@ bool receive_request(int socket, EarlyProgram& program, OwnedDescriptor& other) 
 [[noreturn]] void serve(int socket) noexcept {
     std::signal(SIGCHLD, SIG_IGN);  // what it begins answers for itself
     static_cast<void>(setpgid(0, 0));
-    EarlyProgram program = nullptr;
-    OwnedDescriptor other;
-    while (receive_request(socket, program, other)) {
-        if (!other) continue;
+    for (;;) {
+        EarlyProgram program = nullptr;
+        Arrived arrived;
+        const auto length =
+            receive_with_descriptors(socket, std::as_writable_bytes(std::span(&program, 1)), 0, arrived);
+        if (length <= 0) _exit(0);  // the program has ended
+        if (length != sizeof program || arrived.descriptors.size() != 1) continue;
         if (fork() == 0) {
             close(socket);
-            begin(program, other.get());
+            begin(program, arrived.descriptors.front().get());
         }
-        other.reset();  // where no process was begun, the program finds its end closed
+        // Where no process was begun, the program finds its end closed.
     }
-    _exit(0);
 }
 
 }  // namespace

@@ -93,11 +93,9 @@ Breakdown::Breakdown(const Snapshot& period) : nanoseconds_per_tick_(period.nano
         bar.track = entry.track;
         bar.totals = entry.totals;
         bar.wall_ticks = entry.wall_ticks;
-        if (key.first == Role::initiator) {
+        if (key.first == Role::initiator)
             fill_initiator(bar, std::get<InitiatorTotals>(entry.totals), std::get<InitiatorTotals>(entry.history));
-        } else {
-            fill_target(bar, std::get<TargetTotals>(entry.totals), std::get<TargetTotals>(entry.history));
-        }
+        else fill_target(bar, std::get<TargetTotals>(entry.totals), std::get<TargetTotals>(entry.history));
         scale(bar, nanoseconds_per_tick_);
     }
 }

@@ -45,11 +45,8 @@ void each_target_field(A& a, B& b, Visit visit) {
 /// Calls visit(name, field of a, field of b) for two totals of the same role.
 template <typename A, typename B, typename Visit>
 void each_field(A& a, B& b, Visit visit) {
-    if (a.index() == 0) {
-        each_initiator_field(std::get<InitiatorTotals>(a), std::get<InitiatorTotals>(b), visit);
-    } else {
-        each_target_field(std::get<TargetTotals>(a), std::get<TargetTotals>(b), visit);
-    }
+    if (a.index() == 0) each_initiator_field(std::get<InitiatorTotals>(a), std::get<InitiatorTotals>(b), visit);
+    else each_target_field(std::get<TargetTotals>(a), std::get<TargetTotals>(b), visit);
 }
 
 }  // namespace penstock::trace

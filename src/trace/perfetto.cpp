@@ -76,11 +76,10 @@ class Names {
 
   private:
     const std::string& procedure(std::uint32_t id) {
-        const auto found = known_.find(id);
-        if (found != known_.end()) return found->second;
-        std::string name = name_of_ ? name_of_(id) : std::string();
-        if (name.empty()) name = "procedure " + std::to_string(id);
-        return known_.emplace(id, std::move(name)).first->second;
+        const auto [known, fresh] = known_.try_emplace(id);
+        if (fresh && name_of_) known->second = name_of_(id);
+        if (known->second.empty()) known->second = "procedure " + std::to_string(id);
+        return known->second;
     }
 
     const NameOf& name_of_;

@@ -42,29 +42,24 @@ void Snapshot::add(const Track& track, const TargetCounters& counters) {
 
 void Snapshot::insert(const Track& track, Role role, Totals totals) {
     const char* const noun = role == Role::initiator ? "initiator" : "target";
-    if (track.role != role) {
+    if (track.role != role)
         throw UsageError("track " + std::to_string(track.id) + " (" + track.name +
                          ") was added with the counters of an " + "other role; set its role to " + noun);
-    }
     const std::uint64_t wall = less(end_of(track, now_), track.started);
-    if (!tracks_.try_emplace({role, track.id}, Entry{track, totals, totals, wall}).second) {
+    if (!tracks_.try_emplace({role, track.id}, Entry{track, totals, totals, wall}).second)
         throw UsageError(std::string("the snapshot already has a track of ") + noun + " " + std::to_string(track.id) +
                          "; give each its own id");
-    }
 }
 
 Snapshot operator-(const Snapshot& after, const Snapshot& before) {
-    if (before.now_ > after.now_) {
+    if (before.now_ > after.now_)
         throw UsageError("the snapshot to subtract was taken " + std::to_string(before.now_ - after.now_) +
                          " ticks after the other; write later - earlier");
-    }
-    if (before.difference_ || after.difference_) {
+    if (before.difference_ || after.difference_)
         throw UsageError("a difference of two snapshots cannot be subtracted again; keep the snapshots themselves");
-    }
-    if (before.nanoseconds_per_tick_ != after.nanoseconds_per_tick_) {
+    if (before.nanoseconds_per_tick_ != after.nanoseconds_per_tick_)
         throw UsageError("the snapshots count ticks of " + std::to_string(before.nanoseconds_per_tick_) + " and " +
                          std::to_string(after.nanoseconds_per_tick_) + " ns; take both with one factor");
-    }
     Snapshot period = after;
     period.difference_ = true;
     for (auto& [key, entry] : period.tracks_) {

@@ -34,10 +34,9 @@ Timeline::Timeline() = default;
 Timeline::~Timeline() = default;
 
 void Timeline::start(std::size_t capacity) {
-    if (capacity == 0 || capacity > max_capacity) {
+    if (capacity == 0 || capacity > max_capacity)
         throw UsageError("a timeline of " + std::to_string(capacity) + " events was asked for; give 1 to " +
                          std::to_string(max_capacity));
-    }
     capacity = std::bit_ceil(capacity);
     const std::lock_guard lock(control_);
     auto found = std::find_if(rings_.begin(), rings_.end(),

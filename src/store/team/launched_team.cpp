@@ -68,12 +68,9 @@ void lead(int answer) {
             placement.processors.assign(request.processors.begin(), request.processors.begin() + request.size);
         for (const auto& record : run_forked(request.size, program, request.options, placement, answer))
             send_whole(answer, record);
-    } catch (const SystemError& error) {
-        end.rank = refusal;
-        end.exit_code = error.number();
-        end.write(said_by(error));
     } catch (const std::exception& error) {
         end.rank = refusal;
+        if (const auto* refused = dynamic_cast<const SystemError*>(&error)) end.exit_code = refused->number();
         end.write(said_by(error));
     }
     send_whole(answer, end);

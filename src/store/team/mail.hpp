@@ -123,7 +123,6 @@ class ProcessMail final : public Mail {
     std::shared_ptr<Mapping> allocate(std::string_view name, std::size_t bytes, Pages pages) override {
         return std::make_shared<SharedMemory>(SharedMemory::create("penstock-" + std::string(name), bytes, pages));
     }
-    bool receive_one(const Member& member);
 
     OwnedDescriptor inbox_;
     std::vector<OwnedDescriptor> outboxes_;

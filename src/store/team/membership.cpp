@@ -4,7 +4,6 @@
 #include <exception>
 #include <utility>
 
-#include "machine/said_by.hpp"
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/join.hpp"
 #include "penstock/topology.hpp"
@@ -149,15 +148,7 @@ void Membership::fail(std::string_view what, bool consequence) noexcept {
 }
 
 void Membership::fail(const std::exception_ptr& cause) noexcept {
-    try {
-        std::rethrow_exception(cause);
-    } catch (const RankLost& lost) {
-        fail(lost.what(), true);
-    } catch (const std::exception& error) {
-        fail(said_by(error));
-    } catch (...) {
-        fail("an exception that is not a std::exception");
-    }
+    team::tell_cause(cause, [&](const char* what, bool consequence) { fail(what, consequence); });
 }
 
 // ---- host ----

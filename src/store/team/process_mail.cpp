@@ -21,34 +21,13 @@ struct Envelope {
     char name[longest_name + 1]{};
 };
 
-struct Arrival {
-    Envelope envelope;
-    bool whole = false;  ///< of the right length, not cut
-    process::Arrived with;
-};
-
-/// Nothing when no message is there.
-std::optional<Arrival> receive(int socket) {
-    Arrival arrival;
-    const auto length = process::receive_with_descriptors(
-        socket, std::as_writable_bytes(std::span(&arrival.envelope, 1)), MSG_DONTWAIT, arrival.with);
-    if (length < 0) {
-        if (errno == EAGAIN || errno == EWOULDBLOCK) return std::nullopt;
-        throw SystemError("cannot receive a grant of memory", errno);
-    }
-    arrival.whole = length == sizeof arrival.envelope && !arrival.with.text_cut;
-    return arrival;
-}
-
 /// Is this a letter of the rank that it names, sent by the process that sits there?
-bool genuine(const Arrival& arrival, const Member& member) {
-    const auto& envelope = arrival.envelope;
-    if (!arrival.whole || envelope.magic != Envelope::valid) return false;
-    if (envelope.owner < 0 || envelope.owner >= member.size) return false;
+bool genuine(const Envelope& envelope, const ucred& sender, const Member& member) {
+    if (envelope.magic != Envelope::valid || envelope.owner < 0 || envelope.owner >= member.size) return false;
     if (envelope.name_length == 0 || envelope.name_length > longest_name) return false;
     const Seat& seat = member.seats[envelope.owner];
-    return seat.state.load(std::memory_order_acquire) != State::starting && arrival.with.sender.uid == seat.user &&
-           arrival.with.sender.pid == seat.identity.pid;
+    return seat.state.load(std::memory_order_acquire) != State::starting && sender.uid == seat.user &&
+           sender.pid == seat.identity.pid;
 }
 
 }  // namespace
@@ -83,24 +62,24 @@ bool ProcessMail::try_send(const Member& member, const RankMemory& memory, int t
     throw SystemError("cannot send a grant of memory to rank " + std::to_string(to), errno);
 }
 
-/// False when nothing was there.
-bool ProcessMail::receive_one(const Member& member) {
-    auto arrival = receive(inbox_.get());
-    if (!arrival) return false;
-    if (!genuine(*arrival, member)) return true;  // whoever sent it is no member: thrown away, with its descriptors
-    const auto& envelope = arrival->envelope;
-    Letter letter;
-    letter.bytes = envelope.bytes;
-    letter.kind = envelope.kind;
-    auto& descriptors = arrival->with.descriptors;
-    letter.descriptor_lost = descriptors.empty() && arrival->with.control_cut;
-    if (descriptors.size() == 1) letter.descriptor = std::move(descriptors.front());
-    letters_[{envelope.owner, std::string(envelope.name, envelope.name_length)}].push_back(std::move(letter));
-    return true;
-}
-
 void ProcessMail::take_in(const Member& member) {
-    while (receive_one(member)) {
+    for (;;) {
+        Envelope envelope;
+        process::Arrived arrived;
+        const auto length = process::receive_with_descriptors(
+            inbox_.get(), std::as_writable_bytes(std::span(&envelope, 1)), MSG_DONTWAIT, arrived);
+        if (length < 0) {
+            if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+            throw SystemError("cannot receive a grant of memory", errno);
+        }
+        // Whoever sent anything else is no member: it is thrown away, with its descriptors.
+        if (length != sizeof envelope || arrived.text_cut || !genuine(envelope, arrived.sender, member)) continue;
+        Letter letter;
+        letter.bytes = envelope.bytes;
+        letter.kind = envelope.kind;
+        letter.descriptor_lost = arrived.descriptors.empty() && arrived.control_cut;
+        if (arrived.descriptors.size() == 1) letter.descriptor = std::move(arrived.descriptors.front());
+        letters_[{envelope.owner, std::string(envelope.name, envelope.name_length)}].push_back(std::move(letter));
     }
 }
 

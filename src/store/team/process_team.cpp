@@ -8,7 +8,6 @@
 #include <iostream>
 #include <string>
 
-#include "machine/said_by.hpp"
 #include "penstock/store_way.hpp"
 #include "penstock/topology.hpp"
 #include "process/children.hpp"
@@ -33,10 +32,9 @@ int run_rank(const ControlBlock& control, Member& member, const Program& program
         seat.state.store(State::running, std::memory_order_release);
         program.call(program.closure, Rank(member));
         failed = false;
-    } catch (const std::exception& error) {
-        control.report_failure(rank, said_by(error), dynamic_cast<const RankLost*>(&error) != nullptr);
     } catch (...) {
-        control.report_failure(rank, "an exception that is not a std::exception", false);
+        tell_cause(std::current_exception(),
+                   [&](const char* what, bool consequence) { control.report_failure(rank, what, consequence); });
     }
     // What the rank printed must be out before anybody hears that it has ended.
     std::cout.flush();

@@ -7,7 +7,6 @@
 #include <thread>
 #include <tuple>
 
-#include "machine/said_by.hpp"
 #include "penstock/detail/machine/memory.hpp"
 #include "penstock/topology.hpp"
 #include "store/team/mail.hpp"
@@ -43,16 +42,6 @@ Placement Placement::of(int size, bool pin) {
 void Placement::pin(int rank) const {
     // A refusal costs speed, not correctness.
     if (!processors.empty()) static_cast<void>(pin_this_thread(processors[rank]));
-}
-
-bool is_consequence(const std::exception_ptr& error) noexcept {
-    try {
-        std::rethrow_exception(error);
-    } catch (const RankLost&) {
-        return true;
-    } catch (...) {
-        return false;
-    }
 }
 
 void conclude(const std::vector<Ending>& endings) {
@@ -96,7 +85,7 @@ void run_threads(int size, const Program& program, const SpmdOptions& options) {
         } catch (...) {
             ending.error = std::current_exception();
             ending.order = ++failures;
-            ending.consequence = is_consequence(ending.error);
+            tell_cause(ending.error, [&](const char*, bool consequence) { ending.consequence = consequence; });
         }
         leave(rank, ending.error ? State::failed : State::finished);
     };

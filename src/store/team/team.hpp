@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "machine/said_by.hpp"
 #include "penstock/detail/machine/owned_descriptor.hpp"
 #include "penstock/spmd.hpp"
 #include "penstock/store_way.hpp"
@@ -37,8 +38,20 @@ struct Ending {
 /// ones.
 void conclude(const std::vector<Ending>& endings);
 
-/// Is this exception only the consequence of another rank's end?
-bool is_consequence(const std::exception_ptr& error) noexcept;
+/// Calls `tell(what, consequence)`: what this exception says, and whether it is only the consequence of another rank's
+/// end. Asks for no memory.
+template <class Tell>
+void tell_cause(const std::exception_ptr& cause, Tell&& tell) {
+    try {
+        std::rethrow_exception(cause);
+    } catch (const RankLost& lost) {
+        tell(lost.what(), true);
+    } catch (const std::exception& error) {
+        tell(said_by(error), false);
+    } catch (...) {
+        tell("an exception that is not a std::exception", false);
+    }
+}
 
 /// How a process ended, in a form that can be sent. `what` is for those that failed.
 struct EndRecord {

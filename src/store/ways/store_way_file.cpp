@@ -12,8 +12,8 @@
 #include <sstream>
 #include <string_view>
 
-#include "penstock/topology.hpp"
 #include "penstock/detail/machine/owned_descriptor.hpp"
+#include "penstock/topology.hpp"
 #include "store/ways/ways.hpp"
 
 namespace penstock {
