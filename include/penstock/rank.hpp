@@ -155,6 +155,8 @@ bool fence_all(const Member& member) noexcept;
 class RankMemory {
   public:
     RankMemory() noexcept = default;
+    RankMemory(RankMemory&&) noexcept = default;
+    RankMemory& operator=(RankMemory&&) noexcept = default;
 
     std::byte* data() const noexcept { return data_; }
     std::size_t size() const noexcept { return size_; }  ///< bytes
