@@ -195,8 +195,8 @@ class Messenger {
     // ---- blocking ----
 
     /// Sends a value, or elements (a span, vector, array ...), and returns when their memory may be used again: at once
-    /// for short messages, else when the receiver has taken them. To oneself it returns at once. Any number of elements,
-    /// 0 too.
+    /// for short messages, else when the receiver has taken them. To oneself it returns at once. Any number of
+    /// elements, 0 too.
     template <message::Sendable T>
     void send(int to, const T& what, std::uint32_t tag = 0) {
         send_bytes(to, message::bytes_of(what), tag);
