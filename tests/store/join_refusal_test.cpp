@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "penstock/barrier.hpp"
+#include "penstock/detail/machine/owned_descriptor.hpp"
 #include "penstock/join.hpp"
 #include "penstock/remote.hpp"
-#include "penstock/detail/machine/owned_descriptor.hpp"
 #include "tests/store/join_support.hpp"
 
 namespace {

@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "penstock/isolation.hpp"
 #include "penstock/detail/machine/owned_descriptor.hpp"
+#include "penstock/isolation.hpp"
 #include "task/backend/backend.hpp"
 #include "task/calls/core.hpp"
 #include "task/calls/runner.hpp"

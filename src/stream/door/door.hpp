@@ -18,8 +18,8 @@
 #include <string_view>
 #include <thread>
 
-#include "penstock/stream_options.hpp"
 #include "penstock/detail/machine/owned_descriptor.hpp"
+#include "penstock/stream_options.hpp"
 
 namespace penstock::streaming {
 

@@ -12,8 +12,8 @@
 #include "machine/file_size.hpp"
 #include "machine/pages.hpp"
 #include "machine/uninterrupted.hpp"
-#include "penstock/error.hpp"
 #include "penstock/detail/machine/owned_descriptor.hpp"
+#include "penstock/error.hpp"
 #include "process/shared_range.hpp"
 #include "task/isolated/heap_mapping.hpp"
 

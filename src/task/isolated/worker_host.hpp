@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include "penstock/detail/machine/owned_descriptor.hpp"
 #include "penstock/detail/task/ring.hpp"
 #include "penstock/isolation.hpp"
-#include "penstock/detail/machine/owned_descriptor.hpp"
 #include "task/backend/backend.hpp"
 #include "task/isolated/keeper.hpp"
 #include "task/isolated/worker_board.hpp"
