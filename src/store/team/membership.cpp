@@ -16,14 +16,6 @@ namespace {
 
 pid_t this_thread() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
-/// All in the order in which others may see it: from the last line on this member runs.
-void sit_down(const ControlBlock& control, int rank) {
-    auto& seat = control.seat(rank);
-    register_fence(seat);
-    auto expected = State::starting;
-    seat.state.compare_exchange_strong(expected, State::running, std::memory_order_acq_rel);
-}
-
 }  // namespace
 
 Seated::Seated(Admission place, const JoinOptions& options)
@@ -44,7 +36,11 @@ Seated::Seated(Admission place, const JoinOptions& options)
             pinned_ = this_thread();
         }
     }
-    sit_down(control_, place.rank);
+    // All in the order in which others may see it: from the last line on this member runs.
+    auto& seat = control_.seat(place.rank);
+    register_fence(seat);
+    auto expected = State::starting;
+    seat.state.compare_exchange_strong(expected, State::running, std::memory_order_acq_rel);
 }
 
 Seated::~Seated() { fail("its membership was destroyed before it was left", false); }

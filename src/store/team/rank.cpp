@@ -17,14 +17,6 @@ std::string describe_death(int rank, int pid, std::optional<int> exit_code, std:
     return text + "; what it had published stays, nothing more will come: give up, or go on without it";
 }
 
-std::string describe_leaving(int rank, bool failed) {
-    return "rank " + number(rank) + (failed ? " failed by an exception" : " has come to the end of its function") +
-           " while this rank still waits for it; " +
-           (failed ? "spmd reports the exception to its caller" : "let all ranks take the same steps");
-}
-
-std::string milliseconds(std::chrono::nanoseconds time) { return std::to_string(time.count() / 1'000'000) + " ms"; }
-
 void check_name(std::string_view name) {
     if (name.empty() || name.size() > team::longest_name)
         throw UsageError("the name of shared memory has 1 to " + std::to_string(team::longest_name) + " bytes, but '" +
@@ -40,11 +32,17 @@ std::string_view name(Substrate substrate) noexcept {
 RankDied::RankDied(int rank, int pid, std::optional<int> exit_code, std::optional<int> signal)
     : RankLost(rank, describe_death(rank, pid, exit_code, signal)), pid_(pid), exit_code_(exit_code), signal_(signal) {}
 
-RankLeft::RankLeft(int rank, bool failed) : RankLost(rank, describe_leaving(rank, failed)), failed_(failed) {}
+RankLeft::RankLeft(int rank, bool failed)
+    : RankLost(rank, "rank " + number(rank) +
+                         (failed ? " failed by an exception" : " has come to the end of its function") +
+                         " while this rank still waits for it; " +
+                         (failed ? "spmd reports the exception to its caller" : "let all ranks take the same steps")),
+      failed_(failed) {}
 
 GrantMissing::GrantMissing(int owner, std::string name, std::chrono::nanoseconds waited)
     : Error("rank " + number(owner) + " and the rank that it grants '" + name + "' did not come together for " +
-            milliseconds(waited) + "; check that one grants and the other accepts this name, or allow more time"),
+            std::to_string(waited.count() / 1'000'000) +
+            " ms; check that one grants and the other accepts this name, or allow more time"),
       owner_(owner), name_(std::move(name)), waited_(waited) {}
 
 InvalidGrant::InvalidGrant(int owner, std::string name, const std::string& what)

@@ -13,17 +13,11 @@
 #include "store/team/team.hpp"
 
 namespace penstock {
-namespace {
-
-std::string describe(int rank, const std::exception_ptr& cause, int others) {
-    const auto text = "rank " + std::to_string(rank) + " failed: " + said_by(cause);
-    return others == 0 ? text : text + " (and " + std::to_string(others) + " more failed)";
-}
-
-}  // namespace
 
 RankFailed::RankFailed(int rank, std::exception_ptr cause, int others)
-    : Error(describe(rank, cause, others)), rank_(rank), cause_(std::move(cause)), others_(others) {}
+    : Error("rank " + std::to_string(rank) + " failed: " + said_by(cause) +
+            (others == 0 ? "" : " (and " + std::to_string(others) + " more failed)")),
+      rank_(rank), cause_(std::move(cause)), others_(others) {}
 
 namespace team {
 

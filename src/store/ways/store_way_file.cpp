@@ -6,9 +6,9 @@
 
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <sstream>
 #include <string_view>
 
@@ -39,13 +39,6 @@ std::string machine_in_one_line(int reader) {
            std::string(name(distance));
 }
 
-/// FNV-1a: a name for the file; which machine it is of stands inside.
-std::uint64_t hash(std::string_view text) noexcept {
-    std::uint64_t value = 0xcbf29ce484222325;
-    for (const char letter : text) value = (value ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
-    return value;
-}
-
 std::optional<std::string> content_of(const std::filesystem::path& path) {
     const OwnedDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     struct stat status{};
@@ -74,8 +67,8 @@ std::optional<StoreWayFile> StoreWayFile::here() {
     const auto folder = cache_folder();
     if (!reader || !folder) return std::nullopt;
     auto machine = machine_in_one_line(*reader);
-    char name[32];
-    std::snprintf(name, sizeof name, "stores-%016llx", static_cast<unsigned long long>(hash(machine)));
+    // A name for the file; which machine it is of stands inside.
+    const auto name = "stores-" + std::to_string(std::hash<std::string>()(machine));
     return StoreWayFile(*folder / "penstock" / name, std::move(machine));
 }
 
