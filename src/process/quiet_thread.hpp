@@ -14,20 +14,13 @@
 
 namespace penstock::process {
 
-/// All signals but those that say that the thread itself went wrong: whoever handles these, to say where, wants to know
-/// of this thread too.
-inline sigset_t all_but_faults() noexcept {
-    sigset_t signals;
-    sigfillset(&signals);
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) sigdelset(&signals, fault);
-    return signals;
-}
-
 /// Runs `body` in a thread to which no signal from elsewhere is delivered. Throws SystemError.
 template <class Body>
 std::thread quiet_thread(const char* name, Body body) {
-    const sigset_t quiet = all_but_faults();
-    sigset_t before;
+    sigset_t quiet, before;
+    sigfillset(&quiet);
+    // Whoever handles a fault of the thread itself, to say where, wants to know of this thread too.
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) sigdelset(&quiet, fault);
     pthread_sigmask(SIG_SETMASK, &quiet, &before);  // inherited by the thread
     const struct Restored {
         const sigset_t& mask;
