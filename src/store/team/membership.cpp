@@ -19,25 +19,24 @@ pid_t this_thread() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 }  // namespace
 
 Seated::Seated(Admission place, const JoinOptions& options)
-    : control_(std::move(place.control)), connection_(std::move(place.connection)),
-      mail_(std::move(place.inbox), std::move(place.outboxes)),
-      member_{.seats = control_.seats(),
+    : place_(std::move(place)), mail_(std::move(place_.inbox), std::move(place_.outboxes)),
+      member_{.seats = place_.control.seats(),
               .mail = &mail_,
-              .index = place.rank,
-              .size = place.size,
+              .index = place_.rank,
+              .size = place_.size,
               .substrate = Substrate::processes,
-              .policy = WaitPolicy::for_threads(place.size, Topology::here().usable()),
+              .policy = WaitPolicy::for_threads(place_.size, Topology::here().usable()),
               .accept_within = options.accept_within},
-      watch_(control_, place.rank, std::move(place.processes)), process_(getpid()) {
-    if (options.pin && place.processor >= 0) {
+      watch_(place_.control, place_.rank, std::move(place_.processes)), process_(getpid()) {
+    if (options.pin && place_.processor >= 0) {
         cpu_set_t before;
-        if (sched_getaffinity(0, sizeof before, &before) == 0 && pin_this_thread(place.processor)) {
+        if (sched_getaffinity(0, sizeof before, &before) == 0 && pin_this_thread(place_.processor)) {
             processors_before_ = before;
             pinned_ = this_thread();
         }
     }
     // All in the order in which others may see it: from the last line on this member runs.
-    auto& seat = control_.seat(place.rank);
+    auto& seat = place_.control.seat(place_.rank);
     register_fence(seat);
     auto expected = State::starting;
     seat.state.compare_exchange_strong(expected, State::running, std::memory_order_acq_rel);
@@ -49,16 +48,16 @@ void Seated::leave() noexcept { go(State::finished); }
 
 void Seated::fail(std::string_view what, bool consequence) noexcept {
     if (left_) return;
-    control_.report_failure(member_.index, what, consequence);
+    place_.control.report_failure(member_.index, what, consequence);
     go(State::failed);
 }
 
 void Seated::go(State state) noexcept {
     if (std::exchange(left_, true)) return;
-    control_.end(member_.index, state);
+    place_.control.end(member_.index, state);
     // A forked child may have the connection too, so closing it here would not tell the host.
-    shutdown(connection_.get(), SHUT_RDWR);
-    connection_.reset();
+    shutdown(place_.connection.get(), SHUT_RDWR);
+    place_.connection.reset();
     if (processors_before_ && pinned_ == this_thread())
         sched_setaffinity(0, sizeof *processors_before_, &*processors_before_);
 }

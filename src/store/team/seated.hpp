@@ -47,8 +47,7 @@ class Seated {
   private:
     void go(State state) noexcept;
 
-    ControlBlock control_;
-    OwnedDescriptor connection_;
+    Admission place_;  ///< less what the mail and the watch have of it
     ProcessMail mail_;
     Member member_;
     DeathWatch watch_;

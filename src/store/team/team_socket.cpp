@@ -34,11 +34,9 @@ OwnedDescriptor stand_at(std::string_view name) {
     check_team_name(name);
     auto listening = seqpacket_socket();
     const process::LocalAddress address(space, name, geteuid());
-    if (bind(listening.get(), address.get(), address.length) != 0) {
-        if (errno == EADDRINUSE) throw TeamNameTaken(std::string(name));
-        throw SystemError("cannot stand host for team '" + std::string(name) + "'", errno);
-    }
-    if (listen(listening.get(), waiting_guests) != 0)
+    const bool bound = bind(listening.get(), address.get(), address.length) == 0;
+    if (!bound && errno == EADDRINUSE) throw TeamNameTaken(std::string(name));
+    if (!bound || listen(listening.get(), waiting_guests) != 0)
         throw SystemError("cannot stand host for team '" + std::string(name) + "'", errno);
     return listening;
 }
