@@ -1,7 +1,7 @@
 // What it is worth to fetch the next task's blocks while the current one runs: tiles of several shapes, in random order
 // over memory that no cache holds and over a set that fits, with 0 to 8 operations a word. Beside the same machine
-// without the prefetch, oneTBB, and one thread's loop over the same tiles with the same body, which fetches the next tile
-// by hand: the whole of it before the current one, or a slice of it before each slice of the current one. What is
+// without the prefetch, oneTBB, and one thread's loop over the same tiles with the same body, which fetches the next
+// tile by hand: the whole of it before the current one, or a slice of it before each slice of the current one. What is
 // compared with it are gains: time without over time with, of each.
 //
 // Three kinds of body, since they leave the processor more or less to hide by itself: eight sums apart, one chain of

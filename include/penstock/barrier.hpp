@@ -108,7 +108,7 @@ class Barrier {
   private:
     using Cells = DisseminationBarrier<>;
 
-    void tell(int round) const noexcept { me_.ring(Cells::behind(me_.index(), round, me_.size())); }
+    void tell(int round) const noexcept { me_.wake(Cells::behind(me_.index(), round, me_.size())); }
     /// The rank without which this round cannot end, or -1. One that left after it came here is not missed.
     int hopeless(int round) const;
 

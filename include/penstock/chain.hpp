@@ -31,7 +31,7 @@ struct Parameter {  // a scalar
     static constexpr bool sized = false;
     static constexpr std::size_t bytes = sizeof(P);
     using StandIn = ChainScalar<P>;
-    static StandIn stand_in(Place place) noexcept { return StandIn(place); }
+    static StandIn stand_in(Location place) noexcept { return StandIn(place); }
     static void store(std::byte* at, const P& value) noexcept { std::memcpy(at, &value, sizeof value); }
 };
 
@@ -45,7 +45,7 @@ struct Parameter<std::span<T, N>> {
     static constexpr bool sized = true;
     static constexpr std::size_t bytes = 16;
     using StandIn = ChainSpan<T>;
-    static StandIn stand_in(Place place) noexcept { return {place, N == std::dynamic_extent ? any_count : N}; }
+    static StandIn stand_in(Location place) noexcept { return {place, N == std::dynamic_extent ? any_count : N}; }
     static void store(std::byte* at, std::span<T, N> value) noexcept { store_span(at, value.data(), value.size()); }
 };
 template <class T>
@@ -58,7 +58,7 @@ struct Parameter<view<T, Rank>> {
     static constexpr bool sized = false;
     static constexpr std::size_t bytes = Codec::bytes;
     using StandIn = ChainView<T, Rank>;
-    static StandIn stand_in(Place place) noexcept {
+    static StandIn stand_in(Location place) noexcept {
         typename view<T, Rank>::Extents one;
         one.fill(1);
         return {place, view<T, Rank>(nullptr, one)};
@@ -207,7 +207,7 @@ class Chain {
     template <std::size_t... I>
     auto parameters(std::index_sequence<I...>) const {
         return std::make_tuple(chain::Parameter<P>::stand_in(
-            chain::Place{description_->id(), false, static_cast<std::uint32_t>(I), 0})...);
+            chain::Location{description_->id(), false, static_cast<std::uint32_t>(I), 0})...);
     }
 
     template <class Callee, class Name, class F, class... Args>

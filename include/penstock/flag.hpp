@@ -57,7 +57,7 @@ class SharedWord {
 
     /// Tells the owner, who may sleep.
     void tell() const noexcept {
-        if (owner() != me_.index()) me_.ring(owner());
+        if (owner() != me_.index()) me_.wake(owner());
     }
 
     Rank me_;

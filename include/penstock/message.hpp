@@ -100,7 +100,7 @@ class Request {
 
 namespace message {
 
-class Core;
+class Engine;
 
 /// Memory on its way from one thread to another: its owner, type-erased.
 struct Parcel {
@@ -301,7 +301,7 @@ class Messenger {
     void send_parcel(int to, std::unique_ptr<message::Parcel> parcel, std::uint32_t tag);
     std::unique_ptr<message::Parcel> take_parcel(int from, const std::type_info& type);
 
-    std::unique_ptr<message::Core> core_;
+    std::unique_ptr<message::Engine> engine_;
 };
 
 }  // namespace penstock

@@ -120,9 +120,9 @@ static_assert(sizeof(Seat) == 256);
 /// Stands behind the data of shared memory. Written by the owner, but for `accepted`.
 struct MemoryNote;
 /// How memory gets from its owner to other ranks: by descriptors over sockets, or within the process.
-class Mail;
-class ThreadMail;
-class ProcessMail;
+class Exchange;
+class ThreadExchange;
+class ProcessExchange;
 
 /// Asked by a rank that waits, before it parks and each time it wakes (within about 20 ms): what look() throws ends the
 /// wait. For callers with interruptions of their own, such as an interpreter that handles signals between its steps.
@@ -137,7 +137,7 @@ class Interruption {
 /// One rank's own view of its team.
 struct Member {
     Seat* seats = nullptr;
-    Mail* mail = nullptr;
+    Exchange* exchange = nullptr;
     int index = 0;
     int size = 0;
     Substrate substrate = Substrate::threads;
@@ -172,9 +172,9 @@ class RankMemory {
 
   private:
     friend class Rank;
-    friend class team::Mail;
-    friend class team::ThreadMail;
-    friend class team::ProcessMail;
+    friend class team::Exchange;
+    friend class team::ThreadExchange;
+    friend class team::ProcessExchange;
     RankMemory(std::shared_ptr<Mapping> memory, std::size_t size, int owner, std::string_view name,
                team::MemoryNote* note)
         : memory_(std::move(memory)), data_(memory_->data()), size_(size), owner_(owner), name_(name), note_(note) {}
@@ -269,9 +269,9 @@ class Rank {
     }
 
     /// Tells this rank that something was published for it. Costs the load of one cached flag.
-    void ring(int rank) const noexcept { penstock::ring(member_->seats[rank].bell); }
+    void wake(int rank) const noexcept { penstock::wake_at(member_->seats[rank].bell); }
 
-    /// Waits until `poll()` is true: spins, then parks on this rank's doorbell. Who makes it true must ring(). Throws
+    /// Waits until `poll()` is true: spins, then parks on this rank's doorbell. Who makes it true must wake(). Throws
     /// RankDied or RankLeft as soon as the wait is hopeless (within about 20 ms); what came before that is seen first.
     template <class Poll>
     void wait(Poll&& poll, Awaited awaited) const {

@@ -1,6 +1,6 @@
 #include <array>
 
-#include "message/core.hpp"
+#include "message/engine.hpp"
 #include "penstock/message.hpp"
 
 namespace penstock {
@@ -17,79 +17,79 @@ void Status::throw_not_whole(std::size_t size) const {
 }
 
 Messenger::Messenger(Rank me, MessengerOptions options)
-    : core_(std::make_unique<message::Core>(me, std::move(options))) {}
+    : engine_(std::make_unique<message::Engine>(me, std::move(options))) {}
 Messenger::~Messenger() = default;
 
-Rank Messenger::rank() const noexcept { return core_->rank(); }
-const MessengerOptions& Messenger::options() const noexcept { return core_->options(); }
+Rank Messenger::rank() const noexcept { return engine_->rank(); }
+const MessengerOptions& Messenger::options() const noexcept { return engine_->options(); }
 
 void Messenger::send_bytes(int to, std::span<const std::byte> bytes, std::uint32_t tag) {
-    if (!core_->send_inside(to, bytes, tag)) [[unlikely]]
+    if (!engine_->send_inside(to, bytes, tag)) [[unlikely]]
         send_slowly(to, bytes, tag);
 }
 
 // Out of the way of the short messages: with these calls in it, a function saves twice as many registers.
 void Messenger::send_slowly(int to, std::span<const std::byte> bytes, std::uint32_t tag) {
-    core_->collect_when_done(core_->start_send(to, bytes, tag));
+    engine_->collect_when_done(engine_->start_send(to, bytes, tag));
 }
 
 Status Messenger::recv_bytes(int from, std::span<std::byte> into) {
     Status status;
-    if (!core_->receive_inside(from, into, status)) [[unlikely]]
+    if (!engine_->receive_inside(from, into, status)) [[unlikely]]
         recv_slowly(from, into, status);
     return status;
 }
 
 void Messenger::recv_slowly(int from, std::span<std::byte> into, Status& status) {
-    status = core_->collect_when_done(core_->start_receive(from, into));
+    status = engine_->collect_when_done(engine_->start_receive(from, into));
 }
 
 Request Messenger::isend_bytes(int to, std::span<const std::byte> bytes, std::uint32_t tag) {
-    const auto index = core_->start_send(to, bytes, tag);
-    return {index, core_->operation(index).generation};
+    const auto index = engine_->start_send(to, bytes, tag);
+    return {index, engine_->operation(index).generation};
 }
 
 Request Messenger::irecv_bytes(int from, std::span<std::byte> into) {
-    const auto index = core_->start_receive(from, into);
-    return {index, core_->operation(index).generation};
+    const auto index = engine_->start_receive(from, into);
+    return {index, engine_->operation(index).generation};
 }
 
-bool Messenger::hands_over(int to) const noexcept { return core_->threads() || to == core_->rank().index(); }
+bool Messenger::hands_over(int to) const noexcept { return engine_->threads() || to == engine_->rank().index(); }
 
 void Messenger::throw_too_long(const Status& coming) const {
     throw MessageTooLong(coming.source, coming.bytes, options().longest_vector);
 }
 
 void Messenger::send_parcel(int to, std::unique_ptr<message::Parcel> parcel, std::uint32_t tag) {
-    core_->collect_when_done(core_->start_send(to, {}, tag, std::move(parcel)));
+    engine_->collect_when_done(engine_->start_send(to, {}, tag, std::move(parcel)));
 }
 
 message::SegmentPart Messenger::allocate_bytes(std::size_t count, std::size_t size) {
     if (count == 0 || count > std::size_t(-1) / 2 / size)
         throw UsageError("memory for " + std::to_string(count) + " elements of " + std::to_string(size) +
                          " bytes cannot be had; ask for at least one, and for less than there is");
-    auto& segments = core_->segments();
+    auto& segments = engine_->segments();
     auto* const data = segments->take(count * size);
     std::memset(data, 0, count * size);  // it may have been used before
     return {data, {segments}};
 }
 
 std::unique_ptr<message::Parcel> Messenger::take_parcel(int from, const std::type_info& type) {
-    return core_->take_parcel(from, type);
+    return engine_->take_parcel(from, type);
 }
 
-Status Messenger::probe(int from) { return core_->probe(from); }
+Status Messenger::probe(int from) { return engine_->probe(from); }
 
 std::optional<Status> Messenger::iprobe(int from) {
-    if (from != any_source) core_->check(from);
-    core_->progress();
-    return core_->unclaimed(from);
+    if (from != any_source) engine_->check(from);
+    engine_->progress();
+    return engine_->unclaimed(from);
 }
 
 // ---- requests ----
 
 void Messenger::check(const Request& request) const {
-    if (core_->stands_for(request.index_, request.generation_)) return;
+    if (engine_->stands_for(request.index_, request.generation_)) return;
     throw UsageError(
         "this request was waited for before, through a copy of it or by a wait for all, or belongs to another "
         "messenger");
@@ -100,16 +100,16 @@ Status Messenger::wait(Request& request) { return *wait_for(request, std::chrono
 std::optional<Status> Messenger::wait_for(Request& request, std::chrono::nanoseconds limit) {
     if (!request) return Status{};
     check(request);
-    if (!core_->await(request.index_, limit)) return std::nullopt;
-    return core_->collect(std::exchange(request, Request{}).index_);
+    if (!engine_->await(request.index_, limit)) return std::nullopt;
+    return engine_->collect(std::exchange(request, Request{}).index_);
 }
 
 std::optional<Status> Messenger::test(Request& request) {
     if (!request) return Status{};
     check(request);
-    core_->progress();
-    if (core_->operation(request.index_).state != message::Operation::State::done) return std::nullopt;
-    return core_->collect(std::exchange(request, Request{}).index_);
+    engine_->progress();
+    if (engine_->operation(request.index_).state != message::Operation::State::done) return std::nullopt;
+    return engine_->collect(std::exchange(request, Request{}).index_);
 }
 
 void Messenger::wait_all(std::span<Request> requests) {
@@ -125,10 +125,10 @@ void Messenger::wait_all(std::span<Request> requests) {
 }
 
 void Messenger::wait_all_of(int peer) {
-    core_->check(peer);
-    core_->finish_all(peer);
+    engine_->check(peer);
+    engine_->finish_all(peer);
 }
 
-void Messenger::wait_all() { core_->finish_all(std::nullopt); }
+void Messenger::wait_all() { engine_->finish_all(std::nullopt); }
 
 }  // namespace penstock

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "message/core.hpp"
+#include "message/engine.hpp"
 
 namespace penstock::message {
 
-std::uint32_t Core::start_receive(int from, std::span<std::byte> into) {
+std::uint32_t Engine::start_receive(int from, std::span<std::byte> into) {
     if (from != any_source) {
         check(from);
         if (peer(from).spoilt) std::rethrow_exception(peer(from).spoilt);
@@ -37,7 +37,7 @@ std::uint32_t Core::start_receive(int from, std::span<std::byte> into) {
 
 /// The next message of a peer, or none. A peer that nothing was sent to or received from yet is attached when its first
 /// one is there.
-Core::Incoming Core::first(int from, Peer& peer) {
+Engine::Incoming Engine::first(int from, Peer& peer) {
     if (!peer.attached) {
         if (options_.protocol == Protocol::pure_pull) return {};
         if (box_.slots(from)[0].sequence.load(std::memory_order_acquire) == 0) return {};
@@ -56,13 +56,13 @@ Core::Incoming Core::first(int from, Peer& peer) {
 }
 
 /// The front of the channel, which was seen before. Between processes the peer can spoil it at any time.
-Record<Envelope>& Core::front_of(int from, Peer& peer) {
+Record<Envelope>& Engine::front_of(int from, Peer& peer) {
     if (auto* front = peer.consumer.front()) return *front;
     throw InvalidMessage(from, "number of a header", peer.consumer.next(), 0);
 }
 
 /// Can a message that travels in this way have this size?
-void Core::check_size(int from, const Peer& peer, const Envelope& header) {
+void Engine::check_size(int from, const Peer& peer, const Envelope& header) {
     const bool inside = is_inside(header.way) || header.is_answer();
     if (inside && header.bytes > bytes_inside)
         throw InvalidMessage(from, "size in the header", bytes_inside, header.bytes);
@@ -71,7 +71,7 @@ void Core::check_size(int from, const Peer& peer, const Envelope& header) {
 }
 
 /// The receive that the next message of this peer goes to: the one posted first.
-std::optional<std::uint32_t> Core::wanted(Peer& peer) const {
+std::optional<std::uint32_t> Engine::wanted(Peer& peer) const {
     if (peer.posted.empty()) return posted_any_.empty() ? std::nullopt : std::optional(posted_any_.front());
     if (posted_any_.empty()) return peer.posted.front();
     const auto named = peer.posted.front();
@@ -81,7 +81,7 @@ std::optional<std::uint32_t> Core::wanted(Peer& peer) const {
 
 /// Takes what is there and wanted. Stops after a message that went to a receive from anybody, so that others get their
 /// turn; true then.
-bool Core::move_in(int from, Peer& peer) {
+bool Engine::move_in(int from, Peer& peer) {
     for (;;) {
         if (peer.taking) {
             if (!take(from, peer)) return false;
@@ -109,7 +109,7 @@ bool Core::move_in(int from, Peer& peer) {
 }
 
 /// Goes on with the message under way. True when it is all there.
-bool Core::take(int from, Peer& peer) {
+bool Engine::take(int from, Peer& peer) {
     Operation& operation = operations_[*peer.taking];
     const Envelope& header = peer.header;
     const auto wanted_bytes = std::min(header.bytes, operation.bytes);
@@ -148,14 +148,14 @@ bool Core::take(int from, Peer& peer) {
     return true;
 }
 
-void Core::finish(int from, Peer& peer, Operation& operation) {
+void Engine::finish(int from, Peer& peer, Operation& operation) {
     if (peer.takes_answer) peer.sought.taken(peer.producer);
     else took(from, peer, front_of(from, peer), peer.header.way);
     peer.taking.reset();
     deliver(from, operation, peer.header);
 }
 
-void Core::deliver(int from, Operation& operation, const Envelope& header) {
+void Engine::deliver(int from, Operation& operation, const Envelope& header) {
     operation.status = {from, header.bytes, header.tag};
     if (header.bytes > operation.bytes)
         operation.error = std::make_exception_ptr(Truncated(from, header.bytes, operation.bytes));
@@ -163,7 +163,7 @@ void Core::deliver(int from, Operation& operation, const Envelope& header) {
 }
 
 /// Reads what has come of a message in the ring; what does not fit the receiver's memory is passed over.
-bool Core::take_pieces(int from, Peer& peer, Operation& operation) {
+bool Engine::take_pieces(int from, Peer& peer, Operation& operation) {
     RingReader<std::byte>& reader = peer.reader;
     const Envelope& header = peer.header;
     if (operation.moved == 0 && header.words[0] != reader.position())
@@ -181,13 +181,13 @@ bool Core::take_pieces(int from, Peer& peer, Operation& operation) {
         operation.moved += there;
         ++moved_;
         reader.publish_freed();
-        me_.ring(from);
+        me_.wake(from);
     }
     return true;
 }
 
 /// Pull: reads the bytes where the sender has them. False when the sender has taken its offer back or has died.
-bool Core::fetch(int from, Peer& peer, Operation& operation) {
+bool Engine::fetch(int from, Peer& peer, Operation& operation) {
     // Whatever can fail comes before the claim, for from then on the sender cannot have its memory back before this has
     // ended.
     const std::byte* const segment = peer.header.way == Way::segment ? in_segment(from, peer, peer.header) : nullptr;
@@ -212,7 +212,7 @@ bool Core::fetch(int from, Peer& peer, Operation& operation) {
 }
 
 /// The bytes of a message that lies in a segment of its sender. The first one of each segment accepts it.
-const std::byte* Core::in_segment(int from, Peer& peer, const Envelope& header) {
+const std::byte* Engine::in_segment(int from, Peer& peer, const Envelope& header) {
     const auto number = header.words[0], offset = header.words[1];
     if (threads() || number >= most_segments)
         throw InvalidMessage(from, "number of a segment", threads() ? 0 : most_segments - 1, number);
@@ -224,15 +224,15 @@ const std::byte* Core::in_segment(int from, Peer& peer, const Envelope& header) 
 }
 
 /// Push: tells the sender where the bytes should go.
-void Core::offer_place(int from, Peer& peer, Operation& operation) {
+void Engine::offer_place(int from, Peer& peer, Operation& operation) {
     auto& place = peer.box.lane(me_.index()).outward.place;
     place.address = reinterpret_cast<std::uintptr_t>(operation.into);
     place.bytes = operation.bytes;
     place.offer(operation.number);
-    me_.ring(from);
+    me_.wake(from);
 }
 
-bool Core::receive_from_self() {
+bool Engine::receive_from_self() {
     Peer& self = peer(me_.index());
     bool received = false;
     while (!to_self_.empty()) {
@@ -250,7 +250,7 @@ bool Core::receive_from_self() {
     return received;
 }
 
-std::optional<Status> Core::unclaimed(int from) {
+std::optional<Status> Engine::unclaimed(int from) {
     for (int i = 0; i < me_.size(); ++i) {
         const int rank = from == any_source ? (next_any_ + i) % me_.size() : from;
         Peer& peer = this->peer(rank);
@@ -268,7 +268,7 @@ std::optional<Status> Core::unclaimed(int from) {
     return std::nullopt;
 }
 
-std::unique_ptr<Parcel> Core::take_parcel(int from, const std::type_info& type) {
+std::unique_ptr<Parcel> Engine::take_parcel(int from, const std::type_info& type) {
     Peer& peer = this->peer(from);
     if (from == me_.index()) {
         if (*to_self_.front().parcel->type != type) return nullptr;
@@ -282,7 +282,7 @@ std::unique_ptr<Parcel> Core::take_parcel(int from, const std::type_info& type) 
     std::unique_ptr<Parcel> parcel(reinterpret_cast<Parcel*>(envelope.words[0]));
     envelope.words[0] = 0;
     peer.consumer.complete();
-    me_.ring(from);
+    me_.wake(from);
     return parcel;
 }
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "message/core.hpp"
+#include "message/engine.hpp"
 
 namespace penstock::message {
 namespace {
@@ -17,7 +17,7 @@ constexpr std::uint64_t piece_bytes = 8192;
 
 }  // namespace
 
-Way Core::way_of(const Peer& peer, const Operation& operation) const {
+Way Engine::way_of(const Peer& peer, const Operation& operation) const {
     if (operation.parcel) return Way::parcel;
     if (operation.bytes <= bytes_inside) return Way::inside;
     const auto through_ring =
@@ -44,8 +44,8 @@ Way Core::way_of(const Peer& peer, const Operation& operation) const {
     return through_ring;
 }
 
-std::uint32_t Core::start_send(int to, std::span<const std::byte> bytes, std::uint32_t tag,
-                               std::unique_ptr<Parcel> parcel) {
+std::uint32_t Engine::start_send(int to, std::span<const std::byte> bytes, std::uint32_t tag,
+                                 std::unique_ptr<Parcel> parcel) {
     check(to);
     if (to != me_.index()) {
         if (peer(to).spoilt) std::rethrow_exception(peer(to).spoilt);
@@ -77,7 +77,7 @@ std::uint32_t Core::start_send(int to, std::span<const std::byte> bytes, std::ui
     return index;
 }
 
-void Core::send_to_self(Operation& operation) {
+void Engine::send_to_self(Operation& operation) {
     if (!operation.parcel)
         operation.parcel = std::make_unique<VectorParcel<std::byte>>(
             std::vector<std::byte>(operation.from, operation.from + operation.bytes));
@@ -86,7 +86,7 @@ void Core::send_to_self(Operation& operation) {
     receive_from_self();
 }
 
-void Core::move_out(int to, Peer& peer) {
+void Engine::move_out(int to, Peer& peer) {
     while (!peer.offered.empty()) {
         Operation& operation = operations_[peer.offered.front()];
         if (!(operation.pushes && store(to, peer, operation)) && !peer.producer.complete(operation.ticket)) break;
@@ -109,12 +109,12 @@ void Core::move_out(int to, Peer& peer) {
 }
 
 /// Sends the header, and with it what goes along with it. False when there is no room now.
-bool Core::start(int to, Peer& peer, Operation& operation) {
+bool Engine::start(int to, Peer& peer, Operation& operation) {
     const Way way = way_of(peer, operation);
     if (way == Way::inside) {
         if (!put_inside(peer, {operation.from, operation.bytes}, operation.tag)) return false;
         operation.state = Operation::State::done;
-        me_.ring(to);
+        me_.wake(to);
         return true;
     }
     if (way == Way::segment) segments_->grant(segments_->find(operation.from, operation.bytes)->number, to);
@@ -149,12 +149,12 @@ bool Core::start(int to, Peer& peer, Operation& operation) {
     operation.ticket = peer.producer.publish();
     operation.number = operation.ticket.number;
     ++moved_;
-    me_.ring(to);
+    me_.wake(to);
     return true;
 }
 
 /// Writes as many pieces as there is room for. True when all are written.
-bool Core::feed(int to, Peer& peer, Operation& operation) {
+bool Engine::feed(int to, Peer& peer, Operation& operation) {
     while (operation.moved < operation.bytes) {
         const auto piece = std::min(piece_bytes, operation.bytes - operation.moved);
         const auto room = std::min(piece, peer.writer.room(piece));
@@ -165,13 +165,13 @@ bool Core::feed(int to, Peer& peer, Operation& operation) {
         operation.moved += room;
         ++moved_;
         peer.writer.publish_filled();
-        me_.ring(to);
+        me_.wake(to);
     }
     return true;
 }
 
 /// Push: stores the bytes where the receiver wants them, once it has said so. True when they are there.
-bool Core::store(int to, Peer& peer, Operation& operation) {
+bool Engine::store(int to, Peer& peer, Operation& operation) {
     auto& place = box_.lane(to).outward.place;
     if (!place.offered(operation.number)) return false;
     const auto address = place.address;
@@ -182,7 +182,7 @@ bool Core::store(int to, Peer& peer, Operation& operation) {
                           [&] { throw InvalidMessage(to, "address to store to", 0, address); }))
         return false;
     peer.box.lane(me_.index()).inward.pushed.store(operation.number, std::memory_order_release);
-    me_.ring(to);
+    me_.wake(to);
     return true;
 }
 

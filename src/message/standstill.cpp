@@ -125,7 +125,7 @@ std::string Standstill::check() {
         for (Seen& seen : asked_) {
             auto* of = words_of(seen.rank);
             seen.question = of->asked.fetch_add(1, std::memory_order_acq_rel) + 1;
-            if (seen.rank != me_.index()) me_.ring(seen.rank);
+            if (seen.rank != me_.index()) me_.wake(seen.rank);
         }
         return "";
     }

@@ -1,5 +1,5 @@
 // How a rank waits for its messages, and what ends a wait that nothing else would.
-#include "message/core.hpp"
+#include "message/engine.hpp"
 
 namespace penstock::message {
 namespace {
@@ -11,7 +11,7 @@ std::exception_ptr nobody_else() {
 
 }  // namespace
 
-bool Core::await(std::uint32_t index, std::chrono::nanoseconds limit) {
+bool Engine::await(std::uint32_t index, std::chrono::nanoseconds limit) {
     Operation& operation = operations_[index];
     const bool forever = limit == std::chrono::nanoseconds::max();
     std::uint32_t looks = 0;
@@ -31,7 +31,7 @@ bool Core::await(std::uint32_t index, std::chrono::nanoseconds limit) {
     return me_.wait_for(poll, Awaited::rank(me_.index()), limit);
 }
 
-Status Core::collect_when_done(std::uint32_t index) {
+Status Engine::collect_when_done(std::uint32_t index) {
     try {
         await(index);
     } catch (...) {  // the caller's memory is gone in a moment
@@ -41,7 +41,7 @@ Status Core::collect_when_done(std::uint32_t index) {
     return collect(index);
 }
 
-std::exception_ptr Core::lost(int rank) {
+std::exception_ptr Engine::lost(int rank) {
     if (!me_.gone(rank)) return std::make_exception_ptr(MessengerClosed(rank));
     try {
         me_.throw_lost(rank);
@@ -51,7 +51,7 @@ std::exception_ptr Core::lost(int rank) {
 }
 
 /// Ends an operation that nobody will ever complete.
-void Core::judge(std::uint32_t index, bool forever) {
+void Engine::judge(std::uint32_t index, bool forever) {
     Operation& operation = operations_[index];
     const int rank = operation.peer;
     if (forever && (rank == me_.index() || me_.size() == 1)) return fail(index, nobody_else());
@@ -62,7 +62,7 @@ void Core::judge(std::uint32_t index, bool forever) {
 }
 
 /// A receive from anybody ends once for each peer that failed, and when nobody is left.
-void Core::judge_any(std::uint32_t index) {
+void Engine::judge_any(std::uint32_t index) {
     Operation& operation = operations_[index];
     int failed = -1;  // a peer whose failure nobody was told of
     int last = -1;    // somebody who is gone in any way
@@ -85,7 +85,7 @@ void Core::judge_any(std::uint32_t index) {
     fail(index, peer(rank).spoilt ? peer(rank).spoilt : lost(rank));
 }
 
-void Core::finish_all(std::optional<int> peer) {
+void Engine::finish_all(std::optional<int> peer) {
     std::exception_ptr first;
     for (std::uint32_t index = 0; index < operations_.size(); ++index) {
         const Operation& operation = operations_[index];
@@ -100,7 +100,7 @@ void Core::finish_all(std::optional<int> peer) {
     if (first) std::rethrow_exception(first);
 }
 
-Status Core::probe(int from) {
+Status Engine::probe(int from) {
     if (from != any_source) check(from);
     std::optional<Status> found;
     std::exception_ptr error;

@@ -34,7 +34,7 @@ struct Memory {
         : slots(std::make_unique<Record[]>(capacity)), parts{slots.get(), &credits, &bell, capacity, initiation} {}
     std::unique_ptr<Record[]> slots;
     penstock::Credits<> credits;
-    penstock::Bell<> bell;
+    penstock::Issued<> bell;
     penstock::ChannelParts<Payload> parts;
 };
 

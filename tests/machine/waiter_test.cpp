@@ -38,14 +38,14 @@ TEST(Waiter, no_wake_up_is_lost_while_two_threads_hammer_each_other) {
         for (std::uint64_t round = 1; round <= rounds; ++round) {
             if (self == 0) {
                 words[self].value.store(round, std::memory_order_release);
-                penstock::ring(waiters[other].bell());
+                penstock::wake_at(waiters[other].bell());
             }
             waiters[self].wait([&] { return words[other].value.load(std::memory_order_acquire) >= round; });
             // Answer at once, or after about as long as the other needs to fall asleep.
             for (unsigned i = random() % 2'000; i > 1'000; --i) penstock::relax();
             if (self == 1) {
                 words[self].value.store(round, std::memory_order_release);
-                penstock::ring(waiters[other].bell());
+                penstock::wake_at(waiters[other].bell());
             }
         }
     };
@@ -67,7 +67,7 @@ TEST(Waiter, parks_after_it_was_idle_for_long_and_wakes_when_rung) {
     EXPECT_STREQ(waiter.reason().what, "a test");
     EXPECT_EQ(waiter.reason().subject, 7u);
     ready.store(true, std::memory_order_release);
-    penstock::ring(waiter.bell());
+    penstock::wake_at(waiter.bell());
     sleeper.join();
     EXPECT_FALSE(waiter.parked());
     EXPECT_STREQ(waiter.reason().what, "nothing");
@@ -113,7 +113,7 @@ TEST(Waiter, a_wait_with_a_limit_says_what_came_first) {
     std::thread sender([&] {
         std::this_thread::sleep_for(20ms);
         ready.store(true, std::memory_order_release);
-        penstock::ring(waiter.bell());
+        penstock::wake_at(waiter.bell());
     });
     EXPECT_TRUE(waiter.wait_for([&] { return ready.load(std::memory_order_acquire); }, 20s));
     sender.join();
@@ -141,7 +141,7 @@ TEST(Waiter, wakes_when_another_process_rings_through_shared_memory) {
         for (std::uint64_t round = 1; round <= rounds; ++round) {
             while (!shared->waiter.parked()) usleep(50);
             shared->sent.store(round, std::memory_order_release);
-            penstock::ring(shared->waiter.bell());
+            penstock::wake_at(shared->waiter.bell());
         }
         _exit(0);
     }

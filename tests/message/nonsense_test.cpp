@@ -47,7 +47,7 @@ void expect_refused(Substrate substrate, const std::string& field, std::function
         if (me.index() == 1) {
             Forger forger(me, options);
             forge(forger);
-            me.ring(0);
+            me.wake(0);
             penstock::RankMemory last;
             try {
                 last = me.accept(0, "end");
@@ -178,7 +178,7 @@ TEST_P(NonsenseTest, a_messenger_waits_for_no_copy_that_will_not_go_on_and_no_in
             me.grant(begun, 0);
             std::this_thread::sleep_for(100ms);
             forger.own_box.lane(0).closed.store(1, std::memory_order_release);  // and breaks off instead
-            me.ring(0);
+            me.wake(0);
             me.accept(0, "end", 0, 10s);
             return;
         }

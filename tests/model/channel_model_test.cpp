@@ -32,7 +32,7 @@ struct ChannelModel : rl::test_suite<ChannelModel<script, capacity, completion, 
 
     Record slots[capacity];
     penstock::Credits<Policy> credits;
-    penstock::Bell<Policy> bell;
+    penstock::Issued<Policy> bell;
 
     penstock::ChannelParts<Payload, Policy> parts() { return {slots, &credits, &bell, capacity, initiation}; }
 

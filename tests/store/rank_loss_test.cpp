@@ -40,7 +40,7 @@ TEST_P(RankLossTest, a_wait_for_anybody_goes_on_while_one_of_the_others_is_there
             while (!me.gone(1)) std::this_thread::yield();
             std::this_thread::sleep_for(30ms);
             *word = 1;
-            me.ring(0);
+            me.wake(0);
             return;
         }
         me.wait([&] { return *word == 1; }, penstock::Awaited::anybody());

@@ -28,7 +28,7 @@ TEST_P(RankMemoryTest, what_the_owner_grants_another_rank_accepts_by_name) {
             require(std::strcmp(reinterpret_cast<char*>(memory.data()), "good morning") == 0,
                     "it is the owner's memory");
             std::atomic_ref(memory.data()[100]).store(std::byte{7});
-            me.ring(0);
+            me.wake(0);
         }
     });
 }
@@ -68,7 +68,7 @@ TEST_P(RankMemoryTest, everybody_gets_the_memory_of_everybody) {
         auto all = me.exchange("all", 64);
         for (auto& memory : all)
             std::atomic_ref(memory.data()[me.index()]).store(static_cast<std::byte>(me.index() + 1));
-        for (int rank = 0; rank < 7; ++rank) me.ring(rank);
+        for (int rank = 0; rank < 7; ++rank) me.wake(rank);
         me.wait(
             [&] {
                 for (int rank = 0; rank < 7; ++rank)
@@ -172,8 +172,8 @@ TEST_P(RankMemoryTest, freezing_waits_until_all_grants_were_accepted) {
             me.grant(word, 2);
             me.freeze(memory);
             std::atomic_ref(memory.data()[0]).store(std::byte{1});
-            me.ring(1);
-            me.ring(2);
+            me.wake(1);
+            me.wake(2);
         } else {
             if (me.index() == 2) me.accept(0, "word");
             auto memory = me.accept(0, "final");

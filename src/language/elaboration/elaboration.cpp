@@ -34,7 +34,7 @@ bool Elaboration::run(const Element& root) {
             else plan_.events.push_back(event);
         }
     }
-    Scope scope{.used = &used_};
+    Environment scope{.used = &used_};
     std::vector<GivenText> given;
     for (const auto& [setting, value] : options_.settings) given.push_back({setting, value, root.place()});
     parameters(root, given, scope, root.place());
@@ -128,7 +128,7 @@ void Elaboration::include(const Element& element) {
     }
 }
 
-std::string Elaboration::variable(const Element& element, std::string_view attribute, const Scope& scope,
+std::string Elaboration::variable(const Element& element, std::string_view attribute, const Environment& scope,
                                   const char* what) {
     auto found = name(element, attribute, scope);
     if (found.find('-') == found.npos) return found;
@@ -136,7 +136,7 @@ std::string Elaboration::variable(const Element& element, std::string_view attri
     return {};
 }
 
-void Elaboration::parameters(const Element& owner, const std::vector<GivenText>& given, Scope& scope,
+void Elaboration::parameters(const Element& owner, const std::vector<GivenText>& given, Environment& scope,
                              const SourcePlace& caller) {
     std::vector<std::string> names;
     for (const auto& child : owner.children) {
@@ -160,7 +160,7 @@ void Elaboration::parameters(const Element& owner, const std::vector<GivenText>&
 }
 
 std::optional<Variable> Elaboration::parameter(const Element& element, const GivenText* from_outside,
-                                               const SourcePlace& caller, const Scope& scope) {
+                                               const SourcePlace& caller, const Environment& scope) {
     const auto type = choice(element, "type", scope, type_words, std::size(type_words));
     if (type >= std::size(type_words)) return std::nullopt;
     const auto& like = values_by_type[type];
@@ -194,7 +194,7 @@ std::optional<Variable> Elaboration::parameter(const Element& element, const Giv
     return Variable{*value, text(element, "unit", scope)};
 }
 
-void Elaboration::timers(const Element& root, const Scope& scope) {
+void Elaboration::timers(const Element& root, const Environment& scope) {
     constexpr double longest = 1e9;
     for (const auto& child : root.children) {
         if (child.name != "timer") continue;

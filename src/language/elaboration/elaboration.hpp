@@ -18,7 +18,7 @@
 namespace penstock::language {
 
 /// Where an element is: how its names begin, what its expressions may use, on which options it depends.
-struct Scope {
+struct Environment {
     std::string prefix{};  ///< "left/"
     Variables variables{};
     Conditions conditions{};
@@ -49,7 +49,7 @@ struct GivenText {
 
 struct PendingRule {
     const Element* element = nullptr;
-    Scope scope;
+    Environment scope;
 };
 
 class Elaboration {
@@ -71,54 +71,56 @@ class Elaboration {
     // ---- elaboration.cpp: the application, its files, its parameters ----
     void include(const Element& element);
     void take_group(const Element& group, bool of_library);
-    void parameters(const Element& owner, const std::vector<GivenText>& given, Scope& scope, const SourcePlace& caller);
+    void parameters(const Element& owner, const std::vector<GivenText>& given, Environment& scope,
+                    const SourcePlace& caller);
     std::optional<Variable> parameter(const Element& element, const GivenText* given, const SourcePlace& caller,
-                                      const Scope& scope);
-    void timers(const Element& root, const Scope& scope);
+                                      const Environment& scope);
+    void timers(const Element& root, const Environment& scope);
 
     // ---- elaboration_values.cpp: attributes ----
     /// Nothing where the attribute is not there, or is wrong, which has been said.
-    std::optional<std::string> given(const Element& element, std::string_view attribute, const Scope& scope);
-    std::string text(const Element& element, std::string_view attribute, const Scope& scope) {
+    std::optional<std::string> given(const Element& element, std::string_view attribute, const Environment& scope);
+    std::string text(const Element& element, std::string_view attribute, const Environment& scope) {
         return given(element, attribute, scope).value_or("");
     }
-    std::string name(const Element& element, std::string_view attribute, const Scope& scope, bool path = false);
+    std::string name(const Element& element, std::string_view attribute, const Environment& scope, bool path = false);
     /// The name of an index, or of a parameter of which `what` says that it is one.
-    std::string variable(const Element& element, std::string_view attribute, const Scope& scope, const char* what);
+    std::string variable(const Element& element, std::string_view attribute, const Environment& scope,
+                         const char* what);
     template <class Number>
-    std::optional<Number> number(const Element& element, std::string_view attribute, const Scope& scope,
+    std::optional<Number> number(const Element& element, std::string_view attribute, const Environment& scope,
                                  std::type_identity_t<Number> least, std::type_identity_t<Number> most) {
         const auto found = given(element, attribute, scope);
         if (!found) return std::nullopt;
         return checked(element, attribute, [&] { return number_within<Number>(attribute, *found, least, most); });
     }
-    bool flag(const Element& element, std::string_view attribute, const Scope& scope, bool otherwise);
-    std::size_t choice(const Element& element, std::string_view attribute, const Scope& scope,
+    bool flag(const Element& element, std::string_view attribute, const Environment& scope, bool otherwise);
+    std::size_t choice(const Element& element, std::string_view attribute, const Environment& scope,
                        std::span<const std::string_view> words, std::size_t otherwise);
     std::optional<SettingValue> value_for(const Element& element, const SettingDescription& setting,
-                                          const Scope& scope);
-    Settings settings_for(const Element& element, const ComponentClass& of, const Scope& scope);
-    StreamOptions stream_options(const Element& element, const Scope& scope);
-    FilterOptions filter_options(const Element& element, const Scope& scope);
+                                          const Environment& scope);
+    Settings settings_for(const Element& element, const ComponentClass& of, const Environment& scope);
+    StreamOptions stream_options(const Element& element, const Environment& scope);
+    FilterOptions filter_options(const Element& element, const Environment& scope);
 
     // ---- elaboration_body.cpp: what stands in applications, groups, repetitions, options ----
-    void body(const Element& owner, const Scope& scope);
-    void component(const Element& element, const Scope& scope);
-    void stream(const Element& element, const Scope& scope);
-    void use(const Element& element, const Scope& scope);
-    void repeat(const Element& element, const Scope& scope);
-    void option(const Element& element, const Scope& scope);
-    void manager(const Element& element, const Scope& scope);
-    void ports(const Element& owner, const Scope& scope, Instance& instance);
+    void body(const Element& owner, const Environment& scope);
+    void component(const Element& element, const Environment& scope);
+    void stream(const Element& element, const Environment& scope);
+    void use(const Element& element, const Environment& scope);
+    void repeat(const Element& element, const Environment& scope);
+    void option(const Element& element, const Environment& scope);
+    void manager(const Element& element, const Environment& scope);
+    void ports(const Element& owner, const Environment& scope, Instance& instance);
     /// For an element, by its attribute `name`.
     bool take_name(const std::string& name, const Element& element);
     /// It begins with the prefix, is in no group there, and no option.
     bool is_part_of(const std::string& prefix, const std::string& name) const;
 
     // ---- elaboration_parallel.cpp ----
-    void parallel(const Element& element, const Scope& scope);
-    void slices(const Element& element, const Scope& scope, std::int64_t count, const std::string& index);
-    void crossdep(const Element& element, const Scope& scope, std::int64_t count, const std::string& index);
+    void parallel(const Element& element, const Environment& scope);
+    void slices(const Element& element, const Environment& scope, std::int64_t count, const std::string& index);
+    void crossdep(const Element& element, const Environment& scope, std::int64_t count, const std::string& index);
 
     // ---- elaboration_joining.cpp: when all names are known ----
     /// Ports that a stream reaches together: one, or those of all slices, each of which gets a share.
@@ -131,8 +133,9 @@ class Elaboration {
     std::vector<Ends> ends(const std::string& endpoint, bool output, const Element& stream, int depth);
     void add_stream(const PendingStream& stream, const std::string& from, const std::string& to, StreamOptions options);
     void rule(const PendingRule& pending);
-    std::optional<std::size_t> component_for(const Element& element, std::string_view attribute, const Scope& scope);
-    std::optional<std::size_t> option_for(const Element& element, std::string_view attribute, const Scope& scope);
+    std::optional<std::size_t> component_for(const Element& element, std::string_view attribute,
+                                             const Environment& scope);
+    std::optional<std::size_t> option_for(const Element& element, std::string_view attribute, const Environment& scope);
     std::vector<std::string> names_below(const std::string& prefix) const;
 
     /// What `make` returns; nothing, when it throws UsageError, which is then what is wrong with the attribute.

@@ -5,7 +5,7 @@
 
 namespace penstock::language {
 
-void Elaboration::body(const Element& owner, const Scope& scope) {
+void Elaboration::body(const Element& owner, const Environment& scope) {
     for (const auto& child : owner.children) {
         if (too_many_) return;
         if (child.name == "component") component(child, scope);
@@ -32,7 +32,7 @@ bool Elaboration::is_part_of(const std::string& prefix, const std::string& name)
     return name.starts_with(prefix) && name.find('/', prefix.size()) == name.npos && !option_numbers_.contains(name);
 }
 
-void Elaboration::component(const Element& element, const Scope& scope) {
+void Elaboration::component(const Element& element, const Environment& scope) {
     if (!count(element)) return;
     if (plan_.components.size() == options_.limits.components) {
         too_many_ = true;
@@ -51,7 +51,7 @@ void Elaboration::component(const Element& element, const Scope& scope) {
     plan_.components.push_back(std::move(made));
 }
 
-void Elaboration::stream(const Element& element, const Scope& scope) {
+void Elaboration::stream(const Element& element, const Environment& scope) {
     if (!count(element)) return;
     const auto from = text(element, "from", scope), to = text(element, "to", scope);
     auto options = stream_options(element, scope);
@@ -61,7 +61,7 @@ void Elaboration::stream(const Element& element, const Scope& scope) {
         {scope.prefix + from, scope.prefix + to, std::move(options), scope.conditions, &element});
 }
 
-void Elaboration::ports(const Element& owner, const Scope& scope, Instance& instance) {
+void Elaboration::ports(const Element& owner, const Environment& scope, Instance& instance) {
     for (const auto& child : owner.children) {
         const bool input = child.name == "input";
         if (!input && child.name != "output") continue;
@@ -72,7 +72,7 @@ void Elaboration::ports(const Element& owner, const Scope& scope, Instance& inst
     }
 }
 
-void Elaboration::use(const Element& element, const Scope& scope) {
+void Elaboration::use(const Element& element, const Environment& scope) {
     if (!count(element)) return;
     const auto own = name(element, "name", scope, true);
     const auto wanted = text(element, "group", scope);
@@ -92,7 +92,7 @@ void Elaboration::use(const Element& element, const Scope& scope) {
         return error(element.place_of("group"),
                      "groups are nested deeper than " + std::to_string(options_.limits.depth));
     if (own.empty() || !take_name(scope.prefix + own, element)) return;
-    Scope inner{
+    Environment inner{
         .prefix = scope.prefix + own + "/", .conditions = scope.conditions, .used = nullptr, .groups = scope.groups};
     inner.groups.push_back(&group);
     std::vector<GivenText> given;
@@ -106,7 +106,7 @@ void Elaboration::use(const Element& element, const Scope& scope) {
     instances_.emplace(scope.prefix + own, std::move(instance));
 }
 
-void Elaboration::repeat(const Element& element, const Scope& scope) {
+void Elaboration::repeat(const Element& element, const Environment& scope) {
     const auto index = variable(element, "index", scope, "an index: '-' is a sign in expressions");
     if (index.empty()) return;
     auto inner = scope;
@@ -137,7 +137,7 @@ void Elaboration::repeat(const Element& element, const Scope& scope) {
     for (auto i = *from; i <= *to && !too_many_; i += *step) once(i);
 }
 
-void Elaboration::option(const Element& element, const Scope& scope) {
+void Elaboration::option(const Element& element, const Environment& scope) {
     if (!count(element)) return;
     const auto own = name(element, "name", scope, true);
     constexpr std::string_view words[] = {"off", "on"};
@@ -156,7 +156,7 @@ void Elaboration::option(const Element& element, const Scope& scope) {
     }
 }
 
-void Elaboration::manager(const Element& element, const Scope& scope) {
+void Elaboration::manager(const Element& element, const Environment& scope) {
     for (const auto& child : element.children) {
         if (child.name == "option") option(child, scope);
         if (child.name == "on" && count(child)) pending_rules_.push_back({&child, scope});

@@ -126,7 +126,7 @@ void Elaboration::add_stream(const PendingStream& stream, const std::string& fro
 }
 
 std::optional<std::size_t> Elaboration::component_for(const Element& element, std::string_view attribute,
-                                                      const Scope& scope) {
+                                                      const Environment& scope) {
     const auto wanted = text(element, attribute, scope);
     if (wanted.empty()) return std::nullopt;
     const auto found = components_.find(scope.prefix + wanted);
@@ -139,7 +139,7 @@ std::optional<std::size_t> Elaboration::component_for(const Element& element, st
 }
 
 std::optional<std::size_t> Elaboration::option_for(const Element& element, std::string_view attribute,
-                                                   const Scope& scope) {
+                                                   const Environment& scope) {
     const auto wanted = text(element, attribute, scope);
     if (wanted.empty()) return std::nullopt;
     const auto found = option_numbers_.find(scope.prefix + wanted);

@@ -14,7 +14,7 @@ bool has_ports(const Element& element) {
 
 }  // namespace
 
-void Elaboration::parallel(const Element& element, const Scope& scope) {
+void Elaboration::parallel(const Element& element, const Environment& scope) {
     if (!count(element)) return;
     const auto own = name(element, "name", scope, true);
     const auto shape = choice(element, "shape", scope, shape_words, std::size(shape_words));
@@ -49,7 +49,8 @@ void Elaboration::parallel(const Element& element, const Scope& scope) {
     else crossdep(element, inner, *count, index);
 }
 
-void Elaboration::slices(const Element& element, const Scope& scope, std::int64_t count, const std::string& index) {
+void Elaboration::slices(const Element& element, const Environment& scope, std::int64_t count,
+                         const std::string& index) {
     const auto own = scope.prefix.substr(0, scope.prefix.size() - 1);
     Instance whole;
     whole.sliced = true;
@@ -79,7 +80,8 @@ void Elaboration::slices(const Element& element, const Scope& scope, std::int64_
     instances_.emplace(own, std::move(whole));
 }
 
-void Elaboration::crossdep(const Element& element, const Scope& scope, std::int64_t count, const std::string& index) {
+void Elaboration::crossdep(const Element& element, const Environment& scope, std::int64_t count,
+                           const std::string& index) {
     const auto own = scope.prefix.substr(0, scope.prefix.size() - 1);
     const auto port = [&](std::string_view attribute) {
         return element.attribute(attribute) == nullptr ? std::string(attribute) : name(element, attribute, scope);

@@ -9,7 +9,8 @@
 
 namespace penstock::language {
 
-std::optional<std::string> Elaboration::given(const Element& element, std::string_view attribute, const Scope& scope) {
+std::optional<std::string> Elaboration::given(const Element& element, std::string_view attribute,
+                                              const Environment& scope) {
     const auto* const written = element.attribute(attribute);
     if (written == nullptr) return std::nullopt;
     auto found = checked(element, attribute, [&] { return substituted(written->value, scope.variables, scope.used); });
@@ -20,7 +21,7 @@ std::optional<std::string> Elaboration::given(const Element& element, std::strin
     return std::nullopt;
 }
 
-std::string Elaboration::name(const Element& element, std::string_view attribute, const Scope& scope, bool path) {
+std::string Elaboration::name(const Element& element, std::string_view attribute, const Environment& scope, bool path) {
     const auto found = given(element, attribute, scope);
     if (!found) return {};  // the grammar has said so
     if (path ? is_path(*found) : is_name(*found)) return *found;
@@ -30,12 +31,12 @@ std::string Elaboration::name(const Element& element, std::string_view attribute
     return {};
 }
 
-bool Elaboration::flag(const Element& element, std::string_view attribute, const Scope& scope, bool otherwise) {
+bool Elaboration::flag(const Element& element, std::string_view attribute, const Environment& scope, bool otherwise) {
     constexpr std::string_view words[] = {"false", "true"};
     return choice(element, attribute, scope, words, otherwise ? 1 : 0) == 1;
 }
 
-std::size_t Elaboration::choice(const Element& element, std::string_view attribute, const Scope& scope,
+std::size_t Elaboration::choice(const Element& element, std::string_view attribute, const Environment& scope,
                                 std::span<const std::string_view> words, std::size_t otherwise) {
     const auto found = given(element, attribute, scope);
     if (!found) return otherwise;
@@ -47,7 +48,7 @@ std::size_t Elaboration::choice(const Element& element, std::string_view attribu
 }
 
 std::optional<SettingValue> Elaboration::value_for(const Element& element, const SettingDescription& setting,
-                                                   const Scope& scope) {
+                                                   const Environment& scope) {
     const auto found = given(element, "value", scope);
     if (!found) return std::nullopt;
     auto value = checked(element, "value", [&] { return value_of_setting(setting, *found); });
@@ -64,7 +65,7 @@ std::optional<SettingValue> Elaboration::value_for(const Element& element, const
     return value;
 }
 
-Settings Elaboration::settings_for(const Element& element, const ComponentClass& of, const Scope& scope) {
+Settings Elaboration::settings_for(const Element& element, const ComponentClass& of, const Environment& scope) {
     Settings all;
     for (const auto& child : element.children) {
         if (child.name != "set") continue;
@@ -81,7 +82,7 @@ Settings Elaboration::settings_for(const Element& element, const ComponentClass&
     return all;
 }
 
-StreamOptions Elaboration::stream_options(const Element& element, const Scope& scope) {
+StreamOptions Elaboration::stream_options(const Element& element, const Environment& scope) {
     constexpr auto most = std::int64_t{1} << 40;
     StreamOptions options;
     options.policy =
@@ -98,7 +99,7 @@ StreamOptions Elaboration::stream_options(const Element& element, const Scope& s
     return options;
 }
 
-FilterOptions Elaboration::filter_options(const Element& element, const Scope& scope) {
+FilterOptions Elaboration::filter_options(const Element& element, const Environment& scope) {
     FilterOptions options;
     if (const auto* const copies = element.attribute("copies")) {
         if (copies->value == "automatic") options.copies = FilterOptions::automatic;

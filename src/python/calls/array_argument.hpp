@@ -29,7 +29,7 @@ struct StandIn {
     std::size_t count = 0;            ///< elements, 0 where the issue gives them
     std::size_t rows = 0;             ///< the same as rows and columns
     std::size_t columns = 0;
-    chain::Place place{};  ///< of a chain's own
+    chain::Location place{};  ///< of a chain's own
 };
 
 /// Values that each target fetches once: machine.resident(array).

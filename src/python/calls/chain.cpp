@@ -146,7 +146,7 @@ void PythonChain::check_step(const nb::args& arguments, const Words& words) {
 
 void PythonChain::note(const LaterArgument& later, const std::string& step, std::size_t base) {
     using chain::Patch;
-    const chain::Place& place = later.stand_in->place;
+    const chain::Location& place = later.stand_in->place;
     const Slot& slot = *later.slot;
     description_.use(place, later.access, step, later.number);  // refuses another chain's
     const auto word_at = [&](std::size_t word) {

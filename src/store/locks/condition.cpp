@@ -28,7 +28,7 @@ bool Condition::notify(int rank) {
     if (waiting.load(std::memory_order_relaxed) == 0 ||
         !waiting.compare_exchange_strong(expected, 0, std::memory_order_acq_rel))
         return false;
-    me_.ring(rank);
+    me_.wake(rank);
     return true;
 }
 

@@ -36,7 +36,7 @@ void Mutex::lock() {
             return Clock::nanoseconds(Clock::ticks() - begin) < patience;
         },
         [this](auto&& poll) { me_.wait_unless(poll, [this] { return broken_by(); }); },
-        [this](int next) { me_.ring(next); });
+        [this](int next) { me_.wake(next); });
     lost_ = false;
     held_ = true;
 }
@@ -50,7 +50,7 @@ bool Mutex::try_lock() {
 void Mutex::unlock() {
     if (!held_) throw UsageError("this rank does not hold the mutex that it unlocks");
     held_ = false;
-    queue_.unlock([this](int next) { me_.ring(next); });
+    queue_.unlock([this](int next) { me_.wake(next); });
 }
 
 int Mutex::broken_by() const {

@@ -52,7 +52,7 @@ void SharedMutex::answer(std::uint64_t ticket) const {
     const int writer = rank_of(ticket);
     if (writer >= me_.size()) return;  // the word was overwritten: nobody waits for this answer
     parts_[writer].answers[me_.index()].value.store(ticket, std::memory_order_release);
-    me_.ring(writer);
+    me_.wake(writer);
 }
 
 // ---- writers ----
@@ -84,7 +84,7 @@ void SharedMutex::unlock() {
     held_ = Held::nothing;
     for (int rank = 0; rank < me_.size(); ++rank) {
         parts_[rank].gate.open();
-        if (rank != me_.index()) me_.ring(rank);
+        if (rank != me_.index()) me_.wake(rank);
     }
     writers_.unlock();
 }

@@ -149,9 +149,9 @@ class Newcomer {
 
     /// What the host says next, with its descriptors in `arrived_`; nothing when it has gone. Throws when it refuses,
     /// gives up or says nothing until `until`.
-    std::optional<Notice> receive(Time until) {
+    std::optional<HostReply> receive(Time until) {
         await(until);
-        Notice notice;
+        HostReply notice;
         arrived_ = {};
         const auto length = process::receive_with_descriptors(
             place_.connection.get(), std::as_writable_bytes(std::span(&notice, 1)), MSG_DONTWAIT, arrived_);
@@ -160,7 +160,7 @@ class Newcomer {
             throw SystemError("this process has too few descriptors left to be a member of team '" + name_ +
                                   "'; raise the limit (ulimit -n)",
                               EMFILE);
-        if (length != sizeof notice || arrived_.text_cut || notice.magic != Notice::valid) throw_nonsense();
+        if (length != sizeof notice || arrived_.text_cut || notice.magic != HostReply::valid) throw_nonsense();
         if (notice.subject == Subject::refused)
             throw JoinRefused(name_, notice.reason, describe(notice.reason, options_, notice.size));
         if (notice.subject == Subject::missing) throw MembersMissing(name_, ranks_of(notice), place_.size);
@@ -179,7 +179,7 @@ class Newcomer {
         }
     }
 
-    std::vector<int> ranks_of(const Notice& notice) const {
+    std::vector<int> ranks_of(const HostReply& notice) const {
         std::vector<int> ranks;
         for (int rank = 0; rank < place_.size; ++rank)
             if ((notice.missing[rank / 64] >> rank % 64 & 1) != 0) ranks.push_back(rank);

@@ -43,7 +43,7 @@ bool ControlBlock::end(int rank, State state) const noexcept {
     do {
         if (seen >= State::finished) return false;
     } while (!word.compare_exchange_weak(seen, state, std::memory_order_acq_rel));
-    for (int other = 0; other < size_; ++other) ring(seat(other).bell);
+    for (int other = 0; other < size_; ++other) wake_at(seat(other).bell);
     return true;
 }
 

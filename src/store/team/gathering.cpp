@@ -203,7 +203,7 @@ void Gathering::judge(Guest& guest, const Hello& hello) {
         return refuse(Reason::resources);
     }
     if (!process) return guest.forget();
-    Notice notice;
+    HostReply notice;
     notice.subject = Subject::admitted;
     notice.rank = rank;
     notice.size = size_;
@@ -284,7 +284,7 @@ void Gathering::fail(int rank, const std::string& remark) {
 }
 
 void Gathering::give_up() {
-    Notice notice;
+    HostReply notice;
     notice.subject = Subject::missing;
     notice.size = size_;
     std::vector<int> missing;

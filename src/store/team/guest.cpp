@@ -62,13 +62,13 @@ bool Guest::hear_confirmation() {
     return true;
 }
 
-void Guest::say(const Notice& notice) {
+void Guest::say(const HostReply& notice) {
     if (process::send_with_descriptors(connection_.get(), std::as_bytes(std::span(&notice, 1)), {}, MSG_DONTWAIT) < 0)
         forget();
 }
 
 void Guest::refuse(JoinRefused::Reason reason, Time until) {
-    Notice notice;
+    HostReply notice;
     notice.subject = Subject::refused;
     notice.reason = reason;
     notice.size = team_size_;
@@ -78,7 +78,7 @@ void Guest::refuse(JoinRefused::Reason reason, Time until) {
     say(notice);
 }
 
-void Guest::admit(int rank, const Notice& notice) {
+void Guest::admit(int rank, const HostReply& notice) {
     stage_ = Stage::admitted;
     rank_ = rank;
     until_ = Time::max();
@@ -101,7 +101,7 @@ void Guest::hand_over(const Hoard& hoard) {
         return;
     }
     const auto& part = parts[part_];
-    Notice notice;
+    HostReply notice;
     notice.subject = part.subject;
     notice.rank = rank_;
     notice.size = hoard.control.size();

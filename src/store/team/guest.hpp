@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "store/team/control_block.hpp"
-#include "store/team/mail.hpp"
+#include "store/team/exchange.hpp"
 #include "store/team/team_socket.hpp"
 
 namespace penstock::team {
@@ -15,7 +15,7 @@ namespace penstock::team {
 /// What the host hands out. All of it is made before anybody comes, so that a lack of descriptors is an error there.
 struct Hoard {
     ControlBlock control;
-    ProcessMail::Boxes boxes;
+    ProcessExchange::Boxes boxes;
     std::vector<OwnedDescriptor> processes;  ///< pidfds of those admitted, by rank
 
     explicit Hoard(int size) : control(size), boxes(size), processes(static_cast<std::size_t>(size)) {}
@@ -53,9 +53,9 @@ class Guest {
     bool hear_confirmation();
 
     void refuse(JoinRefused::Reason reason, Time until);
-    void admit(int rank, const Notice& notice);
+    void admit(int rank, const HostReply& notice);
     /// What does not fit into its empty socket is for nobody.
-    void say(const Notice& notice);
+    void say(const HostReply& notice);
 
     /// All have come: hands over the first part.
     void start(const Hoard& hoard, Time until);

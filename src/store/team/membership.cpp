@@ -19,9 +19,9 @@ pid_t this_thread() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 }  // namespace
 
 Seated::Seated(Admission place, const JoinOptions& options)
-    : place_(std::move(place)), mail_(std::move(place_.inbox), std::move(place_.outboxes)),
+    : place_(std::move(place)), exchange_(std::move(place_.inbox), std::move(place_.outboxes)),
       member_{.seats = place_.control.seats(),
-              .mail = &mail_,
+              .exchange = &exchange_,
               .index = place_.rank,
               .size = place_.size,
               .substrate = Substrate::processes,

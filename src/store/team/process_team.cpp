@@ -14,7 +14,7 @@
 #include "process/fork.hpp"
 #include "process/nursery.hpp"
 #include "store/team/control_block.hpp"
-#include "store/team/mail.hpp"
+#include "store/team/exchange.hpp"
 #include "store/team/team.hpp"
 
 namespace penstock::team {
@@ -62,11 +62,11 @@ void await(process::Children& ranks, const ControlBlock& control, int caller) {
 /// The rest of the child's life. Nothing that is thrown here may reach the caller of spmd, which the child has a copy
 /// of.
 [[noreturn]] void become(Member& member, const ControlBlock& control, const Placement& placement,
-                         ProcessMail::Boxes& boxes, const Program& program) noexcept {
+                         ProcessExchange::Boxes& boxes, const Program& program) noexcept {
     placement.pin(member.index);
-    ProcessMail mail(std::move(boxes.receiving[member.index]), std::move(boxes.sending));
+    ProcessExchange exchange(std::move(boxes.receiving[member.index]), std::move(boxes.sending));
     boxes.receiving.clear();
-    member.mail = &mail;
+    member.exchange = &exchange;
     _exit(run_rank(control, member, program));
 }
 
@@ -90,7 +90,7 @@ std::vector<EndRecord> run_forked(int size, const Program& program, const SpmdOp
                                   const Placement& placement, int caller) {
     settle_before_fork();
     const ControlBlock control(size);
-    ProcessMail::Boxes boxes(size);
+    ProcessExchange::Boxes boxes(size);
     process::Children ranks;
     std::cout.flush();
     std::fflush(nullptr);  // or each rank would print it again

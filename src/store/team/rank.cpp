@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "store/team/mail.hpp"
+#include "store/team/exchange.hpp"
 #include "store/team/team.hpp"
 
 namespace penstock {
@@ -93,7 +93,7 @@ RankMemory Rank::make(std::string_view name, std::size_t bytes, std::uint64_t ki
         throw UsageError("the description of memory '" + std::string(name) + "' has " +
                          std::to_string(description.size()) + " bytes, but there is room for " +
                          std::to_string(team::MemoryNote::longest_description));
-    auto memory = member_->mail->make(*member_, name, bytes, kind, pages);
+    auto memory = member_->exchange->make(*member_, name, bytes, kind, pages);
     memory.note_->described =
         static_cast<std::uint32_t>(description.copy(memory.note_->description, description.size()));
     return memory;
@@ -114,13 +114,13 @@ void Rank::grant(RankMemory& memory, int to) const {
         throw UsageError("'" + memory.name_ + "' was granted to rank " + number(to) + " before; once is enough");
     wait(
         [&] {
-            if (member_->mail->try_send(*member_, memory, to)) return true;
-            member_->mail->take_in(*member_);  // two ranks with full boxes must not wait for each other
+            if (member_->exchange->try_send(*member_, memory, to)) return true;
+            member_->exchange->take_in(*member_);  // two ranks with full boxes must not wait for each other
             return false;
         },
         Awaited::rank(to));
     granted.store(granted.load(std::memory_order_relaxed) | bit, std::memory_order_relaxed);
-    ring(to);
+    wake(to);
 }
 
 void Rank::freeze(RankMemory& memory, std::chrono::nanoseconds within) const {
@@ -152,14 +152,14 @@ RankMemory Rank::accept(int owner, std::string_view name, std::uint64_t kind, st
     if (within.count() == 0) within = member_->accept_within;
     const std::string key(name);
     std::optional<team::Letter> letter;
-    if (!wait_for([&] { return (letter = member_->mail->collect(*member_, owner, key)).has_value(); },
+    if (!wait_for([&] { return (letter = member_->exchange->collect(*member_, owner, key)).has_value(); },
                   Awaited::rank(owner), within))
         throw GrantMissing(owner, key, within);
     if ((letter->kind & mask) != (kind & mask))
         throw InvalidGrant(owner, key, "it holds another kind of thing than is asked for; let both name one type");
-    auto memory = member_->mail->open(std::move(*letter), owner, key);
+    auto memory = member_->exchange->open(std::move(*letter), owner, key);
     memory.note_->accepted[index() / 64].fetch_or(std::uint64_t{1} << index() % 64, std::memory_order_release);
-    ring(owner);
+    wake(owner);
     return memory;
 }
 

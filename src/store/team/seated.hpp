@@ -8,7 +8,7 @@
 
 #include "store/team/control_block.hpp"
 #include "store/team/death_watch.hpp"
-#include "store/team/mail.hpp"
+#include "store/team/exchange.hpp"
 #include "store/team/team_socket.hpp"
 
 namespace penstock::team {
@@ -47,8 +47,8 @@ class Seated {
   private:
     void go(State state) noexcept;
 
-    Admission place_;  ///< less what the mail and the watch have of it
-    ProcessMail mail_;
+    Admission place_;  ///< less what the exchange and the watch have of it
+    ProcessExchange exchange_;
     Member member_;
     DeathWatch watch_;
     pid_t process_;

@@ -9,7 +9,7 @@
 
 #include "penstock/detail/machine/memory.hpp"
 #include "penstock/topology.hpp"
-#include "store/team/mail.hpp"
+#include "store/team/exchange.hpp"
 #include "store/team/team.hpp"
 
 namespace penstock {
@@ -57,19 +57,19 @@ void run_threads(int size, const Program& program, const SpmdOptions& options) {
     const LocalMemory control(count * sizeof(Seat));
     auto* seats = reinterpret_cast<Seat*>(control.data());
     for (std::size_t rank = 0; rank < count; ++rank) new (seats + rank) Seat;
-    ThreadMail mail;
+    ThreadExchange exchange;
     const auto placement = Placement::of(size, options.pin);
     std::vector<Ending> endings(count);
     std::atomic<int> failures{0};
 
     const auto leave = [&](int rank, State state) {
         seats[rank].state.store(state, std::memory_order_release);
-        for (int other = 0; other < size; ++other) ring(seats[other].bell);
+        for (int other = 0; other < size; ++other) wake_at(seats[other].bell);
     };
     const auto body = [&](int rank) {
         placement.pin(rank);
         name_this_thread("rank " + std::to_string(rank));
-        Member member{seats, &mail, rank, size, Substrate::threads, placement.policy, options.accept_within};
+        Member member{seats, &exchange, rank, size, Substrate::threads, placement.policy, options.accept_within};
         seats[rank].identity = ProcessIdentity::of_this_process();
         seats[rank].state.store(State::running, std::memory_order_release);
         auto& ending = endings[rank];

@@ -1,9 +1,10 @@
 // Where the members of a team that nobody forked meet, and what is said there.
 //
-// A member connects and says Hello. The host answers with one Notice: admitted or refused. When all have been admitted,
-// or the time is over, another Notice comes: who is missing, or the first of the parts (descriptors) of which a place
-// in the team consists. The member confirms each part by one byte, and the next comes, so that no more descriptors are
-// under way than one slow member may hold up. Afterwards nothing is said; the member closes its end when it leaves.
+// A member connects and says Hello. The host answers with one HostReply: admitted or refused. When all have been
+// admitted, or the time is over, another HostReply comes: who is missing, or the first of the parts (descriptors) of
+// which a place in the team consists. The member confirms each part by one byte, and the next comes, so that no more
+// descriptors are under way than one slow member may hold up. Afterwards nothing is said; the member closes its end
+// when it leaves.
 //
 // Nothing that arrives is trusted: users and processes are those that the kernel names, everything else is checked.
 #pragma once
@@ -34,7 +35,7 @@ struct Hello {
 
 enum class Subject : std::uint32_t { admitted, refused, missing, control, outboxes, processes };
 
-struct Notice {
+struct HostReply {
     static constexpr std::uint64_t valid = 0x31544f4e534e4550;  // "PENSNOT1"
     std::uint64_t magic = valid;
     Subject subject = Subject::refused;

@@ -131,7 +131,7 @@ struct RunBoard {
         news.fetch_add(1, std::memory_order_release);
         const auto some = armed.load(std::memory_order_relaxed);
         for (std::uint32_t bell = 0; bell < most_bells; ++bell)
-            if ((some >> bell & 1) != 0) ring(bells[bell]);
+            if ((some >> bell & 1) != 0) wake_at(bells[bell]);
     }
 };
 

@@ -67,7 +67,7 @@ void IsolatedRun::begin() {
 void IsolatedRun::close() noexcept {
     closing_.store(true, std::memory_order_release);
     if (thread_.joinable()) {
-        ring(board_->bells[own_bell]);
+        wake_at(board_->bells[own_bell]);
         thread_.join();
     }
     collect_endings(true);
@@ -100,7 +100,7 @@ void IsolatedRun::end_help(Doorbell& bell) noexcept {
     board_->armed.store(last ? 1u << own_bell : slots_ & ~(1u << own_bell), std::memory_order_relaxed);
 }
 
-void IsolatedRun::wake() noexcept { ring(board_->bells[own_bell]); }
+void IsolatedRun::wake() noexcept { wake_at(board_->bells[own_bell]); }
 
 /// The run's own thread. When the last helper has gone it takes over, by its clock if nothing rings.
 void IsolatedRun::attend() noexcept {

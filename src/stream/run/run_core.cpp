@@ -186,7 +186,7 @@ void RunCore::put_ready(Station& station) {
 }
 
 void RunCore::ring_waiting() noexcept {
-    for (const auto* each = waiting_; each != nullptr; each = each->next) ring(*each->bell);
+    for (const auto* each = waiting_; each != nullptr; each = each->next) wake_at(*each->bell);
 }
 
 Station* RunCore::take_ready() {

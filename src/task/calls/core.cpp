@@ -356,7 +356,7 @@ void Core::throw_first(std::vector<Failure> failures) {
 
 void Core::wake_a_target(const Ring& ring) noexcept {
     if (ring.only_target() >= 0) {
-        penstock::ring(target(ring.only_target()).waiter().bell());
+        penstock::wake_at(target(ring.only_target()).waiter().bell());
         return;
     }
     wake_a_target();
@@ -372,7 +372,7 @@ void Core::tell_of_returned(Ring& ring, std::uint32_t count) noexcept {
     if (board_.idle_targets.load(std::memory_order_relaxed) != 0)
         for (auto left = std::min(count, static_cast<std::uint32_t>(target_count())); left != 0; --left)
             wake_a_target(ring);
-    penstock::ring(ring.owner_bell());
+    penstock::wake_at(ring.owner_bell());
 }
 
 void Core::give_back_what_is_held_up(const Initiator& taker) noexcept {

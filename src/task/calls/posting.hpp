@@ -37,7 +37,7 @@ class PostingLane {
         if (record == nullptr) return false;
         record->payload = posting;
         producer_.publish();
-        ring(receiver_);
+        wake_at(receiver_);
         return true;
     }
     ChannelParts<Posting> parts() noexcept { return {slots_.data(), &credits_, &bell_, capacity, Initiation::push}; }
@@ -47,7 +47,7 @@ class PostingLane {
 
     std::array<Record<Posting>, capacity> slots_{};
     Credits<> credits_{};
-    Bell<> bell_{};
+    Issued<> bell_{};
     Producer<Posting> producer_{parts(), capacity, Completion::line};
     Doorbell& receiver_;
 };

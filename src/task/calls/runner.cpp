@@ -97,7 +97,7 @@ void Runner::run_front(Ring& lane, Consumer<TaskPayload>& consumer, TaskPayload&
     }
     if (notice != 0) [[unlikely]]
         notify(lane, notice);
-    penstock::ring(lane.owner_bell());
+    penstock::wake_at(lane.owner_bell());
 }
 
 std::uint32_t Runner::claimant_in(const Ring& ring) const noexcept {
@@ -124,7 +124,7 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim) noex
             pending.complete(number);
             if (notice != 0) [[unlikely]]
                 notify(ring, notice);
-            penstock::ring(ring.owner_bell());
+            penstock::wake_at(ring.owner_bell());
             if (++number == end) break;
             if (core_.board().urgent.load(std::memory_order_relaxed) != 0 && must_give_way(ring)) [[unlikely]]
                 break;
@@ -144,7 +144,7 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim) noex
         ring.forget_cancellations(claim.first - 1, number - 1);  // asked for too late
     counters_.tasks.add_release(claim.count);
     pending.complete_claim(claim, claimant_in(ring));
-    penstock::ring(ring.owner_bell());
+    penstock::wake_at(ring.owner_bell());
 }
 
 // ---- what is claimed and has not begun ----
@@ -275,7 +275,7 @@ DependentNode* Runner::run_and_release(DependentNode& node, Running& running) no
     });
     counters_.tasks.add_release();
     pending.complete_claim({number, 1}, claimant_in(ring));
-    penstock::ring(ring.owner_bell());
+    penstock::wake_at(ring.owner_bell());
     return next;
 }
 
@@ -301,7 +301,7 @@ void Runner::hand_on(DependentNode& node) noexcept {
     if (target >= 0) {
         Target& named = core_.target(target);
         named.runner().named().push(node);
-        penstock::ring(named.waiter().bell());
+        penstock::wake_at(named.waiter().bell());
         return;
     }
     try {
@@ -316,7 +316,7 @@ void Runner::hand_on(DependentNode& node) noexcept {
 void Runner::tell_of_ready(Ring& ring) noexcept {
     if (core_.board().idle_targets.load(std::memory_order_relaxed) != 0) [[unlikely]]
         core_.wake_a_target();
-    penstock::ring(ring.owner_bell());
+    penstock::wake_at(ring.owner_bell());
 }
 
 /// Whoever looked while it was away and is about to sleep is told.

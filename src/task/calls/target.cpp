@@ -34,8 +34,8 @@ void Target::start() {
 void Target::stop() noexcept {
     if (!thread_.joinable()) return;
     stopping_.store(true, std::memory_order_release);
-    while (waiter_.parked()) ring(waiter_.bell());
-    ring(waiter_.bell());
+    while (waiter_.parked()) wake_at(waiter_.bell());
+    wake_at(waiter_.bell());
     thread_.join();
 }
 
@@ -50,9 +50,9 @@ void Target::serve() {
     if (processor_ >= 0 && !pin_this_thread(processor_)) processor_ = -1;
     if (processor_ < 0) unpin_this_thread();  // not where the maker of the machine happened to be pinned
     initiator_->bind_to_this_thread();
-    // Where the last task came from a lane, the next one is expected there too. Each look that finds nothing is followed
-    // by a pause: a bare look that comes while the initiator writes takes its line away once more (a lone task there and
-    // back took half as long again, `./bench null-task`).
+    // Where the last task came from a lane, the next one is expected there too. Each look that finds nothing is
+    // followed by a pause: a bare look that comes while the initiator writes takes its line away once more (a lone task
+    // there and back took half as long again, `./bench null-task`).
     int lane_looks = 1;
     int lane_rounds = 0;
     for (std::uint32_t misses = 0;;) {

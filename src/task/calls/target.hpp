@@ -31,7 +31,8 @@ class Target {
     static constexpr std::uint32_t most_urgent_in_a_row = 15;
     /// So many claims of several tasks in a row are taken for a stream.
     static constexpr std::uint32_t claims_of_a_stream = 8;
-    /// Looks at the lanes, with a pause behind each, for a look at the deques, which takes about as long as one of them.
+    /// Looks at the lanes, with a pause behind each, for a look at the deques, which takes about as long as one of
+    /// them.
     static constexpr int most_lane_looks = 4;
     /// Rounds of looks before the clock is read and the idle period begins: most gaps are shorter.
     static constexpr std::uint32_t looks_before_idle = 64;

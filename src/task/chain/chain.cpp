@@ -26,7 +26,7 @@ void check_part(std::size_t offset, std::size_t count, std::size_t size) {
 Description::Description(std::string name, std::size_t parameters)
     : id_(next_id.fetch_add(1, std::memory_order_relaxed)), name_(std::move(name)), requirements_(parameters) {}
 
-Place Description::add_local(std::size_t count, std::size_t element) {
+Location Description::add_local(std::size_t count, std::size_t element) {
     if (count > UINT32_MAX)
         throw UsageError("a local block of " + std::to_string(count) +
                          " elements fits no local store; cut the work into smaller pieces");
@@ -34,7 +34,7 @@ Place Description::add_local(std::size_t count, std::size_t element) {
     return {id_, true, static_cast<std::uint32_t>(locals_.size() - 1), 0};
 }
 
-void Description::use(const Place& place, Access access, std::string_view task, int argument) {
+void Description::use(const Location& place, Access access, std::string_view task, int argument) {
     if (place.chain != id_)
         throw UsageError(
             "argument " + std::to_string(argument) + " of " + std::string(task) +
@@ -55,7 +55,7 @@ void Description::use(const Place& place, Access access, std::string_view task, 
     local.last = steps_.size();
 }
 
-void Description::require(const Place& place, std::size_t least, std::size_t most) {
+void Description::require(const Location& place, std::size_t least, std::size_t most) {
     auto& requirement = requirements_[place.index];
     requirement.least = std::max(requirement.least, least);
     requirement.most = std::min(requirement.most, most);

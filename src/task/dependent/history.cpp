@@ -61,7 +61,7 @@ inline void History::write(Spot& spot, Block& block) {
 void History::touch_block(Spot& spot, Access access, const Key& key) {
     const auto hash = hash_of(key);
     for (auto i = hash >> shift_;; ++i) {
-        const Place& place = table_[i & (table_.size() - 1)];
+        const Bucket& place = table_[i & (table_.size() - 1)];
         if (place.block == nullptr) [[unlikely]]
             return touch_found(spot, access, add(key, footprint_of(key)));
         if (place.hash == hash && place.block->key == key) [[likely]]

@@ -70,7 +70,7 @@ bool Ring::forward(std::uint64_t number) noexcept {
     }
     pending_->complete(number);
     completed_[0].count.fetch_add(1, std::memory_order_release);
-    penstock::ring(*owner_bell_);
+    penstock::wake_at(*owner_bell_);
     return true;
 }
 
@@ -159,7 +159,7 @@ void Ring::give_up(std::exception_ptr cause, Credits<>& credits, TaskRecord* slo
     } else {
         for (std::uint32_t slot = 0; slot < capacity_; ++slot) done[slot].number.store(all, std::memory_order_release);
     }
-    penstock::ring(*owner_bell_);
+    penstock::wake_at(*owner_bell_);
 }
 
 }  // namespace penstock

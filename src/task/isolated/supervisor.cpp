@@ -180,7 +180,7 @@ void WorkerHost::hear(Worker& worker) {
         worker.has_nothing = true;
         return;
     }
-    Seat& seat = seats_[worker.seat];
+    TargetSeat& seat = seats_[worker.seat];
     Ring* const ring = known(seat.running.ring.load(std::memory_order_acquire)).ring;
     const auto number = seat.running.number.load(std::memory_order_relaxed);
     Answer answer = Answer::go_on;
@@ -281,7 +281,7 @@ void WorkerHost::watch_progress() {
             worker->has_nothing = false;
             if (worker->seat < 0) continue;
             seats_[worker->seat].question.store(question_, std::memory_order_release);
-            ring(seats_[worker->seat].bell);
+            wake_at(seats_[worker->seat].bell);
         }
         return;
     }
@@ -318,7 +318,7 @@ void WorkerHost::bury(Worker& worker, const process::Death& death) {
 /// Leaves the seat as if its worker had just completed what it ran, with what else it had claimed for the next worker.
 void WorkerHost::settle(Worker& worker, const process::Death& death) {
     if (!sound()) throw Error("a worker has written over the memory that workers share with the program");
-    Seat& seat = seats_[worker.seat];
+    TargetSeat& seat = seats_[worker.seat];
     const auto me = static_cast<std::uint32_t>(worker.seat) + 1;
     if (seat.running.on.load(std::memory_order_acquire) != 0) {
         idle_deaths_ = 0;
@@ -362,7 +362,7 @@ void WorkerHost::settle(Worker& worker, const process::Death& death) {
     seat.bell.parked.store(0);
     clocks_[static_cast<std::size_t>(worker.seat)] = {};
     // Whoever sleeps may have been about to be woken by the dead.
-    for (std::uint32_t i = 0; i < count; ++i) penstock::ring(*known(i).owner_bell);
+    for (std::uint32_t i = 0; i < count; ++i) penstock::wake_at(*known(i).owner_bell);
 }
 
 void WorkerHost::fail_running(Worker& worker, Ring& ring, std::uint64_t number, const process::Death& death) {

@@ -294,7 +294,7 @@ class Worker {
         complete();
         seat_.counters.tasks.add_release();
         note.on.store(0, std::memory_order_release);
-        penstock::ring(*ring.owner_bell);
+        penstock::wake_at(*ring.owner_bell);
     }
 
     /// The task has returned. Where the supervisor has decided to end this process for it, nothing else may begin here.
@@ -325,7 +325,7 @@ class Worker {
     int socket_;
     Board& board_;
     std::uint32_t index_;
-    Seat& seat_;
+    TargetSeat& seat_;
     std::uint32_t heard_ = 0, answered_ = 0;  ///< questions
     std::uint32_t rings_ = 0;
     std::uint32_t until_sample_ = 1;

@@ -44,7 +44,7 @@ struct RingFacts {
 /// The shared part of a ring (ring.hpp). What it is was written once, by the program.
 struct SharedRing : RingFacts {
     std::atomic<std::uint32_t> cancels{0};  ///< the program's: cancellations asked for
-    Bell<> bell;                            ///< the program's
+    Issued<> bell;                          ///< the program's
     Credits<> credits;                      ///< the worker's
     Claims<> claims;                        ///< the workers'
 };
@@ -75,7 +75,7 @@ struct Report {
 };
 
 /// A target's place, which one worker after another takes.
-struct Seat {
+struct TargetSeat {
     // The worker's, with every task.
     alignas(128) RunningNote running;
     ClaimNote<> claim;
@@ -95,7 +95,7 @@ struct Board {
 
     std::uint64_t magic = right_magic;
     std::uint32_t seats = 0;
-    Seat* seat = nullptr;
+    TargetSeat* seat = nullptr;
     WaitPolicy wait_policy{};
     std::uint64_t local_store = 0;
     bool all_timed = false;          ///< tasks have a time limit also where they bring none

@@ -72,8 +72,9 @@ WorkerHost::WorkerHost(Core& core, const std::vector<int>& processors)
     if (limit.count() != 0) expect_limit(limit);
     board_ = new (control_->allocate(sizeof(Board))) Board;
     board_->seats = static_cast<std::uint32_t>(processors.size());
-    auto* const seats = reinterpret_cast<Seat*>(control_->allocate(processors.size() * sizeof(Seat)));
-    for (std::size_t i = 0; i < processors.size(); ++i) new (&seats[i]) Seat{}, seats[i].processor = processors[i];
+    auto* const seats = reinterpret_cast<TargetSeat*>(control_->allocate(processors.size() * sizeof(TargetSeat)));
+    for (std::size_t i = 0; i < processors.size(); ++i)
+        new (&seats[i]) TargetSeat{}, seats[i].processor = processors[i];
     board_->seat = seats_ = seats;
     board_->wait_policy = core.wait_policy();
     board_->local_store = core.local_store_bytes();
@@ -114,7 +115,7 @@ void WorkerHost::stop() noexcept {
     if (!thread_.joinable()) return;
     stopping_.store(true, std::memory_order_release);
     board_->stopping.store(1, std::memory_order_release);
-    for (std::uint32_t s = 0; s < clocks_.size(); ++s) ring(seats_[s].bell);
+    for (std::uint32_t s = 0; s < clocks_.size(); ++s) wake_at(seats_[s].bell);
     kick();
     thread_.join();
     keeper_.reset();  // it ends whoever is left

@@ -106,7 +106,7 @@ class WorkerHost final : public OffloadBackend {
 
     std::shared_ptr<SharedHeap> control_;
     Board* board_ = nullptr;
-    Seat* seats_ = nullptr;
+    TargetSeat* seats_ = nullptr;
     Hello hello_;
     OwnedDescriptor keeper_;
     OwnedDescriptor kicked_;  ///< an eventfd

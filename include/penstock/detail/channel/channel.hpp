@@ -70,7 +70,7 @@ struct alignas(128) Credits {
 
 /// The doorbell of a pulled channel, homed at the consumer. Written by the producer alone.
 template <class Policy = StandardAtomics>
-struct alignas(128) Bell {
+struct alignas(128) Issued {
     typename Policy::template Atomic<std::uint64_t> issued{0};
 };
 
@@ -79,7 +79,7 @@ template <class Payload, class Policy = StandardAtomics>
 struct ChannelParts {
     Record<Payload, Policy>* slots = nullptr;  ///< `capacity` records, a power of two
     Credits<Policy>* credits = nullptr;
-    Bell<Policy>* bell = nullptr;  ///< only read and written with Initiation::pull
+    Issued<Policy>* bell = nullptr;  ///< only read and written with Initiation::pull
     std::uint32_t capacity = 0;
     Initiation initiation = Initiation::push;
 };
@@ -186,7 +186,7 @@ class Producer {
 
     RecordType* slots_ = nullptr;
     const Credits<Policy>* credits_ = nullptr;
-    Bell<Policy>* bell_ = nullptr;
+    Issued<Policy>* bell_ = nullptr;
     std::uint64_t issued_ = 0;
     std::uint64_t completed_ = 0;  ///< what this half knows, not what is
     std::uint64_t claimed_ = 0;
@@ -253,7 +253,7 @@ class Consumer {
 
     RecordType* slots_ = nullptr;
     Credits<Policy>* credits_ = nullptr;
-    const Bell<Policy>* bell_ = nullptr;
+    const Issued<Policy>* bell_ = nullptr;
     std::uint64_t next_ = 1;
     std::uint32_t position_ = 0;
     std::uint32_t mask_ = 0;

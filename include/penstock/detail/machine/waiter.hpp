@@ -32,7 +32,7 @@ bool barrier_over_processes() noexcept;
 bool accept_barriers() noexcept;
 /// Sleeps while `bell` is 1, at most `longest`.
 void sleep_on(Doorbell& bell, std::chrono::nanoseconds longest) noexcept;
-/// Cold half of ring(). False when somebody else has just woken the sleeper.
+/// Cold half of wake_at(). False when somebody else has just woken the sleeper.
 bool wake(Doorbell& bell) noexcept;
 /// Has the processor an instruction that dozes until a line is written?
 bool can_doze() noexcept;
@@ -42,7 +42,7 @@ bool doze(const void* line, std::uint64_t ticks) noexcept;
 }  // namespace waiting
 
 /// Tells the owner of `bell` that something was published for it. Costs the load of one cached flag.
-inline void ring(Doorbell& bell) noexcept {
+inline void wake_at(Doorbell& bell) noexcept {
     if (Parking(bell.parked).sleeper()) [[unlikely]]
         waiting::wake(bell);
 }

@@ -15,7 +15,7 @@ namespace penstock {
 namespace chain {
 
 /// Which bytes of a chain something stands for.
-struct Place {
+struct Location {
     std::uint64_t chain = 0;  ///< id of the chain's description
     bool local = false;       ///< a local block, not a parameter
     std::uint32_t index = 0;  ///< of the parameter or block
@@ -31,7 +31,7 @@ struct Argument {
     static constexpr Access access = access_;
     using Shape = Shape_;
     using AsTagged = Tagged<access_, Shape_, staged_>;
-    Place place;
+    Location place;
     std::size_t count;  ///< elements, or any_count
     Shape packed;       ///< extents and strides of a block; the data pointer means nothing
 };
@@ -48,7 +48,7 @@ class ChainSpan {
     using StandsForMemory = void;
     using element_type = T;
 
-    ChainSpan(chain::Place place, std::size_t count) noexcept : place_(place), count_(count) {}
+    ChainSpan(chain::Location place, std::size_t count) noexcept : place_(place), count_(count) {}
 
     /// A part. Where the number of elements is not known before the issue, each issue is held against what its parts
     /// need.
@@ -70,7 +70,7 @@ class ChainSpan {
     }
 
   private:
-    chain::Place place_;
+    chain::Location place_;
     std::size_t count_;
 };
 
@@ -81,7 +81,7 @@ class ChainView {
     using StandsForMemory = void;
     using element_type = T;
 
-    ChainView(chain::Place place, view<T, Rank> shape) noexcept : place_(place), shape_(shape) {}
+    ChainView(chain::Location place, view<T, Rank> shape) noexcept : place_(place), shape_(shape) {}
 
     /// The elements of a local block in one row. Not for parameters, whose rows may lie apart: throws UsageError.
     ChainSpan<T> flat() const {
@@ -98,7 +98,7 @@ class ChainView {
     }
 
   private:
-    chain::Place place_;
+    chain::Location place_;
     view<T, Rank> shape_;
 };
 
@@ -106,11 +106,11 @@ class ChainView {
 template <class T>
 class ChainScalar {
   public:
-    explicit ChainScalar(chain::Place place) noexcept : place_(place) {}
-    const chain::Place& place() const noexcept { return place_; }
+    explicit ChainScalar(chain::Location place) noexcept : place_(place) {}
+    const chain::Location& place() const noexcept { return place_; }
 
   private:
-    chain::Place place_;
+    chain::Location place_;
 };
 
 /// Asks that the step's argument be copied to contiguous memory of the local store first, and written back after the

@@ -133,12 +133,12 @@ class Description {
     const std::vector<Hazard>& hazards() const noexcept { return hazards_; }
 
     /// A local block. Throws UsageError when it has 2^32 elements or more.
-    Place add_local(std::size_t count, std::size_t element);
+    Location add_local(std::size_t count, std::size_t element);
     /// Notes that the next step uses `place`. Throws UsageError for another chain's place, ArgumentError for a block
     /// that is read before anything was written to it.
-    void use(const Place& place, Access access, std::string_view task, int argument);
+    void use(const Location& place, Access access, std::string_view task, int argument);
     /// The next step's argument takes `count` elements of a parameter whose size each issue gives.
-    void require(const Place& place, std::size_t least, std::size_t most);
+    void require(const Location& place, std::size_t least, std::size_t most);
     void add_hazard(Hazard hazard) { hazards_.push_back(std::move(hazard)); }
     void add_resident(std::shared_ptr<resident::State> state, std::uint16_t to) {
         residents_.push_back({std::move(state), steps_.size(), to});

@@ -26,7 +26,7 @@ namespace chain {
 /// An address for what stands for memory: apart from all memory of the program, from those of other blocks and
 /// parameters, and the same for the same block, so that the checks of plain calls find what overlaps within one step.
 template <class T>
-T* address_of(const Place& place) noexcept {
+T* address_of(const Location& place) noexcept {
     constexpr std::uintptr_t nowhere = std::uintptr_t{1} << 62;  // no program has memory there
     constexpr int room = 40;                                     // of one block or parameter
     const auto number = place.index * std::uintptr_t{2} + (place.local ? 1 : 0);
@@ -145,7 +145,7 @@ template <class... P>
 template <std::size_t I, class Call, class Parameter, class A>
 void Chain<P...>::note(std::string_view name, const A& argument) {
     using chain::Patch;
-    constexpr packing::Place packed = Call::Pack::layout.places[I + 1];
+    constexpr packing::Position packed = Call::Pack::layout.places[I + 1];
     constexpr auto to =
         static_cast<std::uint16_t>(packed.in_line ? packed.offset : offsetof(chain::Packed, extension) + packed.offset);
     if constexpr (procedure::is_resident<A>) {

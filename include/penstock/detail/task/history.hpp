@@ -171,7 +171,7 @@ class History {
         std::map<std::pair<const Ring*, std::uint64_t>, std::uint32_t> numbers;
         std::vector<std::uint32_t> edges;  ///< of the task that is being issued
     };
-    struct Place {
+    struct Bucket {
         std::uint64_t hash = 0;
         Block* block = nullptr;
     };
@@ -215,8 +215,8 @@ class History {
     void forget_completed();
 
     Dependents& dependents_;
-    std::vector<Place> table_;  ///< open addressing; a power of two, at most a quarter full
-    int shift_ = 0;             ///< a hash shifted by this is a place
+    std::vector<Bucket> table_;  ///< open addressing; a power of two, at most a quarter full
+    int shift_ = 0;              ///< a hash shifted by this is a place
     std::vector<std::unique_ptr<Block>> blocks_;
     std::vector<Block*> irregular_;
     /// By size: all that are at most 2^i bytes long and longer than half of that, by where they begin.

@@ -289,7 +289,7 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
         const Ticket ticket = lanes_.publish(lane);
         const Handle handle{lane.ring->index(), lane.ring->generation(), ticket};
         scope_->last[lanes_.number_of(lane)] = handle.word_;
-        ring(*lane.bell);
+        wake_at(*lane.bell);
         return handle;
     }
 

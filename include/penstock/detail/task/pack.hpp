@@ -137,14 +137,14 @@ struct Codec<Owned<T>> {
 };
 
 /// Where each argument lies: in the line while it fits, else in the extension.
-struct Place {
+struct Position {
     bool in_line = true;
     std::size_t offset = 0;
 };
 
 template <std::size_t N>
 struct Layout {
-    std::array<Place, N> places{};
+    std::array<Position, N> places{};
     bool boxed = false;     ///< does not fit even the extension, or must not be packed
     bool extended = false;  ///< uses the extension
 };
@@ -199,7 +199,7 @@ class Pack {
     template <std::size_t I>
     static auto load(const PackedArguments& arguments) noexcept {
         using S = std::tuple_element_t<I, Box>;
-        constexpr Place place = layout.places[I];
+        constexpr Position place = layout.places[I];
         return Codec<S>::load((place.in_line ? arguments.line : arguments.extension) + place.offset);
     }
 

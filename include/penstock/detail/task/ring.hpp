@@ -71,7 +71,7 @@ class Ring {
     TaskRecord* slots() const noexcept { return slots_; }
     Extension* extensions() const noexcept { return extensions_; }
     Credits<>& credits() noexcept { return *credits_; }
-    Bell<>& bell() noexcept { return *bell_; }
+    Issued<>& bell() noexcept { return *bell_; }
     PendingRing<TaskPayload>& pending() noexcept { return *pending_; }
     /// One for each slot of a ring of dependent tasks, and what their owner notes of them.
     DependentNode* nodes() const noexcept { return nodes_.get(); }
@@ -222,9 +222,9 @@ class Ring {
     std::atomic<std::uint64_t> newest_failed_{0};  ///< the same
     std::atomic<std::uint32_t> cancellations_{0};
     Credits<> own_credits_;
-    Bell<> own_bell_;
+    Issued<> own_bell_;
     Credits<>* credits_ = &own_credits_;
-    Bell<>* bell_ = &own_bell_;
+    Issued<>* bell_ = &own_bell_;
     std::optional<PendingRing<TaskPayload>> pending_;
     std::mutex mutex_;
     Failures failures_;  ///< under mutex_

@@ -1,7 +1,7 @@
 #include <cerrno>
 #include <new>
 
-#include "store/team/mail.hpp"
+#include "store/team/exchange.hpp"
 
 namespace penstock::team {
 
@@ -11,7 +11,8 @@ std::optional<std::size_t> MemoryNote::offset(std::size_t bytes) noexcept {
     return (bytes + alignof(MemoryNote) - 1) / alignof(MemoryNote) * alignof(MemoryNote);
 }
 
-RankMemory Mail::make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind, Pages pages) {
+RankMemory Exchange::make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind,
+                          Pages pages) {
     const auto offset = MemoryNote::offset(bytes);
     if (!offset) throw SystemError("cannot get " + std::to_string(bytes) + " bytes of memory; ask for less", ENOMEM);
     auto memory = allocate(name, *offset + sizeof(MemoryNote), pages);
@@ -21,12 +22,12 @@ RankMemory Mail::make(const Member& member, std::string_view name, std::size_t b
     return {std::move(memory), bytes, member.index, name, note};
 }
 
-RankMemory Mail::opened(std::shared_ptr<Mapping> memory, std::size_t bytes, int owner, const std::string& name) {
+RankMemory Exchange::opened(std::shared_ptr<Mapping> memory, std::size_t bytes, int owner, const std::string& name) {
     auto* note = reinterpret_cast<MemoryNote*>(memory->data() + *MemoryNote::offset(bytes));
     return {std::move(memory), bytes, owner, name, note};
 }
 
-bool ThreadMail::try_send(const Member& member, const RankMemory& memory, int to) {
+bool ThreadExchange::try_send(const Member& member, const RankMemory& memory, int to) {
     Letter letter;
     letter.bytes = memory.size();
     letter.kind = memory.kind();
@@ -36,12 +37,12 @@ bool ThreadMail::try_send(const Member& member, const RankMemory& memory, int to
     return true;
 }
 
-std::optional<Letter> ThreadMail::collect(const Member& member, int owner, const std::string& name) {
+std::optional<Letter> ThreadExchange::collect(const Member& member, int owner, const std::string& name) {
     const std::lock_guard lock(mutex_);
     return take_first(letters_, {member.index, owner, name});
 }
 
-RankMemory ThreadMail::open(Letter letter, int owner, const std::string& name) {
+RankMemory ThreadExchange::open(Letter letter, int owner, const std::string& name) {
     return opened(std::move(letter.memory), letter.bytes, owner, name);
 }
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "process/descriptor_message.hpp"
-#include "store/team/mail.hpp"
+#include "store/team/exchange.hpp"
 
 namespace penstock::team {
 namespace {
@@ -32,7 +32,7 @@ bool genuine(const Envelope& envelope, const ucred& sender, const Member& member
 
 }  // namespace
 
-ProcessMail::Boxes::Boxes(int size) {
+ProcessExchange::Boxes::Boxes(int size) {
     for (auto* const ends : {&receiving, &sending}) ends->reserve(static_cast<std::size_t>(size));
     for (int rank = 0; rank < size; ++rank) {
         int ends[2];
@@ -46,7 +46,7 @@ ProcessMail::Boxes::Boxes(int size) {
     }
 }
 
-bool ProcessMail::try_send(const Member& member, const RankMemory& memory, int to) {
+bool ProcessExchange::try_send(const Member& member, const RankMemory& memory, int to) {
     Envelope envelope;
     envelope.bytes = memory.size();
     envelope.kind = memory.kind();
@@ -62,7 +62,7 @@ bool ProcessMail::try_send(const Member& member, const RankMemory& memory, int t
     throw SystemError("cannot send a grant of memory to rank " + std::to_string(to), errno);
 }
 
-void ProcessMail::take_in(const Member& member) {
+void ProcessExchange::take_in(const Member& member) {
     for (;;) {
         Envelope envelope;
         process::Arrived arrived;
@@ -83,12 +83,12 @@ void ProcessMail::take_in(const Member& member) {
     }
 }
 
-std::optional<Letter> ProcessMail::collect(const Member& member, int owner, const std::string& name) {
+std::optional<Letter> ProcessExchange::collect(const Member& member, int owner, const std::string& name) {
     take_in(member);
     return take_first(letters_, {owner, name});
 }
 
-RankMemory ProcessMail::open(Letter letter, int owner, const std::string& name) {
+RankMemory ProcessExchange::open(Letter letter, int owner, const std::string& name) {
     if (letter.descriptor_lost)
         throw SystemError("a grant of memory '" + name + "' by rank " + std::to_string(owner) +
                               " arrived when this process had no descriptor left; raise the limit (ulimit -n)",

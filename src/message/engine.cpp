@@ -1,4 +1,4 @@
-#include "message/core.hpp"
+#include "message/engine.hpp"
 
 #include <unistd.h>
 
@@ -49,7 +49,7 @@ class Uninterrupted {
 
 }  // namespace
 
-Core::Core(Rank me, MessengerOptions options)
+Engine::Engine(Rank me, MessengerOptions options)
     : me_(me), options_(complete(std::move(options), me)),
       memory_(me.make(options_.name, Mailbox::size_of(me.size(), options_.ring_bytes), mailbox_kind)),
       box_(Mailbox::create(memory_.data(), me, options_)), peers_(static_cast<unsigned>(me.size())),
@@ -63,7 +63,7 @@ Core::Core(Rank me, MessengerOptions options)
     }
 }
 
-Core::~Core() {
+Engine::~Engine() {
     for (int rank = 0; rank < me_.size(); ++rank) withdraw_from(rank);
     for (int rank = 0; rank < me_.size(); ++rank) close(rank);
     if (!threads()) return;
@@ -75,14 +75,14 @@ Core::~Core() {
 }
 
 /// Tells this peer that nothing more is exchanged with it.
-void Core::close(int rank) {
+void Engine::close(int rank) {
     box_.lane(rank).closed.store(1, std::memory_order_release);
-    if (rank != me_.index()) me_.ring(rank);
+    if (rank != me_.index()) me_.wake(rank);
 }
 
 /// Takes back what this peer might read from or store into memory of this rank's user, and waits where it has begun:
 /// until it is done, or has said that it will not go on with it.
-void Core::withdraw_from(int rank) {
+void Engine::withdraw_from(int rank) {
     Peer& peer = this->peer(rank);
     if (!peer.attached) return;
     const Uninterrupted uninterrupted(me_);
@@ -105,7 +105,7 @@ void Core::withdraw_from(int rank) {
 // ---- lanes ----
 
 /// `within`: how long to wait for its mailbox; 0: as long as the team's options say.
-void Core::attach(int rank, std::chrono::nanoseconds within) {
+void Engine::attach(int rank, std::chrono::nanoseconds within) {
     Peer& peer = this->peer(rank);
     if (peer.spoilt) std::rethrow_exception(peer.spoilt);
     peer.memory = me_.accept(rank, options_.name, mailbox_kind, within);
@@ -136,7 +136,7 @@ void Core::attach(int rank, std::chrono::nanoseconds within) {
 
 /// The kernel allows the memory of another process to be read and written to its parents, or to all of the same user,
 /// as it is set up.
-void Core::find_out_what_may_be_copied(Peer& peer, int rank) {
+void Engine::find_out_what_may_be_copied(Peer& peer, int rank) {
     if (threads()) return;
     peer.process = me_.process(rank).pid;
     std::uint64_t seen = 0;
@@ -149,7 +149,7 @@ void Core::find_out_what_may_be_copied(Peer& peer, int rank) {
 }
 
 /// Null while the mailbox of this rank is not there.
-StandstillWords* Core::standstill_of(int rank) {
+StandstillWords* Engine::standstill_of(int rank) {
     Peer& peer = this->peer(rank);
     try {
         if (!peer.attached) attach(rank, std::chrono::nanoseconds{1});
@@ -161,7 +161,7 @@ StandstillWords* Core::standstill_of(int rank) {
 
 // ---- operations ----
 
-std::uint32_t Core::make_operation() {
+std::uint32_t Engine::make_operation() {
     if (free_.empty()) {
         free_.push_back(static_cast<std::uint32_t>(operations_.size()));
         operations_.emplace_back();
@@ -175,13 +175,13 @@ std::uint32_t Core::make_operation() {
     return index;
 }
 
-void Core::done(Operation& operation) {
+void Engine::done(Operation& operation) {
     operation.state = Operation::State::done;
     ++moved_;
     --live_;
 }
 
-Status Core::collect(std::uint32_t index) {
+Status Engine::collect(std::uint32_t index) {
     Operation& operation = operations_[index];
     const Status status = operation.status;
     const auto error = std::exchange(operation.error, nullptr);
@@ -191,7 +191,7 @@ Status Core::collect(std::uint32_t index) {
     return status;
 }
 
-void Core::fail(std::uint32_t index, std::exception_ptr error) {
+void Engine::fail(std::uint32_t index, std::exception_ptr error) {
     Operation& operation = operations_[index];
     if (operation.peer == any_source) {
         std::erase(posted_any_, index);
@@ -207,7 +207,7 @@ void Core::fail(std::uint32_t index, std::exception_ptr error) {
 /// Breaks off with this peer: whatever is under way with it ends, nothing more is begun, and it is told. It is told
 /// first: two ranks that break off with one another at once must not wait for one another. This rank touches no memory
 /// of the peer's user any more, for it copies nothing while it is here.
-void Core::spoil(int rank, std::exception_ptr error) {
+void Engine::spoil(int rank, std::exception_ptr error) {
     Peer& peer = this->peer(rank);
     peer.spoilt = error;
     peer.quick = false;
@@ -220,7 +220,7 @@ void Core::spoil(int rank, std::exception_ptr error) {
 
 /// Ends an operation of a rank that is still there. One that has begun leaves a gap in what its two ranks exchange, so
 /// nothing more goes between them.
-void Core::give_up(std::uint32_t index, std::exception_ptr error) {
+void Engine::give_up(std::uint32_t index, std::exception_ptr error) {
     const Operation& operation = operations_[index];
     if (operation.state == Operation::State::done) return;
     if (operation.state == Operation::State::posted || operation.state == Operation::State::queued)
@@ -229,7 +229,7 @@ void Core::give_up(std::uint32_t index, std::exception_ptr error) {
 }
 
 /// Ends and forgets an operation whose memory the user has back in a moment.
-void Core::abandon(std::uint32_t index) noexcept {
+void Engine::abandon(std::uint32_t index) noexcept {
     std::exception_ptr why;
     try {
         why = std::make_exception_ptr(MessengerClosed(operations_[index].peer));
@@ -245,7 +245,7 @@ void Core::abandon(std::uint32_t index) noexcept {
 
 /// Does a step with this peer, unless that is broken off with. An error in it breaks off. False then.
 template <class Step>
-bool Core::or_spoil(int rank, Step&& step) {
+bool Engine::or_spoil(int rank, Step&& step) {
     Peer& peer = this->peer(rank);
     try {
         return !peer.spoilt && step(peer);
@@ -256,9 +256,9 @@ bool Core::or_spoil(int rank, Step&& step) {
 }
 
 /// Takes what this rank has sent, as move_in() does.
-bool Core::receive(int rank, Peer& peer) { return rank == me_.index() ? receive_from_self() : move_in(rank, peer); }
+bool Engine::receive(int rank, Peer& peer) { return rank == me_.index() ? receive_from_self() : move_in(rank, peer); }
 
-void Core::progress_of(int rank) {
+void Engine::progress_of(int rank) {
     or_spoil(rank, [&](Peer& peer) {
         if (!peer.queued.empty() || !peer.offered.empty()) move_out(rank, peer);
         if (rank == me_.index() || peer.taking || !peer.posted.empty())
@@ -268,7 +268,7 @@ void Core::progress_of(int rank) {
     });
 }
 
-void Core::progress() {
+void Engine::progress() {
     for (int rank = 0; rank < me_.size(); ++rank) progress_of(rank);
     for (int i = 0; i < me_.size() && !posted_any_.empty(); ++i) {
         const int rank = (next_any_ + i) % me_.size();

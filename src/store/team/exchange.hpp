@@ -61,9 +61,9 @@ std::optional<Letter> take_first(Letters<Key>& letters, const Key& key) {
     return letter;
 }
 
-class Mail {
+class Exchange {
   public:
-    virtual ~Mail() = default;
+    virtual ~Exchange() = default;
     /// New memory of `bytes`, with its note behind it. Throws SystemError.
     RankMemory make(const Member& member, std::string_view name, std::size_t bytes, std::uint64_t kind, Pages pages);
     /// Sends a grant. False when the receiver's box is full just now or its end is gone.
@@ -82,7 +82,7 @@ class Mail {
 };
 
 /// Grants between threads: a table that all members have. Safe from any thread.
-class ThreadMail final : public Mail {
+class ThreadExchange final : public Exchange {
   public:
     bool try_send(const Member& member, const RankMemory& memory, int to) override;
     std::optional<Letter> collect(const Member& member, int owner, const std::string& name) override;
@@ -100,10 +100,10 @@ class ThreadMail final : public Mail {
 
 /// Grants between processes: descriptors over one datagram socket for each rank, to which all may send and from which
 /// it alone receives. One object in each process.
-class ProcessMail final : public Mail {
+class ProcessExchange final : public Exchange {
   public:
     /// `inbox`: this rank's receiving end; `outboxes`: a sending end for each rank.
-    ProcessMail(OwnedDescriptor inbox, std::vector<OwnedDescriptor> outboxes)
+    ProcessExchange(OwnedDescriptor inbox, std::vector<OwnedDescriptor> outboxes)
         : inbox_(std::move(inbox)), outboxes_(std::move(outboxes)) {}
 
     /// The two ends of each rank's box. Throws SystemError.

@@ -113,12 +113,12 @@ struct Peer {
     int process = 0;
 };
 
-class Core {
+class Engine {
   public:
-    Core(Rank me, MessengerOptions options);
-    ~Core();
-    Core(const Core&) = delete;
-    Core& operator=(const Core&) = delete;
+    Engine(Rank me, MessengerOptions options);
+    ~Engine();
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
 
     Rank rank() const noexcept { return me_; }
     const MessengerOptions& options() const noexcept { return options_; }
@@ -130,7 +130,7 @@ class Core {
         Peer& peer = peers_[static_cast<unsigned>(to)];
         if (!peer.quick || !peer.queued.empty() || over(to)) return false;
         if (!put_inside(peer, bytes, tag)) return false;
-        me_.ring(to);
+        me_.wake(to);
         return true;
     }
 
@@ -243,10 +243,10 @@ class Core {
     void took(int from, Peer& peer, Record<Envelope>& front, Way way) {
         if (way == Way::asking) return peer.owed.hold(front);
         peer.consumer.complete();
-        me_.ring(from);
+        me_.wake(from);
     }
 
-    // lanes (core.cpp)
+    // lanes (engine.cpp)
     void attach(int rank, std::chrono::nanoseconds within = {});
     StandstillWords* standstill_of(int rank);
     void find_out_what_may_be_copied(Peer& peer, int rank);
