@@ -68,7 +68,6 @@ TEST_F(LanesAlone, are_idle_again_once_it_was_seen_that_all_is_complete) {
     run_one(lane);
     EXPECT_TRUE(lanes.complete(lane, first));
     EXPECT_FALSE(lanes.complete(lane, second));
-    EXPECT_FALSE(lanes.back_soon(lane, second));
     run_one(lane);
     EXPECT_TRUE(lanes.complete_through(lane, second.number));
     for (int target = 0; target < targets; ++target) issue(*idle());
