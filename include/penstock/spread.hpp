@@ -42,8 +42,9 @@ class Spread : public streaming::Part {
     void call(F body) {
         if (at_once_ != nullptr) return body();
         Machine& machine = begin_task();
-        machine.call(boxed([body = std::move(body), station = station_]() mutable {
-            Ticket task(station);  // the last of them that goes sends what was written
+        Ticket ticket(station_);  // goes with the task, or here when there is no memory for one
+        machine.call(boxed([body = std::move(body), ticket = std::move(ticket)]() mutable {
+            Ticket task(std::move(ticket));  // the last of them that goes sends what was written
             try {
                 body();
             } catch (...) {

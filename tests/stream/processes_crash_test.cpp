@@ -61,14 +61,24 @@ struct Outcome {
     FilterStatistics figures;
 };
 
+struct Drop {
+    Input<Value> in{"in"};
+    void operator()() { in.read(); }
+};
+
+enum class Readers : int { one, two };
+
+/// With two readers, each of them gets every buffer of the numbers.
 template <class F>
-Outcome run_with(Machine& machine, Value count, Value at, End how, OnFailure on_failure) {
+Outcome run_with(Machine& machine, Value count, Value at, End how, OnFailure on_failure,
+                 Readers readers = Readers::one) {
     Graph graph;
     auto& numbers = graph.add<Numbers>("numbers", {.targets = {0}}, count);
     auto& fragile = graph.add<F>("fragile", {.targets = {1}, .on_failure = on_failure}, at, how);
     auto& reader = graph.add_reader<Value>("reader");
     graph.connect(numbers.out, fragile.in);
     graph.connect(fragile.out, reader.input);
+    if (readers == Readers::two) graph.connect(numbers.out, graph.add<Drop>("drop", {.targets = {0}}).in);
     auto run = graph.start(machine);
     Outcome outcome;
     while (const auto buffer = reader.read()) outcome.got.push_back((*buffer)[0]);
@@ -136,6 +146,15 @@ TEST(FiltersThatCrash, lose_the_buffer_that_they_held_which_is_named_and_the_res
         }
     }
     machine.finish();  // none of it is left over there
+}
+
+TEST(FiltersThatCrash, lose_a_buffer_that_another_filter_reads_too_under_its_own_number) {
+    SKIP_WITHOUT_PROCESSES();
+    Machine machine(workers(2));
+    const auto outcome = run_with<Durable>(machine, 40, 17, End::abort, OnFailure::go_on, Readers::two);
+    EXPECT_EQ(outcome.got.size(), 39u);
+    ASSERT_EQ(outcome.lost.size(), 1u);
+    EXPECT_EQ(outcome.lost[0], (LostBuffer{"fragile", 0, 17, "in", 17, 17}));
 }
 
 TEST(FiltersThatCrash, stop_the_run_unless_they_say_otherwise) {

@@ -125,6 +125,35 @@ TEST(Spread, a_task_that_throws_fails_its_firing) {
     }
 }
 
+/// What may not be moved into a task: there was no room, say.
+struct Immovable {
+    Immovable() = default;
+    Immovable(const Immovable&) = default;
+    [[noreturn]] Immovable(Immovable&&) : Immovable() { throw std::runtime_error("cannot be moved"); }
+    void operator()() const {}
+};
+
+struct IssuesImmovable {
+    Input<int> in{"in"};
+    Spread tasks;
+    void operator()() {
+        in.read();
+        const Immovable body;
+        tasks.call(body);
+    }
+};
+
+TEST(Spread, a_task_that_could_not_be_issued_fails_its_firing_which_ends) {
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    auto& numbers = graph.add<Numbers>("numbers", {}, 20);
+    auto& issues = graph.add<IssuesImmovable>("issues", {.on_failure = OnFailure::go_on});
+    graph.connect(numbers.out, issues.in);
+    auto run = graph.start(machine);
+    EXPECT_THROW(run.finish(), FilterFailed);
+    EXPECT_EQ(run.statistics().filters[1].failures, 20u);
+}
+
 TEST(Spread, tasks_outside_a_firing_are_refused) {
     AddInTasks lonely;
     EXPECT_THROW(lonely.tasks.call([] {}), UsageError);

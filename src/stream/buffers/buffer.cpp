@@ -83,6 +83,7 @@ Block* share(Block* block) {
     other->rank = block->rank;
     other->tagged = block->tagged;
     other->tags = block->tags;
+    other->written = block->written;
     other->extents = block->extents;
     other->storage = block->storage;
     block->storage->readers.fetch_add(1, std::memory_order_relaxed);
