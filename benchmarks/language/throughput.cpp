@@ -20,7 +20,7 @@
 #include "penstock/graph.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/run.hpp"
-#include "src/language/elaboration/program_values.hpp"
+#include "src/language/elaboration/elaboration.hpp"
 #if defined(PENSTOCK_APPS_JPEG)
 #include "apps/jpip/insets.hpp"
 #include "apps/tissue/tissue.hpp"

@@ -31,17 +31,16 @@ struct Look {
     const char* label;  // class of the text on it
 };
 
-Look look(Part part) noexcept {
-    static constexpr std::array<Look, 8> looks{{{"#2f6fb5", "on-dark"},     // application
-                                                {"#c97a10", "on-light"},    // runtime
-                                                {"#c23b3b", "on-dark"},     // queue stall
-                                                {"#8a8f98", "on-light"},    // wait
-                                                {"#237a5e", "on-dark"},     // helping
-                                                {"#237a5e", "on-dark"},     // compute
-                                                {"#c97a10", "on-light"},    // transfer and library
-                                                {"#8a8f98", "on-light"}}};  // idle
-    return looks[static_cast<std::size_t>(part)];
-}
+constexpr std::array<Look, 8> looks{{{"#2f6fb5", "on-dark"},     // application
+                                     {"#c97a10", "on-light"},    // runtime
+                                     {"#c23b3b", "on-dark"},     // queue stall
+                                     {"#8a8f98", "on-light"},    // wait
+                                     {"#237a5e", "on-dark"},     // helping
+                                     {"#237a5e", "on-dark"},     // compute
+                                     {"#c97a10", "on-light"},    // transfer and library
+                                     {"#8a8f98", "on-light"}}};  // idle
+
+Look look(Part part) noexcept { return looks[static_cast<std::size_t>(part)]; }
 
 std::string text(const char* classes, double x, double y, const std::string& content, const char* more = "") {
     return std::string("<text class=\"") + classes + "\" x=\"" + fixed(x, 1) + "\" y=\"" + fixed(y, 1) + "\"" + more +

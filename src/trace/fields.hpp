@@ -1,4 +1,5 @@
-// The counters one by one, for whatever does the same to each: read it, subtract it, add it, print it.
+// The counters one by one, for whatever does the same to each: read it, subtract it, add it, print it. And the one
+// check of the factor from ticks to nanoseconds.
 #pragma once
 
 #include <penstock/detail/trace/snapshot.hpp>
@@ -48,5 +49,8 @@ void each_field(A& a, B& b, Visit visit) {
     if (a.index() == 0) each_initiator_field(std::get<InitiatorTotals>(a), std::get<InitiatorTotals>(b), visit);
     else each_target_field(std::get<TargetTotals>(a), std::get<TargetTotals>(b), visit);
 }
+
+/// The factor from ticks to nanoseconds; throws UsageError unless it is above 0 and at most 1e9.
+double checked_tick(double nanoseconds_per_tick);
 
 }  // namespace penstock::trace

@@ -6,8 +6,8 @@
 #include <penstock/detail/trace/export.hpp>
 #include <unordered_map>
 
+#include "trace/fields.hpp"
 #include "trace/text.hpp"
-#include "trace/tick.hpp"
 
 namespace penstock::trace {
 

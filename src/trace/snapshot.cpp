@@ -4,7 +4,6 @@
 #include <string>
 
 #include "trace/fields.hpp"
-#include "trace/tick.hpp"
 
 namespace penstock::trace {
 
@@ -24,6 +23,12 @@ std::uint64_t end_of(const Track& track, std::uint64_t now) noexcept {
 }
 
 }  // namespace
+
+double checked_tick(double nanoseconds_per_tick) {
+    if (nanoseconds_per_tick > 0 && nanoseconds_per_tick <= 1e9) return nanoseconds_per_tick;
+    throw UsageError("a tick cannot last " + std::to_string(nanoseconds_per_tick) +
+                     " ns; give the clock's nanoseconds per tick, above 0 and at most 1e9");
+}
 
 Snapshot::Snapshot(std::uint64_t now, double nanoseconds_per_tick)
     : now_(now), nanoseconds_per_tick_(checked_tick(nanoseconds_per_tick)) {}

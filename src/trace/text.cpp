@@ -1,7 +1,6 @@
 #include "trace/text.hpp"
 
 #include <array>
-#include <charconv>
 
 namespace penstock::trace {
 

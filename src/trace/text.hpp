@@ -1,15 +1,37 @@
 // Text for files that other programs read: escaped, valid UTF-8, independent of the locale.
 #pragma once
 
+#include <charconv>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace penstock::trace {
 
 /// Takes the next character off the front of `text`; nothing, and one byte taken, where the bytes are not UTF-8.
 std::optional<char32_t> take_character(std::string_view& text) noexcept;
+
+/// What `text` makes of each, with `between` between them.
+template <class All, class Text = std::identity>
+std::string list_of(const All& all, std::string_view between, Text text = {}) {
+    std::string list;
+    for (bool first = true; const auto& each : all) {
+        if (!std::exchange(first, false)) list += between;
+        list += text(each);
+    }
+    return list;
+}
+
+/// All of the text as a number; nothing where it is none. `base`: of an integer, else ten.
+template <class Number>
+std::optional<Number> number_of(std::string_view text, auto... base) noexcept {
+    Number number{};
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number, base...);
+    return read.ec == std::errc{} && read.ptr == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
 
 /// As a JSON string, with its quotes.
 std::string json_text(std::string_view text);

@@ -1,5 +1,3 @@
-#include "penstock/application_program.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,8 +12,6 @@
 #include <string_view>
 
 #include "language/elaboration/elaboration.hpp"
-#include "language/elaboration/option_words.hpp"
-#include "language/elaboration/program_values.hpp"
 #include "machine/said_by.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/spmd.hpp"

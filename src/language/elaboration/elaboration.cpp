@@ -4,8 +4,6 @@
 #include <cmath>
 #include <filesystem>
 
-#include "language/elaboration/option_words.hpp"
-
 namespace penstock::language {
 
 void Elaboration::warn(SourcePlace where, std::string message) {

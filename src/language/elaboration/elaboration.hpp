@@ -14,6 +14,7 @@
 #include "language/plan/plan.hpp"
 #include "language/xml/document.hpp"
 #include "language/xml/text.hpp"
+#include "penstock/application_program.hpp"
 
 namespace penstock::language {
 
@@ -133,9 +134,9 @@ class Elaboration {
     std::vector<Ends> ends(const std::string& endpoint, bool output, const Element& stream, int depth);
     void add_stream(const PendingStream& stream, const std::string& from, const std::string& to, StreamOptions options);
     void rule(const PendingRule& pending);
-    std::optional<std::size_t> component_for(const Element& element, std::string_view attribute,
-                                             const Environment& scope);
-    std::optional<std::size_t> option_for(const Element& element, std::string_view attribute, const Environment& scope);
+    /// Of the component or option that an attribute names; else an error, with those names that are proposed.
+    std::optional<std::size_t> number_for(const Element& element, std::string_view attribute, const Environment& scope,
+                                          const auto& numbers, const auto& is_proposed);
     std::vector<std::string> names_below(const std::string& prefix) const;
 
     /// What `make` returns; nothing, when it throws UsageError, which is then what is wrong with the attribute.
@@ -184,5 +185,10 @@ struct Understood {
     std::unique_ptr<Elaboration> elaboration{};
 };
 Understood understood(const Element& root, const ApplicationOptions& options, std::vector<Finding>& findings);
+
+/// Values of a program's parameters, from the texts of its command line, by the rules of files: the parameters as
+/// elements of an application that has nothing else. Throws UsageError with all that is wrong.
+ParameterValues values_of(const ApplicationProgram& program,
+                          const std::vector<std::pair<std::string, std::string>>& settings);
 
 }  // namespace penstock::language

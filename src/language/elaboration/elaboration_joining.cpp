@@ -125,32 +125,19 @@ void Elaboration::add_stream(const PendingStream& stream, const std::string& fro
     plan_.streams.push_back(std::move(made));
 }
 
-std::optional<std::size_t> Elaboration::component_for(const Element& element, std::string_view attribute,
-                                                      const Environment& scope) {
+std::optional<std::size_t> Elaboration::number_for(const Element& element, std::string_view attribute,
+                                                   const Environment& scope, const auto& numbers,
+                                                   const auto& is_proposed) {
     const auto wanted = text(element, attribute, scope);
     if (wanted.empty()) return std::nullopt;
-    const auto found = components_.find(scope.prefix + wanted);
-    if (found != components_.end()) return found->second;
+    if (const auto found = numbers.find(scope.prefix + wanted); found != numbers.end()) return found->second;
     std::vector<std::string> names;
-    for (const auto& own : names_below(scope.prefix))
-        if (components_.contains(scope.prefix + own)) names.push_back(own);
-    error(element.place_of(attribute), "there is no component " + in_quotes(wanted) + hint(wanted, names));
-    return std::nullopt;
-}
-
-std::optional<std::size_t> Elaboration::option_for(const Element& element, std::string_view attribute,
-                                                   const Environment& scope) {
-    const auto wanted = text(element, attribute, scope);
-    if (wanted.empty()) return std::nullopt;
-    const auto found = option_numbers_.find(scope.prefix + wanted);
-    if (found != option_numbers_.end()) {
-        plan_.options[found->second].reached = true;
-        return found->second;
-    }
-    std::vector<std::string> names;
-    for (const auto& [option, number] : option_numbers_)
-        if (option.starts_with(scope.prefix)) names.push_back(option.substr(scope.prefix.size()));
-    error(element.place_of(attribute), "there is no option " + in_quotes(wanted) + hint(wanted, names));
+    for (const auto& [name, number] : numbers)
+        if (is_proposed(name)) names.push_back(name.substr(scope.prefix.size()));
+    std::ranges::sort(names);
+    error(element.place_of(attribute), std::string("there is no ") +
+                                           (attribute == "component" ? "component " : "option ") + in_quotes(wanted) +
+                                           hint(wanted, names));
     return std::nullopt;
 }
 
@@ -166,8 +153,12 @@ void Elaboration::rule(const PendingRule& pending) {
         const auto attribute = switch_words[static_cast<std::size_t>(kind)];
         says = says || element.attribute(attribute) != nullptr;
         made.kind = kind;
-        if (const auto option = option_for(element, attribute, scope))
-            made.option = *option, plan_.rules.push_back(made);
+        const auto is_below = [&](const std::string& name) { return name.starts_with(scope.prefix); };
+        if (const auto option = number_for(element, attribute, scope, option_numbers_, is_below)) {
+            plan_.options[*option].reached = true;
+            made.option = *option;
+            plan_.rules.push_back(made);
+        }
     }
     const bool sets = element.attribute("setting") != nullptr, replaces = element.attribute("class") != nullptr;
     if (element.attribute("component") == nullptr) {
@@ -181,7 +172,8 @@ void Elaboration::rule(const PendingRule& pending) {
     }
     if (sets == replaces)
         return error(element.place(), "<on> with a component gives it a 'setting' and a 'value', or another 'class'");
-    const auto component = component_for(element, "component", scope);
+    const auto is_beside = [&](const std::string& name) { return is_part_of(scope.prefix, name); };
+    const auto component = number_for(element, "component", scope, components_, is_beside);
     if (!component || plan_.components[*component].of == nullptr) return;
     made.component = *component;
     const auto& of = *plan_.components[*component].of;

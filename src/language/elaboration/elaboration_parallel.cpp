@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "language/elaboration/elaboration.hpp"
-#include "language/elaboration/option_words.hpp"
 
 namespace penstock::language {
 namespace {

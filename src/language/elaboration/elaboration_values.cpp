@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "language/elaboration/elaboration.hpp"
-#include "language/elaboration/option_words.hpp"
 
 namespace penstock::language {
 

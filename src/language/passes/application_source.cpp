@@ -4,11 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "language/elaboration/option_words.hpp"
-#include "language/passes/rewriting.hpp"
-#include "language/passes/source_words.hpp"
 #include "language/passes/transforming.hpp"
-#include "language/xml/text.hpp"
 
 namespace penstock {
 namespace language {

@@ -1,10 +1,7 @@
 // Passes `expand` and `tasks`: repetitions and parallel parts are expanded.
 #include <algorithm>
 
-#include "language/elaboration/option_words.hpp"
-#include "language/passes/rewriting.hpp"
 #include "language/passes/transforming.hpp"
-#include "language/xml/text.hpp"
 
 namespace penstock::language {
 namespace {

@@ -2,10 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "language/elaboration/option_words.hpp"
-#include "language/passes/rewriting.hpp"
 #include "language/passes/transforming.hpp"
-#include "language/xml/text.hpp"
 
 namespace penstock::language {
 namespace {

@@ -1,11 +1,10 @@
-// Pass `place`: components on targets, so that each target has as much to do as the others, and neighbours that do
-// little stand where the buffers come from.
+// Passes that put components on targets. `place`: so that each target has as much to do as the others, and neighbours
+// that do little stand where the buffers come from. `fuse`: neighbours on one target, so that a buffer goes from one to
+// the next without a queue.
 #include <algorithm>
 #include <functional>
 
 #include "language/passes/transforming.hpp"
-#include "language/xml/text.hpp"
-#include "penstock/error.hpp"
 
 namespace penstock::language {
 namespace {
@@ -38,6 +37,12 @@ int target_of_neighbour(const Plan& plan, const Profile& profile, const Placemen
         if (!other.empty() && buffers > most) most = buffers, found = other.front();
     }
     return found;
+}
+
+/// Neither copied nor placed.
+bool is_free(const PlanComponent& component) {
+    return component.options.copies == 1 && component.options.targets.empty() && component.options.near.empty() &&
+           !component.options.stays_in_program();
 }
 
 }  // namespace
@@ -99,6 +104,33 @@ void place(Transforming& work, int targets) {
     for (const auto component : order)
         work.element_at(plan.components[component].where)
             .set("targets", list_of(placement.chosen[component], " ", number_text));
+    work.renew();
+}
+
+void fuse(Transforming& work, int targets) {
+    flatten(work);
+    const auto& plan = work.plan();
+    const auto count = plan.components.size();
+    std::vector<int> readers(count, 0), writers(count, 0);
+    for (const auto& stream : plan.streams) ++readers[stream.source], ++writers[stream.sink];
+    std::vector<std::optional<std::size_t>> next(count);
+    std::vector<bool> follows(count, false);
+    for (const auto& stream : plan.streams) {
+        const auto &source = plan.components[stream.source], &sink = plan.components[stream.sink];
+        if (readers[stream.source] != 1 || writers[stream.sink] != 1 || stream.source == stream.sink ||
+            stream.options.feedback || !stream.options.fuse || !is_free(source) || !is_free(sink) ||
+            source.conditions != sink.conditions)
+            continue;
+        next[stream.source] = stream.sink;
+        follows[stream.sink] = true;
+    }
+    int chain = 0;
+    for (std::size_t head = 0; head < count; ++head) {
+        if (follows[head] || !next[head]) continue;
+        const auto element = [&](std::size_t i) -> Element& { return work.element_at(plan.components[i].where); };
+        element(head).set("targets", std::to_string(chain++ % targets));
+        for (auto at = next[head]; at; at = next[*at]) element(*at).set("near", plan.components[head].name);
+    }
     work.renew();
 }
 

@@ -2,9 +2,7 @@
 // is always on stands by itself. So do groups that nobody uses go.
 #include <algorithm>
 
-#include "language/passes/rewriting.hpp"
 #include "language/passes/transforming.hpp"
-#include "language/xml/text.hpp"
 
 namespace penstock::language {
 namespace {

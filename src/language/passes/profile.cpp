@@ -2,8 +2,6 @@
 #include <algorithm>
 
 #include "language/passes/transforming.hpp"
-#include "language/xml/document.hpp"
-#include "language/xml/text.hpp"
 #include "penstock/application_profile.hpp"
 
 namespace penstock {

@@ -1,10 +1,9 @@
-#include "language/passes/rewriting.hpp"
-
+// What passes do to elements: names replaced in their expressions, prefixes put before the names of parts.
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
-#include "language/xml/text.hpp"
+#include "language/passes/transforming.hpp"
 
 namespace penstock::language {
 namespace {

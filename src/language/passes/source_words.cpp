@@ -1,10 +1,8 @@
-#include "language/passes/source_words.hpp"
-
+// Words of C++.
 #include <algorithm>
 #include <cstdio>
 
-#include "language/expression/expression.hpp"
-#include "language/xml/text.hpp"
+#include "language/passes/transforming.hpp"
 
 namespace penstock::language {
 namespace {

@@ -1,7 +1,4 @@
-#include "penstock/transformation.hpp"
-
 #include "language/passes/transforming.hpp"
-#include "language/xml/text.hpp"
 
 namespace penstock::language {
 

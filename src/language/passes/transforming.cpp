@@ -1,7 +1,5 @@
 #include "language/passes/transforming.hpp"
 
-#include "language/passes/rewriting.hpp"
-
 namespace penstock::language {
 
 Transforming::Transforming(const std::string& text, const std::string& file, const TransformOptions& options)

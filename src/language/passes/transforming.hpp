@@ -2,6 +2,7 @@
 // tells it, by the places of elements, what each of them became: which streams, which components, which options.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -11,8 +12,6 @@
 #include <vector>
 
 #include "language/elaboration/elaboration.hpp"
-#include "language/plan/plan.hpp"
-#include "language/xml/document.hpp"
 #include "penstock/transformation.hpp"
 
 namespace penstock::language {
@@ -97,6 +96,63 @@ void size(Transforming& work, int = 0);
 
 /// Inlines and expands everything: then each component and each stream has an element of its own.
 void flatten(Transforming& work);
+
+// ---- rewriting.cpp: what passes do to elements ----
+
+/// Replaces names in all expressions at and below an element, but not where an index of the same name hides them.
+/// Throws ExpressionError.
+void replace_names(Element& element, Replacements replacements);
+/// Puts a prefix before what the element, and what stands beside its parts in repetitions, options and managers, calls
+/// parts of this scope.
+void put_prefix(Element& element, const std::string& prefix);
+/// Whether an attribute of an element says which parts there are, how many, or how they are called.
+bool is_structural(const Element& element, const Attribute& attribute);
+/// The names in those expressions at and below an element that are `wanted`.
+template <class Wanted>
+void collect_names(const Element& element, std::set<std::string>& names, const Wanted& wanted) {
+    for (const auto& each : element.attributes)
+        if (wanted(element, each)) names.merge(names_in(each.value));
+    for (const auto& child : element.children)
+        if (child.name != "group") collect_names(child, names, wanted);
+}
+/// The indices of repetitions and parallel parts below an element.
+void collect_indices(const Element& element, std::set<std::string>& names);
+
+/// Whether there is an element of that name below.
+bool contains(const Element& element, std::string_view name);
+/// What stands in applications, groups and options: not their parameters, events, ports.
+bool is_part(const Element& element) noexcept;
+/// Copies of the parts of an owner, with these names replaced, behind the others; without comments, unless these are
+/// the `first` copies.
+void add_copies(std::vector<Element>& others, const Element& owner, const Replacements& replacements, bool first);
+/// Calls `visit` for each child of `owner` and, where `visit` says so, for their children, and so on.
+void visit_below(Element& owner, const std::function<bool(Element&)>& visit);
+/// Calls `visit` for each owner of parts, those within first: this one, its options and managers, and its parallel
+/// tasks, where these are to be `entered`. `prefix`: how the names of the parts begin.
+void visit_owners(
+    Element& owner, const std::function<void(Element&, const std::string& prefix)>& visit,
+    const std::function<bool(const Element&)>& entered = [](const Element&) { return true; },
+    const std::string& prefix = "");
+/// Replaces each child for which `others` returns something by that, in place; its comments go to the first.
+void replace_children(Element& owner, const std::function<bool(Element& child, std::vector<Element>& others)>& others);
+
+/// Whether `part` is `of`, or a part of it.
+bool lies_in(std::string_view part, std::string_view of) noexcept;
+
+// ---- source_words.cpp: texts, numbers and names of the language as they are written in a program in C++ ----
+
+/// A text as C++ writes it, in quotes.
+std::string cpp_text(std::string_view text);
+/// A name that is no word of C++, and none that generated programs use themselves.
+std::string identifier(std::string_view name);
+/// A value by its text, as the type of `like` is written.
+std::string literal_of(const std::string& text, const SettingValue& like);
+/// A text with expressions as an expression of ParameterValue.
+std::string expression_of(std::string_view text);
+/// ", {a, b}", or nothing when there are none.
+std::string listed(const std::vector<std::string>& parts);
+/// A comment of XML as comments of C++.
+std::string commented(std::string_view comment, const std::string& indent);
 
 // ---- pass_expand.cpp, for other passes ----
 

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "language/elaboration/option_words.hpp"
 #include "language/plan/plan.hpp"
 #include "language/xml/text.hpp"
 #include "trace/text.hpp"

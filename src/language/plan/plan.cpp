@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "language/xml/text.hpp"
+#include "stream/description/model.hpp"
 
-namespace penstock::language {
+namespace penstock {
+namespace language {
 
 std::vector<bool> Plan::initial() const {
     std::vector<bool> on;
@@ -48,4 +50,43 @@ void build(const Plan& plan, const std::vector<bool>& on, GraphBuilder& graph) {
         if (holds(stream.conditions, on)) graph.connect(stream.from, stream.to, stream.options);
 }
 
-}  // namespace penstock::language
+namespace {
+
+/// Of a class without a name its type is what is known.
+bool same(const Plan& plan_a, const ComponentClass* a, const Plan& plan_b, const ComponentClass* b) {
+    if (a == b || a == nullptr || b == nullptr) return a == b;
+    const bool have_names = plan_a.known.find(a->name) == a && plan_b.known.find(b->name) == b;
+    return a->filter.type == b->filter.type && (!have_names || a->name == b->name);
+}
+
+/// By what they would do, not by where it is written.
+bool same(const Plan& a, const Plan& b) {
+    const auto same_components = [&](const PlanComponent& one, const PlanComponent& other) {
+        return one.name == other.name && same(a, one.of, b, other.of) && one.options == other.options &&
+               one.settings == other.settings && one.conditions == other.conditions;
+    };
+    const auto same_streams = [](const PlanStream& one, const PlanStream& other) {
+        return one.from == other.from && one.to == other.to && streaming::same(one.options, other.options) &&
+               one.conditions == other.conditions;
+    };
+    const auto same_options = [](const PlanOption& one, const PlanOption& other) {
+        return one.name == other.name && one.initially == other.initially && one.conditions == other.conditions;
+    };
+    const auto same_rules = [&](const PlanRule& one, const PlanRule& other) {
+        return one.event == other.event && one.kind == other.kind && one.option == other.option &&
+               one.component == other.component && one.settings == other.settings && same(a, one.of, b, other.of);
+    };
+    return a.name == b.name && a.events == b.events && a.timers == b.timers &&
+           std::ranges::equal(a.components, b.components, same_components) &&
+           std::ranges::equal(a.streams, b.streams, same_streams) &&
+           std::ranges::equal(a.options, b.options, same_options) && std::ranges::equal(a.rules, b.rules, same_rules);
+}
+
+}  // namespace
+}  // namespace language
+
+bool operator==(const Application& one, const Application& other) {
+    return one.plan_ == other.plan_ || language::same(*one.plan_, *other.plan_);
+}
+
+}  // namespace penstock

@@ -5,7 +5,6 @@
 
 #include "language/elaboration/elaboration.hpp"
 #include "language/plan/plan.hpp"
-#include "language/run/running_application.hpp"
 #include "language/xml/document.hpp"
 #include "language/xml/text.hpp"
 
@@ -78,10 +77,6 @@ bool Application::needs_processes() const noexcept {
 }
 
 void Application::build(GraphBuilder& graph) const { language::build(*plan_, plan_->initial(), graph); }
-
-ApplicationRun Application::start(Machine& machine, const RunOptions& options) const {
-    return ApplicationRun(std::make_unique<language::RunningApplication>(plan_, machine, options));
-}
 
 std::vector<Finding> check_application(const std::string& path, const ApplicationOptions& options) {
     return check_application_text(language::read_file(path, options.limits.bytes), path, options);

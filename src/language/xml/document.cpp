@@ -113,45 +113,25 @@ std::string text_of(const Document& document) {
 #if PENSTOCK_HAVE_PUGIXML
 namespace {
 
-/// Lines and columns of offsets that grow, mostly.
-class Lines {
-  public:
-    explicit Lines(std::string_view text) : text_(text) {
-        begins_.push_back(0);
-        for (std::size_t at = 0; at < text.size(); ++at)
-            if (text[at] == '\n') begins_.push_back(at + 1);
-    }
-    Spot spot(std::size_t offset) const {
-        offset = std::min(offset, text_.size());
-        const auto line = std::prev(std::upper_bound(begins_.begin(), begins_.end(), offset));
-        // Columns are characters, not bytes.
-        const auto column = std::count_if(text_.begin() + static_cast<std::ptrdiff_t>(*line),
-                                          text_.begin() + static_cast<std::ptrdiff_t>(offset),
-                                          [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
-        return {static_cast<int>(line - begins_.begin()) + 1, static_cast<int>(column) + 1};
-    }
-
-  private:
-    std::string_view text_;
-    std::vector<std::size_t> begins_;
-};
-
 class Reader {
   public:
     Reader(std::string_view text, const std::string& file, std::vector<Finding>& findings)
-        : text_(text), lines_(text), file_(file), findings_(findings) {}
+        : text_(text), file_(file), findings_(findings) {
+        for (std::size_t at = 0; at < text.size(); ++at)
+            if (text[at] == '\n') begins_.push_back(at + 1);
+    }
 
     Element element(const pugi::xml_node& node) {
         Element made;
         made.name = node.name();
         made.file = &file_;
         auto at = static_cast<std::size_t>(node.offset_debug());
-        made.at = lines_.spot(at == 0 ? 0 : at - 1);  // pugixml tells where the name is
+        made.at = spot_at(at == 0 ? 0 : at - 1);  // pugixml tells where the name is
         at += made.name.size();
         std::set<std::string_view> names;
         for (const auto& attribute : node.attributes()) {
             at = text_.find_first_not_of(" \t\r\n", at);
-            const auto spot = lines_.spot(at);
+            const auto spot = spot_at(at);
             const auto quote = std::min(text_.find_first_of("\"'", at), text_.size() - 1);
             at = text_.find(text_[quote], quote + 1);
             at = at == text_.npos ? text_.size() : at + 1;
@@ -173,11 +153,18 @@ class Reader {
     void say(Spot spot, std::string message) {
         add_error(findings_, {file_, spot.line, spot.column}, std::move(message));
     }
-    Spot spot(std::size_t offset) const { return lines_.spot(offset); }
+    /// The line and column of an offset.
+    Spot spot_at(std::size_t offset) const {
+        offset = std::min(offset, text_.size());
+        const auto line = std::prev(std::upper_bound(begins_.begin(), begins_.end(), offset));
+        // Columns are characters, not bytes.
+        const auto column = trace::columns_of(text_.substr(*line, offset - *line));
+        return {static_cast<int>(line - begins_.begin()) + 1, static_cast<int>(column) + 1};
+    }
 
   private:
     std::string_view text_;
-    Lines lines_;
+    std::vector<std::size_t> begins_{0};  ///< of lines
     const std::string& file_;
     std::vector<Finding>& findings_;
 };
@@ -191,7 +178,7 @@ std::unique_ptr<Document> read_document(std::string text, const std::string& fil
     document->file = file;
     Reader reader(text, document->file, findings);
     if (const auto refusal = refusal_of(text, limits); !refusal.message.empty()) {
-        reader.say(reader.spot(refusal.offset), refusal.message);
+        reader.say(reader.spot_at(refusal.offset), refusal.message);
         return nullptr;
     }
     pugi::xml_document parsed;
@@ -200,7 +187,7 @@ std::unique_ptr<Document> read_document(std::string text, const std::string& fil
         pugi::parse_escapes | pugi::parse_wconv_attribute | (comments == Comments::kept ? pugi::parse_comments : 0u),
         pugi::encoding_utf8);
     if (!result) {
-        reader.say(reader.spot(static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, result.offset))),
+        reader.say(reader.spot_at(static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, result.offset))),
                    std::string("this is not well-formed XML: ") + result.description());
         return nullptr;
     }
@@ -213,7 +200,7 @@ std::unique_ptr<Document> read_document(std::string text, const std::string& fil
     }
     for (auto other = root.next_sibling(); other; other = other.next_sibling())
         if (other.type() == pugi::node_element)
-            reader.say(reader.spot(static_cast<std::size_t>(other.offset_debug()) - 1),
+            reader.say(reader.spot_at(static_cast<std::size_t>(other.offset_debug()) - 1),
                        "a file has one outermost element, and this is a second one");
     document->root = reader.element(root);
     for (auto before = root.previous_sibling(); before; before = before.previous_sibling())

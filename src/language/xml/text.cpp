@@ -1,6 +1,5 @@
 #include "language/xml/text.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <numeric>
 
@@ -23,14 +22,6 @@ std::size_t distance(std::string_view a, std::string_view b) {
         before = std::exchange(last, now);
     }
     return last[b.size()];
-}
-
-template <class T>
-std::optional<T> read(std::string_view text) noexcept {
-    T value{};
-    const char* const end = text.data() + text.size();
-    const auto got = std::from_chars(text.data(), end, value);
-    return got.ec == std::errc{} && got.ptr == end && !text.empty() ? std::optional<T>(value) : std::nullopt;
 }
 
 }  // namespace
@@ -94,10 +85,10 @@ std::string hint(std::string_view wrong, const std::vector<std::string>& names) 
     return (names.size() == 1 ? "; there is " : "; there are ") + list_of(names, ", ", in_quotes);
 }
 
-std::optional<std::int64_t> integer_of(std::string_view text) noexcept { return read<std::int64_t>(text); }
+std::optional<std::int64_t> integer_of(std::string_view text) noexcept { return trace::number_of<std::int64_t>(text); }
 
 std::optional<double> number_of(std::string_view text) noexcept {
-    const auto value = read<double>(text);
+    const auto value = trace::number_of<double>(text);
     return value && std::isfinite(*value) ? value : std::nullopt;
 }
 

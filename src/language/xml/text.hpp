@@ -11,8 +11,11 @@
 #include <vector>
 
 #include "penstock/components.hpp"
+#include "trace/text.hpp"
 
 namespace penstock::language {
+
+using trace::list_of;
 
 // Letters and digits are those of ASCII.
 constexpr bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -44,16 +47,6 @@ std::vector<std::string> names_of(const auto& all) {
     std::vector<std::string> names;
     for (const auto& each : all) names.push_back(name_of(each));
     return names;
-}
-/// What `text` makes of each, with `between` between them.
-template <class All, class Text = std::identity>
-std::string list_of(const All& all, std::string_view between, Text text = {}) {
-    std::string list;
-    for (bool first = true; const auto& each : all) {
-        if (!std::exchange(first, false)) list += between;
-        list += text(each);
-    }
-    return list;
 }
 inline std::string number_text(int number) { return std::to_string(number); }
 /// Is the word one of these, which have a space between them?

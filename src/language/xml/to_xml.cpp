@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "language/elaboration/option_words.hpp"
 #include "language/expression/expression.hpp"
 #include "language/plan/plan.hpp"
 #include "language/xml/document.hpp"

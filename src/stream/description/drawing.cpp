@@ -17,6 +17,7 @@ namespace {
 using streaming::name_of;
 using streaming::Spelt;
 using trace::dot_text;
+using trace::list_of;
 
 constexpr double share_worth_showing = 0.01;
 
@@ -35,24 +36,19 @@ std::string short_number(double value, const std::string& unit) {
     return text.str();
 }
 
-std::string join(const std::vector<std::string>& parts, const char* between = ", ") {
-    std::string result;
-    for (const auto& part : parts) result += (result.empty() ? "" : between) + part;
-    return result;
-}
-
 /// Lines below one another, as one label.
-std::string label_of(const std::vector<std::string>& lines) { return dot_text(join(lines, "\n")); }
+std::string label_of(const std::vector<std::string>& lines) { return dot_text(list_of(lines, "\n")); }
 
 std::string filter_of(const std::string& port) { return port.substr(0, port.rfind('.')); }
 std::string port_of(const std::string& port) { return port.substr(port.rfind('.') + 1); }
 std::string percent(double share) { return std::to_string(std::lround(100 * share)) + " %"; }
 
-template <class All, class Test>
-auto* find(const All* all, Test&& test) {
-    if (all == nullptr) return static_cast<typename All::const_pointer>(nullptr);
-    const auto found = std::find_if(all->begin(), all->end(), test);
-    return found == all->end() ? nullptr : &*found;
+/// Null where there are no figures, or none for which `test` holds.
+template <class Each>
+const Each* find(const RunStatistics* figures, std::vector<Each> RunStatistics::* all, const auto& test) {
+    if (figures == nullptr) return nullptr;
+    const auto found = std::ranges::find_if(figures->*all, test);
+    return found == (figures->*all).end() ? nullptr : &*found;
 }
 
 std::string title_of(const FilterDescription& filter, const FilterStatistics* figures) {
@@ -65,9 +61,10 @@ std::string title_of(const FilterDescription& filter, const FilterStatistics* fi
 
 std::string place_of(const FilterDescription& filter) {
     if (!filter.options.near.empty()) return "near " + filter.options.near;
-    std::vector<std::string> targets;
-    for (const int target : filter.options.targets) targets.push_back(std::to_string(target));
-    return targets.empty() ? "" : (targets.size() == 1 ? "target " : "targets ") + join(targets);
+    const auto& targets = filter.options.targets;
+    if (targets.empty()) return "";
+    return (targets.size() == 1 ? "target " : "targets ") +
+           list_of(targets, ", ", [](int target) { return std::to_string(target); });
 }
 
 /// What a filter did and where its time went.
@@ -81,20 +78,20 @@ void add_figures(std::vector<std::string>& lines, const FilterStatistics& figure
                                       {figures.waits_for_output, "output"},
                                       {figures.waits_for_target, "a target"}})
         if (share >= share_worth_showing) waits.push_back(std::string(what) + ' ' + percent(share));
-    if (!waits.empty()) lines.push_back("waits for " + join(waits));
+    if (!waits.empty()) lines.push_back("waits for " + list_of(waits, ", "));
     std::vector<std::string> counts;
     for (const auto& [count, what] : {std::pair{figures.waiting, "wait here"},
                                       {figures.held_back, "held back"},
                                       {figures.failures, "failed"},
                                       {figures.dropped, "dropped"}})
         if (count != 0) counts.push_back(std::to_string(count) + ' ' + what);
-    if (!counts.empty()) lines.push_back(join(counts));
+    if (!counts.empty()) lines.push_back(list_of(counts, ", "));
 }
 
 void draw_filter(std::ostream& out, const std::string& indent, const FilterDescription& filter,
                  const RunStatistics* all) {
     const auto* const figures =
-        find(all == nullptr ? nullptr : &all->filters, [&](const auto& each) { return each.name == filter.name; });
+        find(all, &RunStatistics::filters, [&](const auto& each) { return each.name == filter.name; });
     std::vector<std::string> lines{title_of(filter, figures)};
     if (auto place = place_of(filter); !place.empty()) lines.push_back(std::move(place));
     if (filter.of_program) lines.push_back("the program");
@@ -148,8 +145,8 @@ void draw_stream(std::ostream& out, const StreamDescription& stream, const RunSt
     if (options.ordered) said.emplace_back("ordered");
     if (options.feedback) said.emplace_back("feedback");
     std::vector<std::string> lines{port_of(stream.from) + " - " + port_of(stream.to)};
-    if (!said.empty()) lines.push_back(join(said));
-    const auto* const figures = find(all == nullptr ? nullptr : &all->streams, [&](const auto& each) {
+    if (!said.empty()) lines.push_back(list_of(said, ", "));
+    const auto* const figures = find(all, &RunStatistics::streams, [&](const auto& each) {
         return each.from == stream.from && each.to == stream.to;
     });
     if (figures != nullptr) {

@@ -19,12 +19,7 @@ using trace::json_text;
 
 const char* text_of(bool value) { return value ? "true" : "false"; }
 
-template <class All, class TextOf>
-std::string list_of(const All& all, TextOf&& text_of) {
-    std::string text;
-    for (const auto& each : all) text += (text.empty() ? "" : ",") + text_of(each);
-    return "[" + text + "]";
-}
+std::string list(const auto& all, const auto& text_of) { return "[" + trace::list_of(all, ",", text_of) + "]"; }
 
 std::string text_of(const PortDescription& port) {
     return "{\"name\":" + json_text(port.name) + ",\"type\":" + json_text(port.element.name) + "}";
@@ -55,10 +50,10 @@ std::string figures_of(const StreamStatistics& figures) {
 }
 
 std::string text_of(const FilterDescription& filter, const FilterStatistics* figures) {
-    const auto ports_of = [](const auto& all) { return list_of(all, [](const auto& port) { return text_of(port); }); };
+    const auto ports_of = [](const auto& all) { return list(all, [](const auto& port) { return text_of(port); }); };
     std::string text = "{\"name\":" + json_text(filter.name) + ",\"type\":" + json_text(filter.type) +
                        ",\"copies\":" + std::to_string(filter.options.copies) + ",\"targets\":" +
-                       list_of(filter.options.targets, [](int target) { return std::to_string(target); }) +
+                       list(filter.options.targets, [](int target) { return std::to_string(target); }) +
                        ",\"near\":" + json_text(filter.options.near) + ",\"of_program\":" + text_of(filter.of_program) +
                        ",\"inputs\":" + ports_of(filter.inputs) + ",\"outputs\":" + ports_of(filter.outputs);
     if (figures != nullptr) text += ",\"statistics\":" + figures_of(*figures);
@@ -93,8 +88,8 @@ std::string json_of(const GraphDescription& graph, const RunStatistics* figures)
     }
     const auto filter_text = [&](const auto& filter) { return text_of(filter, of_filter[filter.name]); };
     const auto stream_text = [&](const auto& stream) { return text_of(stream, of_stream[{stream.from, stream.to}]); };
-    return text + "\"filters\":" + list_of(graph.filters, filter_text) +
-           ",\"streams\":" + list_of(graph.streams, stream_text) +
+    return text + "\"filters\":" + list(graph.filters, filter_text) +
+           ",\"streams\":" + list(graph.streams, stream_text) +
            ",\"drawing\":" + json_text(drawing_of(graph, figures)) + "}";
 }
 

@@ -179,6 +179,14 @@ std::string Model::group_of(const StreamModel& stream) {
     return stream.options.name.empty() ? "#" + std::to_string(stream.id) : stream.options.name;
 }
 
+bool same(const StreamOptions& a, const StreamOptions& b) {
+    const auto all = [](const StreamOptions& each) {
+        return std::tie(each.policy, each.capacity, each.capacity_bytes, each.when_full, each.ordered, each.fuse,
+                        each.feedback, each.name);
+    };
+    return all(a) == all(b) && !a.key && !b.key;
+}
+
 std::vector<std::string> problems_of(const Model& model, int targets) {
     auto problems = model.problems;
     const Say say = [&](std::string problem) { problems.push_back(std::move(problem)); };

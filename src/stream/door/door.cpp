@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
@@ -28,6 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using trace::json_text;
+using trace::number_of;
 
 constexpr auto patience = 10s;
 constexpr std::size_t most_visitors = 16;
@@ -66,14 +66,6 @@ void check(const std::string& name, const char* where) {
 }
 
 std::string error(const std::string& what) { return "{\"error\":" + json_text(what) + "}"; }
-
-/// All of the text as a number.
-template <class Number>
-std::optional<Number> number_of(std::string_view text, auto... base) {
-    Number number{};
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), number, base...);
-    return read.ec == std::errc{} && read.ptr == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
 
 std::string decoded(std::string_view text) {
     std::string result;

@@ -172,14 +172,9 @@ void Change::find_touched() {
         for (const auto& [name, link] : wiring_.links)
             if (link->to->station == station) touch(link->from->station);
     }
-    const auto options_differ = [](const StreamOptions& a, const StreamOptions& b) {
-        return a.policy != b.policy || a.capacity != b.capacity || a.capacity_bytes != b.capacity_bytes ||
-               a.when_full != b.when_full || a.fuse != b.fuse || a.name != b.name ||
-               a.key.target_type() != b.key.target_type() || bool(a.key);
-    };
     for (const auto& stream : wished_.streams)
-        if (const auto* const same = old_.stream(stream.id);
-            same != nullptr && options_differ(same->options, stream.options))
+        if (const auto* const before = old_.stream(stream.id);
+            before != nullptr && !same(before->options, stream.options))
             for (Station* const station : wiring_.crews.at(stream.from)) touch(station);
 }
 

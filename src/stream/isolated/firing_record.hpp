@@ -106,18 +106,12 @@ inline void encode_setting(carried::Encoder& to, const SettingValue& value) {
 
 /// Throws Error when the bytes are those of no setting.
 inline SettingValue decode_setting(carried::Decoder& from) {
-    switch (carried::decode<std::uint8_t>(from)) {
-        case 0:
-            return carried::decode<bool>(from);
-        case 1:
-            return carried::decode<std::int64_t>(from);
-        case 2:
-            return carried::decode<double>(from);
-        case 3:
-            return carried::decode<std::string>(from);
-        default:
-            carried::Decoder::incomplete();
-    }
+    const auto index = carried::decode<std::uint8_t>(from);
+    if (index == 0) return carried::decode<bool>(from);
+    if (index == 1) return carried::decode<std::int64_t>(from);
+    if (index == 2) return carried::decode<double>(from);
+    if (index == 3) return carried::decode<std::string>(from);
+    carried::Decoder::incomplete();
 }
 
 /// What all filters of a run in workers share: where threads of the program that run stations sleep.

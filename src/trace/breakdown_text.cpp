@@ -1,7 +1,9 @@
+// The breakdown as text: a table for people, JSON for programs.
 #include <algorithm>
 #include <penstock/detail/trace/export.hpp>
 #include <vector>
 
+#include "trace/fields.hpp"
 #include "trace/text.hpp"
 
 namespace penstock::trace {
@@ -50,6 +52,38 @@ std::string aligned(const std::vector<Row>& rows) {
     return out;
 }
 
+std::string snake_case(std::string_view words) {
+    std::string out(words);
+    std::replace(out.begin(), out.end(), ' ', '_');
+    return out;
+}
+
+std::string shares_json(const Bar& bar) {
+    return "{" +
+           list_of(bar.shares, ",",
+                   [](const Share& share) {
+                       return json_text(snake_case(word(share.part))) + ":{\"seconds\":" + exact(share.seconds) +
+                              ",\"percent\":" + exact(share.percent) + '}';
+                   }) +
+           '}';
+}
+
+std::string counts_json(const Totals& totals) {
+    std::vector<std::string> counts;
+    each_field(totals, totals, [&counts](const char* name, const std::uint64_t& value, const std::uint64_t&) {
+        counts.push_back(json_text(name) + ':' + std::to_string(value));
+    });
+    return "{" + list_of(counts, ",") + '}';
+}
+
+std::string bar_json(const Bar& bar) {
+    return std::string("\n{\"role\":\"") + (bar.track.role == Role::initiator ? "initiator" : "target") +
+           "\",\"id\":" + std::to_string(bar.track.id) + ",\"name\":" + json_text(bar.track.name) +
+           ",\"wall_seconds\":" + exact(bar.wall_seconds) + ",\"samples\":" + std::to_string(bar.samples) +
+           ",\"scaled\":" + (bar.scaled ? "true" : "false") + ",\"shares\":" + shares_json(bar) +
+           ",\"counts\":" + counts_json(bar.totals) + '}';
+}
+
 }  // namespace
 
 std::string table(const Breakdown& breakdown) {
@@ -67,6 +101,11 @@ std::string table(const Breakdown& breakdown) {
         out += aligned(rows);
     }
     return out.empty() ? "nothing was traced\n" : out;
+}
+
+std::string json(const Breakdown& breakdown) {
+    return "{\"nanoseconds_per_tick\":" + exact(breakdown.nanoseconds_per_tick()) + ",\"tracks\":[" +
+           list_of(breakdown.bars(), ",", bar_json) + "\n]}\n";
 }
 
 }  // namespace penstock::trace
