@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <penstock/detail/trace/snapshot.hpp>
 #include <penstock/error.hpp>
-#include <string>
 
 #include "trace/fields.hpp"
 

@@ -3,7 +3,6 @@
 #include <bit>
 #include <penstock/detail/trace/timeline.hpp>
 #include <penstock/error.hpp>
-#include <string>
 
 namespace penstock::trace {
 

@@ -1,14 +1,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <future>
-#include <optional>
 #include <string_view>
 
 #include "language/elaboration/elaboration.hpp"

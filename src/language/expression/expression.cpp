@@ -1,9 +1,6 @@
 #include "language/expression/expression.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <functional>
 #include <limits>
 
 #include "language/xml/text.hpp"

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <system_error>
 #include <utility>
 

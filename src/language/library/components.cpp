@@ -1,9 +1,5 @@
-#include "penstock/components.hpp"
 
-#include <algorithm>
-#include <atomic>
 #include <map>
-#include <mutex>
 
 #include "language/library/component_library.hpp"
 #include "language/xml/text.hpp"

@@ -1,15 +1,9 @@
 // What a library says of its classes, looked at before anything of it is used.
-#include <algorithm>
 #include <complex>
-#include <cstdint>
-#include <optional>
 #include <set>
-#include <string_view>
-#include <utility>
 
 #include "language/library/component_library.hpp"
 #include "language/xml/text.hpp"
-#include "trace/text.hpp"
 
 namespace penstock::language {
 namespace {

@@ -1,9 +1,6 @@
 // Filters whose firings are functions of a shared library, and what these functions are given: the buffers of the
 // firing, and the functions of penstock_firing over them.
-#include <algorithm>
-#include <cstdint>
 #include <exception>
-#include <utility>
 
 #include "language/library/component_library.hpp"
 #include "language/xml/text.hpp"

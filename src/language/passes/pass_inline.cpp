@@ -1,6 +1,5 @@
 // Pass `inline`: what groups consist of, where they are used.
 #include <algorithm>
-#include <map>
 
 #include "language/passes/transforming.hpp"
 

@@ -2,7 +2,6 @@
 // that do little stand where the buffers come from. `fuse`: neighbours on one target, so that a buffer goes from one to
 // the next without a queue.
 #include <algorithm>
-#include <functional>
 
 #include "language/passes/transforming.hpp"
 

@@ -1,7 +1,6 @@
 // What passes do to elements: names replaced in their expressions, prefixes put before the names of parts.
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 #include "language/passes/transforming.hpp"
 

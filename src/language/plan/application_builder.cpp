@@ -1,7 +1,5 @@
 #include "penstock/application_builder.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 

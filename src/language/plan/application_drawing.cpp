@@ -1,14 +1,10 @@
 // An application as a drawing: components in the boxes of their groups, options as boxes of their own, streams as
 // arrows.
-#include <algorithm>
 #include <map>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "language/plan/plan.hpp"
 #include "language/xml/text.hpp"
-#include "trace/text.hpp"
 
 namespace penstock {
 namespace {

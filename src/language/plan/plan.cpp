@@ -1,7 +1,5 @@
 #include "language/plan/plan.hpp"
 
-#include <algorithm>
-
 #include "language/xml/text.hpp"
 #include "stream/description/model.hpp"
 

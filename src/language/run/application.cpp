@@ -1,12 +1,7 @@
-#include "penstock/application.hpp"
 
-#include <algorithm>
 #include <tuple>
 
 #include "language/elaboration/elaboration.hpp"
-#include "language/plan/plan.hpp"
-#include "language/xml/document.hpp"
-#include "language/xml/text.hpp"
 
 namespace penstock {
 namespace {

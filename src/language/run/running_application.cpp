@@ -1,21 +1,13 @@
 // An application at work: a thread, made when the first event comes, takes the events for its managers, and changes the
 // graph one event after the other.
-#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <exception>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
 
 #include "language/plan/plan.hpp"
 #include "language/xml/text.hpp"
 #include "penstock/edit.hpp"
 #include "penstock/machine.hpp"
-#include "penstock/topology.hpp"
 #include "process/fork.hpp"
 #include "process/quiet_thread.hpp"
 

@@ -1,11 +1,9 @@
 #include "language/xml/document.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <set>
-#include <utility>
 
 #include "language/xml/text.hpp"
 

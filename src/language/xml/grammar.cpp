@@ -1,5 +1,4 @@
 // Which elements there are, which attributes each has, and what may stand in it.
-#include <algorithm>
 #include <ranges>
 
 #include "language/xml/document.hpp"

@@ -1,7 +1,6 @@
 // What is looked at before a text is parsed, in one pass without recursion, so that nothing hostile comes to the
 // parser.
 #include <algorithm>
-#include <optional>
 
 #include "language/xml/document.hpp"
 #include "trace/text.hpp"

@@ -4,12 +4,8 @@
 // streams and options in the order of the file that they came from, each kind by itself. Parts of a body are put into
 // an order that keeps all three; there is one, because what stands in an option stood together.
 #include <array>
-#include <map>
 #include <numeric>
-#include <set>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "language/expression/expression.hpp"
 #include "language/plan/plan.hpp"

@@ -1,6 +1,4 @@
 // A graph as a drawing, in the language of graphviz.
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <locale>
 #include <map>

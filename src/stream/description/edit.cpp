@@ -1,6 +1,4 @@
-#include "penstock/edit.hpp"
 
-#include <algorithm>
 
 #include "stream/description/model.hpp"
 

@@ -1,5 +1,4 @@
 // A graph and its figures as JSON, for programs that look at it.
-#include <cerrno>
 #include <fstream>
 #include <map>
 

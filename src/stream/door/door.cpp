@@ -2,17 +2,10 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <cstdlib>
-#include <optional>
-#include <system_error>
-#include <utility>
-#include <vector>
 
 #include "machine/said_by.hpp"
 #include "penstock/stream_statistics.hpp"

@@ -1,7 +1,5 @@
 #include "stream/edit/change.hpp"
 
-#include <algorithm>
-
 #include "stream/description/model.hpp"
 #include "stream/run/station.hpp"
 

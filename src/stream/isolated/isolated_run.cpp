@@ -2,7 +2,6 @@
 
 #include <new>
 #include <ranges>
-#include <utility>
 
 #include "process/quiet_thread.hpp"
 #include "stream/buffers/pool.hpp"

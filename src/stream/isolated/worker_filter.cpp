@@ -2,9 +2,7 @@
 
 #include <cxxabi.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <utility>
 
 #include "machine/said_by.hpp"
 #include "penstock/detail/machine/clock.hpp"

@@ -1,9 +1,7 @@
 #include "stream/isolated/worker_proxy.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <new>
-#include <utility>
 
 #include "stream/buffers/pool.hpp"
 #include "stream/isolated/isolated_run.hpp"

@@ -1,5 +1,4 @@
 // What a filter in a worker process did is done at its station; and what its death took is named.
-#include <algorithm>
 #include <utility>
 
 #include "penstock/isolation.hpp"

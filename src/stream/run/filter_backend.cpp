@@ -1,7 +1,5 @@
 #include "stream/run/filter_backend.hpp"
 
-#include <atomic>
-
 #include "stream/description/model.hpp"
 #include "stream/isolated/isolated_run.hpp"
 

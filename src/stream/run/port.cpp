@@ -1,4 +1,3 @@
-#include "penstock/port.hpp"
 
 #include <cstring>
 

@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "stream/run/run_state.hpp"

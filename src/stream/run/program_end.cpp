@@ -1,5 +1,4 @@
 // The program's own ends of streams: what its threads do as the stations that never fire.
-#include <mutex>
 
 #include "penstock/run.hpp"
 #include "stream/run/run_core.hpp"

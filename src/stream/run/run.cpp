@@ -1,9 +1,6 @@
 #include "penstock/run.hpp"
 
-#include <algorithm>
 #include <cstdio>
-#include <new>
-#include <thread>
 
 #include "machine/said_by.hpp"
 #include "penstock/detail/machine/clock.hpp"

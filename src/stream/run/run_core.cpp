@@ -1,8 +1,6 @@
 #include "stream/run/run_core.hpp"
 
-#include <algorithm>
 #include <new>
-#include <utility>
 
 #include "penstock/detail/machine/clock.hpp"
 #include "stream/description/model.hpp"

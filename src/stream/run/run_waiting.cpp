@@ -1,7 +1,5 @@
 // How threads wait for a run: they run its stations meanwhile, notice when nothing can go on, and can say who waits for
 // what.
-#include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <sstream>
 #include <utility>
