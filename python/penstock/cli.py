@@ -36,9 +36,8 @@ def machine() -> None:
     """What Penstock sees of this machine: processors, caches, targets, and what it calibrated."""
     here = _core.topology()
     console.print(here["description"])
-    table = Table(title="processors that this process may use", title_justify="left")
-    for column in ("processor", "core", "package", "node", "L1d", "L2", "L3"):
-        table.add_column(column, justify="right")
+    columns = (Column(each, justify="right") for each in ("processor", "core", "package", "node", "L1d", "L2", "L3"))
+    table = Table(*columns, title="processors that this process may use", title_justify="left")
     for processor in here["processors"]:
         caches = (size(cache["bytes"]) if (cache := processor[level]) else "?" for level in ("l1d", "l2", "l3"))
         table.add_row(*(str(processor[key]) for key in ("index", "core", "package", "node")), *caches)

@@ -36,11 +36,7 @@ def element_type(dtype: Any) -> np.dtype:
 def dimensions(shape: Any) -> tuple[int, ...]:
     """A number, or numbers, as a tuple of them."""
     try:
-        return (
-            (operator.index(shape),)
-            if not isinstance(shape, (tuple, list))
-            else tuple(operator.index(extent) for extent in shape)
-        )
+        return tuple(map(operator.index, shape)) if isinstance(shape, (tuple, list)) else (operator.index(shape),)
     except TypeError as error:
         raise UsageError(f"the shape of a region is a number or a tuple of numbers, not {shape!r}") from error
 

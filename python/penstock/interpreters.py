@@ -89,12 +89,8 @@ def traceback_of(error: BaseException) -> str:
 class RemoteTraceback(Exception):
     """Where the exception that it is the cause of was raised, in a worker."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.text = text
-
     def __str__(self) -> str:
-        return f'\n"""\n{self.text}"""'
+        return f'\n"""\n{self.args[0]}"""'
 
 
 def describe_failure(error: BaseException) -> bytes:

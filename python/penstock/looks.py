@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from penstock.terminal import duration
@@ -118,11 +118,13 @@ def tables(seen: Look, sort: str = "load", most: int | None = None) -> Renderabl
     return Group(_filters(seen, sort, most), _streams(seen, most), _last_line(seen))
 
 
+def _table(first: str, *figures: str) -> Table:
+    right = (Column(each, justify="right", no_wrap=True) for each in figures)
+    return Table(Column(first, no_wrap=True), *right, pad_edge=False, box=None, header_style="bold")
+
+
 def _filters(seen: Look, sort: str, most: int | None) -> Table:
-    table = Table(pad_edge=False, box=None, header_style="bold")
-    table.add_column("filter", no_wrap=True)
-    for column in ("copies", "firings", "firings/s", "each", "load", "waits: input", "output", "target", "queue", "failed", "dropped"):
-        table.add_column(column, justify="right", no_wrap=True)
+    table = _table("filter", "copies", "firings", "firings/s", "each", "load", "waits: input", "output", "target", "queue", "failed", "dropped")
     ordered = sorted(seen.filters, key=lambda each: each.name)
     if sort != "name":
         ordered.sort(key=lambda each: getattr(each, sort), reverse=True)
@@ -135,10 +137,7 @@ def _filters(seen: Look, sort: str, most: int | None) -> Table:
 
 
 def _streams(seen: Look, most: int | None) -> Table:
-    table = Table(pad_edge=False, box=None, header_style="bold")
-    table.add_column("\n  stream", no_wrap=True)
-    for column in ("buffers", "buffers/s", "bytes/s", "dropped"):
-        table.add_column("\n" + column, justify="right", no_wrap=True)
+    table = _table("\n  stream", "\nbuffers", "\nbuffers/s", "\nbytes/s", "\ndropped")
     ordered = sorted(seen.streams, key=lambda each: each.bytes_rate, reverse=True)
     for each in ordered[:most]:
         table.add_row(f"  {each.origin} -> {each.sink}", *each.figures())

@@ -39,10 +39,6 @@ class Recorded:
         """Whether it is filters, of which the timeline shows the firings."""
         return self.way.startswith(("stream", "written"))
 
-    @property
-    def ok(self) -> bool:
-        return all(check["ok"] for check in self.result["checks"])
-
 
 def record_app(
     machine: Machine,

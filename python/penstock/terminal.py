@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from penstock.errors import ComponentWarning
@@ -82,9 +82,8 @@ def figure(value: float) -> str:
 
 def print_timings(seconds: dict[str, float], workers: int, tasks: int) -> None:
     """The time of each way, and how many times faster than the serial one it is."""
-    table = Table(title=f"{tasks:,} tasks, {workers} workers", title_justify="left")
-    for column, justify in (("way", "left"), ("median", "right"), ("speed-up", "right")):
-        table.add_column(column, justify=justify)  # type: ignore[arg-type]
+    figures = (Column(each, justify="right") for each in ("median", "speed-up"))
+    table = Table("way", *figures, title=f"{tasks:,} tasks, {workers} workers", title_justify="left")
     for way, median in seconds.items():
         table.add_row(way, duration(median), f"{seconds['serial'] / median:.2f}" if median > 0 else "")
     console.print(table)

@@ -66,10 +66,6 @@ class Worker:
                 self.end = End(*pickle.loads(self.connection.recv_bytes()))  # noqa: S301 - from a process that was started here
         self.process.wait()
 
-    def interrupt(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            self.process.send_signal(signal.SIGINT)
-
     def close(self) -> None:
         """Nobody gives it anything any more."""
         self.process.kill()
@@ -152,7 +148,7 @@ def interrupt(workers: list[Worker]) -> None:
     """Gives the workers the Ctrl-C that came, and some time."""
     running = [worker for worker in workers if worker.end is None]
     for worker in running:
-        worker.interrupt()
+        worker.process.send_signal(signal.SIGINT)
     deadline = time.monotonic() + INTERRUPTED_WITHIN
     for worker in running:
         with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):

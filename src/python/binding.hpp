@@ -9,9 +9,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <array>
-#include <cstddef>
 #include <functional>
-#include <string>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -24,6 +23,32 @@ namespace nb = nanobind;
 /// This name of a Python module.
 inline nb::object imported(const char* module, const char* name) { return nb::module_::import_(module).attr(name); }
 inline nb::object numpy(const char* name) { return imported("numpy", name); }
+
+/// The name of an object's class, with its module.
+inline std::string class_name(nb::handle object) { return nb::cast<std::string>(nb::type_name(object.type())); }
+
+/// An object of Python that travels with what is not Python's, and may be let go by any thread.
+using HeldObject = std::shared_ptr<nb::object>;
+
+/// With the interpreter's lock. Whoever is last to let go takes it for that; when the interpreter is gone the object is
+/// left alone.
+inline HeldObject hold(nb::object object) {
+    return {new nb::object(std::move(object)), [](nb::object* held) {
+                if (!nb::is_alive()) {
+                    static_cast<void>(held->release());
+                    delete held;
+                    return;
+                }
+                const nb::gil_scoped_acquire acquire;
+                delete held;
+            }};
+}
+
+template <class Work>
+auto without_interpreter(Work&& work) {
+    const nb::gil_scoped_release release;
+    return work();
+}
 
 /// Acts at the end of a block.
 template <class Action>
@@ -71,30 +96,23 @@ T* exactly(nb::handle object) noexcept {
     return Py_TYPE(object.ptr()) == class_of<T> ? nb::inst_ptr<T>(object) : nullptr;
 }
 
-/// The values of an option, by their words in Python.
-template <class Choice, std::size_t n>
-using Choices = std::array<std::pair<const char*, Choice>, n>;
+/// The words of an enumeration in Python, in its own order.
+template <auto last>
+using Choices = std::array<std::string_view, static_cast<std::size_t>(last) + 1>;
 
 /// Throws UsageError for another word.
 template <class Choice, std::size_t n>
-Choice choose(const char* option, const std::string& word, const Choices<Choice, n>& choices) {
+Choice choose(const char* option, const std::string& word, const std::array<std::string_view, n>& choices) {
     std::string known;
-    for (const auto& [name, choice] : choices) {
-        if (word == name) return choice;
-        known += (known.empty() ? "" : ", ") + std::string(name);
+    for (std::size_t i = 0; i < n; ++i) {
+        if (word == choices[i]) return static_cast<Choice>(i);
+        known += (i == 0 ? "" : ", ") + std::string(choices[i]);
     }
     throw UsageError(std::string(option) + " must be one of " + known + ", not " + word);
 }
 template <class Choice, std::size_t n>
-Choice choose(const char* option, nb::handle given, const Choices<Choice, n>& choices) {
-    return choose(option, nb::cast<std::string>(nb::str(given)), choices);
-}
-
-template <class Choice, std::size_t n>
-const char* word_of(Choice choice, const Choices<Choice, n>& choices) {
-    for (const auto& [name, each] : choices)
-        if (each == choice) return name;
-    return "";
+Choice choose(const char* option, nb::handle given, const std::array<std::string_view, n>& choices) {
+    return choose<Choice>(option, nb::cast<std::string>(nb::str(given)), choices);
 }
 
 /// Calls `take(name, value)` for names and values that are given by turns.

@@ -1,20 +1,15 @@
 #include "python/errors.hpp"
 
-#include <algorithm>
 #include <iterator>
-#include <new>
-#include <string_view>
 #include <typeinfo>
 
 #include "machine/said_by.hpp"
-#include "penstock/buffer.hpp"
 #include "penstock/components.hpp"
 #include "penstock/isolation.hpp"
 #include "penstock/join.hpp"
 #include "penstock/message_error.hpp"
 #include "penstock/region.hpp"
 #include "penstock/spmd.hpp"
-#include "penstock/stream_error.hpp"
 #include "python/calls/body.hpp"
 #include "python/calls/python_task.hpp"
 #include "python/ranks/rank_session.hpp"
@@ -73,8 +68,8 @@ nb::object plain_error(const Error& error) {
 
 /// What a function of the user's raised; nothing where the exception is another one.
 nb::object raised_by_user(const Error& error) {
-    if (const auto* const filter = dynamic_cast<const FilterRaised*>(&error)) return *filter->raised();
-    if (const auto* const body = dynamic_cast<const BodyFailed*>(&error)) return exception_of(*body->task());
+    if (const auto* const filter = dynamic_cast<const FilterRaised*>(&error)) return *filter->raised;
+    if (const auto* const body = dynamic_cast<const BodyFailed*>(&error)) return exception_of(*body->task);
     return {};
 }
 
@@ -160,7 +155,7 @@ std::vector<ErrorClass>& error_classes() {
 }
 
 nb::object text_of(const std::exception& error) {
-    const std::string_view said = said_by(error);
+    const std::string_view said = penstock::said_by(error);
     return nb::steal(PyUnicode_DecodeUTF8(said.data(), static_cast<Py_ssize_t>(said.size()), "backslashreplace"));
 }
 
@@ -173,7 +168,7 @@ nb::object fact_of(const std::exception_ptr& cause) {
     } catch (const std::exception& other) {
         return nb::borrow(PyExc_RuntimeError)(text_of(other));
     } catch (...) {
-        return nb::borrow(PyExc_RuntimeError)(said_by(cause));
+        return nb::borrow(PyExc_RuntimeError)(penstock::said_by(cause));
     }
 }
 

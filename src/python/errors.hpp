@@ -1,9 +1,7 @@
-// Exceptions of C++ as the classes of penstock.errors, with their facts as attributes.
+// Exceptions of C++ as the classes of penstock.errors, with their facts as attributes; and what Python has raised.
 #pragma once
 
 #include <chrono>
-#include <exception>
-#include <functional>
 #include <vector>
 
 #include "penstock/detail/task/entry.hpp"
@@ -33,6 +31,39 @@ nb::object error_object(const char* name, const Text& text, const Facts&... fact
 }
 /// Python raises it when the function returns.
 [[noreturn]] void throw_object(nb::handle error);
+
+/// Takes the exception that was raised, with its traceback.
+inline nb::object raised_exception() {
+#if PY_VERSION_HEX >= 0x030c0000
+    return nb::steal(PyErr_GetRaisedException());
+#else
+    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (trace != nullptr) PyException_SetTraceback(value, trace);
+    Py_XDECREF(type);
+    Py_XDECREF(trace);
+    return nb::steal(value);
+#endif
+}
+
+/// What an exception says of itself; nothing where its text raises something.
+inline std::string said_by(nb::handle error) {
+    std::string said;
+    const auto text = nb::steal(PyObject_Str(error.ptr()));
+    const auto bytes = nb::steal<nb::bytes>(
+        text.is_valid() ? PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace") : nullptr);
+    if (bytes.is_valid()) said.assign(bytes.c_str(), bytes.size());
+    PyErr_Clear();
+    return said;
+}
+
+/// Its type, and that.
+inline std::string described_exception(nb::handle error) {
+    const auto kind = class_name(error);
+    const auto said = said_by(error);
+    return said.empty() ? kind : kind + ": " + said;
+}
 
 /// One class of errors: makes Python's of an error that belongs to it, and nothing of others.
 using ErrorClass = std::function<nb::object(const Error&)>;

@@ -1,9 +1,4 @@
 // penstock._core
-#include <nanobind/nanobind.h>
-
-#include "python/calls/array_argument.hpp"
-#include "python/calls/body.hpp"
-#include "python/calls/python_machine.hpp"
 #include "python/errors.hpp"
 #include "python/ranks/rank_session.hpp"
 #include "python/streams/filter_spec.hpp"

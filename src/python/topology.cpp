@@ -1,8 +1,6 @@
 // The hardware as this process may use it, for Python.
 #include "penstock/topology.hpp"
 
-#include "penstock/detail/machine/clock.hpp"
-#include "penstock/options.hpp"
 #include "penstock/store_way.hpp"
 #include "python/calls/python_machine.hpp"
 

@@ -1,6 +1,4 @@
 // Where the time went, for Python.
-#include "penstock/trace.hpp"
-
 #include "python/calls/python_machine.hpp"
 
 namespace penstock::python {
@@ -42,8 +40,7 @@ void bind_trace(nb::module_& module, nb::class_<PythonMachine>& machine) {
             "timeline_json",
             [](const PythonMachine& self) {
                 const auto live = self.live();
-                const nb::gil_scoped_release release;
-                return live->timeline_json();
+                return without_interpreter([&] { return live->timeline_json(); });
             },
             "The recorded timeline as JSON for Perfetto (ui.perfetto.dev): one track a thread, tasks named. About "
             "200 bytes a task.");

@@ -1,8 +1,6 @@
 #include "python/words.hpp"
 
-#include <bit>
 #include <cmath>
-#include <limits>
 
 namespace penstock::python {
 namespace {
@@ -10,8 +8,6 @@ namespace {
 ArgumentKind kind_of(const ArrayArgument* array) noexcept {
     return array == nullptr ? ArgumentKind::scalar : static_cast<ArgumentKind>(array->access());
 }
-
-std::string type_text(nb::handle value) { return nb::cast<std::string>(nb::type_name(value.type())); }
 
 }  // namespace
 
@@ -130,7 +126,7 @@ std::uint64_t scalar_word(const std::string& task, Element element, nb::handle v
     const auto wanted = [&] { return name_of(element); };
     if (element.kind == ElementKind::floating) {
         const double given = PyFloat_AsDouble(value.ptr());
-        if (given == -1 && PyErr_Occurred()) refuse("is a " + type_text(value) + ", but the body takes a " + wanted());
+        if (given == -1 && PyErr_Occurred()) refuse("is a " + class_name(value) + ", but the body takes a " + wanted());
         const bool wide = element.bytes == sizeof(double);
         if (PyLong_Check(value.ptr()) && std::abs(given) >= (wide ? 0x1p53 : 0x1p24)) {
             const auto kept = nb::steal(PyLong_FromDouble(wide ? given : static_cast<float>(given)));
@@ -145,9 +141,10 @@ std::uint64_t scalar_word(const std::string& task, Element element, nb::handle v
     const auto index = nb::steal(PyNumber_Index(value.ptr()));
     if (!index.is_valid()) {
         PyErr_Clear();
-        if (element.kind == ElementKind::boolean && nb::hasattr(value, "dtype") && type_text(value).starts_with("bool"))
+        if (element.kind == ElementKind::boolean && nb::hasattr(value, "dtype") &&
+            class_name(value).starts_with("bool"))
             return PyObject_IsTrue(value.ptr()) == 1;
-        refuse("is a " + type_text(value) + ", but the body takes a " + wanted() +
+        refuse("is a " + class_name(value) + ", but the body takes a " + wanted() +
                (PyFloat_Check(value.ptr())          ? "; round it yourself"
                 : PyObject_CheckBuffer(value.ptr()) ? "; say In(x), Out(x) or InOut(x) for arrays"
                                                     : ""));

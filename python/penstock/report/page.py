@@ -104,8 +104,8 @@ def _section(section: Section, number: int) -> str:
             _times(section.recorded),
             *(_scaling(section.scaling) if section.scaling else ()),
             *(_graph(recorded) if recorded.by_filters else ()),
-            *(_where_the_time_went(section, number) if recorded.tagged else ()),
-            *(_firings(section, number) if recorded.by_filters else ()),
+            *(_where_the_time_went(recorded) if recorded.tagged else ()),
+            *(_timeline(recorded, number) if recorded.by_filters or recorded.tagged else ()),
             "<h3>Checks</h3>",
             _checks(section.checks),
             *(f"<p class='note'>{html.escape(note)}</p>" for note in section.notes),
@@ -114,13 +114,11 @@ def _section(section: Section, number: int) -> str:
     )
 
 
-def _where_the_time_went(section: Section, number: int) -> list[str]:
+def _where_the_time_went(recorded: Recorded) -> list[str]:
     return [
         "<h3>Where the time went</h3>",
         "<p>The last tagged run. Compute and helping are the bodies of tasks; runtime, transfer and library are what Penstock costs.</p>",
-        f"<figure class='bars'>{_inline_svg(section.recorded.period.bars_svg(''))}</figure>",
-        "<h3>Timeline</h3>",
-        timeline_figure(section.recorded.timeline, number, section.recorded.result["app"]),
+        f"<figure class='bars'>{_inline_svg(recorded.period.bars_svg(''))}</figure>",
     ]
 
 
@@ -143,8 +141,9 @@ def figure_list(figures: list[tuple[str, str]]) -> str:
     return "<dl class='figures'>" + "".join(f"<div><dt>{html.escape(word)}</dt><dd>{value}</dd></div>" for value, word in figures) + "</dl>"
 
 
-def _firings(section: Section, number: int) -> list[str]:
-    return ["<h3>Timeline</h3>", timeline_figure(section.recorded.timeline, number, section.recorded.result["app"], "filter")]
+def _timeline(recorded: Recorded, number: int) -> list[str]:
+    coloured = "filter" if recorded.by_filters else "procedure"
+    return ["<h3>Timeline</h3>", timeline_figure(recorded.timeline, number, recorded.result["app"], coloured)]
 
 
 def _bar(kind: str, of: str, length: float, seconds: float, serial: float, ticks: str = "") -> str:

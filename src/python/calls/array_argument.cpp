@@ -1,6 +1,5 @@
 #include "python/calls/array_argument.hpp"
 
-#include <algorithm>
 #include <iterator>
 
 namespace penstock::python {
@@ -18,12 +17,23 @@ std::string represent(const ArrayArgument& argument) {
            (argument.contiguous() ? ")" : ", strided)");
 }
 
+template <class Tag>
+void bind_tag(nb::module_& module, const char* name, const char* doc) {
+    note_class(
+        nb::class_<Tag>(module, name, nb::is_final(), doc)
+            .def(nb::init<nb::handle>(), nb::arg("array").none(), nb::sig("def __init__(self, array: Any) -> None"))
+            .def_prop_ro(
+                "array", [](const Tag& tag) { return tag.object(); }, nb::sig("def array(self) -> Any"),
+                "The object whose memory this is.")
+            .def("__repr__", [](const Tag& tag) { return represent(tag); }));
+}
+
 }  // namespace
 
 ArrayArgument::ArrayArgument(nb::handle object, Access access) : object_(nb::borrow(object)), access_(access) {
     if (PyObject_CheckBuffer(object.ptr())) read_buffer();
     else if (!read_stand_in() && !read_dlpack())
-        refuse("is a " + nb::cast<std::string>(nb::type_name(object.type())) +
+        refuse("is a " + class_name(object) +
                ", which has no memory to share; give it a NumPy array, or anything with the buffer protocol or "
                "DLPack in the memory of the processor");
 }
@@ -174,21 +184,6 @@ const ArrayArgument* array_argument(nb::handle object) noexcept {
     // The three classes add nothing to their base, so the base is where the object begins.
     return static_cast<const ArrayArgument*>(static_cast<const InArgument*>(nb::inst_ptr<void>(object)));
 }
-
-namespace {
-
-template <class Tag>
-void bind_tag(nb::module_& module, const char* name, const char* doc) {
-    note_class(
-        nb::class_<Tag>(module, name, nb::is_final(), doc)
-            .def(nb::init<nb::handle>(), nb::arg("array").none(), nb::sig("def __init__(self, array: Any) -> None"))
-            .def_prop_ro(
-                "array", [](const Tag& tag) { return tag.object(); }, nb::sig("def array(self) -> Any"),
-                "The object whose memory this is.")
-            .def("__repr__", [](const Tag& tag) { return represent(tag); }));
-}
-
-}  // namespace
 
 void bind_arguments(nb::module_& module) {
     bind_tag<InArgument>(

@@ -4,12 +4,7 @@
 
 #include <nanobind/ndarray.h>
 
-#include <span>
-#include <string_view>
-
 #include "penstock/detail/task/chain_argument.hpp"
-#include "penstock/detail/task/entry.hpp"
-#include "penstock/detail/task/footprint.hpp"
 #include "penstock/detail/task/resident_argument.hpp"
 #include "python/binding.hpp"
 #include "python/calls/element.hpp"
@@ -102,15 +97,13 @@ class ArrayArgument {
     const StandIn* stand_in_ = nullptr;
 };
 
-struct InArgument : ArrayArgument {
-    explicit InArgument(nb::handle object) : ArrayArgument(object, Access::in) {}
+template <Access tagged>
+struct TaggedArray : ArrayArgument {
+    explicit TaggedArray(nb::handle object) : ArrayArgument(object, tagged) {}
 };
-struct OutArgument : ArrayArgument {
-    explicit OutArgument(nb::handle object) : ArrayArgument(object, Access::out) {}
-};
-struct InOutArgument : ArrayArgument {
-    explicit InOutArgument(nb::handle object) : ArrayArgument(object, Access::inout) {}
-};
+using InArgument = TaggedArray<Access::in>;
+using OutArgument = TaggedArray<Access::out>;
+using InOutArgument = TaggedArray<Access::inout>;
 
 /// A NumPy array over memory that `owner` keeps, with elements of this type in this shape.
 template <class Owner>

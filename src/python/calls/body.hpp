@@ -7,8 +7,7 @@
 namespace penstock::python {
 
 /// What was given as a body cannot be one there.
-class BodyError : public UsageError {
-  public:
+struct BodyError : UsageError {
     using UsageError::UsageError;
 };
 

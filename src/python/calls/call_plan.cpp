@@ -1,9 +1,5 @@
 #include "python/calls/call_plan.hpp"
 
-#include <map>
-#include <utility>
-
-#include "penstock/error.hpp"
 #include "python/calls/foreign_call.hpp"
 
 namespace penstock::python {

@@ -5,11 +5,8 @@
 // and a pattern of arrays and scalars, and it is made once for each.
 #pragma once
 
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "penstock/detail/task/entry.hpp"
 #include "python/calls/c_call.hpp"
 #include "python/calls/element.hpp"
 

@@ -5,9 +5,6 @@
 // layer (carrier.hpp).
 #pragma once
 
-#include <map>
-
-#include "penstock/detail/task/carrier.hpp"
 #include "python/calls/foreign_call.hpp"
 #include "python/words.hpp"
 

@@ -1,10 +1,5 @@
 #include "python/calls/chain.hpp"
 
-#include <algorithm>
-#include <cstring>
-
-#include "python/calls/array_argument.hpp"
-#include "python/calls/body.hpp"
 #include "python/calls/python_machine.hpp"
 
 namespace penstock::python {

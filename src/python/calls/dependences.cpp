@@ -1,12 +1,5 @@
 #include "python/calls/dependences.hpp"
 
-#include <atomic>
-
-#include "penstock/isolation.hpp"
-#include "python/calls/array_argument.hpp"
-#include "python/calls/body.hpp"
-#include "python/words.hpp"
-
 namespace penstock::python {
 namespace {
 
@@ -41,7 +34,7 @@ void PythonDependences::end() noexcept {
     order_ = nullptr;
 }
 
-Dependences& PythonDependences::order() const {
+Dependences& PythonDependences::use() const {
     static_cast<void>(machine_of(machine_).live());
     if (thread_ != this_thread_number())
         throw UsageError("a Dependences is used by the thread that made it; make one for each");
@@ -51,7 +44,7 @@ Dependences& PythonDependences::order() const {
 PythonHandle PythonDependences::call(nb::handle body, const nb::args& arguments, nb::handle signature,
                                      nb::handle target) {
     auto& machine = machine_of(machine_);
-    Dependences& order = this->order();
+    Dependences& order = use();
     const auto live = machine.live();
     if (machine.is_python_body(body, signature))
         throw UsageError("the order of tags is kept for compiled bodies; give Python bodies after=[handles]");
@@ -62,11 +55,16 @@ PythonHandle PythonDependences::call(nb::handle body, const nb::args& arguments,
     std::vector<ArgumentBlock> blocks;
     for (nb::handle argument : arguments)
         if (const ArrayArgument* const array = array_argument(argument)) blocks.push_back(array->block());
-    std::vector<std::uint32_t> addresses;
+    std::vector<std::uint32_t> addresses;  // where these lie in the closure
     for (const Slot& slot : words.plan().slots())
-        if (slot.is_array()) addresses.push_back(slot.words[0]);
-    const Handle handle = machine.without_lock_if_it_may_block(
-        *live, [&] { return issue_foreign_in_order(order, number, words.plan(), words.data(), blocks, addresses); });
+        if (slot.is_array())
+            addresses.push_back(
+                static_cast<std::uint32_t>(sizeof(const CallPlan*) + slot.words[0] * sizeof(std::uint64_t)));
+    const Handle handle = machine.without_lock_if_it_may_block(*live, [&] {
+        return issue_foreign(words.plan(), words.data(), [&](auto&& closure) {
+            return order.call_blocks_on(number, blocks, addresses, std::move(closure));
+        });
+    });
     if (recording_) {
         recorded_.push_back(held);
         recorded_.push_back(nb::borrow(arguments));
@@ -75,14 +73,13 @@ PythonHandle PythonDependences::call(nb::handle body, const nb::args& arguments,
 }
 
 void PythonDependences::wait() {
-    Dependences& order = this->order();
+    Dependences& order = use();
     const auto live = machine_of(machine_).live();
-    const nb::gil_scoped_release release;
-    order.wait();
+    without_interpreter([&] { order.wait(); });
 }
 
 PythonRecording PythonDependences::record(nb::handle body) {
-    Dependences& order = this->order();
+    Dependences& order = use();
     const auto live = machine_of(machine_).live();
     if (recording_) throw UsageError("this Dependences is recording already; a recording cannot hold another");
     if (PyCallable_Check(body.ptr()) == 0)
@@ -92,25 +89,20 @@ PythonRecording PythonDependences::record(nb::handle body) {
         recording_ = false;
         recorded_.clear();
     }};
-    std::optional<Recording> made;
-    {
-        const nb::gil_scoped_release release;
-        made.emplace(order.record([&] {
+    auto made = without_interpreter([&] {
+        return order.record([&] {
             const nb::gil_scoped_acquire acquire;
             body();
-        }));
-    }
-    return {machine_, std::move(*made), std::move(recorded_)};
+        });
+    });
+    return {machine_, std::move(made), std::move(recorded_)};
 }
-
-std::size_t PythonDependences::blocks() const { return order().blocks(); }
 
 void PythonRecording::replay() {
     const auto live = machine_of(machine_).live();
     ++running_;
     const AtEnd end{[&] { --running_; }};
-    const nb::gil_scoped_release release;
-    recording_.replay();
+    without_interpreter([&] { recording_.replay(); });
 }
 
 std::size_t PythonRecording::rebind(nb::handle from, nb::handle to) {
@@ -176,7 +168,8 @@ void bind_dependences(nb::module_& module) {
              "Waits for all calls so far, calls `function`, which issues calls by this object, waits for these too,\n"
              "and returns them as a recording. Raises what `function` and wait() raise, and UsageError for a call\n"
              "with more than 22 words of arguments.")
-        .def_prop_ro("blocks", &PythonDependences::blocks, "How many different blocks of memory it knows.");
+        .def_prop_ro("blocks", used<PythonDependences, &Dependences::blocks>(),
+                     "How many different blocks of memory it knows.");
 }
 
 }  // namespace penstock::python

@@ -5,7 +5,6 @@
 // drops is not destroyed there: its records may be in use by its own thread.
 #pragma once
 
-#include "penstock/dependences.hpp"
 #include "python/calls/python_machine.hpp"
 
 namespace penstock::python {
@@ -31,21 +30,18 @@ class PythonDependences {
   public:
     explicit PythonDependences(nb::object machine);
     ~PythonDependences();
-    PythonDependences(const PythonDependences&) = delete;
-    PythonDependences& operator=(const PythonDependences&) = delete;
 
     PythonHandle call(nb::handle body, const nb::args& arguments, nb::handle signature, nb::handle target);
     void wait();
     PythonRecording record(nb::handle body);
-    std::size_t blocks() const;
 
     /// The machine ends. Its tasks have completed.
     void end() noexcept;
 
-  private:
     /// Throws MachineGone, and UsageError in another thread.
-    Dependences& order() const;
+    Dependences& use() const;
 
+  private:
     nb::object machine_;
     std::unique_ptr<Dependences> order_;
     std::uint64_t thread_;

@@ -1,9 +1,7 @@
 #include "python/calls/element.hpp"
 
-#include <array>
 #include <bit>
 #include <complex>
-#include <string>
 
 #include "python/ranks/rank_session.hpp"
 

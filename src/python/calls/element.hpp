@@ -1,11 +1,6 @@
 // The types of array elements and of scalars that C functions, streams and Python arrays have in common.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-
 #include "penstock/port.hpp"
 
 namespace penstock::python {

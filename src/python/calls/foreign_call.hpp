@@ -6,14 +6,9 @@
 // with resident data and calls in worker processes do the same.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <iterator>
-#include <span>
-#include <variant>
 
 #include "penstock/dependences.hpp"
-#include "penstock/machine.hpp"
 #include "python/calls/call_plan.hpp"
 
 namespace penstock::python {
@@ -104,13 +99,12 @@ inline bool comes_after_others(const OptionsOrHandles* way) noexcept {
     return way != nullptr && std::holds_alternative<std::vector<Handle>>(*way);
 }
 
-/// Issues the plan with these words (plan.counts().total() + 1 of them), also after others.
-Handle issue_foreign(Machine& machine, int target, const OptionsOrHandles* way, const CallPlan& plan,
-                     const std::uint64_t* words);
-
-/// The same in the order of tags. `blocks`: the memory of its arguments. `addresses`: words that hold addresses.
-Handle issue_foreign_in_order(Dependences& order, int target, const CallPlan& plan, const std::uint64_t* words,
-                              std::span<const ArgumentBlock> blocks, std::span<const std::uint32_t> addresses);
+/// Calls `issue` with the closure of a plan and its words (plan.counts().total() + 1 of them).
+template <class Issue>
+Handle issue_foreign(const CallPlan& plan, const std::uint64_t* words, Issue&& issue) {
+    entry_to_issue = plan.entry();
+    return issue_smallest<ForeignCall>(&plan, {words, plan.counts().total() + 1}, std::forward<Issue>(issue));
+}
 
 }  // namespace penstock::python
 

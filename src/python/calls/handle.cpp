@@ -1,9 +1,5 @@
 // Handles for Python: of compiled bodies and of Python bodies.
-#include <algorithm>
-#include <bit>
-#include <chrono>
 #include <cmath>
-#include <thread>
 
 #include "python/calls/python_machine.hpp"
 #include "python/errors.hpp"
@@ -48,10 +44,7 @@ void wait_for_all(const nb::iterable& given) {
             if (first == nullptr) first = std::current_exception();
         }
     };
-    keep_first([&] {
-        const nb::gil_scoped_release release;
-        wait_all(handles.compiled);
-    });
+    keep_first([&] { without_interpreter([&] { wait_all(handles.compiled); }); });
     for (const PythonHandle& handle : handles.all)
         if (handle.task != nullptr) keep_first([&] { handle.wait(false); });
     if (!handles.all.empty()) handles.all.front().ledger->sweep();
@@ -62,11 +55,7 @@ std::size_t wait_for_any(const nb::iterable& given) {
     const Handles handles(given);
     if (handles.all.empty()) throw UsageError("wait_any needs at least one handle");
     if (handles.compiled.size() == handles.all.size()) {
-        std::size_t index = 0;
-        {
-            const nb::gil_scoped_release release;
-            index = wait_any(handles.compiled);
-        }
+        const std::size_t index = without_interpreter([&] { return wait_any(handles.compiled); });
         handles.all.front().ledger->sweep();
         return index;
     }
@@ -219,8 +208,7 @@ void bind_handle(nb::module_& module) {
                 if (const auto workers = self.pool.lock()) workers->rearm();
                 if (self.interrupt == nullptr) return;
                 const auto machine = self.interrupt->machine.lock();
-                const nb::gil_scoped_release release;
-                if (machine != nullptr) machine->poll();
+                if (machine != nullptr) without_interpreter([&] { machine->poll(); });
             },
             "Finishes what has completed, and asks to be told of more.")
         .def("__eq__", [](const PythonHandle& a, const PythonHandle& b) { return a == b; })

@@ -1,9 +1,5 @@
 // The kernels of images as compiled bodies: C functions over addresses, rows, columns and pitch, as Python's
 // machine.call passes them.
-#include <algorithm>
-#include <stdexcept>
-#include <type_traits>
-
 #include "kernels/affine.hpp"
 #include "kernels/convolution.hpp"
 #include "kernels/idct.hpp"

@@ -1,10 +1,6 @@
 // machine.for_each: a compiled body over a range, in pieces.
-#include <algorithm>
-
 #include "penstock/for_each.hpp"
-#include "python/calls/body.hpp"
 #include "python/calls/python_machine.hpp"
-#include "python/words.hpp"
 
 namespace penstock::python {
 namespace {

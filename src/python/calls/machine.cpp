@@ -13,17 +13,12 @@ struct PythonTarget {
     int number;
 };
 
-constexpr Choices<Distribution, 3> distributions{{{"balanced", Distribution::balanced},
-                                                  {"round_robin", Distribution::round_robin},
-                                                  {"least_loaded", Distribution::least_loaded}}};
-constexpr Choices<Initiation, 2> initiations{{{"push", Initiation::push}, {"pull", Initiation::pull}}};
-constexpr Choices<Completion, 3> completions{
-    {{"automatic", Completion::automatic}, {"slot", Completion::slot}, {"line", Completion::line}}};
-constexpr Choices<WhenFull, 3> when_full_words{
-    {{"defer", WhenFull::defer}, {"wait", WhenFull::wait}, {"refuse", WhenFull::refuse}}};
-constexpr Choices<Prefetch, 3> prefetches{
-    {{"measured", Prefetch::measured}, {"always", Prefetch::always}, {"never", Prefetch::never}}};
-constexpr Choices<Isolation, 2> isolations{{{"none", Isolation::none}, {"process", Isolation::process}}};
+constexpr Choices<Distribution::least_loaded> distributions{"balanced", "round_robin", "least_loaded"};
+constexpr Choices<Initiation::pull> initiations{"push", "pull"};
+constexpr Choices<Completion::line> completions{"automatic", "slot", "line"};
+constexpr Choices<WhenFull::refuse> when_full_words{"defer", "wait", "refuse"};
+constexpr Choices<Prefetch::never> prefetches{"measured", "always", "never"};
+constexpr Choices<Isolation::process> isolations{"none", "process"};
 
 template <class Integer>
 Integer in_range(const char* option, std::int64_t value, std::int64_t low, std::int64_t high) {
@@ -56,19 +51,19 @@ void make_machine(PythonMachine* self, std::optional<std::int64_t> targets, std:
     MachineOptions options;
     if (targets) options.targets = in_range<int>("targets", *targets, 0, MachineOptions::max_targets);
     options.depth = in_range<std::uint32_t>("depth", depth, 1, MachineOptions::max_depth);
-    options.distribution = choose("distribution", distribution, distributions);
-    options.initiation = choose("initiation", initiation, initiations);
-    options.completion = choose("completion", completion, completions);
-    options.when_full = choose("when_full", when_full, when_full_words);
+    options.distribution = choose<Distribution>("distribution", distribution, distributions);
+    options.initiation = choose<Initiation>("initiation", initiation, initiations);
+    options.completion = choose<Completion>("completion", completion, completions);
+    options.when_full = choose<WhenFull>("when_full", when_full, when_full_words);
     options.pending_limit = in_range<std::size_t>("pending_limit", pending_limit, 0, most);
-    options.prefetch = choose("prefetch", prefetch, prefetches);
+    options.prefetch = choose<Prefetch>("prefetch", prefetch, prefetches);
     options.pin = pin;
     options.budget = budget;
     if (!(spin >= 0 && spin <= 1e6)) throw UsageError("spin is in seconds and must be 0 to 1,000,000");
     options.spin = std::chrono::nanoseconds(std::llround(spin * 1e9));
     options.local_store = in_range<std::size_t>("local_store", local_store, 0, most);
     options.nesting_limit = in_range<std::uint32_t>("nesting_limit", nesting_limit, 1, 1 << 20);
-    options.isolation = choose("isolation", isolation, isolations);
+    options.isolation = choose<Isolation>("isolation", isolation, isolations);
     if (on_worker_processes(options) && !launched)
         throw UsageError(
             "worker processes come from a process that penstock.launch() starts; call it right behind `import "
@@ -214,10 +209,7 @@ void bind_machine(nb::module_& module) {
             "poll",
             [](PythonMachine& self) {
                 const auto live = self.live();
-                {
-                    const nb::gil_scoped_release release;
-                    live->poll();
-                }
+                without_interpreter([&] { live->poll(); });
                 if (live->targets() != 0) self.workers()->rearm();
             },
             "Finishes the Python bodies that have completed, runs the call-backs that are due, and asks for the "

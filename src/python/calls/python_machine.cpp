@@ -1,17 +1,12 @@
 #include "python/calls/python_machine.hpp"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <cerrno>
-#include <functional>
 
-#include "penstock/isolation.hpp"
 #include "python/calls/chain.hpp"
 #include "python/calls/dependences.hpp"
+#include "python/errors.hpp"
 #include "python/ranks/rank_session.hpp"
 #include "python/streams/stream_run.hpp"
-#include "python/workers/raised_exception.hpp"
 
 namespace penstock::python {
 namespace {
@@ -32,21 +27,20 @@ std::chrono::nanoseconds limit_of(double seconds) {
     return std::chrono::ceil<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
 }
 
-constexpr Choices<Priority, 2> priorities{{{"normal", Priority::normal}, {"high", Priority::high}}};
-constexpr Choices<Notification, 3> notifications{
-    {{"polled", Notification::polled}, {"mailbox", Notification::mailbox}, {"interrupt", Notification::interrupt}}};
+constexpr Choices<Priority::high> priorities{"normal", "high"};
+constexpr Choices<Notification::interrupt> notifications{"polled", "mailbox", "interrupt"};
 
 /// The first of the choices where nothing is said.
 template <class Choice, std::size_t n>
-Choice choose_or_first(const char* option, nb::handle given, const Choices<Choice, n>& choices) {
-    return given.is_none() ? choices.front().second : choose(option, given, choices);
+Choice choose_or_first(const char* option, nb::handle given, const std::array<std::string_view, n>& choices) {
+    return given.is_none() ? Choice{} : choose<Choice>(option, given, choices);
 }
 
 /// What a Python body is asked to be called with.
 TaskWishes wishes_of(const CallWords& asked, int target) {
     TaskWishes wishes{target};
     if (!asked.time_limit.is_none()) wishes.limit = limit_of(nb::cast<double>(asked.time_limit));
-    wishes.urgent = choose_or_first("priority", asked.priority, priorities) == Priority::high;
+    wishes.urgent = choose_or_first<Priority>("priority", asked.priority, priorities) == Priority::high;
     if (!asked.deadline.is_none() || !asked.affine.is_none() || !asked.notification.is_none())
         throw UsageError("deadline=, affine= and notification= are for compiled bodies; a Python body has time_limit=");
     if (asked.after.is_none()) return wishes;
@@ -62,11 +56,7 @@ TaskWishes wishes_of(const CallWords& asked, int target) {
 /// Calls a Python callable with the handle of a compiled body, with the interpreter's lock, which whoever polls has
 /// not.
 std::function<void(Handle)> call_back(nb::handle callable, const std::shared_ptr<Ledger>& ledger) {
-    const std::shared_ptr<nb::object> held(new nb::object(nb::borrow(callable)), [](nb::object* object) {
-        const nb::gil_scoped_acquire acquire;
-        delete object;
-    });
-    return [held, ledger](Handle handle) {
+    return [held = hold(nb::borrow(callable)), ledger](Handle handle) {
         const nb::gil_scoped_acquire acquire;
         try {
             (*held)(PythonHandle{handle, ledger, {}, {}, {}});
@@ -95,11 +85,11 @@ OptionsOrHandles way_of(const CallWords& asked, int target, const std::shared_pt
     }
     CallOptions options;
     options.target = target;
-    options.priority = choose_or_first("priority", asked.priority, priorities);
+    options.priority = choose_or_first<Priority>("priority", asked.priority, priorities);
     if (!asked.then.is_none()) options.then = call_back(asked.then, ledger);
     if (!asked.deadline.is_none()) options.deadline = limit_of(nb::cast<double>(asked.deadline));
     if (!asked.time_limit.is_none()) options.time_limit = limit_of(nb::cast<double>(asked.time_limit));
-    options.notification = choose_or_first("notification", asked.notification, notifications);
+    options.notification = choose_or_first<Notification>("notification", asked.notification, notifications);
     options.affine = !asked.affine.is_none() && nb::cast<bool>(asked.affine);
     return options;
 }
@@ -127,10 +117,7 @@ void PythonMachine::close() {
     if (machine->in_task())
         throw WouldDeadlock("a machine cannot be closed by one of its own tasks; close it where it was made");
     for (const auto& known : std::exchange(runs_, {}))
-        if (const auto run = known.lock()) {
-            const nb::gil_scoped_release release;
-            run->stop();
-        }
+        if (const auto run = known.lock()) without_interpreter([&] { run->stop(); });
     std::exception_ptr failure;
     try {
         finish();
@@ -193,21 +180,16 @@ PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& ar
             return issue_carried(*machine, target, way, *carried, words);
         if (!words.later().empty()) [[unlikely]]
             return issue_resident(*machine, target, way, words);
-        return issue_foreign(*machine, target, way, words.plan(), words.data());
+        return issue_foreign(words.plan(), words.data(), [&](auto&& closure) {
+            if (!comes_after_others(way)) [[likely]]
+                return issue_closure(*machine, target, way, std::move(closure));
+            const auto after = machine->after(std::span<const Handle>(std::get<std::vector<Handle>>(*way)));
+            return target == Initiator::any_target ? after.call(std::move(closure))
+                                                   : after.on(target).call(std::move(closure));
+        });
     };
     const Handle handle = without_lock_if_it_may_block(*machine, issue);
-    PythonHandle made = keep(handle, std::move(held_body), nb::borrow(arguments));
-    if (way != nullptr) note_interrupt(made, *way, machine);
-    return made;
-}
-
-/// A handle whose completion signals a descriptor knows which, and who may poll for it.
-void PythonMachine::note_interrupt(PythonHandle& handle, const OptionsOrHandles& way,
-                                   const std::shared_ptr<Machine>& machine) {
-    const auto* const options = std::get_if<CallOptions>(&way);
-    if (options == nullptr || options->notification != Notification::interrupt || machine->in_task()) return;
-    handle.interrupt =
-        std::make_shared<const Interrupt>(machine, machine->notification_descriptor(), PyThread_get_thread_ident());
+    return keep(handle, std::move(held_body), nb::borrow(arguments), way, machine);
 }
 
 PythonHandle PythonMachine::call_chain(int target, PythonChain& chain, nb::handle object, const nb::args& arguments,
@@ -219,15 +201,19 @@ PythonHandle PythonMachine::call_chain(int target, PythonChain& chain, nb::handl
     const auto issue = chain.begin(machine->initiator(), arguments);
     const Handle handle =
         without_lock_if_it_may_block(*machine, [&] { return issue_chain(*machine, target, way, issue); });
-    PythonHandle made = keep(handle, nb::borrow(object), nb::borrow(arguments));
-    if (way != nullptr) note_interrupt(made, *way, machine);
-    return made;
+    return keep(handle, nb::borrow(object), nb::borrow(arguments), way, machine);
 }
 
-PythonHandle PythonMachine::keep(Handle handle, nb::object body, nb::object arguments) {
+PythonHandle PythonMachine::keep(Handle handle, nb::object body, nb::object arguments, const OptionsOrHandles* way,
+                                 const std::shared_ptr<Machine>& machine) {
     ++issued_;
     ledger_->keep(handle, std::move(body), std::move(arguments));
-    return {handle, ledger_, {}, {}, {}};
+    PythonHandle made{handle, ledger_, {}, {}, {}};
+    const auto* const options = way == nullptr ? nullptr : std::get_if<CallOptions>(way);
+    if (options != nullptr && options->notification == Notification::interrupt && !machine->in_task())
+        made.interrupt =
+            std::make_shared<const Interrupt>(machine, machine->notification_descriptor(), PyThread_get_thread_ident());
+    return made;
 }
 
 // ---- Python bodies ----
@@ -347,8 +333,7 @@ void PythonMachine::wait_for_all(void (Machine::*wait)(), std::vector<TaskPointe
     const auto machine = live();
     std::optional<TaskFailed> failure;
     try {
-        const nb::gil_scoped_release release;
-        (*machine.*wait)();
+        without_interpreter([&] { (*machine.*wait)(); });
     } catch (const TaskFailed& first) {
         failure = first;
     }

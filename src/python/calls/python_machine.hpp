@@ -2,10 +2,7 @@
 #pragma once
 
 #include "penstock/isolation.hpp"
-#include "penstock/machine.hpp"
 #include "python/calls/carried_call.hpp"
-#include "python/calls/foreign_call.hpp"
-#include "python/calls/python_task.hpp"
 #include "python/workers/ledger.hpp"
 #include "python/workers/worker_pool.hpp"
 
@@ -93,13 +90,14 @@ class PythonMachine {
     /// Issues a call: without the interpreter's lock where that may have to wait for a task.
     template <class Issue>
     Handle without_lock_if_it_may_block(const Machine& machine, Issue&& issue) const {
-        if (!may_block(machine)) [[likely]]
-            return issue();
-        const nb::gil_scoped_release release;
+        if (may_block(machine)) [[unlikely]]
+            return without_interpreter(issue);
         return issue();
     }
-    /// Holds what a task needs until it has completed.
-    PythonHandle keep(Handle handle, nb::object body, nb::object arguments);
+    /// Holds what a task needs until it has completed. A handle whose completion signals a descriptor knows which, and
+    /// who may poll for it: `way`, of a task of this machine.
+    PythonHandle keep(Handle handle, nb::object body, nb::object arguments, const OptionsOrHandles* way = nullptr,
+                      const std::shared_ptr<Machine>& machine = {});
     /// Objects that end with the machine.
     void add_order(PythonDependences& order) { orders_.push_back(&order); }
     void remove_order(PythonDependences& order) { std::erase(orders_, &order); }
@@ -110,8 +108,6 @@ class PythonMachine {
     bool may_block(const Machine& machine) const;
     PythonHandle call_chain(int target, PythonChain& chain, nb::handle object, const nb::args& arguments,
                             const OptionsOrHandles* way);
-    static void note_interrupt(PythonHandle& handle, const OptionsOrHandles& way,
-                               const std::shared_ptr<Machine>& machine);
     TaskPointer run_at_once(nb::handle body, const nb::tuple& arguments, nb::handle names);
     void wait_for_all(void (Machine::*wait)(), std::vector<TaskPointer> (WorkerPool::*collect)());
 
@@ -140,7 +136,6 @@ void bind_topology(nb::module_& module);
 void bind_gallery(nb::module_& module);
 void bind_components(nb::module_& module);
 void bind_language(nb::module_& module);
-void bind_transformations(nb::module_& module);
 void bind_kernels(nb::module_& module);
 
 }  // namespace penstock::python

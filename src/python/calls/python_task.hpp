@@ -60,14 +60,13 @@ struct PythonTask {
     std::shared_ptr<PythonTask> failed_predecessor;
     std::uint64_t limit = 0;
     int target = -1;
-    int level = 1;
+    std::uint32_t level = 1;
 
     std::atomic<std::uint32_t> slot{no_slot};  ///< no_slot: it waits for one, or has left its own
 
     // Written under the pool's lock when it settles, before `settled`.
     std::atomic<bool> settled{false};
     Outcome outcome = Outcome::nothing;
-    bool cancel_asked = false;
     int worker = -1;
     process::Death death;  ///< of its worker, where that ended before it
     Block result_block;
@@ -83,9 +82,6 @@ struct PythonTask {
     int readers = 0;    ///< threads that make it of the bytes: these go with the last
     std::vector<nb::object> callbacks;
 
-    PythonTask() = default;
-    PythonTask(const PythonTask&) = delete;
-    PythonTask& operator=(const PythonTask&) = delete;
     ~PythonTask() {
         if (heap != nullptr) give_back();
     }
@@ -101,13 +97,9 @@ struct PythonTask {
 using TaskPointer = std::shared_ptr<PythonTask>;
 
 /// The exception of a Python body, where exceptions of C++ travel. Its cause is made when it becomes Python's.
-class BodyFailed : public Error {
-  public:
-    BodyFailed(const std::string& what, TaskPointer task) : Error(what), task_(std::move(task)) {}
-    const TaskPointer& task() const noexcept { return task_; }
-
-  private:
-    TaskPointer task_;
+struct BodyFailed : Error {
+    BodyFailed(const std::string& what, TaskPointer failed) : Error(what), task(std::move(failed)) {}
+    TaskPointer task;
 };
 
 /// What the body returned. The task has finished and did not fail.

@@ -1,9 +1,6 @@
 // machine.resident(array): values that tasks read on any target, sent to each of them once. And the task that names
 // such data.
-#include "penstock/isolation.hpp"
-#include "python/calls/array_argument.hpp"
 #include "python/calls/python_machine.hpp"
-#include "python/words.hpp"
 
 namespace penstock::python {
 namespace {
@@ -17,10 +14,28 @@ class ResidentCall {
     using EntryByPlan = void;
 
     /// Begins a use of each version that is current now. Throws UsageError for data of another machine.
-    ResidentCall(const Words& words, std::uint64_t machine);
+    ResidentCall(const Words& words, std::uint64_t machine)
+        : plan_(&words.plan()), words_(words.data(), words.data() + words.count()) {
+        for (const LaterArgument& later : words.later()) {
+            const auto& data = static_cast<const ResidentData&>(*later.stand_in);
+            try {
+                places_.push_back({later.slot->words[0], nullptr});
+                places_.back().version = &data.state->begin(machine);
+            } catch (...) {
+                places_.pop_back();
+                discard();
+                throw;
+            }
+        }
+    }
 
     /// Once, on whichever worker takes the task.
-    void run(LocalStore& store);
+    void run(LocalStore& store) {
+        const AtEnd end{[&] { end_uses(store.worker()); }};
+        for (const DataWord& place : places_)
+            words_[place.word] = reinterpret_cast<std::uint64_t>(place.version->local(store.worker()));
+        plan_->run(words_.data());
+    }
     /// The task does not run.
     void discard() const noexcept { end_uses(0); }
 
@@ -42,28 +57,6 @@ std::span<const std::byte> bytes_of(const ArrayArgument& array) {
     if (array.wrong() != nullptr) throw ArgumentError("machine.resident", 1, array.wrong());
     if (!array.contiguous()) throw ArgumentError("machine.resident", 1, "is not contiguous; copy it");
     return array.bytes();
-}
-
-ResidentCall::ResidentCall(const Words& words, std::uint64_t machine)
-    : plan_(&words.plan()), words_(words.data(), words.data() + words.count()) {
-    for (const LaterArgument& later : words.later()) {
-        const auto& data = static_cast<const ResidentData&>(*later.stand_in);
-        try {
-            places_.push_back({later.slot->words[0], nullptr});
-            places_.back().version = &data.state->begin(machine);
-        } catch (...) {
-            places_.pop_back();
-            discard();
-            throw;
-        }
-    }
-}
-
-void ResidentCall::run(LocalStore& store) {
-    const AtEnd end{[&] { end_uses(store.worker()); }};
-    for (const DataWord& place : places_)
-        words_[place.word] = reinterpret_cast<std::uint64_t>(place.version->local(store.worker()));
-    plan_->run(words_.data());
 }
 
 }  // namespace

@@ -1,12 +1,6 @@
 #include "python/calls/task_board.hpp"
 
-#include <unistd.h>
-
 #include <new>
-#include <string>
-#include <utility>
-
-#include "penstock/error.hpp"
 
 namespace penstock::python {
 namespace {

@@ -4,10 +4,6 @@
 // workers find them, for each worker a ring of what it has completed, and the table of functions.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-
 #include "penstock/detail/machine/memory.hpp"
 #include "python/workers/claim_ring.hpp"
 #include "python/workers/shared_event.hpp"
@@ -37,6 +33,11 @@ struct alignas(64) TaskSlot {
     std::byte bytes[inline_bytes];        ///< issuer, then worker
 };
 static_assert(sizeof(TaskSlot) == 256 && offsetof(TaskSlot, bytes) <= 64);
+
+/// The clock of time limits.
+inline std::uint64_t now_ns() noexcept {
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
 
 /// One worker's own part. Its place is kept by whoever takes over after a death.
 struct alignas(128) WorkerBoard {

@@ -6,8 +6,6 @@
 #pragma once
 
 #include <array>
-#include <memory>
-#include <mutex>
 #include <vector>
 
 #include "penstock/heap.hpp"
@@ -27,8 +25,6 @@ class TaskHeap {
   public:
     explicit TaskHeap(std::shared_ptr<SharedHeap> heap) : heap_(std::move(heap)) {}
     ~TaskHeap();
-    TaskHeap(const TaskHeap&) = delete;
-    TaskHeap& operator=(const TaskHeap&) = delete;
 
     /// At least `bytes`, whatever was there before. Throws SystemError when there is no more memory. Any thread.
     Block allocate(std::size_t bytes);

@@ -1,6 +1,5 @@
 #include "python/calls/python_task.hpp"
 #include "python/errors.hpp"
-#include "python/workers/raised_exception.hpp"
 #include "python/workers/value_codec.hpp"
 
 namespace penstock::python {

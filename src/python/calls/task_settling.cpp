@@ -1,11 +1,5 @@
 // The part of a worker pool that runs under its lock: slots are filled, outcomes are taken out of them, deaths are
 // told.
-#include <unistd.h>
-
-#include <algorithm>
-#include <climits>
-#include <cstring>
-
 #include "python/workers/worker_pool.hpp"
 
 namespace penstock::python {
@@ -17,10 +11,9 @@ bool WorkerPool::place(const TaskPointer& task, const std::byte* packed, std::si
     {
         const std::lock_guard lock(mutex_);
         if (!hopeless_.empty()) throw Error(hopeless_ + "; make a new machine");
-        const auto level = static_cast<std::uint32_t>(task->level);
-        if (!has_free_slot() || !has_room(task->target, level)) drain();
-        const bool full =
-            waiting_count_.load(std::memory_order_relaxed) != 0 || !has_free_slot() || !has_room(task->target, level);
+        const auto room = [&] { return has_free_slot() && ring_for(*task).has_room(); };
+        if (!room()) drain();
+        const bool full = waiting_count_.load(std::memory_order_relaxed) != 0 || !room();
         const auto predecessors = look_at_predecessors(*task);
         waits = full || predecessors != Predecessors::complete;
         if (full && predecessors == Predecessors::complete && options_.when_full != WhenFull::defer) return false;
@@ -34,7 +27,7 @@ bool WorkerPool::place(const TaskPointer& task, const std::byte* packed, std::si
         task->issuer->outstanding.fetch_add(1, std::memory_order_relaxed);
         outstanding_.fetch_add(1, std::memory_order_relaxed);
         if (waits) {
-            waiting_[level].push_back({task, {packed, packed + size}});
+            waiting_[task->level].push_back({task, {packed, packed + size}});
             waits = waiting_count_.fetch_add(1, std::memory_order_relaxed) == 0;
         } else {
             put_into_slot(task, packed, size);
@@ -72,7 +65,7 @@ void WorkerPool::put_into_slot(const TaskPointer& task, const std::byte* packed,
     }
     std::memcpy(place, packed, size);
     in_slots_[s] = task;
-    ring_for(task->target, static_cast<std::uint32_t>(task->level)).publish(board_, s, task->number);
+    ring_for(*task).publish(board_, s, task->number);
     board_.header().work.notify(task->target == TaskBoard::everybody ? 1 : INT_MAX);
 }
 
@@ -96,8 +89,7 @@ bool WorkerPool::advance() {
                 settled_here = true;
                 continue;
             }
-            if (predecessors == Predecessors::under_way ||
-                !has_room(next.task->target, static_cast<std::uint32_t>(next.task->level))) {
+            if (predecessors == Predecessors::under_way || !ring_for(*next.task).has_room()) {
                 queue.push_back(std::move(next));
                 continue;
             }
@@ -121,11 +113,10 @@ WorkerPool::Predecessors WorkerPool::look_at_predecessors(PythonTask& task) {
     return task.after.empty() ? Predecessors::complete : Predecessors::under_way;
 }
 
-ClaimRing<TaskBoard> WorkerPool::ring_for(int target, std::uint32_t level) const noexcept {
-    return target == TaskBoard::everybody ? board_.ring(level) : board_.ring_of(static_cast<std::uint32_t>(target));
+ClaimRing<TaskBoard> WorkerPool::ring_for(const PythonTask& task) const noexcept {
+    return task.target == TaskBoard::everybody ? board_.ring(task.level)
+                                               : board_.ring_of(static_cast<std::uint32_t>(task.target));
 }
-
-bool WorkerPool::has_room(int target, std::uint32_t level) const noexcept { return ring_for(target, level).has_room(); }
 
 void WorkerPool::drain() {
     for (std::uint32_t w = 0; w < board_.workers(); ++w) {

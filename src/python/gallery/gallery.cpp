@@ -1,14 +1,9 @@
 // The gallery's applications, for Python.
 #include "apps/gallery.hpp"
 
-#include <nanobind/ndarray.h>
-
-#include <complex>
-
 #include "apps/written.hpp"
-#include "python/calls/python_machine.hpp"
 #include "python/errors.hpp"
-#include "python/language/application.hpp"
+#include "python/streams/stream_run.hpp"
 
 namespace penstock::python {
 namespace {
@@ -111,12 +106,7 @@ nb::dict run(const PythonMachine& machine, const std::string& name, const nb::di
             timed(way, over);
         };
     }
-    apps::RunResult result;
-    {
-        const nb::gil_scoped_release release;
-        result = apps::run(app, *live, plain, report);
-    }
-    return to_dict(std::move(result));
+    return to_dict(without_interpreter([&] { return apps::run(app, *live, plain, report); }));
 }
 
 }  // namespace

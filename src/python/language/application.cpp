@@ -1,22 +1,8 @@
 // Applications that are written down and their runs, for Python, and what is made of them: other applications,
 // programs, profiles.
-#include "python/language/application.hpp"
-
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
-#include <algorithm>
-#include <chrono>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "penstock/application.hpp"
 #include "penstock/application_profile.hpp"
 #include "penstock/application_source.hpp"
 #include "penstock/transformation.hpp"
-#include "python/binding.hpp"
 #include "python/streams/filter_spec.hpp"
 #include "python/streams/stream_run.hpp"
 

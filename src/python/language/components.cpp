@@ -1,16 +1,6 @@
 // Component classes of applications, for Python: the list of them, and those of libraries, programs and packages.
 #include "penstock/components.hpp"
 
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "python/binding.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/streams/filter_spec.hpp"
 

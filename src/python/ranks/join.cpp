@@ -3,8 +3,6 @@
 
 #include <nanobind/stl/unique_ptr.h>
 
-#include <algorithm>
-
 #include "process/children.hpp"
 #include "python/ranks/rank_session.hpp"
 
@@ -24,8 +22,7 @@ void look_for_signals() {
 class PythonHost {
   public:
     PythonHost(const std::string& name, int size, const HostOptions& options) {
-        const nb::gil_scoped_release release;
-        host_ = std::make_shared<TeamHost>(name, size, options);
+        host_ = without_interpreter([&] { return std::make_shared<TeamHost>(name, size, options); });
     }
     PythonHost(const PythonHost&) = delete;
     PythonHost& operator=(const PythonHost&) = delete;
@@ -53,8 +50,7 @@ class PythonHost {
     }
     void close() noexcept {
         auto host = std::move(host_);
-        const nb::gil_scoped_release release;
-        host.reset();
+        without_interpreter([&] { host.reset(); });
     }
 
   private:
@@ -71,10 +67,7 @@ class PythonHost {
 class PythonMembership {
   public:
     PythonMembership(const std::string& name, const JoinOptions& options) {
-        {
-            const nb::gil_scoped_release release;
-            membership_ = std::make_shared<Membership>(name, options);
-        }
+        membership_ = without_interpreter([&] { return std::make_shared<Membership>(name, options); });
         session_ = std::make_shared<RankSession>(membership_->rank(), false);
     }
     PythonMembership(const PythonMembership&) = delete;

@@ -1,6 +1,5 @@
 // Messenger, Request and Status, as Python sees them.
 #include <nanobind/stl/shared_ptr.h>
-#include <unistd.h>
 
 #include "python/ranks/messenger.hpp"
 
@@ -26,11 +25,7 @@ struct HeldMessenger {
     }
 };
 
-constexpr Choices<Protocol, 5> protocols{{{"automatic", Protocol::automatic},
-                                          {"ring", Protocol::ring},
-                                          {"pull", Protocol::pull},
-                                          {"push", Protocol::push},
-                                          {"pure_pull", Protocol::pure_pull}}};
+constexpr Choices<Protocol::pure_pull> protocols{"automatic", "ring", "pull", "push", "pure_pull"};
 
 constexpr auto forever = std::chrono::nanoseconds::max();
 
@@ -115,7 +110,7 @@ void bind_messenger(nb::module_& module) {
             [](HeldMessenger* self, const PythonRank& me, const std::string& protocol, std::uint64_t ring_bytes,
                const std::string& name) {
                 MessengerOptions options;
-                options.protocol = choose("protocol", protocol, protocols);
+                options.protocol = choose<Protocol>("protocol", protocol, protocols);
                 options.ring_bytes = ring_bytes;
                 options.name = name;
                 auto made = std::make_shared<PythonMessenger>(me.session, options);

@@ -1,13 +1,8 @@
 // Messages of arrays between ranks, for Python.
 #include "python/ranks/messenger.hpp"
 
-#include <algorithm>
-#include <string_view>
-
 namespace penstock::python {
 namespace {
-
-std::string kind_of(nb::handle object) { return nb::cast<std::string>(nb::type_name(object.type())); }
 
 /// Is there an object among the elements of this format? Names of fields stand between colons.
 bool holds_objects(const char* format) {
@@ -52,15 +47,15 @@ MessageBuffer MessageBuffer::to_send(nb::object object) {
     if (!PyObject_CheckBuffer(object.ptr()) && !PyFloat_Check(object.ptr()) && !PyLong_Check(object.ptr()) &&
         !PyComplex_Check(object.ptr()))
         throw ElementError("a message is an array, a number, or anything with the buffer protocol, but a " +
-                           kind_of(object) + " has no memory to send; make it a NumPy array");
+                           class_name(object) + " has no memory to send; make it a NumPy array");
     if (auto memory = take(numpy("ascontiguousarray")(object), PyBUF_C_CONTIGUOUS)) return memory;
-    throw ElementError("the memory of a " + kind_of(object) + " cannot be sent; make it a NumPy array of numbers");
+    throw ElementError("the memory of a " + class_name(object) + " cannot be sent; make it a NumPy array of numbers");
 }
 
 MessageBuffer MessageBuffer::to_receive(nb::object object) {
     if (auto memory = take(object, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)) return memory;
     throw ElementError("a message is received into memory that can be written and lies packed (C order), which this " +
-                       kind_of(object) + " has not; use recv_array(), or np.empty()");
+                       class_name(object) + " has not; use recv_array(), or np.empty()");
 }
 
 // ---- the messenger ----

@@ -2,9 +2,6 @@
 // reach it.
 #pragma once
 
-#include <exception>
-#include <span>
-
 #include "penstock/message.hpp"
 #include "python/ranks/rank_session.hpp"
 

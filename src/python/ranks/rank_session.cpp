@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "python/workers/raised_exception.hpp"
+#include "python/errors.hpp"
 
 namespace penstock::python {
 namespace {

@@ -8,9 +8,6 @@
 // every 50 ms for them; a rank in a thread of its own looks at a flag that whoever waits for the team raises.
 #pragma once
 
-#include <atomic>
-#include <chrono>
-#include <memory>
 #include <thread>
 
 #include "penstock/rank.hpp"
@@ -22,21 +19,18 @@ namespace penstock::python {
 inline constexpr std::chrono::milliseconds between_looks{50};
 
 /// A rank, or what it made, was used when its function had ended.
-class RankEnded : public UsageError {
-  public:
+struct RankEnded : UsageError {
     using UsageError::UsageError;
 };
 
 /// Elements of a region or message that cannot be: not of fixed size, or Python objects; or memory that cannot be used
 /// for them.
-class ElementError : public UsageError {
-  public:
+struct ElementError : UsageError {
     using UsageError::UsageError;
 };
 
 /// A remote was read.
-class UnreadableRemote : public UsageError {
-  public:
+struct UnreadableRemote : UsageError {
     using UsageError::UsageError;
 };
 
@@ -58,8 +52,6 @@ class RankSession final : public team::Interruption {
     /// Made and ended by the rank's own thread, with the interpreter's lock. `in_team`: a thread of spmd, which ends
     /// with the session; teams that it starts itself are interrupted with it.
     RankSession(Rank rank, bool in_team);
-    RankSession(const RankSession&) = delete;
-    RankSession& operator=(const RankSession&) = delete;
     ~RankSession() { end(); }
 
     /// The rank. Throws RankEnded, and UsageError in any thread but the rank's own.

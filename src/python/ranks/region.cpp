@@ -1,9 +1,6 @@
 // Region, Remote and Multicast for Python.
 #include "penstock/region.hpp"
 
-#include <algorithm>
-#include <utility>
-
 #include "python/calls/array_argument.hpp"
 #include "python/ranks/region.hpp"
 
@@ -61,10 +58,9 @@ void make_region(PythonRegion* self, const PythonRank& me, const std::string& na
     const auto description = nb::cast<std::string>(elements("describe")(layout.dtype, layout.shape));
     auto memory = std::make_shared<RankMemory>();
     const auto bytes = region::bytes_of(name, layout.count, layout.item_bytes);
-    {
-        const nb::gil_scoped_release release;  // every page is touched
+    without_interpreter([&] {  // every page is touched
         *memory = rank.make(name, bytes, family | layout.item_bytes, description);
-    }
+    });
     new (self) PythonRegion{{std::move(layout), me.session, std::move(memory)}};
 }
 

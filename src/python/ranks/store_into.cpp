@@ -1,5 +1,4 @@
 // remote[key] = value: NumPy understands the key and converts the value; long rows leave as whole lines.
-#include <algorithm>
 #include <cstring>
 
 #include "penstock/region.hpp"
@@ -142,8 +141,7 @@ void store_into(const nb::object& part, nb::object value, std::optional<StoreWay
         target.join_rows();
         from.join_rows();
     }
-    const nb::gil_scoped_release release;
-    store_rows(target, from, way_for(target.row_bytes(), way), 0, target.data, from.data);
+    without_interpreter([&] { store_rows(target, from, way_for(target.row_bytes(), way), 0, target.data, from.data); });
 }
 
 }  // namespace penstock::python

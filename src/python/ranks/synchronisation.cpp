@@ -1,13 +1,7 @@
 // Flags, counters, barriers and locks for Python. Waits run without the interpreter's lock (rank_session.hpp).
-#include <functional>
-#include <mutex>
-
 #include "penstock/barrier.hpp"
 #include "penstock/condition.hpp"
-#include "penstock/flag.hpp"
-#include "penstock/mutex.hpp"
 #include "penstock/shared_mutex.hpp"
-#include "python/binding.hpp"
 #include "python/ranks/region.hpp"
 
 namespace penstock::python {

@@ -4,7 +4,6 @@
 #include "penstock/spmd.hpp"
 #include "python/errors.hpp"
 #include "python/ranks/rank_session.hpp"
-#include "python/workers/raised_exception.hpp"
 
 namespace penstock::python {
 namespace {
@@ -19,7 +18,8 @@ class ThreadTeam {
     std::vector<nb::object> run(int size, const SpmdOptions& options) {
         auto team = std::async(std::launch::async, [&] { spmd(size, [this](Rank me) { run_rank(me); }, options); });
         std::optional<nb::python_error> interruption;
-        for (int rounds = 0; !ended_within(team, between_looks);) {
+        const auto look = [&] { return team.wait_for(between_looks); };
+        for (int rounds = 0; without_interpreter(look) != std::future_status::ready;) {
             bool due = RankSession::calling_thread_interrupted();
             if (PyErr_CheckSignals() != 0) {
                 interruption.emplace();
@@ -31,8 +31,7 @@ class ThreadTeam {
         }
         std::exception_ptr failure;
         try {
-            const nb::gil_scoped_release release;
-            team.get();  // its thread has ended then
+            without_interpreter([&] { team.get(); });  // its thread has ended then
         } catch (...) {
             failure = std::current_exception();
         }
@@ -74,11 +73,6 @@ class ThreadTeam {
         }
         if (consequence) throw RankLost(me.index(), text);
         throw Error(text);
-    }
-
-    static bool ended_within(const std::future<void>& team, std::chrono::milliseconds time) {
-        const nb::gil_scoped_release release;
-        return team.wait_for(time) == std::future_status::ready;
     }
 
     /// Waits end at once. Python code that does not wait is given one round to come to a wait, where nothing is half

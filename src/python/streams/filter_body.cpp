@@ -1,9 +1,5 @@
 // Filters whose firing is one call of a compiled function, without the interpreter's lock: inputs, outputs, settings,
 // in this order.
-#include <bit>
-#include <utility>
-
-#include "penstock/error.hpp"
 #include "python/calls/body.hpp"
 #include "python/streams/filter_spec.hpp"
 

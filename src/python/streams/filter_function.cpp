@@ -1,9 +1,5 @@
 // Filters whose firings call Python in whichever thread runs them, with the interpreter's lock.
 
-#include <optional>
-#include <utility>
-
-#include "penstock/error.hpp"
 #include "python/streams/filter_spec.hpp"
 
 namespace penstock::python {
@@ -52,17 +48,13 @@ class FunctionFilter final : public SpecFilter {
         try {
             return work();
         } catch (nb::python_error& error) {
-            drop(firing);
+            firing = {};
             if (error.matches(PyExc_StopIteration)) return false;
             throw_raised(error);
         } catch (...) {
-            drop(firing);
+            firing = {};
             throw;
         }
-    }
-    static void drop(Firing& firing) {
-        firing.inputs.clear();
-        firing.results.clear();
     }
 
     bool call(Firing& firing, std::vector<RawBuffer>& made) {

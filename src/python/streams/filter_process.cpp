@@ -1,20 +1,11 @@
 // Filters whose firings run in the machine's worker interpreters. A firing is issued there and the filter lets its
 // thread go; when the outcome has come, the filter takes it and writes. An object of a class lives in one worker.
 
-#include <chrono>
 #include <condition_variable>
-#include <cstddef>
-#include <exception>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <thread>
-#include <utility>
 
-#include "penstock/error.hpp"
 #include "python/calls/python_machine.hpp"
+#include "python/errors.hpp"
 #include "python/streams/filter_spec.hpp"
-#include "python/workers/raised_exception.hpp"
 
 namespace penstock::python {
 
@@ -61,7 +52,25 @@ class ProcessSite {
   private:
     /// What the thread holds too: it is not waited for, as it may need the interpreter's lock to end.
     struct Watch {
-        void serve();
+        void serve() {
+            for (;;) {
+                std::weak_ptr<WorkerPool> known;
+                {
+                    std::unique_lock guard(lock);
+                    changed.wait(guard, [this] { return stopping || out != 0; });
+                    if (stopping && out == 0) return;
+                    known = pool;
+                }
+                if (!nb::is_alive()) return;
+                const nb::gil_scoped_acquire acquire;
+                try {
+                    // Waits without the interpreter's lock, and runs the call-backs of what has completed.
+                    if (const auto held = known.lock()) held->wait_for_any(std::chrono::milliseconds{100});
+                } catch (const std::exception&) {
+                    return;  // in a child of fork, where nothing comes back any more
+                }
+            }
+        }
 
         std::mutex lock;
         std::condition_variable changed;
@@ -75,26 +84,6 @@ class ProcessSite {
     int workers_ = 1;
     std::size_t next_ = 0;
 };
-
-void ProcessSite::Watch::serve() {
-    for (;;) {
-        std::weak_ptr<WorkerPool> known;
-        {
-            std::unique_lock guard(lock);
-            changed.wait(guard, [this] { return stopping || out != 0; });
-            if (stopping && out == 0) return;
-            known = pool;
-        }
-        if (!nb::is_alive()) return;
-        const nb::gil_scoped_acquire acquire;
-        try {
-            // Waits without the interpreter's lock, and runs the call-backs of what has completed.
-            if (const auto held = known.lock()) held->wait_for_any(std::chrono::milliseconds{100});
-        } catch (const std::exception&) {
-            return;  // in a child of fork, where nothing comes back any more
-        }
-    }
-}
 
 namespace {
 
@@ -160,8 +149,7 @@ class ProcessFilter final : public SpecFilter {
             written_.push_back(hold(array_over(std::move(buffer), *spec().outputs[o], true)));
             arguments.push_back(names.out(*written_.back()));
         }
-        firing_.results.clear();
-        firing_.inputs.clear();
+        firing_ = {};
         return arguments;
     }
 

@@ -1,14 +1,11 @@
 #include "python/streams/filter_spec.hpp"
 
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
-#include <nanobind/stl/vector.h>
 
 #include <cmath>
-#include <utility>
 
-#include "python/workers/raised_exception.hpp"
+#include "python/errors.hpp"
 
 namespace penstock::python {
 namespace {

@@ -1,41 +1,12 @@
 // What a filter of Python is, as penstock.filters describes it: ports, settings, and what a firing calls.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
-#include <chrono>
-#include <cstddef>
-#include <memory>
-#include <span>
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
-
 #include "penstock/described_filter.hpp"
-#include "penstock/error.hpp"
 #include "python/streams/stream_array.hpp"
 
 namespace penstock::python {
 
 class ProcessSite;
-
-/// An object of Python that travels with what is not Python's, and may be let go by any thread.
-using HeldObject = std::shared_ptr<nb::object>;
-
-/// With the interpreter's lock. Whoever is last to let go takes it for that; when the interpreter is gone the object is
-/// left alone.
-inline HeldObject hold(nb::object object) {
-    return {new nb::object(std::move(object)), [](nb::object* held) {
-                if (!nb::is_alive()) {
-                    static_cast<void>(held->release());
-                    delete held;
-                    return;
-                }
-                const nb::gil_scoped_acquire acquire;
-                delete held;
-            }};
-}
 
 /// How large the buffers are that are made before a firing: as those of an input, or fixed.
 struct Shape {
@@ -116,13 +87,9 @@ nb::list list_of(const std::vector<SettingDescription>& settings);
 nb::object object_of(const Event& event);
 
 /// What a filter raised in Python, where exceptions of C++ travel.
-class FilterRaised : public Error {
-  public:
-    FilterRaised(const std::string& what, HeldObject raised) : Error(what), raised_(std::move(raised)) {}
-    const HeldObject& raised() const noexcept { return raised_; }
-
-  private:
-    HeldObject raised_;
+struct FilterRaised : Error {
+    FilterRaised(const std::string& what, HeldObject error) : Error(what), raised(std::move(error)) {}
+    HeldObject raised;
 };
 /// Throws FilterRaised; notes that it was KeyboardInterrupt. With the interpreter's lock.
 [[noreturn]] void throw_raised(nb::python_error& error);

@@ -1,11 +1,6 @@
 #include "python/streams/stream_array.hpp"
 
 #include <nanobind/stl/array.h>
-#include <nanobind/stl/string.h>
-
-#include <array>
-#include <cstring>
-#include <utility>
 
 #include "penstock/described_filter.hpp"
 

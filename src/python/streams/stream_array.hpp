@@ -2,19 +2,10 @@
 // without a copy.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
-#include <cstddef>
-#include <functional>
-#include <span>
-
-#include "penstock/buffer.hpp"
 #include "python/binding.hpp"
 #include "python/calls/element.hpp"
 
 namespace penstock::python {
-
-namespace nb = nanobind;
 
 using RawBuffer = Buffer<std::byte>;
 

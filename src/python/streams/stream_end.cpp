@@ -1,16 +1,5 @@
 // The program's own ends of streams. Their ports outlive filter and run, so that a late use is refused and nothing
 // worse.
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
-#include <memory>
-#include <optional>
-#include <utility>
-
-#include "penstock/described_filter.hpp"
-#include "penstock/run.hpp"
-#include "penstock/stream_error.hpp"
-#include "python/binding.hpp"
 #include "python/ranks/rank_session.hpp"
 #include "python/streams/filter_spec.hpp"
 #include "python/streams/stream_run.hpp"
@@ -79,18 +68,13 @@ class StreamEnd {
         }
     }
     void close() const {
-        const nb::gil_scoped_release release;
-        streaming::program_close(*ports_->output);
+        without_interpreter([&] { streaming::program_close(*ports_->output); });
     }
     nb::object read(bool wait) const {
-        RawBuffer buffer;
-        {
-            const nb::gil_scoped_release release;
-            auto* const block = streaming::program_read(*ports_->input, wait);
-            if (block != nullptr) buffer = RawBuffer(block);
-            else if (interrupted_in_filter()) throw Interrupted{};
-        }
-        return buffer ? array_over(std::move(buffer), *ports_->element, false) : nb::none();
+        auto* const block = without_interpreter([&] { return streaming::program_read(*ports_->input, wait); });
+        if (block != nullptr) return array_over(RawBuffer(block), *ports_->element, false);
+        if (interrupted_in_filter()) throw Interrupted{};
+        return nb::none();
     }
 
   private:

@@ -1,13 +1,4 @@
 // Graphs and edits, as Python has them. penstock.streams and penstock.runs give them their words.
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
-#include <utility>
-
-#include "penstock/edit.hpp"
-#include "python/binding.hpp"
-#include "python/language/application.hpp"
 #include "python/streams/filter_spec.hpp"
 #include "python/streams/stream_run.hpp"
 #include "stream/description/option_names.hpp"
@@ -15,18 +6,7 @@
 namespace penstock::python {
 namespace {
 
-template <class Choice, std::size_t n>
-constexpr Choices<Choice, n> choices_of(const streaming::Names<n>& names) {
-    Choices<Choice, n> all{};
-    for (std::size_t i = 0; i < n; ++i) all[i] = {names[i].data(), static_cast<Choice>(i)};
-    return all;
-}
-constexpr auto policies = choices_of<Policy>(streaming::policy_names);
-constexpr auto when_full = choices_of<WhenStreamFull>(streaming::when_full_names);
-constexpr auto on_failure = choices_of<OnFailure>(streaming::on_failure_names);
-constexpr auto removals = choices_of<Removal>(streaming::removal_names);
-
-Removal removal_of(const std::string& word) { return choose("removal", word, removals); }
+Removal removal_of(const std::string& word) { return choose<Removal>("removal", word, streaming::removal_names); }
 
 /// Options that were not given stay as they are.
 template <class T>
@@ -42,8 +22,8 @@ void take(const nb::dict& given, const char* option, std::string& value) {
     if (given.contains(option)) value = nb::cast<std::string>(nb::str(given[option]));
 }
 template <class Choice, std::size_t n>
-void take(const nb::dict& given, const char* option, Choice& value, const Choices<Choice, n>& choices) {
-    if (given.contains(option)) value = choose(option, nb::object(given[option]), choices);
+void take(const nb::dict& given, const char* option, Choice& value, const streaming::Names<n>& choices) {
+    if (given.contains(option)) value = choose<Choice>(option, nb::object(given[option]), choices);
 }
 
 /// Calls a Python function with the tags of a buffer.
@@ -71,10 +51,10 @@ nb::list ports_of(const std::vector<PortDescription>& ports) {
 
 StreamOptions stream_options_of(const nb::dict& given) {
     StreamOptions options;
-    take(given, "policy", options.policy, policies);
+    take(given, "policy", options.policy, streaming::policy_names);
     take(given, "capacity", options.capacity);
     take(given, "capacity_bytes", options.capacity_bytes);
-    take(given, "when_full", options.when_full, when_full);
+    take(given, "when_full", options.when_full, streaming::when_full_names);
     take(given, "ordered", options.ordered);
     take(given, "fuse", options.fuse);
     take(given, "feedback", options.feedback);
@@ -89,7 +69,7 @@ FilterOptions filter_options_of(const nb::dict& given) {
     if (given.contains("targets") && !nb::try_cast(given["targets"], options.targets))
         throw UsageError("targets is a list of the numbers of targets");
     take(given, "near", options.near);
-    take(given, "on_failure", options.on_failure, on_failure);
+    take(given, "on_failure", options.on_failure, streaming::on_failure_names);
     take(given, "pool", options.pool);
     return options;
 }
@@ -103,16 +83,18 @@ nb::dict object_of(const GraphDescription& description) {
         filters.append(dict_of("name", filter.name, "type", filter.type, "inputs", ports_of(filter.inputs), "outputs",
                                ports_of(filter.outputs), "settings", list_of(filter.settings), "copies", options.copies,
                                "targets", options.targets, "near", options.near, "on_failure",
-                               word_of(options.on_failure, on_failure), "pool", options.pool, "may_be_copied",
-                               filter.may_be_copied, "on_any_input", filter.on_any_input, "of_program",
-                               filter.of_program));
+                               streaming::name_of(options.on_failure, streaming::on_failure_names).data(), "pool",
+                               options.pool, "may_be_copied", filter.may_be_copied, "on_any_input", filter.on_any_input,
+                               "of_program", filter.of_program));
     }
     for (const auto& stream : description.streams) {
         const auto& options = stream.options;
-        streams.append(dict_of("source", stream.from, "sink", stream.to, "policy", word_of(options.policy, policies),
-                               "capacity", options.capacity, "capacity_bytes", options.capacity_bytes, "when_full",
-                               word_of(options.when_full, when_full), "ordered", options.ordered, "fuse", options.fuse,
-                               "feedback", options.feedback, "name", options.name));
+        streams.append(dict_of("source", stream.from, "sink", stream.to, "policy",
+                               streaming::name_of(options.policy, streaming::policy_names).data(), "capacity",
+                               options.capacity, "capacity_bytes", options.capacity_bytes, "when_full",
+                               streaming::name_of(options.when_full, streaming::when_full_names).data(), "ordered",
+                               options.ordered, "fuse", options.fuse, "feedback", options.feedback, "name",
+                               options.name));
     }
     return dict_of("filters", filters, "streams", streams);
 }

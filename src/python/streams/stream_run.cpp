@@ -1,10 +1,6 @@
 #include "python/streams/stream_run.hpp"
 
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <cmath>
-#include <utility>
 
 #include "penstock/edit.hpp"
 #include "python/ranks/rank_session.hpp"

@@ -1,16 +1,9 @@
 // A run as Python has it. penstock.runs gives it its words.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
-#include <functional>
 #include <future>
-#include <memory>
-#include <optional>
 
 #include "penstock/application.hpp"
-#include "penstock/run.hpp"
-#include "process/fork.hpp"
 #include "python/calls/python_machine.hpp"
 
 namespace penstock::python {
@@ -26,10 +19,7 @@ struct LiveRun {
     std::shared_future<void> ending{};
     bool told = false;  ///< what it threw was thrown to somebody
 
-    LiveRun() = default;
     ~LiveRun();
-    LiveRun(const LiveRun&) = delete;
-    LiveRun& operator=(const LiveRun&) = delete;
     Run& run() noexcept { return application ? application->run() : *of_graph; }
     /// Without the interpreter's lock.
     void stop();
@@ -47,11 +37,12 @@ PythonRun start_on(nb::object machine, const std::function<void(LiveRun&)>& begi
 
 nb::dict object_of(const GraphDescription& description);
 
-template <class Work>
-auto without_interpreter(Work&& work) {
-    const nb::gil_scoped_release release;
-    return work();
-}
+// What applications are read with.
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+using Folders = std::vector<std::string>;
+/// The text that a path means when there is no such file but an application of that name is part of the program; else
+/// null. Set by the gallery, where there is one.
+inline const char* (*known_text)(const std::string& path) = [](const std::string&) -> const char* { return nullptr; };
 
 void bind_stream_end(nb::module_& module);
 void bind_stream_graph(nb::module_& module);

@@ -19,7 +19,6 @@
 // microsecond; the two full exchanges that this costs are a twentieth of it.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 
 #include "penstock/detail/channel/channel.hpp"

@@ -5,18 +5,12 @@
 // too.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
-#include <cstddef>
 #include <deque>
-#include <utility>
-#include <vector>
 
 #include "penstock/handle.hpp"
+#include "python/binding.hpp"
 
 namespace penstock::python {
-
-namespace nb = nanobind;
 
 class Ledger {
   public:

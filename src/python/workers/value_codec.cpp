@@ -1,10 +1,5 @@
 #include "python/workers/value_codec.hpp"
 
-#include <algorithm>
-#include <utility>
-
-#include "penstock/error.hpp"
-#include "python/binding.hpp"
 #include "task/isolated/strided_copy.hpp"
 
 namespace penstock::python {

@@ -3,21 +3,10 @@
 // Both ends are the same build, so the bytes need no description. A value is one letter and what belongs to it.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <functional>
-#include <string_view>
-#include <vector>
-
 #include "python/calls/array_argument.hpp"
 #include "python/calls/task_board.hpp"
 
 namespace penstock::python {
-
-namespace nb = nanobind;
 
 /// Bytes that grow; the first few hundred without an allocation.
 class ByteWriter {
@@ -74,7 +63,6 @@ class ByteReader {
         const auto size = get<std::uint64_t>();
         return {reinterpret_cast<const char*>(bytes(size)), size};
     }
-    const std::byte* here() const noexcept { return at_; }
 
   private:
     [[noreturn]] static void short_of_bytes();

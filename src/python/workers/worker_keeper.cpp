@@ -1,20 +1,12 @@
 #include "python/workers/worker_keeper.hpp"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <array>
 #include <cerrno>
-#include <cstring>
 
-#include "penstock/error.hpp"
 #include "process/quiet_thread.hpp"
 #include "python/workers/worker_pool.hpp"
 
 namespace penstock::python {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // Of one worker in a row. What ends it by a signal may come from outside and pass; an exit code comes again.
 constexpr std::uint32_t most_failed_starts = 3, most_killed_starts = 50;
@@ -26,8 +18,6 @@ OwnedDescriptor event_descriptor() {
     if (!made) throw SystemError("cannot make an eventfd", errno);
     return made;
 }
-
-std::uint64_t now_ns() noexcept { return static_cast<std::uint64_t>(Clock::now().time_since_epoch().count()); }
 
 }  // namespace
 

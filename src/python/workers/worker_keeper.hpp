@@ -7,12 +7,7 @@
 
 #include <sys/eventfd.h>
 
-#include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "process/children.hpp"
 #include "python/calls/task_board.hpp"
@@ -32,8 +27,6 @@ class WorkerKeeper {
   public:
     WorkerKeeper(WorkerPool& pool, TaskBoard& board, int heap, WorkerCommand command);
     ~WorkerKeeper() { end(); }
-    WorkerKeeper(const WorkerKeeper&) = delete;
-    WorkerKeeper& operator=(const WorkerKeeper&) = delete;
 
     /// Starts the workers. Apart from the constructor, so that the pool has this when it is told of them.
     void begin();

@@ -1,14 +1,8 @@
 #include "python/workers/worker_pool.hpp"
 
-#include <nanobind/stl/string.h>
 #include <pthread.h>
-#include <unistd.h>
-
-#include <cstring>
 
 #include "penstock/detail/machine/relax.hpp"
-#include "penstock/error.hpp"
-#include "python/binding.hpp"
 #include "python/words.hpp"
 
 namespace penstock::python {
@@ -19,8 +13,6 @@ constexpr std::size_t most_known_functions = TaskBoard::functions;
 constexpr std::size_t most_known_bytes = std::size_t{16} << 20;  // pickled; workers keep what they made of them
 constexpr std::size_t issued_between_polls = 64;
 constexpr auto forever = std::chrono::nanoseconds::max();
-
-std::uint64_t this_thread() noexcept { return static_cast<std::uint64_t>(pthread_self()); }
 
 std::string name_of_function(nb::handle function) {
     nb::object name = nb::getattr(function, "__qualname__", nb::none());
@@ -51,15 +43,14 @@ WorkerPool::~WorkerPool() {
         static_cast<void>(keeper_.release());  // its thread stayed behind in the parent
         return;
     }
-    {
-        const nb::gil_scoped_release release;
+    without_interpreter([this] {
         while (outstanding() != 0) {
             static_cast<void>(advance());
             board_.header().completion.sleep([this] { return something_completed() || outstanding() == 0; },
                                              std::chrono::milliseconds{20});
         }
         keeper_->end();
-    }
+    });
     finish_settled();
     std::vector<nb::object> callables;
     for (auto& [key, function] : known_) callables.push_back(std::move(function->callable));
@@ -153,7 +144,7 @@ void WorkerPool::pack(ByteWriter& writer, PythonTask& task, const nb::tuple& arg
 }
 
 std::shared_ptr<Issuer> WorkerPool::issuer_of_this_thread() {
-    auto& issuer = issuers_[this_thread()];
+    auto& issuer = issuers_[static_cast<std::uint64_t>(pthread_self())];
     if (issuer == nullptr) issuer = std::make_shared<Issuer>();
     return issuer;
 }
@@ -221,8 +212,6 @@ bool WorkerPool::wait_for(const TaskPointer& task, std::chrono::nanoseconds long
     if (done) static_cast<void>(ready(task));
     return done;
 }
-
-void WorkerPool::wait(const TaskPointer& task) { wait_for(task, forever); }
 
 void WorkerPool::wait_for_any(std::chrono::nanoseconds longest) {
     refuse_child();

@@ -9,23 +9,11 @@
 //   finished  what it held of Python is let go, results are copied back (a thread with the interpreter's lock)
 #pragma once
 
-#include <nanobind/nanobind.h>
-
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <deque>
-#include <memory>
-#include <mutex>
-#include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "penstock/options.hpp"
-#include "process/fork.hpp"
 #include "python/calls/python_task.hpp"
-#include "python/calls/task_board.hpp"
 #include "python/workers/value_codec.hpp"
 #include "python/workers/worker_keeper.hpp"
 
@@ -46,8 +34,6 @@ class WorkerPool {
                WorkerCommand command);
     /// Ends the workers. Without the interpreter's lock; nothing may be outstanding.
     ~WorkerPool();
-    WorkerPool(const WorkerPool&) = delete;
-    WorkerPool& operator=(const WorkerPool&) = delete;
 
     // ---- with the interpreter's lock. In a child of fork all throw MachineGone, but for cancel(): false, and ready():
     // true ----
@@ -57,7 +43,7 @@ class WorkerPool {
     /// say so.
     TaskPointer issue(nb::handle function, const nb::tuple& arguments, nb::handle names, const TaskWishes& wishes);
     /// Waits until it has completed; handles signals meanwhile. Raises KeyboardInterrupt.
-    void wait(const TaskPointer& task);
+    void wait(const TaskPointer& task) { wait_for(task, std::chrono::nanoseconds::max()); }
     /// The same for at most so long. False when it has not completed.
     bool wait_for(const TaskPointer& task, std::chrono::nanoseconds longest);
     /// Has it completed? Finishes it if so.
@@ -128,8 +114,7 @@ class WorkerPool {
     bool has_free_slot() const noexcept {
         return !free_slots_.empty() && TaskBoard::slots - free_slots_.size() < most_in_slots_;
     }
-    ClaimRing<TaskBoard> ring_for(int target, std::uint32_t level) const noexcept;
-    bool has_room(int target, std::uint32_t level) const noexcept;
+    ClaimRing<TaskBoard> ring_for(const PythonTask& task) const noexcept;
     enum class Predecessors { under_way, complete, failed };
     Predecessors look_at_predecessors(PythonTask& task);
     void drain();

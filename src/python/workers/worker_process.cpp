@@ -1,35 +1,16 @@
 // What a Python worker does: claims tasks from the board, calls their functions, tells how they ended.
 #include <fcntl.h>
-#include <nanobind/stl/string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <csignal>
-#include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <unordered_map>
-#include <vector>
 
 #include "machine/said_by.hpp"
-#include "penstock/detail/machine/relax.hpp"
-#include "penstock/error.hpp"
 #include "penstock/topology.hpp"
-#include "process/children.hpp"
-#include "python/binding.hpp"
 #include "python/calls/python_machine.hpp"
-#include "python/workers/raised_exception.hpp"
-#include "python/workers/value_codec.hpp"
+#include "python/errors.hpp"
 
 namespace penstock::python {
 namespace {
-
-std::uint64_t now_ns() noexcept {
-    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-}
 
 /// The parent's shared heap, as this process has it mapped.
 class HeapOfParent {
@@ -249,11 +230,10 @@ class WorkerProcess {
         own().granted.store(0, std::memory_order_relaxed);
         own().wanted.store(bytes, std::memory_order_seq_cst);
         eventfd_write(keeper_, 1);
-        {
-            const nb::gil_scoped_release release;
+        without_interpreter([&] {
             const auto answered = [&] { return own().wanted.load(std::memory_order_seq_cst) == 0; };
             while (!answered()) board_.header().grant.sleep(answered, std::chrono::milliseconds{100});
-        }
+        });
         const HeapPlace place = own().granted.load(std::memory_order_relaxed);
         if (place == 0) PyErr_NoMemory();
         return place;
