@@ -1,14 +1,8 @@
 // From elements to a plan: parameters, expressions, groups, repetitions, parallel parts, options and events.
 #pragma once
 
-#include <map>
-#include <memory>
-#include <optional>
-#include <set>
 #include <span>
-#include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "language/expression/expression.hpp"
 #include "language/plan/plan.hpp"

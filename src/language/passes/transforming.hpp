@@ -3,13 +3,7 @@
 #pragma once
 
 #include <functional>
-#include <map>
-#include <memory>
-#include <set>
-#include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "language/elaboration/elaboration.hpp"
 #include "penstock/transformation.hpp"

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <compare>
-#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>

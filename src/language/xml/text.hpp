@@ -3,11 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "penstock/components.hpp"

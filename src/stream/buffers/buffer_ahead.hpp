@@ -6,9 +6,6 @@
 // processor's own prefetcher brings once the first lines have been read. `./bench matrix-add` prints what it gains.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <utility>
 
 #include "penstock/buffer.hpp"

@@ -10,9 +10,7 @@
 // station moves.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <utility>
 

@@ -1,10 +1,7 @@
 // The streams of a model by the filters that they join: made once, in linear time, for whoever asks about many filters.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <span>
-#include <vector>
 
 #include "stream/description/model.hpp"
 

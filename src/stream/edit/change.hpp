@@ -2,9 +2,7 @@
 // not touch goes on.
 #pragma once
 
-#include <cstdint>
 #include <exception>
-#include <map>
 #include <set>
 #include <string>
 #include <utility>

@@ -11,9 +11,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <span>
-#include <string>
 #include <variant>
 
 #include "penstock/carried.hpp"

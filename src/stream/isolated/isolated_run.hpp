@@ -7,21 +7,13 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "penstock/handle.hpp"
 #include "penstock/heap.hpp"
-#include "penstock/machine.hpp"
 #include "stream/isolated/firing_record.hpp"
-#include "stream/run/filter_backend.hpp"
 
 namespace penstock::streaming {
 

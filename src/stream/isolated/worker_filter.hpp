@@ -2,12 +2,7 @@
 // program.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "stream/isolated/firing_record.hpp"
 #include "stream/run/station.hpp"

@@ -9,13 +9,7 @@
 // All of it is run by whoever runs the station, but for what stands under "any thread".
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <exception>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "penstock/heap.hpp"
 #include "penstock/stream_statistics.hpp"

@@ -5,9 +5,6 @@
 // credits seem to be used up, and starves (starvation.hpp) when they are.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-
 #include "penstock/stream_options.hpp"
 #include "stream/run/starvation.hpp"
 

@@ -7,10 +7,6 @@
 // for longer the next time, so that the number does not swing.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <vector>
-
 #include "stream/description/adjacency.hpp"
 #include "stream/run/timer_thread.hpp"
 

@@ -2,15 +2,11 @@
 // place, and how the run ends.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "process/fork.hpp"
 #include "stream/run/server.hpp"

@@ -2,12 +2,7 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
-#include <cstdint>
 #include <functional>
-#include <map>
-#include <memory>
-#include <mutex>
 
 #include "penstock/run.hpp"
 #include "stream/door/door.hpp"

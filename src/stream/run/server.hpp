@@ -5,11 +5,6 @@
 // itself, while its buffer is in the cache, unless there is more to do than that.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <utility>
-#include <vector>
-
 #include "stream/run/station.hpp"
 
 namespace penstock::streaming {

@@ -6,18 +6,9 @@
 // is for other threads to see is atomic.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <exception>
 #include <functional>
-#include <memory>
 #include <mutex>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "penstock/filter.hpp"
 #include "penstock/stream_error.hpp"

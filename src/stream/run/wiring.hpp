@@ -1,10 +1,8 @@
 // What a model becomes in a run: stations for the copies of its filters, links for its streams.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <tuple>
-#include <vector>
 
 #include "stream/description/adjacency.hpp"
 #include "stream/run/run_core.hpp"
