@@ -64,41 +64,22 @@ std::string microseconds(std::uint64_t nanoseconds) {
     return std::to_string(nanoseconds / 1000) + '.' + std::string(3 - rest.size(), '0') + rest;
 }
 
-/// Names as JSON strings, asked for once an id.
-class Names {
-  public:
-    explicit Names(const NameOf& name_of) : name_of_(name_of) {}
-
-    std::string of(const Event& event) {
-        const auto [word, before] = kind_of(event);
-        return json_text(before != nullptr ? before + procedure(event.id) : word);
-    }
-
-  private:
-    const std::string& procedure(std::uint32_t id) {
-        const auto [known, fresh] = known_.try_emplace(id);
-        if (fresh && name_of_) known->second = name_of_(id);
-        if (known->second.empty()) known->second = "procedure " + std::to_string(id);
-        return known->second;
-    }
-
-    const NameOf& name_of_;
-    std::unordered_map<std::uint32_t, std::string> known_;
-};
-
-std::string event_json(const Event& event, std::size_t thread, const Clock& clock, Names& names) {
+std::string event_json(const Event& event, std::size_t thread, const Clock& clock, const NameOf& procedure) {
     const std::uint64_t begin = clock.nanoseconds(event.begin);
     const std::uint64_t end = std::max(begin, clock.nanoseconds(event.end));
-    return ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":" + std::to_string(thread) + ",\"name\":" + names.of(event) +
-           ",\"cat\":\"" + kind_of(event).word + "\",\"ts\":" + microseconds(begin) +
-           ",\"dur\":" + microseconds(end - begin) + ",\"args\":{\"id\":" + std::to_string(event.id) +
-           ",\"issuer\":" + std::to_string(event.issuer) + ",\"target\":" + std::to_string(event.target) +
+    const auto [word, before] = kind_of(event);
+    const auto name = json_text(before != nullptr ? before + procedure(event.id) : word);
+    return ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":" + std::to_string(thread) + ",\"name\":" + name + ",\"cat\":\"" + word +
+           "\",\"ts\":" + microseconds(begin) + ",\"dur\":" + microseconds(end - begin) +
+           ",\"args\":{\"id\":" + std::to_string(event.id) + ",\"issuer\":" + std::to_string(event.issuer) +
+           ",\"target\":" + std::to_string(event.target) +
            (event.issued != 0 ? ",\"issued_us\":" + microseconds(clock.nanoseconds(event.issued)) : "") +
            ",\"bytes_in\":" + std::to_string(event.bytes_in) + ",\"bytes_out\":" + std::to_string(event.bytes_out) +
            "}}";
 }
 
-void add_track(std::string& out, const TimelineTrack& each, std::size_t thread, const Clock& clock, Names& names) {
+void add_track(std::string& out, const TimelineTrack& each, std::size_t thread, const Clock& clock,
+               const NameOf& procedure) {
     const std::string tid = std::to_string(thread);
     const std::string start = ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":" + tid + ",\"name\":";
     const char* const role = each.track.role == Role::initiator ? "initiator" : "target";
@@ -114,14 +95,20 @@ void add_track(std::string& out, const TimelineTrack& each, std::size_t thread, 
         out += ",\n{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":" + tid + ",\"name\":\"" +
                std::to_string(each.recording.dropped) +
                " earlier events dropped\",\"ts\":" + microseconds(clock.nanoseconds(events.front().begin)) + '}';
-    for (const Event& event : events) out += event_json(event, thread, clock, names);
+    for (const Event& event : events) out += event_json(event, thread, clock, procedure);
 }
 
 }  // namespace
 
 std::string perfetto_json(std::span<const TimelineTrack> tracks, double nanoseconds_per_tick, const NameOf& name_of) {
     const Clock clock(tracks, nanoseconds_per_tick);
-    Names names(name_of);
+    std::unordered_map<std::uint32_t, std::string> names;  // asked for once an id
+    const auto procedure = [&](std::uint32_t id) {
+        const auto [known, fresh] = names.try_emplace(id);
+        if (fresh && name_of) known->second = name_of(id);
+        if (known->second.empty()) known->second = "procedure " + std::to_string(id);
+        return known->second;
+    };
     std::uint64_t dropped = 0;
     for (const TimelineTrack& each : tracks) dropped += each.recording.dropped;
     // 64-bit ticks do not fit every reader's numbers, so the origin is text.
@@ -131,7 +118,7 @@ std::string perfetto_json(std::span<const TimelineTrack> tracks, double nanoseco
         "},\n\"traceEvents\":[\n" +
         "{\"ph\":\"M\",\"pid\":1,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"Penstock\"}}";
     std::size_t thread = 0;
-    for (const TimelineTrack& each : tracks) add_track(out, each, ++thread, clock, names);
+    for (const TimelineTrack& each : tracks) add_track(out, each, ++thread, clock, procedure);
     return out += "\n]}\n";
 }
 

@@ -9,6 +9,7 @@
 #include "stream/isolated/worker_filter.hpp"
 #include "stream/isolated/worker_proxy.hpp"
 #include "stream/run/run_core.hpp"
+#include "trace/text.hpp"
 
 namespace penstock::streaming {
 namespace {
@@ -228,13 +229,13 @@ void IsolatedRun::forget(int target, std::uint64_t key, std::vector<Block*> bloc
 
 std::string IsolatedRun::others_at(const WorkerProxy& proxy) {
     const std::lock_guard lock(core_.structure);
-    std::string names;
+    std::vector<std::string> names;
     for (const auto& station : core_.stations) {
         const auto* const each = static_cast<const WorkerProxy*>(station->proxy.get());
         if (each != nullptr && each != &proxy && each->target() == proxy.target() && each->forgets())
-            names += (names.empty() ? "'" : ", '") + station->name() + "'";
+            names.push_back("'" + station->name() + "'");
     }
-    return names;
+    return trace::list_of(names, ", ");
 }
 
 // ---- what a graph may ask for ----

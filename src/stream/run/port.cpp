@@ -5,6 +5,7 @@
 #include "penstock/spread.hpp"
 #include "penstock/stream_error.hpp"
 #include "stream/isolated/worker_filter.hpp"
+#include "trace/text.hpp"
 
 namespace penstock {
 
@@ -111,12 +112,6 @@ void AnySetting::throw_wrong_type(const char* wanted) const {
 
 namespace {
 
-std::string text_of(const std::vector<std::string>& problems) {
-    std::string text = "this graph cannot run:";
-    for (const auto& problem : problems) text += "\n  " + problem;
-    return text;
-}
-
 std::string text_of(const Loss& loss) {
     constexpr std::size_t most_named = 8;
     std::string text;
@@ -133,7 +128,7 @@ std::string text_of(const Loss& loss) {
 }  // namespace
 
 GraphError::GraphError(std::vector<std::string> problems)
-    : UsageError(text_of(problems)), problems_(std::move(problems)) {}
+    : UsageError("this graph cannot run:\n  " + trace::list_of(problems, "\n  ")), problems_(std::move(problems)) {}
 
 FilterFailed::FilterFailed(std::string filter, int copy, std::uint64_t firing, std::exception_ptr cause,
                            std::uint64_t others, Loss loss)
