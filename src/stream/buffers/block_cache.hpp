@@ -15,7 +15,7 @@
 #include <array>
 #include <cstddef>
 
-#include "stream/run/spin_lock.hpp"
+#include "machine/spin_lock.hpp"
 
 namespace penstock::streaming {
 

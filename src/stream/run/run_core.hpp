@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
+#include "machine/spin_lock.hpp"
 #include "process/fork.hpp"
 #include "stream/run/server.hpp"
-#include "stream/run/spin_lock.hpp"
 #include "task/calls/posting.hpp"
 
 namespace penstock::streaming {

@@ -1,13 +1,14 @@
 #include "task/calls/ready_queue.hpp"
 
 #include <algorithm>
+#include <mutex>
 
 #include "penstock/detail/task/ring.hpp"
 
 namespace penstock {
 
 void ReadyQueue::push(std::span<DependentNode* const> nodes) {
-    const Locked locked(lock_);
+    const std::lock_guard locked(lock_);
     auto count = count_.load(std::memory_order_relaxed);
     for (DependentNode* const node : nodes) {
         if (count == mask_ + 1) [[unlikely]]
@@ -19,7 +20,7 @@ void ReadyQueue::push(std::span<DependentNode* const> nodes) {
 
 std::size_t ReadyQueue::take_oldest(std::span<DependentNode*> room) noexcept {
     if (!inviting()) return 0;
-    const Locked locked(lock_);
+    const std::lock_guard locked(lock_);
     const auto count = count_.load(std::memory_order_relaxed);
     const auto taken = std::min(static_cast<std::uint32_t>(room.size()), (count + 1) / 2);
     for (std::uint32_t i = 0; i < taken; ++i) room[i] = at(first_++);
@@ -29,7 +30,7 @@ std::size_t ReadyQueue::take_oldest(std::span<DependentNode*> room) noexcept {
 
 DependentNode* ReadyQueue::take(const Scope* only, bool newest) noexcept {
     if (!inviting()) return nullptr;
-    const Locked locked(lock_);
+    const std::lock_guard locked(lock_);
     const auto count = count_.load(std::memory_order_relaxed);
     for (std::uint32_t looked = 0; looked < count; ++looked) {
         const std::uint32_t place = newest ? count - 1 - looked : looked;
@@ -49,7 +50,7 @@ DependentNode* ReadyQueue::take(const Scope* only, bool newest) noexcept {
 
 bool ReadyQueue::holds(const Scope& scope) noexcept {
     if (!inviting()) return false;
-    const Locked locked(lock_);
+    const std::lock_guard locked(lock_);
     const auto count = count_.load(std::memory_order_relaxed);
     for (std::uint32_t i = 0; i < count; ++i)
         if (at(first_ + i)->ring()->scope() == &scope) return true;

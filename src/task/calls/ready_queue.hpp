@@ -13,10 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <thread>
 #include <vector>
 
-#include "penstock/detail/machine/relax.hpp"
+#include "machine/spin_lock.hpp"
 #include "penstock/detail/task/dependent.hpp"
 
 namespace penstock {
@@ -51,24 +50,6 @@ class ReadyQueue {
     bool holds(const Scope& scope) noexcept;
 
   private:
-    class Locked {
-      public:
-        explicit Locked(std::atomic<bool>& lock) noexcept : lock_(lock) {
-            for (int looks = 0; lock_.exchange(true, std::memory_order_acquire);) {
-                while (lock_.load(std::memory_order_relaxed)) {
-                    if (++looks % 64 == 0) std::this_thread::yield();  // its holder may have lost its processor
-                    relax();
-                }
-            }
-        }
-        ~Locked() { lock_.store(false, std::memory_order_release); }
-        Locked(const Locked&) = delete;
-        Locked& operator=(const Locked&) = delete;
-
-      private:
-        std::atomic<bool>& lock_;
-    };
-
     static constexpr std::uint32_t near_places = 4;
 
     DependentNode*& at(std::uint32_t place) noexcept { return places_[place & mask_]; }
@@ -77,7 +58,7 @@ class ReadyQueue {
     void grow(std::uint32_t count);
 
     // One line.
-    alignas(128) std::atomic<bool> lock_{false};
+    alignas(128) SpinLock lock_;
     std::atomic<std::uint32_t> count_{0};  ///< written under the lock
     std::uint32_t first_ = 0;
     std::uint32_t mask_ = near_places - 1;

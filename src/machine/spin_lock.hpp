@@ -6,7 +6,7 @@
 
 #include "penstock/detail/machine/relax.hpp"
 
-namespace penstock::streaming {
+namespace penstock {
 
 class SpinLock {
   public:
@@ -27,4 +27,4 @@ class SpinLock {
     std::atomic<bool> locked_{false};
 };
 
-}  // namespace penstock::streaming
+}  // namespace penstock
