@@ -135,9 +135,8 @@ std::optional<std::size_t> Elaboration::number_for(const Element& element, std::
     for (const auto& [name, number] : numbers)
         if (is_proposed(name)) names.push_back(name.substr(scope.prefix.size()));
     std::ranges::sort(names);
-    error(element.place_of(attribute), std::string("there is no ") +
-                                           (attribute == "component" ? "component " : "option ") + in_quotes(wanted) +
-                                           hint(wanted, names));
+    const std::string kind = attribute == "component" ? "component " : "option ";
+    error(element.place_of(attribute), "there is no " + kind + in_quotes(wanted) + hint(wanted, names));
     return std::nullopt;
 }
 
