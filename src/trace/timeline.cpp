@@ -6,13 +6,8 @@
 
 namespace penstock::trace {
 
-namespace {
-
-using Words = std::array<std::uint64_t, sizeof(Event) / sizeof(std::uint64_t)>;
-
-}  // namespace
-
 struct Timeline::Ring {
+    using Words = std::array<std::uint64_t, sizeof(Event) / sizeof(std::uint64_t)>;
     struct alignas(64) Slot {
         std::atomic<std::uint64_t> sequence{0};
         std::array<std::atomic<std::uint64_t>, std::tuple_size_v<Words>> words{};
@@ -52,7 +47,7 @@ void Timeline::write(Ring& ring, const Event& event) noexcept {
     const std::uint64_t number = ring.count.load(std::memory_order_relaxed);
     auto& slot = ring.slots[number & ring.mask];
     slot.sequence.store(2 * number + 1, std::memory_order_relaxed);
-    const Words words = std::bit_cast<Words>(event);
+    const auto words = std::bit_cast<Ring::Words>(event);
     for (std::size_t i = 0; i < words.size(); ++i) slot.words[i].store(words[i], std::memory_order_release);
     slot.sequence.store(2 * number + 2, std::memory_order_release);
     ring.count.store(number + 1, std::memory_order_release);
@@ -69,7 +64,7 @@ Recording Timeline::snapshot() const {
     for (std::uint64_t number = oldest; number < last; ++number) {
         const auto& slot = ring.slots[number & ring.mask];
         if (slot.sequence.load(std::memory_order_acquire) != 2 * number + 2) continue;
-        Words words;
+        Ring::Words words;
         for (std::size_t i = 0; i < words.size(); ++i) words[i] = slot.words[i].load(std::memory_order_acquire);
         if (slot.sequence.load(std::memory_order_relaxed) != 2 * number + 2) continue;
         recording.events.push_back(std::bit_cast<Event>(words));

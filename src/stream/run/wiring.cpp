@@ -1,8 +1,8 @@
-#include "stream/run/wiring.hpp"
-
 #include <algorithm>
 #include <exception>
 #include <utility>
+
+#include "stream/run/run_state.hpp"
 
 namespace penstock::streaming {
 namespace {
