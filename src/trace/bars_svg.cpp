@@ -96,10 +96,9 @@ std::string bars_svg(const Breakdown& breakdown, const std::string& title) {
         bool first = true;
         for (const Bar& bar : breakdown.bars()) {
             if (bar.track.role != role) continue;
-            if (first) {
+            if (std::exchange(first, false)) {
                 body += legend(bar, y);
                 y += legend_height;
-                first = false;
             }
             body += bar_row(bar, y);
             y += row_height;

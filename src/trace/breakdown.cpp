@@ -107,9 +107,8 @@ Bar Breakdown::all(Role role) const {
     if (role == Role::target) sum.totals = TargetTotals{};
     for (const Bar& bar : bars_) {
         if (bar.track.role != role) continue;
-        if (sum.shares.empty()) {
+        if (sum.shares.empty())
             for (const Share& share : bar.shares) sum.shares.push_back({share.part, 0, 0, 0});
-        }
         for (std::size_t i = 0; i < bar.shares.size(); ++i) sum.shares[i].ticks += bar.shares[i].ticks;
         each_field(sum.totals, bar.totals,
                    [](const char*, std::uint64_t& to, const std::uint64_t& from) { to += from; });

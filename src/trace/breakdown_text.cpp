@@ -38,9 +38,8 @@ Row line(const Bar& bar) {
 
 std::string aligned(const std::vector<Row>& rows) {
     std::vector<std::size_t> widths(rows.front().size());
-    for (const Row& row : rows) {
+    for (const Row& row : rows)
         for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns_of(row[i]));
-    }
     std::string out;
     for (const Row& row : rows) {
         for (std::size_t i = 0; i < row.size(); ++i) {

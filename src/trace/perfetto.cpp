@@ -38,11 +38,9 @@ class Clock {
   public:
     Clock(std::span<const TimelineTrack> tracks, double nanoseconds_per_tick)
         : factor_(checked_tick(nanoseconds_per_tick)) {
-        for (const TimelineTrack& each : tracks) {
-            for (const Event& event : each.recording.events) {
+        for (const TimelineTrack& each : tracks)
+            for (const Event& event : each.recording.events)
                 origin_ = std::min({origin_, event.begin, event.issued != 0 ? event.issued : none});
-            }
-        }
     }
 
     std::uint64_t nanoseconds(std::uint64_t tick) const noexcept {

@@ -62,9 +62,8 @@ void Elaboration::slices(const Element& element, const Environment& scope, std::
         ports(element, inner, slice);
         if (!has_ports(element))
             for (const auto& child : element.children)
-                if (child.name == "component" || child.name == "use" || child.name == "parallel") {
+                if (child.name == "component" || child.name == "use" || child.name == "parallel")
                     slice.first.push_back(inner.prefix + text(child, "name", inner));
-                }
         slice.last = slice.first;
         whole.first.push_back(own + "/" + std::to_string(i));
         instances_.emplace(whole.first.back(), std::move(slice));
