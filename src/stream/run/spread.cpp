@@ -67,7 +67,7 @@ void Station::complete_spread() {
 
 // ---- a call that was carried out elsewhere: the second half of fire(), start(), finish() and of an event ----
 
-/// What the filter wrote waits at the outputs until the station looks at them (next()), so that nothing goes by streams
+/// What the filter wrote waits at the outputs until the station looks at them (step()), so that nothing goes by streams
 /// that an edit changes.
 void Station::complete_job() {
     taken_in_firing_ = 0;
