@@ -59,8 +59,8 @@ class Builder(ABC):
             kind.bind(machine)
 
     def _add(self, node: Any, kind: "_core.FilterKind", **options: Any) -> Any:
-        self._kinds.append(kind)
         self._do("add", node.name, kind, options, made=node)
+        self._kinds.append(kind)
         return node
 
     def add(

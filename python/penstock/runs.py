@@ -59,8 +59,8 @@ class Edit(Builder):
         """
         kind = filter._kind(arguments, isolation, time_limit, settings)  # noqa: SLF001 - the package's own
         node = Node(self._named(old), filter.inputs, filter.outputs)
-        self._kinds.append(kind)
         self._do("replace", node.name, kind, removal, made=node)
+        self._kinds.append(kind)
         return node
 
     def disconnect(self, source: str | Node, sink: str | Node, /) -> None:

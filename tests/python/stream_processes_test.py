@@ -241,3 +241,15 @@ def test_what_cannot_be_there_is_refused(machine, scale_body):
     graph.connect("numbers.out", "twice.in")
     with ps.Machine(targets=0) as alone, pytest.raises(ps.UsageError, match="no worker interpreters"):
         graph.start(alone)
+
+
+def test_a_filter_that_could_not_be_added_needs_no_worker_interpreters():
+    graph = ps.Graph()
+    with pytest.raises(ps.UsageError, match="pool"):
+        graph.add("twice", twice_there, pool=-1)
+    graph.add("numbers", numbers, 3)
+    sink = graph.add("sink", Collect)
+    graph.connect("numbers.out", sink)
+    with ps.Machine(targets=0) as alone, graph.start(alone) as run:
+        run.finish()
+    assert sink.filter.got == [0, 1, 2]
