@@ -248,9 +248,27 @@ def mapped(
     """What machine.map returns; see there."""
     if chunksize is not None and chunksize < 1:
         raise UsageError("chunksize is 1 or more, or None for what suits")
-    results = _mapped(machine, function, zip(*iterables, strict=False), chunksize)
-    next(results)
-    return results
+    return Map(_mapped(machine, function, zip(*iterables, strict=False), chunksize))
+
+
+class Map:
+    """The results of a map, which several threads may take."""
+
+    def __init__(self, results: Iterator[Any]) -> None:
+        self._results, self._lock = results, threading.RLock()
+        next(results)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        with self._lock:
+            return next(self._results)
+
+    def close(self) -> None:
+        """Cancels what has not started; nobody will ask for the rest."""
+        with self._lock:
+            self._results.close()
 
 
 def _mapped(
@@ -258,19 +276,33 @@ def _mapped(
 ) -> Iterator[Any]:
     """None when the first tasks are under way; then the results, in the order of the items, taken as results are.
 
-    What has not started when nobody asks for the rest is cancelled.
+    What is raised for an item that cannot be had or issued comes behind the results of those before it. What has not started
+    when nobody asks for the rest is cancelled.
     """
     size = chunksize or 1
     most = CHUNKS_A_WORKER * max(machine.targets, 1)
     under_way: collections.deque[_core.Handle] = collections.deque()
+    failure: Exception | None = None
 
     def fill() -> None:
-        while len(under_way) < most and (chunk := list(itertools.islice(items, size))):
-            under_way.append(machine._submit(timed_chunk, (function, chunk), {}))  # noqa: SLF001 - the package's own
+        nonlocal failure
+        try:
+            while failure is None and len(under_way) < most:
+                chunk: list[Any] = []
+                try:
+                    chunk.extend(itertools.islice(items, size))
+                finally:  # also those in front of one that could not be had
+                    if chunk:
+                        under_way.append(machine._submit(timed_chunk, (function, chunk), {}))  # noqa: SLF001 - the package's own
+                if not chunk:
+                    return
+        except Exception as error:  # noqa: BLE001 - raised where its result would come
+            failure = error
 
     try:
         fill()
-        yield None
+        if under_way or failure is None:
+            yield None
         while under_way:
             seconds, results = under_way[0].result()
             under_way.popleft()
@@ -279,6 +311,8 @@ def _mapped(
                 size = max(1, min(LARGEST_CHUNK, 2 * size, int(wished)))
             fill()
             yield from results
+        if failure is not None:
+            raise failure
     finally:
         for handle in under_way:
             if not handle.cancel():

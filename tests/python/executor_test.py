@@ -140,6 +140,36 @@ def test_a_failure_in_a_map_is_raised_where_its_result_would_come(shared):
         shared.map(abs, [1], chunksize=0)
 
 
+@pytest.mark.parametrize("chunksize", [None, 1, 7])
+@pytest.mark.parametrize("items", [0, 5, 40])
+def test_what_the_source_of_a_map_raises_comes_behind_the_results_of_all_items_before(shared, items, chunksize):
+    def source():
+        yield from range(items)
+        raise OSError("no more")
+
+    got = []
+    with pytest.raises(OSError, match="no more"):
+        got.extend(shared.map(abs, source(), chunksize=chunksize))
+    assert got == list(range(items))
+
+
+def test_several_threads_take_the_results_of_a_map(shared):
+    results, got, errors = shared.map(abs, range(200), chunksize=1), [], []
+
+    def take():
+        try:
+            got.extend(results)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=take, daemon=True) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert not errors and sorted(got) == list(range(200))
+
+
 def test_await_returns_the_result_and_lets_others_run(shared, count):
     x = np.zeros(1, np.int64)
 
