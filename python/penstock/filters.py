@@ -52,7 +52,7 @@ class Tags(NamedTuple):
     user: tuple[int, int]  # two numbers of the program's own
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Tagged:
     """Values with the tags that shall travel with them, for what a filter returns.
 

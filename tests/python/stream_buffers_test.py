@@ -1,6 +1,7 @@
 """Arrays over buffers, their tags, and how the program reads and writes them."""
 
 import gc
+import pickle
 
 import numpy as np
 import pytest
@@ -84,6 +85,37 @@ def test_tags_travel_and_can_be_set(both):
             writer.write([5], user=3)
     with pytest.raises(ps.UsageError, match="no tags"):
         ps.tags(np.zeros(3))
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_tagged_values_can_be_pickled(protocol):
+    copied = pickle.loads(pickle.dumps(ps.Tagged([1, 2], sequence=3, user=(4, 5)), protocol))
+    assert type(copied) is ps.Tagged
+    assert (copied.values, copied.sequence, copied.time, copied.user) == ([1, 2], 3, None, (4, 5))
+
+
+def test_tagged_values_cannot_be_set_and_those_of_a_subclass_are_tagged(both):
+    class Stamped(ps.Tagged):
+        pass
+
+    made = ps.Tagged([1], sequence=7)
+    with pytest.raises(AttributeError):
+        made.sequence = 8
+    with pytest.raises(AttributeError):
+        made.values = [2]
+
+    @ps.filter(outputs="int64")
+    def tagged():
+        yield made
+        yield Stamped([2], sequence=9)
+
+    graph = ps.Graph()
+    graph.add("tagged", tagged)
+    reader = graph.add_reader("reader", "int64")
+    graph.connect("tagged.out", reader)
+    with graph.start(both):
+        assert [(list(x), ps.tags(x).sequence) for x in reader] == [([1], 7), ([2], 9)]
+    assert made.values == [1]
 
 
 def test_keys_choose_the_sink(both):

@@ -114,11 +114,13 @@ nb::object array_over(RawBuffer&& buffer, const ElementRow& element, bool writab
 
 RawBuffer buffer_of(nb::object value, const ElementRow& element, const MakeBuffer& make) {
     nb::object tagged;
-    if (value.type().is(stream_names().tagged)) {
+    if (PyObject_TypeCheck(value.ptr(), reinterpret_cast<PyTypeObject*>(stream_names().tagged.ptr()))) {
         tagged = std::move(value);
         value = tagged.attr("values");
-        // Nobody else can ask for them any more.
-        if (Py_REFCNT(tagged.ptr()) == 1) tagged.attr("values") = nb::none();
+        // Nobody else can ask for them any more. Past what keeps the program from setting it.
+        if (Py_REFCNT(tagged.ptr()) == 1 &&
+            PyObject_GenericSetAttr(tagged.ptr(), nb::str("values").ptr(), nb::none().ptr()) != 0)
+            PyErr_Clear();  // a subclass has them elsewhere
     }
     RawBuffer made;
     ExportedBuffer view;
