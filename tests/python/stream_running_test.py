@@ -197,6 +197,38 @@ def test_edits_under_load_lose_repeat_and_reorder_nothing(both):
     assert sink.filter.got == list(range(source.filter.next)) and source.filter.next >= 240
 
 
+def test_what_describes_an_edit_is_refused_when_the_edit_is_over(both):
+    graph = ps.Graph()
+    writer, reader = graph.add_writer("writer", "int64"), graph.add_reader("reader", "int64")
+    graph.connect(writer, reader)
+    shown = []
+
+    def describe(builder):
+        shown.append(builder)
+        raise LookupError("not this one")
+
+    with graph.start(both) as run:
+        run.compiled.edit(shown.append)
+        with pytest.raises(LookupError):
+            run.compiled.edit(describe)
+        for builder in shown:
+            for refused in (
+                lambda of: of.remove("reader", "finish"),
+                lambda of: of.remove_group("group/", "finish"),
+                lambda of: of.connect("writer.out", "reader.in", {}),
+                lambda of: of.disconnect("writer.out", "reader.in"),
+                lambda of: of.change("writer.out", "reader.in", {}),
+                lambda of: of.set("reader", "factor", 1),
+                lambda of: of.copies("reader", 1),
+                lambda of: of.place("reader", []),
+            ):
+                with pytest.raises(ps.UsageError, match="this edit is over"):
+                    refused(builder)
+        writer.write([7])
+        assert list(reader.read()) == [7]
+    assert len(shown) == 2
+
+
 def test_an_edit_changes_copies_and_a_successor_takes_over(both):
     @ps.filter(inputs="int64", outputs="int64")
     class Sum:

@@ -74,6 +74,26 @@ FilterOptions filter_options_of(const nb::dict& given) {
     return options;
 }
 
+Graph& live(Graph& graph) noexcept { return graph; }
+Edit& live(const PythonEdit& shown) {
+    if (shown.edit == nullptr) throw UsageError("this edit is over; begin another one with run.edit()");
+    return *shown.edit;
+}
+
+template <class Bound>
+nb::class_<Bound> bind_builder(nb::class_<Bound> bound) {
+    return bound
+        .def("add",
+             [](Bound& self, const std::string& name, const PythonKind& kind, const nb::dict& options) {
+                 return instance_of(live(self).add_kind(name, filter_options_of(options), kind.kind));
+             })
+        .def("connect", [](Bound& self, const std::string& from, const std::string& to,
+                           const nb::dict& options) { live(self).connect(from, to, stream_options_of(options)); })
+        .def("set", [](Bound& self, const std::string& filter, const std::string& setting, nb::handle value) {
+            live(self).set(filter, setting, setting_of(value));
+        });
+}
+
 }  // namespace
 
 nb::dict object_of(const GraphDescription& description) {
@@ -100,32 +120,24 @@ nb::dict object_of(const GraphDescription& description) {
 }
 
 void bind_stream_graph(nb::module_& module) {
-    nb::class_<GraphBuilder>(module, "StreamBuilder", "What penstock.Graph and penstock.Edit are carried out on.")
-        .def("add",
-             [](GraphBuilder& self, const std::string& name, const PythonKind& kind, const nb::dict& options) {
-                 return instance_of(self.add_kind(name, filter_options_of(options), kind.kind));
-             })
-        .def("connect", [](GraphBuilder& self, const std::string& from, const std::string& to,
-                           const nb::dict& options) { self.connect(from, to, stream_options_of(options)); })
-        .def("set", [](GraphBuilder& self, const std::string& filter, const std::string& setting, nb::handle value) {
-            self.set(filter, setting, setting_of(value));
-        });
-    nb::class_<Edit, GraphBuilder>(module, "StreamEdit", nb::is_final())
+    bind_builder(nb::class_<PythonEdit>(module, "StreamEdit", nb::is_final(), "What penstock.Edit is carried out on."))
         .def("replace",
-             [](Edit& self, const std::string& old, const PythonKind& kind, const std::string& removal) {
-                 return instance_of(self.replace_kind(old, removal_of(removal), kind.kind, &take_over));
+             [](PythonEdit& self, const std::string& old, const PythonKind& kind, const std::string& removal) {
+                 return instance_of(live(self).replace_kind(old, removal_of(removal), kind.kind, &take_over));
              })
-        .def("remove", [](Edit& self, const std::string& filter,
-                          const std::string& removal) { self.remove(filter, removal_of(removal)); })
-        .def("remove_group", [](Edit& self, const std::string& group,
-                                const std::string& removal) { self.remove_group(group, removal_of(removal)); })
+        .def("remove", [](PythonEdit& self, const std::string& filter,
+                          const std::string& removal) { live(self).remove(filter, removal_of(removal)); })
+        .def("remove_group", [](PythonEdit& self, const std::string& group,
+                                const std::string& removal) { live(self).remove_group(group, removal_of(removal)); })
         .def("disconnect",
-             [](Edit& self, const std::string& from, const std::string& to) { self.disconnect(from, to); })
-        .def("change", [](Edit& self, const std::string& from, const std::string& to,
-                          const nb::dict& options) { self.change(from, to, stream_options_of(options)); })
-        .def("copies", &Edit::copies)
-        .def("place", &Edit::place);
-    nb::class_<Graph, GraphBuilder>(module, "StreamGraph", nb::is_final())
+             [](PythonEdit& self, const std::string& from, const std::string& to) { live(self).disconnect(from, to); })
+        .def("change", [](PythonEdit& self, const std::string& from, const std::string& to,
+                          const nb::dict& options) { live(self).change(from, to, stream_options_of(options)); })
+        .def("copies", [](PythonEdit& self, const std::string& filter, int count) { live(self).copies(filter, count); })
+        .def("place", [](PythonEdit& self, const std::string& filter, std::vector<int> targets) {
+            live(self).place(filter, std::move(targets));
+        });
+    bind_builder(nb::class_<Graph>(module, "StreamGraph", nb::is_final(), "What penstock.Graph stands on."))
         .def(nb::init<>())
         .def("check", &Graph::check)
         .def("to_xml", [](Graph& self, const std::string& name) { return to_xml(self, name); })

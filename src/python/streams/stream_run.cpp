@@ -22,7 +22,12 @@ void edit(PythonRun& self, nb::object describe) {
     const nb::gil_scoped_release release;
     self.run().edit([held](Edit& edit) {
         const nb::gil_scoped_acquire acquire;
-        (*held)(nb::cast(&edit, nb::rv_policy::reference));
+        const nb::object shown = nb::cast(PythonEdit{&edit});
+        struct End {
+            PythonEdit& shown;
+            ~End() { shown.edit = nullptr; }  // whoever keeps it is refused
+        } end{nb::cast<PythonEdit&>(shown)};
+        (*held)(shown);
     });
 }
 

@@ -32,6 +32,11 @@ struct PythonRun {
     Run& run() const noexcept { return live->run(); }
 };
 
+/// What is called to describe an edit is shown, while the call lasts.
+struct PythonEdit {
+    Edit* edit = nullptr;
+};
+
 /// `begin` makes the run, without the interpreter's lock; the machine stops it when it closes.
 PythonRun start_on(nb::object machine, const std::function<void(LiveRun&)>& begin);
 
