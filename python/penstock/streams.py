@@ -70,5 +70,6 @@ class Graph(Builder):
         Raises GraphError, with everything that is wrong, and nothing has started then; UsageError when the graph runs already, or the
         name is taken.
         """
-        self._bind(machine)
+        if not self._graph.running():  # else it is refused, and the filters stay on the machine where they run
+            self._bind(machine)
         return Run(self._graph.start(machine, name))

@@ -253,3 +253,20 @@ def test_a_filter_that_could_not_be_added_needs_no_worker_interpreters():
     with ps.Machine(targets=0) as alone, graph.start(alone) as run:
         run.finish()
     assert sink.filter.got == [0, 1, 2]
+
+
+def test_a_second_start_that_is_refused_leaves_filters_on_the_machine_where_they_run(machine):
+    graph = ps.Graph()
+    writer, reader = graph.add_writer("writer", "int64"), graph.add_reader("reader", "int64")
+    graph.add("same", ps.filter(lambda x: x, inputs="int64", outputs="int64"), isolation="process")
+    graph.connect(writer, "same.in")
+    graph.connect("same.out", reader)
+    with graph.start(machine) as run:
+        with ps.Machine(targets=1) as other, pytest.raises(ps.UsageError, match="runs already"):
+            graph.start(other)
+        writer.write([5])
+        assert list(reader.read()) == [5]
+    del run
+    with ps.Machine(targets=1) as other, graph.start(other):
+        writer.write([6])
+        assert list(reader.read()) == [6]

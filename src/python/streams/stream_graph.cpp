@@ -1,6 +1,7 @@
 // Graphs and edits, as Python has them. penstock.streams and penstock.runs give them their words.
 #include "python/streams/filter_spec.hpp"
 #include "python/streams/stream_run.hpp"
+#include "stream/description/model.hpp"
 #include "stream/description/option_names.hpp"
 
 namespace penstock::python {
@@ -74,7 +75,11 @@ FilterOptions filter_options_of(const nb::dict& given) {
     return options;
 }
 
-Graph& live(Graph& graph) noexcept { return graph; }
+struct PythonGraph : Graph {
+    bool running() const noexcept { return *model().running; }
+};
+
+PythonGraph& live(PythonGraph& graph) noexcept { return graph; }
 Edit& live(const PythonEdit& shown) {
     if (shown.edit == nullptr) throw UsageError("this edit is over; begin another one with run.edit()");
     return *shown.edit;
@@ -137,18 +142,19 @@ void bind_stream_graph(nb::module_& module) {
         .def("place", [](PythonEdit& self, const std::string& filter, std::vector<int> targets) {
             live(self).place(filter, std::move(targets));
         });
-    bind_builder(nb::class_<Graph>(module, "StreamGraph", nb::is_final(), "What penstock.Graph stands on."))
+    bind_builder(nb::class_<PythonGraph>(module, "StreamGraph", nb::is_final(), "What penstock.Graph stands on."))
         .def(nb::init<>())
-        .def("check", &Graph::check)
-        .def("to_xml", [](Graph& self, const std::string& name) { return to_xml(self, name); })
+        .def("check", [](PythonGraph& self) { return self.check(); })
+        .def("running", [](PythonGraph& self) { return self.running(); })
+        .def("to_xml", [](PythonGraph& self, const std::string& name) { return to_xml(self, name); })
         .def("from_xml",
-             [](Graph& self, const std::string& text, const Pairs& settings, const Folders& folders) {
+             [](PythonGraph& self, const std::string& text, const Pairs& settings, const Folders& folders) {
                  from_xml(self, text, {.settings = settings, .folders = folders});
              })
-        .def("description", [](Graph& self) { return object_of(self.description()); })
-        .def("save", [](Graph& self, const std::string& path) { save_graph(path, self.description()); })
-        .def("drawing", [](Graph& self) { return drawing_of(self.description()); })
-        .def("start", [](Graph& self, nb::object machine, const std::string& name) {
+        .def("description", [](PythonGraph& self) { return object_of(self.description()); })
+        .def("save", [](PythonGraph& self, const std::string& path) { save_graph(path, self.description()); })
+        .def("drawing", [](PythonGraph& self) { return drawing_of(self.description()); })
+        .def("start", [](PythonGraph& self, nb::object machine, const std::string& name) {
             return start_on(std::move(machine),
                             [&](LiveRun& live) { live.of_graph.emplace(self.start(*live.machine, {.name = name})); });
         });
