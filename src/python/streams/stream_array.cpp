@@ -117,7 +117,7 @@ RawBuffer buffer_of(nb::object value, const ElementRow& element, const MakeBuffe
     if (PyObject_TypeCheck(value.ptr(), reinterpret_cast<PyTypeObject*>(stream_names().tagged.ptr()))) {
         tagged = std::move(value);
         value = tagged.attr("values");
-        // Nobody else can ask for them any more. Past what keeps the program from setting it.
+        // Nobody else can ask for them any more, so they are let go, although the program may not set them.
         if (Py_REFCNT(tagged.ptr()) == 1 &&
             PyObject_GenericSetAttr(tagged.ptr(), nb::str("values").ptr(), nb::none().ptr()) != 0)
             PyErr_Clear();  // a subclass has them elsewhere

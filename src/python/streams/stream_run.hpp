@@ -32,7 +32,7 @@ struct PythonRun {
     Run& run() const noexcept { return live->run(); }
 };
 
-/// What is called to describe an edit is shown, while the call lasts.
+/// What a function that describes an edit is given; null when that function has returned.
 struct PythonEdit {
     Edit* edit = nullptr;
 };
