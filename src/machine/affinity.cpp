@@ -82,6 +82,7 @@ std::vector<int> of_this_process() {
 namespace {
 
 bool run_this_thread_on(std::span<const Processor> processors) {
+    if (processors.empty()) return false;
     const int last = std::ranges::max(processors, {}, &Processor::index).index;
     if (last >= most_processors) return false;
     try {
