@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "stream/parts.hpp"
 
@@ -29,6 +30,12 @@ struct Scale {
         buffer.edit()[0] *= factor;
         out.write(std::move(buffer));
     }
+};
+
+struct SameName {
+    Input<int> in{"in"};
+    Setting<int> one{"gain", 1}, other{"gain", 2};
+    void operator()() { (void)in.read(); }
 };
 
 struct Pair {
@@ -85,6 +92,20 @@ TEST(GraphErrors, all_are_found_before_the_start_and_reported_together_by_name) 
               "is called feedback, but closes no cycle", "'a' has no setting called 'strength'",
               "there is no filter 'ghost'", "belongs to no filter of this graph"})
             EXPECT_NE(text.find(part), text.npos) << part << " is missing in\n" << text;
+    }
+}
+
+TEST(GraphErrors, two_settings_of_one_name_are_refused) {
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    auto& numbers = graph.add<Numbers>("numbers", {}, 10);
+    graph.connect(numbers.out, graph.add<SameName>("filter").in);
+    graph.set("filter", "gain", 3);
+    try {
+        (void)graph.start(machine);
+        FAIL();
+    } catch (const GraphError& error) {
+        EXPECT_EQ(error.problems(), std::vector<std::string>{"filter 'filter' has two settings called 'gain'"});
     }
 }
 

@@ -38,13 +38,14 @@ void check_filters(const Adjacency& adjacency, int targets, const Say& say) {
             if (target < 0 || (targets >= 0 && target >= targets))
                 wrong(" is placed on target " + std::to_string(target) +
                       (targets >= 0 ? ", but the machine has " + std::to_string(targets) : ""));
-        std::vector<std::string_view> ports;
-        const auto note_port = [&](const Part& port) {
-            if (std::ranges::find(ports, port.name()) == ports.end()) ports.push_back(port.name());
-            else wrong(" has two ports called " + quoted(port.name()));
+        std::vector<std::string_view> ports, settings;
+        const auto note = [&](const Part& part, std::vector<std::string_view>& among, const char* called) {
+            if (std::ranges::find(among, part.name()) == among.end()) among.push_back(part.name());
+            else wrong(std::string(" has two ") + called + " called " + quoted(part.name()));
         };
-        for (const auto* port : filter.first->inputs) note_port(*port);
-        for (const auto* port : filter.first->outputs) note_port(*port);
+        for (const auto* port : filter.first->inputs) note(*port, ports, "ports");
+        for (const auto* port : filter.first->outputs) note(*port, ports, "ports");
+        for (const auto* setting : filter.first->settings) note(*setting, settings, "settings");
     }
 }
 
