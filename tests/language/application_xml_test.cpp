@@ -145,3 +145,21 @@ TEST(ApplicationXml, what_was_described_in_cpp_comes_back_and_types_without_a_na
         EXPECT_NE(std::string(error.what()).find("('half')"), std::string::npos) << error.what();
     }
 }
+
+TEST(ApplicationXml, streams_stay_where_they_stand_when_it_was_built_at_the_second_try) {
+    const auto text = [](bool refused_first) {
+        ApplicationBuilder app("tried");
+        app.add("numbers", "numbers");
+        app.option("o", true, [&] {
+            app.add("half", "scale");
+            app.add("print", "print");
+            app.connect("half.out", "print.in");
+        });
+        app.connect("numbers.out", "half.in");  // it stands outside the option of its end
+        app.add("late", "print");
+        if (refused_first) EXPECT_THROW(app.build(), ApplicationError);  // nothing leads to its input
+        app.connect("numbers.out", "late.in");
+        return to_xml(app.build());
+    };
+    EXPECT_EQ(text(true), text(false));
+}

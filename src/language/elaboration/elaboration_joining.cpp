@@ -114,7 +114,8 @@ void Elaboration::add_stream(const PendingStream& stream, const std::string& fro
                     .sink = components_.at(part_of(to)),
                     .options = std::move(options),
                     .conditions = stream.conditions,
-                    .where = stream.element->place()};
+                    .where = stream.element->place(),
+                    .own_conditions = stream.conditions.size()};
     plan_.join(made);
     for (const auto& one : made.conditions)
         for (const auto& other : made.conditions)

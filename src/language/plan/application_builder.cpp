@@ -82,7 +82,8 @@ void ApplicationBuilder::connect(const std::string& from, const std::string& to,
                                      .to = to,
                                      .options = std::move(options),
                                      .conditions = state_->conditions,
-                                     .where = state_->place()});
+                                     .where = state_->place(),
+                                     .own_conditions = state_->conditions.size()});
 }
 
 void ApplicationBuilder::option(const std::string& name, bool initially, const std::function<void()>& parts,

@@ -24,7 +24,6 @@ const std::string& Plan::event_named(const std::string& event) const {
 }
 
 void Plan::join(PlanStream& stream) const {
-    stream.own_conditions = stream.conditions.size();
     for (const auto end : {stream.source, stream.sink})
         for (const auto& condition : components[end].conditions)
             if (std::ranges::find(stream.conditions, condition) == stream.conditions.end())

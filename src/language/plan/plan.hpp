@@ -96,8 +96,7 @@ struct Plan {
     /// Throw UsageError when there is none of this name.
     const ComponentClass& class_named(const std::string& class_name) const;
     const std::string& event_named(const std::string& event) const;
-    /// A stream exists while both of its ends do: its conditions, until now those of where it stands, become all of
-    /// them.
+    /// A stream exists while both of its ends do: their conditions come behind its own.
     void join(PlanStream& stream) const;
 };
 
