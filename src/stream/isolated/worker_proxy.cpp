@@ -5,6 +5,7 @@
 
 #include "stream/buffers/pool.hpp"
 #include "stream/isolated/isolated_run.hpp"
+#include "stream/run/patiently.hpp"
 #include "stream/run/run_core.hpp"
 
 namespace penstock::streaming {
@@ -84,12 +85,14 @@ void WorkerProxy::refuse_nonsense() {
 
 // ---- memory that lies with the worker ----
 
-Loan WorkerProxy::lend(Block* block, Inlet* inlet) {
-    if (free_slots_.empty()) {
-        free_slots_.reserve(lent_.size() + 1);  // so that freeing one needs no memory
-        free_slots_.push_back(static_cast<std::uint32_t>(lent_.size()));
-        lent_.emplace_back();
-    }
+void WorkerProxy::make_slot() {
+    if (!free_slots_.empty()) return;
+    free_slots_.reserve(lent_.size() + 1);
+    lent_.emplace_back();
+    free_slots_.push_back(static_cast<std::uint32_t>(lent_.size() - 1));
+}
+
+Loan WorkerProxy::lend(Block* block, Inlet* inlet) noexcept {
     const auto slot = free_slots_.back();
     free_slots_.pop_back();
     lent_[slot] = {block, inlet, number_, inlet != nullptr};
@@ -142,8 +145,10 @@ void WorkerProxy::pass_inputs(std::vector<Passed>& passed) {
         const auto most = std::max(most_passed_[inlet->index], inlet->port->options().at_least);
         while (!inlet->queue.empty() && sent.size() < most) {
             const Block& block = in_heap(inlet->queue.front());
+            make_slot();
+            auto& each = sent.emplace_back();
             const auto loan = lend(inlet->queue.front().block, inlet.get());
-            sent.push_back({inlet->queue.pop(), loan.slot});
+            each = {inlet->queue.pop(), loan.slot};
             passed.push_back({loan, inlet->index, block.storage->readers.load(std::memory_order_acquire) != 1,
                               block.written, Shape::of(block)});
         }
@@ -155,8 +160,10 @@ void WorkerProxy::pass_inputs(std::vector<Passed>& passed) {
 void WorkerProxy::grant(std::vector<Granted>& granted) {
     for (auto& outlet : station_.outlets) {
         const auto& made = makes_[outlet->index];
-        for (std::size_t i = 0; i < std::min(made.count, most_granted) && outlet->pool->has_one(); ++i)
+        for (std::size_t i = 0; i < std::min(made.count, most_granted) && outlet->pool->has_one(); ++i) {
+            make_slot();
             granted.push_back({lend(outlet->pool->get(made.bytes), nullptr), outlet->index});
+        }
     }
 }
 
@@ -222,6 +229,7 @@ void WorkerProxy::answer() noexcept {
         } else {
             const bool of_outlet =
                 question.kind == FiringRecord::Question::values && question.outlet < station_.outlets.size();
+            make_slot();
             Block* const block = of_outlet ? station_.outlets[question.outlet]->pool->get(question.bytes)
                                            : make_block_in(run_.block_memory(), question.bytes);
             record_->answer = lend(block, nullptr);
@@ -243,7 +251,7 @@ void WorkerProxy::retire() {
             station_.run().failed(station_, station_.firings.load(std::memory_order_relaxed), std::current_exception());
         }
     }
-    leave_worker(take_slots());
+    leave_worker(patiently([this] { return take_slots(); }));  // nobody could end the station again
 }
 
 /// Where the object lives in the worker, that drops it before it has the blocks no more.

@@ -72,7 +72,9 @@ class WorkerProxy final : public FilterProxy {
     /// Of what a worker process says that cannot be.
     [[noreturn]] static void refuse_nonsense();
     void make_room(Area& area, std::uint64_t bytes);
-    Loan lend(Block* block, Inlet* inlet);
+    /// Before a block is taken from where it is: lending it and getting it back need no memory then.
+    void make_slot();
+    Loan lend(Block* block, Inlet* inlet) noexcept;
     /// Of what a worker names, which may be nonsense.
     Block* take_slot(std::uint32_t slot);
     Block* free_slot(std::uint32_t slot);
