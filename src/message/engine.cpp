@@ -12,6 +12,10 @@ namespace {
 constexpr std::uint64_t ring_between_threads = 64 * 1024;
 constexpr std::uint64_t ring_between_processes = 256 * 1024;
 constexpr std::uint64_t rings_of_a_rank = 4 * 1024 * 1024;
+/// Up to here a message is copied into the receiver's ring whole, so that its sender goes on at once while there is
+/// room (63 messages, the bytes of the ring), whether somebody receives or not. Streams of 1 KiB are faster so; from 4
+/// KiB on pull is, between threads (`./bench paper dcl-protocols`), but makes the sender wait.
+constexpr std::uint64_t longest_whole = 4096;
 
 /// Options with the ring's size filled in: the same on every rank.
 MessengerOptions complete(MessengerOptions options, Rank me) {
@@ -50,7 +54,8 @@ class Uninterrupted {
 }  // namespace
 
 Engine::Engine(Rank me, MessengerOptions options)
-    : me_(me), options_(complete(std::move(options), me)),
+    : me_(me), options_(complete(std::move(options), me)), longest_whole_(std::min(longest_whole, options_.ring_bytes)),
+      longest_short_(options_.protocol <= Protocol::ring ? longest_whole_ : bytes_inside),
       memory_(me.make(options_.name, Mailbox::size_of(me.size(), options_.ring_bytes), mailbox_kind)),
       box_(Mailbox::create(memory_.data(), me, options_)), peers_(static_cast<unsigned>(me.size())),
       standstill_(me, box_.header().standstill, [this](int rank) { return standstill_of(rank); }) {

@@ -92,9 +92,10 @@ struct Peer {
     const std::atomic<std::uint32_t>* closed = nullptr;  ///< of its lane: it exchanges nothing more with this rank
     bool quick = false;                                  ///< attached and not spoilt: the short ways may be taken
     bool attached = false;
-    bool answers = false;  ///< short messages to it may be answered in their own header
-    bool stores = false;   ///< this process may write the peer's memory
-    bool mourned = false;  ///< a receive from anybody has told that nothing can be expected of it
+    bool answer_due = false;  ///< something short was sent to it, and nothing short received from it since
+    bool answers = false;     ///< short messages to it may be answered in their own header
+    bool stores = false;      ///< this process may write the peer's memory
+    bool mourned = false;     ///< a receive from anybody has told that nothing can be expected of it
     std::exception_ptr spoilt;
 
     RingWriter<std::byte> writer;
@@ -124,22 +125,26 @@ class Engine {
     const MessengerOptions& options() const noexcept { return options_; }
     bool threads() const noexcept { return me_.substrate() == Substrate::threads; }
 
-    /// Sends what fits into the header, if that can be done at once.
-    bool send_inside(int to, std::span<const std::byte> bytes, std::uint32_t tag) {
-        if (bytes.size() > bytes_inside || !known(to)) return false;
+    /// Sends what fits into the header, or goes whole into the ring, if that can be done at once.
+    bool send_short(int to, std::span<const std::byte> bytes, std::uint32_t tag) {
+        if (bytes.size() > longest_short_ || !known(to)) return false;
         Peer& peer = peers_[static_cast<unsigned>(to)];
         if (!peer.quick || !peer.queued.empty() || over(to)) return false;
-        if (!put_inside(peer, bytes, tag)) return false;
+        if (!(bytes.size() <= bytes_inside ? put_inside(peer, bytes, tag) : put_whole(peer, bytes, tag))) return false;
+        peer.answer_due = true;
         me_.wake(to);
         return true;
     }
 
-    /// Receives what fits into the header, if it is the next message of `from` and comes soon.
-    bool receive_inside(int from, std::span<std::byte> into, Status& status) {
+    /// Receives what send_short() sent, if it is the next message of `from` and comes soon.
+    bool receive_short(int from, std::span<std::byte> into, Status& status) {
         if (live_ != 0 || !known(from)) return false;
         Peer& peer = peers_[static_cast<unsigned>(from)];
         if (!peer.quick) return false;
         peer.owed.complete(peer.consumer);
+        // An answer comes later than a few looks, and each bare look that comes while it is written moves its line once
+        // more. In a stream of messages that go one way the next one is there, or about to be.
+        const int bare_looks = std::exchange(peer.answer_due, false) ? 0 : hot_spin;
         for (int looks = 0; looks < short_spin; ++looks) {
             if (const Envelope* answer = peer.sought.look()) {
                 if (to_take_before(*answer, peer) != 0 || !copy_out(from, *answer, into, status)) return false;
@@ -149,11 +154,12 @@ class Engine {
             if (auto* record = peer.consumer.front()) {
                 if (peer.sought.look()) continue;  // it may be the older of the two
                 const Way way = record->payload.way;
+                if (way == Way::ring_whole) return take_whole(from, peer, record->payload, into, status);
                 if (!is_inside(way) || !copy_out(from, record->payload, into, status)) return false;
                 took(from, peer, *record, way);
                 return true;
             }
-            if (looks >= hot_spin) relax();
+            if (looks >= bare_looks) relax();
         }
         return false;
     }
@@ -199,7 +205,7 @@ class Engine {
         std::unique_ptr<Parcel> parcel;
     };
     static constexpr int short_spin = 512;
-    static constexpr int hot_spin = 256;  ///< looks without a breath: a pause may cost as much as the whole transfer
+    static constexpr int hot_spin = 256;  ///< looks without a pause, which may cost as much as the transfer
 
     bool known(int rank) const noexcept { return static_cast<unsigned>(rank) < static_cast<unsigned>(me_.size()); }
     Peer& peer(int rank) { return peers_[static_cast<unsigned>(rank)]; }
@@ -275,6 +281,7 @@ class Engine {
 
     // sending (sending.cpp)
     Way way_of(const Peer& peer, const Operation& operation) const;
+    bool put_whole(Peer& peer, std::span<const std::byte> bytes, std::uint32_t tag);
     bool start(int to, Peer& peer, Operation& operation);
     bool feed(int to, Peer& peer, Operation& operation);
     bool store(int to, Peer& peer, Operation& operation);
@@ -294,6 +301,7 @@ class Engine {
     bool move_in(int from, Peer& peer);
     bool take(int from, Peer& peer);
     bool take_pieces(int from, Peer& peer, Operation& operation);
+    bool take_whole(int from, Peer& peer, Envelope header, std::span<std::byte> into, Status& status);
     bool fetch(int from, Peer& peer, Operation& operation);
     const std::byte* in_segment(int from, Peer& peer, const Envelope& header);
     void offer_place(int from, Peer& peer, Operation& operation);
@@ -303,6 +311,8 @@ class Engine {
 
     Rank me_;
     MessengerOptions options_;
+    std::uint64_t longest_whole_;  ///< message that goes into the ring whole
+    std::uint64_t longest_short_;  ///< that send_short() takes
     RankMemory memory_;
     Mailbox box_;                         ///< this rank's own
     std::shared_ptr<Segments> segments_;  ///< shared with what was allotted from them

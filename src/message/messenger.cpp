@@ -24,7 +24,7 @@ Rank Messenger::rank() const noexcept { return engine_->rank(); }
 const MessengerOptions& Messenger::options() const noexcept { return engine_->options(); }
 
 void Messenger::send_bytes(int to, std::span<const std::byte> bytes, std::uint32_t tag) {
-    if (!engine_->send_inside(to, bytes, tag)) [[unlikely]]
+    if (!engine_->send_short(to, bytes, tag)) [[unlikely]]
         send_slowly(to, bytes, tag);
 }
 
@@ -35,7 +35,7 @@ void Messenger::send_slowly(int to, std::span<const std::byte> bytes, std::uint3
 
 Status Messenger::recv_bytes(int from, std::span<std::byte> into) {
     Status status;
-    if (!engine_->receive_inside(from, into, status)) [[unlikely]]
+    if (!engine_->receive_short(from, into, status)) [[unlikely]]
         recv_slowly(from, into, status);
     return status;
 }

@@ -186,6 +186,22 @@ bool Engine::take_pieces(int from, Peer& peer, Operation& operation) {
     return true;
 }
 
+/// Receives a message that stands first in the lane, whole in the ring. False, and nothing is done, when anything about
+/// it is not as it should be: the long way says what.
+bool Engine::take_whole(int from, Peer& peer, Envelope header, std::span<std::byte> into, Status& status) {
+    if (header.bytes > into.size() || header.bytes > peer.reader.capacity() ||
+        header.words[0] != peer.reader.position())
+        return false;
+    peer.reader.read(header.bytes, [&](const std::byte* cell, std::uint64_t offset, std::uint64_t count) {
+        copy_bytes(into.data() + offset, cell, count);
+    });
+    peer.reader.publish_freed();
+    peer.consumer.complete();
+    me_.wake(from);
+    status = {from, header.bytes, header.tag};
+    return true;
+}
+
 /// Pull: reads the bytes where the sender has them. False when the sender has taken its offer back or has died.
 bool Engine::fetch(int from, Peer& peer, Operation& operation) {
     // Whatever can fail comes before the claim, for from then on the sender cannot have its memory back before this has

@@ -7,10 +7,6 @@
 namespace penstock::message {
 namespace {
 
-/// Up to here a message is copied into the receiver's ring whole, so that its sender goes on at once while there is
-/// room (63 messages, the bytes of the ring), whether somebody receives or not. Streams of 1 KiB are faster so; from 4
-/// KiB on pull is, between threads (`./bench paper dcl-protocols`), but makes the sender wait.
-constexpr std::uint64_t longest_whole = 4096;
 /// A long message goes through the ring in pieces of this size, so that both copies run at the same time in nearby
 /// caches.
 constexpr std::uint64_t piece_bytes = 8192;
@@ -20,8 +16,7 @@ constexpr std::uint64_t piece_bytes = 8192;
 Way Engine::way_of(const Peer& peer, const Operation& operation) const {
     if (operation.parcel) return Way::parcel;
     if (operation.bytes <= bytes_inside) return Way::inside;
-    const auto through_ring =
-        operation.bytes <= std::min(longest_whole, peer.writer.capacity()) ? Way::ring_whole : Way::ring_pieces;
+    const auto through_ring = operation.bytes <= longest_whole_ ? Way::ring_whole : Way::ring_pieces;
     switch (options_.protocol) {
         case Protocol::automatic:
             // Two copies that overlap are faster than one by the kernel, which looks up every page.
@@ -108,17 +103,36 @@ void Engine::move_out(int to, Peer& peer) {
         throw InvalidMessage(to, "count of bytes freed", peer.writer.position(), peer.writer.position() + 1);
 }
 
+/// Writes a message into the ring, and publishes it by its header. False when there is no room.
+bool Engine::put_whole(Peer& peer, std::span<const std::byte> bytes, std::uint32_t tag) {
+    if (peer.writer.room(bytes.size()) < bytes.size()) return false;
+    auto* record = peer.producer.reserve();
+    if (!record) return false;
+    peer.sought.may_ask(*record, false);  // an answer that stands there is set aside
+    Envelope& envelope = record->payload;
+    envelope.bytes = bytes.size();
+    envelope.tag = tag;
+    envelope.way = Way::ring_whole;
+    envelope.words[0] = peer.writer.position();
+    peer.writer.write(bytes.size(), [&](std::byte* cell, std::uint64_t offset, std::uint64_t count) {
+        copy_bytes(cell, bytes.data() + offset, count);
+    });
+    peer.producer.publish();
+    return true;
+}
+
 /// Sends the header, and with it what goes along with it. False when there is no room now.
 bool Engine::start(int to, Peer& peer, Operation& operation) {
     const Way way = way_of(peer, operation);
-    if (way == Way::inside) {
-        if (!put_inside(peer, {operation.from, operation.bytes}, operation.tag)) return false;
+    if (const std::span bytes{operation.from, operation.bytes}; way == Way::inside || way == Way::ring_whole) {
+        if (!(way == Way::inside ? put_inside(peer, bytes, operation.tag) : put_whole(peer, bytes, operation.tag)))
+            return false;
         operation.state = Operation::State::done;
+        ++moved_;
         me_.wake(to);
         return true;
     }
     if (way == Way::segment) segments_->grant(segments_->find(operation.from, operation.bytes)->number, to);
-    if (way == Way::ring_whole && peer.writer.room(operation.bytes) < operation.bytes) return false;
     auto* record = peer.producer.reserve();
     if (!record) return false;
     peer.sought.may_ask(*record, false);  // an answer that stands there is set aside
@@ -128,11 +142,7 @@ bool Engine::start(int to, Peer& peer, Operation& operation) {
     envelope.tag = operation.tag;
     envelope.way = way;
     envelope.words[0] = peer.writer.position();
-    if (way == Way::ring_whole) {
-        peer.writer.write(operation.bytes, [&](std::byte* cell, std::uint64_t offset, std::uint64_t count) {
-            copy_bytes(cell, operation.from + offset, count);
-        });
-    } else if (way == Way::ring_pieces) {
+    if (way == Way::ring_pieces) {
         operation.state = Operation::State::feeding;
         peer.writer.publish_filled();  // so that the receiver does not count the short messages before
     } else if (way == Way::parcel) {
