@@ -199,7 +199,8 @@ Contestant by_loop(std::string name, std::shared_ptr<Load> load) {
         Tile next = work.field.next();
         for (std::size_t i = 0; i < tiles; ++i) {
             const Tile tile = next;
-            next = work.field.next();
+            const bool last = i + 1 == tiles;
+            if (!last) next = work.field.next();
             const std::size_t rows = tile.extent(0), columns = tile.extent(1);
             if constexpr (way == ByHand::slices) {
                 Words sums{};
@@ -209,12 +210,12 @@ Contestant by_loop(std::string name, std::shared_ptr<Load> load) {
                         if (rows == 1) act(0, 1, columns / slices * k, columns / slices * (k + 1));
                         else act(rows / slices * k, rows / slices * (k + 1), 0, columns);
                     };
-                    part([&](auto... range) { fetch_part<Kind>(next, range...); });
+                    if (!last) part([&](auto... range) { fetch_part<Kind>(next, range...); });
                     part([&](auto... range) { digest_part<Kind>(tile, range..., sums); });
                 }
                 work.result(i)[0] = std::accumulate(sums.begin(), sums.end(), 0.0f);
             } else {
-                if constexpr (way == ByHand::whole) fetch_part<Kind>(next, 0, rows, 0, columns);
+                if (way == ByHand::whole && !last) fetch_part<Kind>(next, 0, rows, 0, columns);
                 digest_all<Kind>(tile, work.result(i));
             }
         }

@@ -100,10 +100,10 @@ void Engine::withdraw_from(int rank) {
                 ticket.number <= begun && begun != message_claim::taken_back)
                 until([&] { return peer.producer.complete(ticket); });
     }
-    if (peer.taking && peer.header.way == Way::push) {
-        const auto number = operations_[*peer.taking].number;
-        if (peer.box.lane(me_.index()).outward.place.take_back(number))
-            until([&] { return mine.inward.pushed.load(std::memory_order_acquire) >= number; });
+    if (peer.taking && (peer.header.way == Way::push || peer.header.way == Way::halves)) {
+        const Operation& operation = operations_[*peer.taking];
+        if (operation.pushes || peer.box.lane(me_.index()).outward.place.take_back(operation.number))
+            until([&] { return pushed(rank, operation); });
     }
 }
 
@@ -168,8 +168,9 @@ StandstillWords* Engine::standstill_of(int rank) {
 
 std::uint32_t Engine::make_operation() {
     if (free_.empty()) {
-        free_.push_back(static_cast<std::uint32_t>(operations_.size()));
+        free_.reserve(operations_.size() + 1);  // room for all of them: giving one back needs no memory
         operations_.emplace_back();
+        free_.push_back(static_cast<std::uint32_t>(operations_.size() - 1));
     }
     const auto index = free_.back();
     free_.pop_back();

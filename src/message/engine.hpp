@@ -67,7 +67,8 @@ struct Operation {
     State state = State::free;
     bool receives = false;
     bool in_segment = false;  ///< sends: the bytes lie in one of this rank's segments
-    bool pushes = false;      ///< sends: waits for a place to store to
+    bool pushes = false;      ///< sends: waits for a place to store to; receives: the sender stores the first half
+    bool fetched = false;     ///< sends: the receiver says when it has all of it, whoever copied it
     std::uint32_t generation = 0;
     int peer = -1;                    ///< any_source for a receive from anybody that has no message yet
     std::uint64_t order = 0;          ///< receives: in which they were posted
@@ -281,6 +282,9 @@ class Engine {
 
     // sending (sending.cpp)
     Way way_of(const Peer& peer, const Operation& operation) const;
+    bool may_be_fetched(const Peer& peer) const noexcept {
+        return peer.box.lane(me_.index()).can_fetch.load(std::memory_order_acquire) == 1;
+    }
     bool put_whole(Peer& peer, std::span<const std::byte> bytes, std::uint32_t tag);
     bool start(int to, Peer& peer, Operation& operation);
     bool feed(int to, Peer& peer, Operation& operation);
@@ -302,9 +306,15 @@ class Engine {
     bool take(int from, Peer& peer);
     bool take_pieces(int from, Peer& peer, Operation& operation);
     bool take_whole(int from, Peer& peer, Envelope header, std::span<std::byte> into, Status& status);
+    bool begin_fetch(Peer& peer, const Operation& operation);
+    bool fetch_part(int from, const Peer& peer, const Operation& operation, std::uint64_t first, std::uint64_t last);
     bool fetch(int from, Peer& peer, Operation& operation);
+    bool take_halves(int from, Peer& peer, Operation& operation);
+    bool pushed(int from, const Operation& operation) const noexcept {
+        return box_.lane(from).inward.pushed.load(std::memory_order_acquire) >= operation.number;
+    }
     const std::byte* in_segment(int from, Peer& peer, const Envelope& header);
-    void offer_place(int from, Peer& peer, Operation& operation);
+    void offer_place(int from, Peer& peer, Operation& operation, std::uint64_t bytes);
     void finish(int from, Peer& peer, Operation& operation);
     void deliver(int from, Operation& operation, const Envelope& header);
     bool receive_from_self();

@@ -39,6 +39,7 @@ enum class Way : std::uint8_t {
     parcel,       ///< words[0] is a Parcel that goes over to the receiver; threads only
     asking,       ///< as inside; its receiver may answer in this header (message_answer.hpp)
     answer,       ///< written by the receiver over a header that was `asking`: a message that goes the other way
+    halves,       ///< the receiver fetches the second half while the sender, if it waits, stores the first
 };
 
 /// The header of a message, as it stands in a record of the channel. Written by the sender, and over it, where that was

@@ -31,7 +31,12 @@ std::uint32_t Engine::start_receive(int from, std::span<std::byte> into) {
     operation.order = ++order_;
     operation.into = into.data();
     operation.bytes = into.size();
-    (from == any_source ? posted_any_ : peer(from).posted).push_back(index);
+    try {
+        (from == any_source ? posted_any_ : peer(from).posted).push_back(index);
+    } catch (...) {  // no memory
+        abandon(index);
+        throw;
+    }
     return index;
 }
 
@@ -101,7 +106,7 @@ bool Engine::move_in(int from, Peer& peer) {
         operation.peer = from;
         ++moved_;
         operation.number = peer.consumer.next();
-        if (peer.header.way == Way::push) offer_place(from, peer, operation);
+        if (peer.header.way == Way::push) offer_place(from, peer, operation, operation.bytes);
         const bool taken = take(from, peer);
         if (any) return true;
         if (!taken) return false;
@@ -130,8 +135,11 @@ bool Engine::take(int from, Peer& peer) {
         case Way::segment:
             if (!fetch(from, peer, operation)) return false;
             break;
+        case Way::halves:
+            if (!take_halves(from, peer, operation)) return false;
+            break;
         case Way::push:
-            if (box_.lane(from).inward.pushed.load(std::memory_order_acquire) < operation.number) return false;
+            if (!pushed(from, operation)) return false;
             break;
         case Way::parcel: {
             if (!threads())
@@ -202,29 +210,54 @@ bool Engine::take_whole(int from, Peer& peer, Envelope header, std::span<std::by
     return true;
 }
 
-/// Pull: reads the bytes where the sender has them. False when the sender has taken its offer back or has died.
+/// May the sender's memory be read? Not when it has taken its offer back.
+bool Engine::begin_fetch(Peer& peer, const Operation& operation) {
+    if (peer.fetched < operation.number) {
+        if (!peer.box.lane(me_.index()).outward.fetch.begin(peer.fetched, operation.number)) return false;
+        peer.fetched = operation.number;
+    }
+    return true;
+}
+
+/// Reads bytes `first` to `last` of the message where the sender has them. False when the sender has died.
+bool Engine::fetch_part(int from, const Peer& peer, const Operation& operation, std::uint64_t first,
+                        std::uint64_t last) {
+    const auto address = peer.header.words[0] + first;
+    if (threads()) {
+        copy_bytes(operation.into + first, reinterpret_cast<const void*>(address), last - first);
+        return true;
+    }
+    const bool all = copy_across(&process_vm_readv, peer.process, operation.into + first, address, last - first,
+                                 [&] { throw InvalidMessage(from, "address to fetch from", 0, address); });
+    return all && !me_.dead(from);  // its number may have had a new owner meanwhile
+}
+
+/// Pull: False when the sender has taken its offer back or has died.
 bool Engine::fetch(int from, Peer& peer, Operation& operation) {
     // Whatever can fail comes before the claim, for from then on the sender cannot have its memory back before this has
     // ended.
     const std::byte* const segment = peer.header.way == Way::segment ? in_segment(from, peer, peer.header) : nullptr;
-    auto& outward = peer.box.lane(me_.index()).outward;
-    if (peer.fetched < operation.number) {
-        if (!outward.fetch.begin(peer.fetched, operation.number)) return false;
-        peer.fetched = operation.number;
-    }
-    const auto address = peer.header.words[0];
+    if (!begin_fetch(peer, operation)) return false;
     const auto bytes = std::min(peer.header.bytes, operation.bytes);
-    if (segment) {
-        copy_bytes(operation.into, segment, bytes);
-        return true;
-    }
-    if (threads()) {
-        copy_bytes(operation.into, reinterpret_cast<const void*>(address), bytes);
-        return true;
-    }
-    const bool all = copy_across(&process_vm_readv, peer.process, operation.into, address, bytes,
-                                 [&] { throw InvalidMessage(from, "address to fetch from", 0, address); });
-    return all && !me_.dead(from);  // its number may have had a new owner meanwhile
+    if (segment == nullptr) return fetch_part(from, peer, operation, 0, bytes);
+    copy_bytes(operation.into, segment, bytes);
+    return true;
+}
+
+/// Offers the sender the place of the first half, fetches the second, and then the first too if the sender has not
+/// begun with it. False when it has and is not ready, or as fetch().
+bool Engine::take_halves(int from, Peer& peer, Operation& operation) {
+    if (operation.pushes) return pushed(from, operation);
+    constexpr std::uint64_t page = 4096;
+    const auto bytes = std::min(peer.header.bytes, operation.bytes);
+    const auto half = bytes / 2 / page * page;
+    if (!begin_fetch(peer, operation)) return false;
+    auto& place = peer.box.lane(me_.index()).outward.place;
+    offer_place(from, peer, operation, half);
+    if (!fetch_part(from, peer, operation, half, bytes)) return false;
+    if (pushed(from, operation)) return true;
+    operation.pushes = place.take_back(operation.number);
+    return operation.pushes ? pushed(from, operation) : fetch_part(from, peer, operation, 0, half);
 }
 
 /// The bytes of a message that lies in a segment of its sender. The first one of each segment accepts it.
@@ -239,11 +272,11 @@ const std::byte* Engine::in_segment(int from, Peer& peer, const Envelope& header
     return segment.data() + offset;
 }
 
-/// Push: tells the sender where the bytes should go.
-void Engine::offer_place(int from, Peer& peer, Operation& operation) {
+/// Tells the sender where the first `bytes` should go.
+void Engine::offer_place(int from, Peer& peer, Operation& operation, std::uint64_t bytes) {
     auto& place = peer.box.lane(me_.index()).outward.place;
     place.address = reinterpret_cast<std::uintptr_t>(operation.into);
-    place.bytes = operation.bytes;
+    place.bytes = bytes;
     place.offer(operation.number);
     me_.wake(from);
 }

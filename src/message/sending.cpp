@@ -10,6 +10,8 @@ namespace {
 /// A long message goes through the ring in pieces of this size, so that both copies run at the same time in nearby
 /// caches.
 constexpr std::uint64_t piece_bytes = 8192;
+/// From here on, sender and receiver copy half of a message each, straight from one user's memory to the other's.
+constexpr std::uint64_t shortest_in_halves = 64 * 1024;
 
 }  // namespace
 
@@ -22,13 +24,14 @@ Way Engine::way_of(const Peer& peer, const Operation& operation) const {
             // Two copies that overlap are faster than one by the kernel, which looks up every page.
             if (through_ring == Way::ring_whole) break;
             if (operation.in_segment) return Way::segment;
+            if (operation.bytes >= shortest_in_halves && (threads() || (peer.stores && may_be_fetched(peer))))
+                return Way::halves;
             if (threads()) return Way::pull;
             break;
         case Protocol::pull:
         case Protocol::pure_pull:
             if (operation.in_segment) return Way::segment;
-            if (threads() || peer.box.lane(me_.index()).can_fetch.load(std::memory_order_acquire) == 1)
-                return Way::pull;
+            if (threads() || may_be_fetched(peer)) return Way::pull;
             break;
         case Protocol::push:
             if (threads() || peer.stores) return Way::push;
@@ -84,7 +87,9 @@ void Engine::send_to_self(Operation& operation) {
 void Engine::move_out(int to, Peer& peer) {
     while (!peer.offered.empty()) {
         Operation& operation = operations_[peer.offered.front()];
-        if (!(operation.pushes && store(to, peer, operation)) && !peer.producer.complete(operation.ticket)) break;
+        const bool stored = operation.pushes && store(to, peer, operation);
+        if (stored) operation.pushes = false;
+        if (!(stored && !operation.fetched) && !peer.producer.complete(operation.ticket)) break;
         done(operation);
         peer.offered.pop_front();
     }
@@ -93,9 +98,9 @@ void Engine::move_out(int to, Peer& peer) {
         Operation& operation = operations_[index];
         if (operation.state == Operation::State::queued && !start(to, peer, operation)) break;
         if (operation.state == Operation::State::feeding && !feed(to, peer, operation)) break;
-        peer.queued.pop_front();
         if (operation.state == Operation::State::offered) peer.offered.push_back(index);
         else done(operation);
+        peer.queued.pop_front();
     }
     if (peer.producer.claimed() != 0)
         throw InvalidMessage(to, "number of messages taken", peer.producer.issued(), peer.producer.claimed());
@@ -154,7 +159,8 @@ bool Engine::start(int to, Peer& peer, Operation& operation) {
     } else {
         envelope.words[0] = reinterpret_cast<std::uintptr_t>(operation.from);
         operation.state = Operation::State::offered;
-        operation.pushes = way == Way::push;
+        operation.pushes = way == Way::push || way == Way::halves;
+        operation.fetched = way != Way::push;
     }
     operation.ticket = peer.producer.publish();
     operation.number = operation.ticket.number;

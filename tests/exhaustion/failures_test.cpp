@@ -123,6 +123,33 @@ TEST(FailuresWithoutMemory, leave_the_successes_around_them_successes) {
     });
 }
 
+/// Of receives that were refused memory nothing is under way, and what was refused can be begun again.
+TEST(MessagesWithoutMemory, that_were_refused_can_be_begun_again) {
+    expect_good([] {
+        int wrong = 0;
+        for (long place = 0; place < 4; ++place) {
+            spmd(1, [&](Rank me) {
+                Messenger post(me);
+                std::vector<int> into(300);
+                for (int& value : into) {
+                    exhaustion::refuse_here(exhaustion::Kind::memory, place);
+                    try {
+                        post.irecv(0, value);
+                        (void)exhaustion::allow();
+                    } catch (const std::bad_alloc&) {
+                        (void)exhaustion::allow();
+                        post.irecv(0, value);
+                    }
+                }
+                for (int i = 0; i < 300; ++i) post.send(0, i);
+                post.wait_all();
+                for (int i = 0; i < 300; ++i) wrong += into[static_cast<std::size_t>(i)] != i;
+            });
+        }
+        return wrong;
+    });
+}
+
 /// A task that was refused memory for its first call calls again.
 TEST(CallsWithoutMemory, inside_a_task_can_be_made_again) {
     expect_good([] {

@@ -294,6 +294,26 @@ TEST_P(MessageTest, more_ranks_than_processors_get_on) {
     });
 }
 
+TEST_P(MessageTest, a_long_message_is_received_whether_its_sender_looks_or_not) {
+    if (GetParam() == Substrate::processes) GTEST_SKIP() << "not where the kernel keeps processes from one another";
+    run(2, [](Rank me) {
+        Messenger post(me), other(me, {.name = "other"});
+        for (int turn = 0; turn < 20; ++turn) {
+            auto data = pattern(300'000, static_cast<std::uint64_t>(me.index() == 0 ? turn : 100));
+            int go = 0;
+            if (me.index() == 0) {
+                Request request = post.isend(1, data);
+                other.recv(1, go);  // which sees to nothing of `post`
+                post.wait(request);
+            } else {
+                post.recv(0, data);
+                other.send(0, go);
+            }
+            require(is_pattern(data, static_cast<std::uint64_t>(turn)), "it is whole");
+        }
+    });
+}
+
 TEST_P(MessageTest, an_idle_receiver_sleeps_and_is_woken) {
     run(2, [](Rank me) {
         Messenger post(me);

@@ -58,6 +58,43 @@ struct PlaceModel : rl::test_suite<PlaceModel<Weakening>, 2> {
     }
 };
 
+/// Receiver and sender copy a half each; the receiver copies both where the sender has not begun in time.
+template <class Weakening = model::AsShipped>
+struct HalvesModel : rl::test_suite<HalvesModel<Weakening>, 2> {
+    penstock::FetchClaim<model::Atomics<Weakening>> fetch;
+    penstock::PlaceClaim<model::Atomics<Weakening>, model::Plain<std::uint64_t>> claim;
+    model::Atomic<std::uint64_t, model::AsShipped> offered{0}, pushed{0}, completed{0};
+    Cell from[2], into[2];
+
+    void thread(unsigned index) {
+        if (index == 0) {
+            for (Cell& half : from) half.write(1);
+            offered.store(1, std::memory_order_release);
+            if (claim.offered(1) && claim.begin(1)) {
+                model::require(claim.address.read() == 7, "the place is the one that was meant");
+                into[0].write(from[0].read());
+                pushed.store(1, std::memory_order_release);
+            }
+            while (completed.load(std::memory_order_acquire) != 1) model::idle();
+            for (Cell& half : from) half.write(2);
+        } else {
+            while (offered.load(std::memory_order_acquire) != 1) model::idle();
+            if (!fetch.begin(0, 1)) return;
+            for (Cell& half : into) half.write(0);
+            claim.address.write(7);
+            claim.offer(1);
+            into[1].write(from[1].read());
+            if (pushed.load(std::memory_order_acquire) != 1) {
+                if (claim.take_back(1))
+                    while (pushed.load(std::memory_order_acquire) != 1) model::idle();
+                else into[0].write(from[0].read());
+            }
+            for (Cell& half : into) model::require(half.read() == 1, "both halves are there, each copied once");
+            completed.store(1, std::memory_order_release);
+        }
+    }
+};
+
 /// The other side's read-modify-write, as somebody might write it who thinks that a look is enough.
 template <class Claim>
 struct CarelessClaim : Claim {
@@ -88,6 +125,10 @@ TEST(ClaimModel, memory_is_not_fetched_once_it_was_taken_back) {
 }
 TEST(ClaimModel, a_place_is_not_stored_to_once_it_was_taken_back) {
     model::expect_holds<PlaceModel<>>(Search::every_schedule);
+}
+TEST(ClaimModel, halves_are_copied_once_each_by_whoever_comes_first) {
+    model::expect_holds<HalvesModel<>>(Search::every_schedule);
+    model::expect_finds<HalvesModel<model::Relaxing<"::offer(">>>(rl::test_result_data_race);
 }
 TEST(ClaimModel, a_claim_by_looking_and_storing_is_found) {
     model::expect_finds<CarelessFetch>(rl::test_result_data_race);

@@ -3,8 +3,8 @@
 //
 // One task goes through TPC's stages: FETCH (its arguments are prefetched while the task before it is active, and what
 // must be staged is copied into the local store), READY, ACTIVE, WRITE-BACK (staged results are copied out), COMPLETE
-// (the completion is published). FETCH and WRITE-BACK are in the entry's trampoline (landing.hpp); COMPLETE is the
-// caller's.
+// (the completion is published). FETCH and WRITE-BACK are in the entry's trampoline (landing.hpp); COMPLETE is
+// run_front's and run_claimed's, and with run() the caller's.
 #pragma once
 
 #include <algorithm>

@@ -73,7 +73,7 @@ void Target::serve() {
             continue;
         }
         if (misses == 0) runner_->interrupted();
-        if (++misses < looks_before_idle) continue;
+        if (++misses < std::min(looks_before_idle, waiter_.policy().spins_before_yield)) continue;
         if (stopping_.load(std::memory_order_acquire)) break;
         idle();
         misses = 0;

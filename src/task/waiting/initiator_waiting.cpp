@@ -30,10 +30,14 @@ class Waiting {
 constexpr std::chrono::microseconds shortest_wait{200};
 constexpr std::chrono::microseconds longest_wait{2000};
 
+/// Where each thread has a processor. On fewer processors whoever looks and pauses keeps those that work from running.
+std::uint32_t looks_at_most(std::uint32_t looks, const Waiter& waiter) noexcept {
+    return std::min(looks, waiter.policy().spins_before_yield);
+}
+
 /// A lone task is back before anything else could be done, so the first looks are at its line alone.
-bool back_soon(Lanes& lanes, LaneEnd& lane, Ticket ticket) noexcept {
-    constexpr int looks = 256;
-    for (int look = 0; look < looks; ++look) {
+bool back_soon(Lanes& lanes, LaneEnd& lane, Ticket ticket, std::uint32_t looks) noexcept {
+    for (std::uint32_t look = 0; look < looks; ++look) {
         if (lanes.complete(lane, ticket)) return true;
         relax();
     }
@@ -163,7 +167,7 @@ std::chrono::microseconds Initiator::wait_a_while(Poll&& poll, std::chrono::micr
 /// May come back early: with mail, the caller looks for itself.
 template <class Poll>
 void Initiator::wait_until(Poll&& poll, WaitReason reason) {
-    for (int looks = 0; looks < 64; ++looks) {
+    for (std::uint32_t looks = 0; looks < looks_at_most(64, waiter_); ++looks) {
         if (poll()) return;
         relax();
     }
@@ -236,7 +240,8 @@ void Initiator::barrier() {
 
 void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
     const bool own = &ring.owner() == this && !shared_;
-    if (own && ring.kind() == Ring::Kind::lane && back_soon(lanes_, lanes_[ring.only_target()], handle.ticket())) {
+    if (own && ring.kind() == Ring::Kind::lane &&
+        back_soon(lanes_, lanes_[ring.only_target()], handle.ticket(), looks_at_most(256, waiter_))) {
         if (!ring.may_have_failed(handle.ticket().number)) [[likely]]
             return;
         return throw_failure_of(handle, ring);
