@@ -44,8 +44,9 @@ inline constexpr int any_source = -1;
 
 /// How the bytes travel that do not fit into the header (32 bytes). All ranks must choose the same.
 enum class Protocol : std::uint8_t {
-    automatic,  ///< by size: through the ring while short; long ones by pull between threads, by ring between processes
-                ///< (`./bench paper dcl-protocols`)
+    automatic,  ///< by size: through the ring while short; of long ones the receiver fetches one half while the sender,
+                ///< if it waits, stores the other; between processes through the ring too where the kernel does not let
+                ///< them copy from one another (`./bench messages`)
     ring,  ///< the sender stores into a ring of bytes at the receiver, long messages piece by piece: two copies that
            ///< overlap
     pull,  ///< the header says where the bytes lie, the receiver fetches them: one copy (the paper's sender-initiated

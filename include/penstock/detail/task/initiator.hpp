@@ -279,8 +279,9 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     template <class Pack>
     static void fill_box(std::uint32_t entry, TaskPayload& payload, typename Pack::Box* box) noexcept;
 
-    /// Before the record is filled: between that and publish_in_lane() the target, which polls the line, would take it
-    /// away again. Before it is published, so that no more tasks are ever seen to have been executed than called.
+    /// Of a call that stays in this process, before the record is filled: between that and publish_in_lane() the
+    /// target, which polls the line, would take it away again. Always before it is published, so that no more tasks are
+    /// ever seen to have been executed than called.
     void count_in_lane() noexcept {
         counters_.calls.add();
         counters_.committed.add();
