@@ -134,7 +134,7 @@ class FilterHolder final : public AnyFilter {
   private:
     template <class Arguments>
     static F make(AnyFilter& holder, const Arguments& arguments) {
-        const Part::Gathering gathering(holder);
+        const auto gathering = Part::gathering(holder);
         return std::make_from_tuple<F>(arguments);
     }
 

@@ -107,7 +107,7 @@ class GraphBuilder {
     /// "name/...". Groups nest.
     template <class G, class... Args>
     G& add_group(const std::string& name, Args&&... arguments) {
-        const Prefix prefix(*this, name);
+        const Exchanged<std::string> prefix(prefix_, prefix_ + name + "/");
         auto group = std::make_shared<G>(*this, std::forward<Args>(arguments)...);
         G& reference = *group;
         keep(std::move(group));
@@ -134,20 +134,6 @@ class GraphBuilder {
     streaming::Model& model() const noexcept { return *model_; }
 
   private:
-    class Prefix {
-      public:
-        Prefix(GraphBuilder& builder, const std::string& name) : builder_(builder), length_(builder.prefix_.size()) {
-            builder_.prefix_ += name + "/";
-        }
-        ~Prefix() { builder_.prefix_.resize(length_); }
-        Prefix(const Prefix&) = delete;
-        Prefix& operator=(const Prefix&) = delete;
-
-      private:
-        GraphBuilder& builder_;
-        std::size_t length_;
-    };
-
     void connect_ports(streaming::OutputPort& from, streaming::InputPort& to, StreamOptions options);
     void keep(std::shared_ptr<void> group);
 

@@ -32,14 +32,16 @@ class ParameterValue {
     double number(const std::string& what, double least, double most) const;
 
     // Throw UsageError.
-    friend ParameterValue operator+(const ParameterValue& left, const ParameterValue& right);
-    friend ParameterValue operator-(const ParameterValue& left, const ParameterValue& right);
-    friend ParameterValue operator*(const ParameterValue& left, const ParameterValue& right);
-    friend ParameterValue operator/(const ParameterValue& left, const ParameterValue& right);
-    friend ParameterValue operator%(const ParameterValue& left, const ParameterValue& right);
+    friend ParameterValue operator+(const ParameterValue& a, const ParameterValue& b) { return calculated('+', a, b); }
+    friend ParameterValue operator-(const ParameterValue& a, const ParameterValue& b) { return calculated('-', a, b); }
+    friend ParameterValue operator*(const ParameterValue& a, const ParameterValue& b) { return calculated('*', a, b); }
+    friend ParameterValue operator/(const ParameterValue& a, const ParameterValue& b) { return calculated('/', a, b); }
+    friend ParameterValue operator%(const ParameterValue& a, const ParameterValue& b) { return calculated('%', a, b); }
     friend ParameterValue operator-(const ParameterValue& value) { return ParameterValue(0) - value; }
 
   private:
+    static ParameterValue calculated(char sign, const ParameterValue& left, const ParameterValue& right);
+
     SettingValue value_;
 };
 

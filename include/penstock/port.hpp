@@ -17,6 +17,7 @@
 #include <variant>
 
 #include "penstock/buffer.hpp"
+#include "penstock/detail/machine/exchanged.hpp"
 #include "penstock/detail/task/entry.hpp"
 
 namespace penstock {
@@ -59,16 +60,7 @@ class Part {
 
     /// For the length of a filter's construction: where its parts announce themselves, in the order in which the filter
     /// declares them.
-    class Gathering {
-      public:
-        explicit Gathering(AnyFilter& filter) noexcept : outer_(std::exchange(current_, &filter)) {}
-        ~Gathering() { current_ = outer_; }
-        Gathering(const Gathering&) = delete;
-        Gathering& operator=(const Gathering&) = delete;
-
-      private:
-        AnyFilter* outer_;
-    };
+    [[nodiscard]] static Exchanged<AnyFilter*> gathering(AnyFilter& filter) noexcept { return {current_, &filter}; }
 
   protected:
     explicit Part(std::string name) : name_(std::move(name)) {}

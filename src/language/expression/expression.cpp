@@ -218,17 +218,13 @@ std::string unit_of(std::string_view text, const Variables& variables) {
 
 }  // namespace language
 
-namespace {
-
-ParameterValue calculate(char sign, const ParameterValue& left, const ParameterValue& right) {
+ParameterValue ParameterValue::calculated(char sign, const ParameterValue& left, const ParameterValue& right) {
     try {
         return ParameterValue(language::calculated(sign, left.value(), right.value()));
     } catch (const language::ExpressionError& wrong) {
         throw UsageError("'" + left.text() + " " + sign + " " + right.text() + "' " + wrong.what());
     }
 }
-
-}  // namespace
 
 std::string ParameterValue::text() const { return language::text_of(value_); }
 
@@ -238,22 +234,6 @@ std::int64_t ParameterValue::integer(const std::string& what, std::int64_t least
 
 double ParameterValue::number(const std::string& what, double least, double most) const {
     return language::number_within(what, text(), least, most);
-}
-
-ParameterValue operator+(const ParameterValue& left, const ParameterValue& right) {
-    return calculate('+', left, right);
-}
-ParameterValue operator-(const ParameterValue& left, const ParameterValue& right) {
-    return calculate('-', left, right);
-}
-ParameterValue operator*(const ParameterValue& left, const ParameterValue& right) {
-    return calculate('*', left, right);
-}
-ParameterValue operator/(const ParameterValue& left, const ParameterValue& right) {
-    return calculate('/', left, right);
-}
-ParameterValue operator%(const ParameterValue& left, const ParameterValue& right) {
-    return calculate('%', left, right);
 }
 
 }  // namespace penstock

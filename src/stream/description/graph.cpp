@@ -150,7 +150,7 @@ void set_extents(streaming::Block& block, std::span<const std::size_t> extents) 
 }
 
 DescribedFilter::DescribedFilter(const FilterDescription& description) : type_(description.type) {
-    const streaming::Part::Gathering gathering(*this);
+    const auto gathering = streaming::Part::gathering(*this);
     for (const auto& port : description.inputs) inputs_.push_back(std::make_unique<DescribedInput>(port));
     for (const auto& port : description.outputs) outputs_.push_back(std::make_unique<DescribedOutput>(port));
     for (const auto& setting : description.settings)

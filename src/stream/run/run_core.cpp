@@ -77,7 +77,7 @@ void RunCore::deliver_at(void* to, void* what, int target) noexcept {
         if (home == nullptr || home->target() != target)  // it has moved
             return mail->kind == MailKind::visit ? run.send_turn(station) : run.post(station, mail);
         const Server::Turn turn(*home);
-        const Server::Here here(*home);
+        const auto here = home->here();
         if (station.accept(mail)) {
             if (station.moving) run.move_on(station, false);
             else home->enqueue(station);
@@ -120,7 +120,7 @@ bool RunCore::resume(Server& server) noexcept {
 
 void RunCore::go_on(Server* server) {
     const Server::Turn turn(*server);
-    const Server::Here here(*server);
+    const auto here = server->here();
     server->end_resumption();
     server->drain();
 }
@@ -212,7 +212,7 @@ void RunCore::serve(RunCore* run) {
     const int target = run->machine_.current_target();
     Server stand_in(*run, Server::helper);
     Server& server = target >= 0 ? *run->servers_[static_cast<std::size_t>(target)] : stand_in;
-    const Server::Here here(server);
+    const auto here = server.here();
     for (;;) {
         if (!server.serve()) {
             try {

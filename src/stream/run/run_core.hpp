@@ -173,13 +173,13 @@ class RunCore {
 /// A thread that runs a run's stations while it waits for something, for the length of a turn.
 class Helping {
   public:
-    explicit Helping(RunCore& run) noexcept : server(run, Server::helper), here_(server) { run.begin_help(); }
+    explicit Helping(RunCore& run) noexcept : server(run, Server::helper), here_(server.here()) { run.begin_help(); }
     ~Helping() { server.run().end_help(); }
 
     Server server;
 
   private:
-    Server::Here here_;
+    Exchanged<Server*> here_;
 };
 
 }  // namespace penstock::streaming

@@ -78,11 +78,7 @@ class Server {
     };
 
     /// For the length of a task: the thread's server.
-    struct Here {
-        Server* const outer;
-        explicit Here(Server& server) noexcept : outer(std::exchange(current, &server)) {}
-        ~Here() { current = outer; }
-    };
+    [[nodiscard]] Exchanged<Server*> here() noexcept { return {current, this}; }
 
   private:
     bool claim(Link& link) noexcept;

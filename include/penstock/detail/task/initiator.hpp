@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "penstock/call_options.hpp"
+#include "penstock/detail/machine/exchanged.hpp"
 #include "penstock/detail/machine/waiter.hpp"
 #include "penstock/detail/task/carrier.hpp"
 #include "penstock/detail/task/dependents.hpp"
@@ -71,20 +72,6 @@ class TakesCalls {
     Handle call(F&& function, Args&&... arguments) const {
         return static_cast<Self&>(*this).issue_call(std::forward<F>(function), std::forward<Args>(arguments)...);
     }
-};
-
-/// For as long as it lives, something has another value.
-template <class T>
-class Exchanged {
-  public:
-    Exchanged(T& place, T value) noexcept : place_(place), outer_(std::exchange(place, value)) {}
-    ~Exchanged() { place_ = outer_; }
-    Exchanged(const Exchanged&) = delete;
-    Exchanged& operator=(const Exchanged&) = delete;
-
-  private:
-    T& place_;
-    T outer_;
 };
 
 class alignas(128) Initiator : public TakesCalls<Initiator> {
