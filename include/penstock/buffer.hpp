@@ -40,8 +40,7 @@ struct Tags {
 };
 
 /// A buffer was appended to beyond what it was made for, or more was extracted than is in it.
-class BufferOverrun : public UsageError {
-  public:
+struct BufferOverrun : UsageError {
     using UsageError::UsageError;
 };
 

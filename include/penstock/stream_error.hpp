@@ -52,20 +52,17 @@ class FilterFailed : public Error {
 };
 
 /// Nothing in the graph can go on, although it has not ended: what() says which filter waits for what.
-class StreamStalled : public Error {
-  public:
+struct StreamStalled : Error {
     using Error::Error;
 };
 
 /// A buffer was written to a full stream that says WhenStreamFull::fail.
-class StreamFull : public Error {
-  public:
+struct StreamFull : Error {
     using Error::Error;
 };
 
 /// The run has ended or was stopped, so nothing can be written, sent or edited any more.
-class RunEnded : public UsageError {
-  public:
+struct RunEnded : UsageError {
     using UsageError::UsageError;
 };
 

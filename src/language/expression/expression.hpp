@@ -18,8 +18,7 @@ struct Variable {
 using Variables = std::map<std::string, Variable, std::less<>>;
 
 /// What is wrong with an expression.
-class ExpressionError : public UsageError {
-  public:
+struct ExpressionError : UsageError {
     using UsageError::UsageError;
 };
 

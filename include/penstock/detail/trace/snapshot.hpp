@@ -72,6 +72,4 @@ class Snapshot {
     std::map<std::pair<Role, std::uint32_t>, Entry> tracks_;
 };
 
-Snapshot operator-(const Snapshot& after, const Snapshot& before);
-
 }  // namespace penstock::trace
