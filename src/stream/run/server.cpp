@@ -110,13 +110,9 @@ void Server::run_one(Station& station) {
 /// The first that was made ready stays here; the others are for whoever is free.
 void Server::share_fresh(Station& ran) {
     for (Station* const station : fresh_) {
-        if (next_ == nullptr) {
-            next_ = station;
-        } else if (next_ == &ran) {
-            run_.put_ready(*std::exchange(next_, station));
-        } else {
-            run_.put_ready(*station);
-        }
+        if (next_ == nullptr) next_ = station;
+        else if (next_ == &ran) run_.put_ready(*std::exchange(next_, station));
+        else run_.put_ready(*station);
     }
     fresh_.clear();
 }
