@@ -199,25 +199,12 @@ bool Target::claim_from(Initiator& initiator, Look look, bool in_turn) noexcept 
     if (ring == nullptr) return false;
     if (in_turn) next_part_ = part + 1;
     const auto share = ring->only_target() >= 0 ? 1 : core_.workers();
-    if (streamed_claims_ >= claims_of_a_stream) let_fill(ring->pending(), share);
     const auto claim = ring->pending().claim(most_claimed, share);
     if (claim.count == 0) return false;
-    streamed_claims_ = claim.count == 1 ? 0 : streamed_claims_ + 1;
     begin_work();
     runner_->counters().pulled.add(claim.count);
     runner_->run_claimed(*ring, claim);
     return true;
-}
-
-/// Of a stream of small tasks: claims that begin on the heels of whoever issues them stay small, and each moves lines
-/// that he writes. The tasks stay where others may claim them.
-void Target::let_fill(const PendingRing<TaskPayload>& pending, std::uint32_t share) noexcept {
-    if (std::uint64_t{most_claimed} * share > pending.capacity()) return;
-    for (int look = 0; look < 32; ++look) {
-        if (pending.holds(std::uint64_t{most_claimed} * share)) return;
-        relax();
-    }
-    streamed_claims_ = 0;
 }
 
 bool Target::run_ready() noexcept {

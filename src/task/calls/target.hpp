@@ -29,8 +29,6 @@ class Target {
     static constexpr std::uint32_t most_claimed = 16;
     /// Claims of tasks of high priority in a row before one of normal ones.
     static constexpr std::uint32_t most_urgent_in_a_row = 15;
-    /// So many claims of several tasks in a row are taken for a stream.
-    static constexpr std::uint32_t claims_of_a_stream = 8;
     /// Looks at the lanes, with a pause behind each, for a look at the deques, which takes about as long as one of
     /// them.
     static constexpr int most_lane_looks = 4;
@@ -83,7 +81,6 @@ class Target {
     using Look = Deque::Look;
     bool claim_from_any(Look look) noexcept;
     bool claim_from(Initiator& initiator, Look look, bool in_turn) noexcept;
-    void let_fill(const PendingRing<TaskPayload>& pending, std::uint32_t share) noexcept;
     bool run_ready() noexcept;
     bool something_waits() noexcept;
     bool invited() const noexcept;
@@ -107,9 +104,8 @@ class Target {
     std::uint32_t next_part_ = 0;  ///< of a deque
     std::uint32_t claims_ = 0;
     std::uint32_t urgent_in_a_row_ = 0;
-    std::uint32_t streamed_claims_ = 0;  ///< in a row, of more than one task each
-    bool woken_ = false;                 ///< and has not begun to work since
-    std::uint32_t looks_ = 0;            ///< for something to do
+    bool woken_ = false;       ///< and has not begun to work since
+    std::uint32_t looks_ = 0;  ///< for something to do
     std::atomic<bool> idle_{false};
     Waiter waiter_;
     std::unique_ptr<Initiator> initiator_;

@@ -121,9 +121,6 @@ class PendingRing {
         return valid(head_.load(std::memory_order_acquire) + 1) || returned_.load(std::memory_order_relaxed) != 0;
     }
 
-    /// Are there so many to claim, one after the other?
-    bool holds(std::uint64_t count) const noexcept { return valid(head_.load(std::memory_order_relaxed) + count); }
-
     /// Claims at most `most` of the oldest tasks, and at most the `share`-th part of those seen waiting (so that the
     /// last ones are spread over all who are free: guided self-scheduling). Empty when there is none or another was
     /// faster.
