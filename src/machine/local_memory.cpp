@@ -1,10 +1,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <climits>
-#include <string>
 #include <vector>
 
 #include "machine/pages.hpp"

@@ -1,7 +1,6 @@
 #include "machine/processor_features.hpp"
 
 #include <fstream>
-#include <string>
 
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -3,8 +3,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <string>
-#include <utility>
 
 #include "machine/file_size.hpp"
 #include "machine/pages.hpp"

@@ -1,7 +1,5 @@
 #include "message/mailbox.hpp"
 
-#include <new>
-
 namespace penstock::message {
 namespace {
 

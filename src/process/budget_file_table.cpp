@@ -66,8 +66,6 @@ class LockedFile {
         while (!open_and_lock(deadline)) {
         }
     }
-    LockedFile(const LockedFile&) = delete;
-    LockedFile& operator=(const LockedFile&) = delete;
     ~LockedFile() {
         // Unlocked by name, not only by closing: a child forked meanwhile has the same open file.
         flock(file_.get(), LOCK_UN);

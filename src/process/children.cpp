@@ -6,13 +6,11 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <thread>
-#include <utility>
 
 #include "machine/uninterrupted.hpp"
 

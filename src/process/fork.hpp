@@ -43,10 +43,6 @@ void settle_before_fork() noexcept;
 /// somebody may hold while he wants this one, nothing is forked, and no code of the user's is run.
 class ProcessMutex {
   public:
-    constexpr ProcessMutex() = default;
-    ProcessMutex(const ProcessMutex&) = delete;
-    ProcessMutex& operator=(const ProcessMutex&) = delete;
-
     void lock() {
         if (!known_.load(std::memory_order_acquire)) [[unlikely]]
             make_known();

@@ -1,7 +1,5 @@
 #include "penstock/shared_mutex.hpp"
 
-#include <string>
-
 namespace penstock {
 namespace {
 

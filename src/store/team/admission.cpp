@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <string>
-#include <thread>
 #include <utility>
 
 #include "machine/said_by.hpp"

@@ -1,8 +1,6 @@
 #include "store/team/control_block.hpp"
 
-#include <cstddef>
 #include <new>
-#include <utility>
 
 namespace penstock::team {
 namespace {

@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <utility>
 
 #include "process/children.hpp"
 #include "process/quiet_thread.hpp"

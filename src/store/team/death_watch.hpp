@@ -35,8 +35,6 @@ class DeathWatch {
     /// `processes`: a pidfd for each rank, of which `own` is not watched. `control` must outlive this. Throws
     /// SystemError.
     DeathWatch(const ControlBlock& control, int own, std::vector<OwnedDescriptor> processes);
-    DeathWatch(const DeathWatch&) = delete;
-    DeathWatch& operator=(const DeathWatch&) = delete;
     ~DeathWatch();
 
   private:

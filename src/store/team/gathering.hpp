@@ -21,8 +21,6 @@ class Gathering {
 
     /// Throws UsageError, TeamNameTaken, SystemError.
     Gathering(std::string_view name, int size, HostOptions options);
-    Gathering(const Gathering&) = delete;
-    Gathering& operator=(const Gathering&) = delete;
     ~Gathering();
 
     const std::string& name() const noexcept { return name_; }

@@ -2,15 +2,10 @@
 // forks them as a program without threads would do itself, watches them, and sends how they ended. All are copies of
 // one image, so the address of the program's function is the same in all.
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
-#include <string>
-#include <type_traits>
 
 #include "machine/said_by.hpp"
 #include "machine/uninterrupted.hpp"

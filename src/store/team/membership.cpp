@@ -1,9 +1,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <exception>
-#include <utility>
-
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/join.hpp"
 #include "penstock/topology.hpp"

@@ -1,12 +1,10 @@
 // A team of processes: forked by the caller, which watches them and marks the seats of those that die.
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <iostream>
-#include <string>
 
 #include "penstock/store_way.hpp"
 #include "penstock/topology.hpp"

@@ -1,7 +1,5 @@
 #include "penstock/rank.hpp"
 
-#include <algorithm>
-
 #include "store/team/exchange.hpp"
 #include "store/team/team.hpp"
 

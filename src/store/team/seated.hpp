@@ -32,8 +32,6 @@ Admission ask_for_admission(std::string_view name, const JoinOptions& options);
 class Seated {
   public:
     Seated(Admission place, const JoinOptions& options);
-    Seated(const Seated&) = delete;
-    Seated& operator=(const Seated&) = delete;
     ~Seated();
 
     Member& member() noexcept { return member_; }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <new>
-#include <string>
 #include <system_error>
 #include <thread>
 #include <tuple>

@@ -4,13 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <sstream>
-#include <string_view>
 
 #include "penstock/detail/machine/owned_descriptor.hpp"
 #include "penstock/topology.hpp"

@@ -1,6 +1,5 @@
 // How StoreWays::measure() finds out.
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstring>
 #include <system_error>

@@ -1,13 +1,9 @@
 #include "task/backend/backend.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <new>
-#include <string>
-#include <utility>
 
 #include "penstock/detail/task/initiator.hpp"
-#include "penstock/error.hpp"
 #include "task/calls/core.hpp"
 #include "task/calls/runner.hpp"
 #include "task/isolated/worker_host.hpp"

@@ -2,16 +2,12 @@
 
 #include <pthread.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <new>
-#include <string>
-#include <string_view>
 
 #include "machine/said_by.hpp"
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/task/use_count.hpp"
-#include "penstock/error.hpp"
 #include "penstock/topology.hpp"
 #include "task/calls/runner.hpp"
 #include "task/waiting/notices.hpp"

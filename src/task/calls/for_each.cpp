@@ -9,11 +9,8 @@
 #include "penstock/for_each.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
-#include <memory>
 #include <mutex>
-#include <string>
 
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/error.hpp"

@@ -1,13 +1,9 @@
 #include "penstock/detail/task/initiator.hpp"
 
-#include <algorithm>
 #include <bit>
-#include <cstddef>
 #include <new>
-#include <string>
 
 #include "penstock/detail/machine/clock.hpp"
-#include "penstock/error.hpp"
 #include "task/calls/core.hpp"
 #include "task/calls/runner.hpp"
 #include "task/waiting/notices.hpp"

@@ -1,8 +1,6 @@
 // What calls with options ask for: where an affine call goes, notices, call-backs, the notification descriptor.
-#include <string>
 
 #include "penstock/detail/task/initiator.hpp"
-#include "penstock/error.hpp"
 #include "task/calls/core.hpp"
 #include "task/calls/runner.hpp"
 #include "task/waiting/notices.hpp"

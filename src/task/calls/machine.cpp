@@ -3,13 +3,10 @@
 #include <pthread.h>
 
 #include <cstdio>
-#include <mutex>
 #include <thread>
-#include <vector>
 
 #include "machine/said_by.hpp"
 #include "penstock/detail/machine/clock.hpp"
-#include "penstock/error.hpp"
 #include "penstock/topology.hpp"
 #include "process/fork.hpp"
 #include "task/calls/core.hpp"

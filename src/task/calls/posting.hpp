@@ -28,8 +28,6 @@ struct Posting {
 class PostingLane {
   public:
     explicit PostingLane(Doorbell& receiver) noexcept : receiver_(receiver) {}
-    PostingLane(const PostingLane&) = delete;
-    PostingLane& operator=(const PostingLane&) = delete;
 
     /// False when it is full. For the sending target's thread.
     bool post(const Posting& posting) noexcept {

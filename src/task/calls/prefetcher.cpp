@@ -1,6 +1,5 @@
 #include "task/calls/prefetcher.hpp"
 
-#include <algorithm>
 #include <bit>
 
 #include "penstock/detail/machine/clock.hpp"

@@ -1,14 +1,10 @@
 #include "penstock/detail/task/ring.hpp"
 
-#include <array>
-#include <bit>
 #include <iterator>
 #include <new>
-#include <utility>
 
 #include "penstock/detail/task/carrier.hpp"
 #include "penstock/detail/task/initiator.hpp"
-#include "penstock/error.hpp"
 #include "process/fork.hpp"
 
 namespace penstock {

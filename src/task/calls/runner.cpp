@@ -1,13 +1,9 @@
 #include "task/calls/runner.hpp"
 
 #include <new>
-#include <string>
-#include <thread>
-#include <utility>
 
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/task/chain_image.hpp"
-#include "penstock/error.hpp"
 #include "task/calls/core.hpp"
 #include "task/dependent/replay.hpp"
 #include "task/waiting/notices.hpp"

@@ -1,9 +1,6 @@
 #include "task/calls/target.hpp"
 
-#include <algorithm>
-#include <mutex>
 #include <new>
-#include <string>
 #include <system_error>
 
 #include "penstock/detail/machine/clock.hpp"

@@ -1,7 +1,5 @@
 // A chain's description: what is kept of each step while it grows, and what is refused.
 #include <algorithm>
-#include <atomic>
-#include <string>
 
 #include "penstock/detail/task/chain_image.hpp"
 #include "penstock/detail/task/entry.hpp"

@@ -1,7 +1,6 @@
 #include "penstock/resident.hpp"
 
 #include <new>
-#include <string>
 
 #include "machine/pages.hpp"
 #include "penstock/error.hpp"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 
 #include "penstock/detail/task/chain_image.hpp"
 #include "penstock/detail/task/entry.hpp"

@@ -1,10 +1,8 @@
 #include "task/isolated/keeper.hpp"
 
 #include <link.h>
-#include <poll.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 
 #include "penstock/detail/machine/owned_descriptor.hpp"

@@ -6,9 +6,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <map>
-#include <mutex>
-#include <string>
 #include <unordered_map>
 
 #include "process/fork.hpp"

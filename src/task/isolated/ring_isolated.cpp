@@ -1,6 +1,4 @@
 // A ring whose records worker processes see.
-#include <algorithm>
-#include <memory>
 
 #include "penstock/detail/machine/relax.hpp"
 #include "penstock/detail/task/carrier.hpp"

@@ -7,17 +7,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <exception>
 
 #include "machine/said_by.hpp"
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/task/entry.hpp"
-#include "penstock/error.hpp"
 #include "task/calls/core.hpp"
 #include "task/isolated/worker_host.hpp"
 

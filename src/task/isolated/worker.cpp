@@ -10,10 +10,7 @@
 #include <cstring>
 #include <exception>
 #include <iostream>
-#include <optional>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "machine/said_by.hpp"
 #include "penstock/detail/machine/clock.hpp"

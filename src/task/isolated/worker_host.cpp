@@ -2,16 +2,13 @@
 
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
-#include <span>
 
 #include "penstock/detail/task/entry.hpp"
-#include "penstock/error.hpp"
 #include "process/nursery.hpp"
 #include "process/quiet_thread.hpp"
 #include "task/calls/core.hpp"

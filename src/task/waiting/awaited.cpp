@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 #include <unordered_set>
-#include <vector>
 
 #include "penstock/detail/task/initiator.hpp"
 #include "task/calls/core.hpp"

@@ -1,10 +1,8 @@
 // How an initiator waits: what is complete, helping, barriers, circles of targets that wait for one another, failures.
-#include <algorithm>
 
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/machine/relax.hpp"
 #include "penstock/detail/task/initiator.hpp"
-#include "penstock/error.hpp"
 #include "task/calls/core.hpp"
 #include "task/calls/runner.hpp"
 #include "task/waiting/notices.hpp"

@@ -31,10 +31,7 @@ struct Notice {
 
 class Notices {
   public:
-    Notices() = default;
     ~Notices();
-    Notices(const Notices&) = delete;
-    Notices& operator=(const Notices&) = delete;
 
     // ---- the initiator ----
 
