@@ -37,7 +37,7 @@ enum class Way : std::uint8_t {
     segment,      ///< the receiver copies it from segment words[0], byte words[1] on (segments.hpp); processes only
     push,         ///< the receiver answers where it wants it
     parcel,       ///< words[0] is a Parcel that goes over to the receiver; threads only
-    asking,       ///< as inside; its receiver may answer in this header (message_answer.hpp)
+    asking,       ///< as inside; its receiver may answer in this header (answer.hpp)
     answer,       ///< written by the receiver over a header that was `asking`: a message that goes the other way
     halves,       ///< the receiver fetches the second half while the sender, if it waits, stores the first
 };
