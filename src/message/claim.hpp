@@ -11,6 +11,12 @@
 //   push   the receiver's offer(): address, bytes -> place.store(release) -> place.load(acquire) by the sender
 //          the sender's begin() marks the place -> it stores -> pushed.store(release); a receiver whose take_back()
 //          finds the mark waits for `pushed`, and a begin() after take_back() fails.
+//   halves both claims. The receiver begins to fetch, offers the place of the first half, fetches the second, and takes
+//          the place back; if it finds the mark it waits for `pushed`, and reads nothing of the sender any more. So a
+//          sender that has begun may go when it finds the place taken back (acquire) or the message complete. A place
+//          is offered again with the next message: address and bytes are read behind begin(), whose mark keeps the
+//          receiver from writing them. offer() may be a plain store: what is left of earlier messages in the place is
+//          no number that a begin() expects, for a sender begins at most once with each.
 //
 // Templates over the atomic type: tests/model checks this very code.
 #pragma once
@@ -53,13 +59,15 @@ struct PlaceClaim {
 
     /// Receiver: message `number` may be stored to address and bytes, which were written before.
     void offer(std::uint64_t number) noexcept { place.store(number, std::memory_order_release); }
-    /// Sender: is there a place for this message? Address and bytes may be read then.
+    /// Sender: is there a place for this message?
     bool offered(std::uint64_t number) const noexcept { return place.load(std::memory_order_acquire) == number; }
-    /// Sender: it begins to store. False when the receiver has taken the place back.
+    /// Sender: it begins to store, and may read address and bytes. False when the receiver has taken the place back.
     bool begin(std::uint64_t number) noexcept {
         return place.compare_exchange_strong(number, number | message_claim::begun, std::memory_order_acq_rel,
                                              std::memory_order_acquire);
     }
+    /// Sender: the receiver has taken the place back, and has read what it fetches.
+    bool is_taken_back() const noexcept { return place.load(std::memory_order_acquire) == message_claim::taken_back; }
     /// Receiver: nothing may be stored any more. True when the sender has begun with this message: wait until it says
     /// that all is there.
     bool take_back(std::uint64_t number) noexcept {

@@ -98,7 +98,12 @@ void Engine::withdraw_from(int rank) {
         for (const auto index : peer.offered)
             if (const auto ticket = operations_[index].ticket;
                 ticket.number <= begun && begun != message_claim::taken_back)
-                until([&] { return peer.producer.complete(ticket); });
+                until([&] {
+                    // Of halves, whoever has taken the place back has read the other half.
+                    const Operation& operation = operations_[index];
+                    return peer.producer.complete(ticket) ||
+                           (operation.fetched && !operation.pushes && mine.outward.place.is_taken_back());
+                });
     }
     if (peer.taking && (peer.header.way == Way::push || peer.header.way == Way::halves)) {
         const Operation& operation = operations_[*peer.taking];
@@ -164,11 +169,16 @@ StandstillWords* Engine::standstill_of(int rank) {
     return &peer.box.header().standstill;
 }
 
+void Engine::refuse_address(int rank, const char* what, std::uintptr_t address) const {
+    if (!me_.dead(rank)) throw InvalidMessage(rank, what, 0, address);
+}
+
 // ---- operations ----
 
 std::uint32_t Engine::make_operation() {
     if (free_.empty()) {
-        free_.reserve(operations_.size() + 1);  // room for all of them: giving one back needs no memory
+        if (free_.capacity() <= operations_.size())  // room for all of them: giving one back needs no memory
+            free_.reserve(2 * operations_.size() + 1);
         operations_.emplace_back();
         free_.push_back(static_cast<std::uint32_t>(operations_.size() - 1));
     }

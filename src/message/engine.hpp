@@ -27,7 +27,8 @@ inline void copy_bytes(void* to, const void* from, std::uint64_t bytes) {
 }
 
 /// Copies between this process and another by `move` (process_vm_readv, process_vm_writev). False when the other one
-/// has died, of which whoever waits is told. `refuse` throws, for an address where nothing lies.
+/// has died, of which whoever waits is told. `refuse` throws, unless it is known to have died, for an address where
+/// nothing lies.
 template <class Refuse>
 bool copy_across(decltype(process_vm_readv)* move, pid_t process, std::byte* here, std::uintptr_t there,
                  std::uint64_t bytes, Refuse&& refuse) {
@@ -35,8 +36,10 @@ bool copy_across(decltype(process_vm_readv)* move, pid_t process, std::byte* her
         const iovec own{here + moved, bytes - moved};
         const iovec other{reinterpret_cast<void*>(there + moved), bytes - moved};
         const auto count = move(process, &own, 1, &other, 1, 0);
-        if (count < 0 && errno == ESRCH) return false;
-        if (count <= 0) refuse();
+        if (count <= 0) {
+            if (count == 0 || errno != ESRCH) refuse();
+            return false;
+        }
         moved += static_cast<std::uint64_t>(count);
     }
     return true;
@@ -67,8 +70,8 @@ struct Operation {
     State state = State::free;
     bool receives = false;
     bool in_segment = false;  ///< sends: the bytes lie in one of this rank's segments
-    bool pushes = false;      ///< sends: waits for a place to store to; receives: the sender stores the first half
-    bool fetched = false;     ///< sends: the receiver says when it has all of it, whoever copied it
+    bool pushes = false;   ///< sends: has not begun to store what its receiver wants stored; receives: the sender has
+    bool fetched = false;  ///< sends: the receiver says when it has all of it, whoever copied it
     std::uint32_t generation = 0;
     int peer = -1;                    ///< any_source for a receive from anybody that has no message yet
     std::uint64_t order = 0;          ///< receives: in which they were posted
@@ -276,6 +279,7 @@ class Engine {
     void progress_of(int rank);
     bool awaits_one_lane(const Operation& operation) const noexcept { return live_ == 1 && operation.peer >= 0; }
     void withdraw_from(int rank);
+    void refuse_address(int rank, const char* what, std::uintptr_t address) const;
     void close(int rank);
     void give_up(std::uint32_t index, std::exception_ptr error);
     void abandon(std::uint32_t index) noexcept;
@@ -286,6 +290,7 @@ class Engine {
         return peer.box.lane(me_.index()).can_fetch.load(std::memory_order_acquire) == 1;
     }
     bool put_whole(Peer& peer, std::span<const std::byte> bytes, std::uint32_t tag);
+    bool begin(int to, Peer& peer, std::uint32_t index);
     bool start(int to, Peer& peer, Operation& operation);
     bool feed(int to, Peer& peer, Operation& operation);
     bool store(int to, Peer& peer, Operation& operation);

@@ -60,7 +60,7 @@ inline constexpr std::size_t bytes_inside = sizeof(Envelope::words);
 /// Written by the sender, homed at the receiver.
 struct Inward {
     RingCount<> filled;
-    alignas(128) std::atomic<std::uint64_t> pushed{0};  ///< number of the last pushed message whose bytes are all there
+    alignas(128) std::atomic<std::uint64_t> pushed{0};  ///< number of the last message whose sender has stored its part
 };
 
 /// Written by the receiver, homed at the sender. Numbers are those of records in the channel.

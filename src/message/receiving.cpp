@@ -165,8 +165,12 @@ void Engine::finish(int from, Peer& peer, Operation& operation) {
 
 void Engine::deliver(int from, Operation& operation, const Envelope& header) {
     operation.status = {from, header.bytes, header.tag};
-    if (header.bytes > operation.bytes)
-        operation.error = std::make_exception_ptr(Truncated(from, header.bytes, operation.bytes));
+    try {
+        if (header.bytes > operation.bytes)
+            operation.error = std::make_exception_ptr(Truncated(from, header.bytes, operation.bytes));
+    } catch (const std::bad_alloc&) {
+        operation.error = std::current_exception();
+    }
     done(operation);
 }
 
@@ -228,7 +232,7 @@ bool Engine::fetch_part(int from, const Peer& peer, const Operation& operation, 
         return true;
     }
     const bool all = copy_across(&process_vm_readv, peer.process, operation.into + first, address, last - first,
-                                 [&] { throw InvalidMessage(from, "address to fetch from", 0, address); });
+                                 [&] { refuse_address(from, "address to fetch from", address); });
     return all && !me_.dead(from);  // its number may have had a new owner meanwhile
 }
 

@@ -88,7 +88,6 @@ void Engine::move_out(int to, Peer& peer) {
     while (!peer.offered.empty()) {
         Operation& operation = operations_[peer.offered.front()];
         const bool stored = operation.pushes && store(to, peer, operation);
-        if (stored) operation.pushes = false;
         if (!(stored && !operation.fetched) && !peer.producer.complete(operation.ticket)) break;
         done(operation);
         peer.offered.pop_front();
@@ -96,16 +95,30 @@ void Engine::move_out(int to, Peer& peer) {
     while (!peer.queued.empty()) {
         const auto index = peer.queued.front();
         Operation& operation = operations_[index];
-        if (operation.state == Operation::State::queued && !start(to, peer, operation)) break;
+        if (operation.state == Operation::State::queued && !begin(to, peer, index)) break;
         if (operation.state == Operation::State::feeding && !feed(to, peer, operation)) break;
-        if (operation.state == Operation::State::offered) peer.offered.push_back(index);
-        else done(operation);
+        if (operation.state != Operation::State::offered) done(operation);
         peer.queued.pop_front();
     }
     if (peer.producer.claimed() != 0)
         throw InvalidMessage(to, "number of messages taken", peer.producer.issued(), peer.producer.claimed());
     if (peer.writer.broken())
         throw InvalidMessage(to, "count of bytes freed", peer.writer.position(), peer.writer.position() + 1);
+}
+
+/// As start(). What the receiver may then copy from stands in `offered` before its header is out: nothing is refused
+/// from there on, and whoever leaves takes it back.
+bool Engine::begin(int to, Peer& peer, std::uint32_t index) {
+    const Operation& operation = operations_[index];
+    peer.offered.push_back(index);
+    try {
+        start(to, peer, operations_[index]);
+    } catch (...) {
+        peer.offered.pop_back();
+        throw;
+    }
+    if (operation.state != Operation::State::offered) peer.offered.pop_back();
+    return operation.state != Operation::State::queued;
 }
 
 /// Writes a message into the ring, and publishes it by its header. False when there is no room.
@@ -186,18 +199,24 @@ bool Engine::feed(int to, Peer& peer, Operation& operation) {
     return true;
 }
 
-/// Push: stores the bytes where the receiver wants them, once it has said so. True when they are there.
+/// Push, halves: stores the bytes that the receiver wants stored, once it has said where. True when they are there.
+/// Once it has begun it never begins again, whatever becomes of it.
 bool Engine::store(int to, Peer& peer, Operation& operation) {
     auto& place = box_.lane(to).outward.place;
     if (!place.offered(operation.number)) return false;
-    const auto address = place.address;
-    const auto bytes = std::min(place.bytes, operation.bytes);
+    if (!threads() && me_.dead(to)) return false;  // its number may have had a new owner meanwhile
     if (!place.begin(operation.number)) return false;
+    operation.pushes = false;
+    // Read behind begin(), for a place that was taken back is written again; and once, for the peer may write there.
+    const auto address = std::atomic_ref(place.address).load(std::memory_order_relaxed);
+    const auto room = std::atomic_ref(place.bytes).load(std::memory_order_relaxed);
+    const auto bytes = std::min(room, operation.bytes);
     if (threads()) copy_bytes(reinterpret_cast<void*>(address), operation.from, bytes);
     else if (!copy_across(&process_vm_writev, peer.process, const_cast<std::byte*>(operation.from), address, bytes,
-                          [&] { throw InvalidMessage(to, "address to store to", 0, address); }))
+                          [&] { refuse_address(to, "address to store to", address); }))
         return false;
     peer.box.lane(me_.index()).inward.pushed.store(operation.number, std::memory_order_release);
+    ++moved_;
     me_.wake(to);
     return true;
 }

@@ -58,6 +58,7 @@ void Engine::judge(std::uint32_t index, bool forever) {
     if (rank == any_source) return judge_any(index);
     if (rank == me_.index() || !over(rank)) return;
     progress();  // what the peer did before it went is seen now
+    if (operation.state == Operation::State::taking) return spoil(rank, lost(rank));
     if (operation.state != Operation::State::done) fail(index, lost(rank));
 }
 

@@ -1,5 +1,7 @@
 // Tasks that fail or are cancelled where there is no memory to say so.
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <new>
 #include <stdexcept>
 #include <thread>
@@ -144,6 +146,85 @@ TEST(MessagesWithoutMemory, that_were_refused_can_be_begun_again) {
                 for (int i = 0; i < 300; ++i) post.send(0, i);
                 post.wait_all();
                 for (int i = 0; i < 300; ++i) wrong += into[static_cast<std::size_t>(i)] != i;
+            });
+        }
+        return wrong;
+    });
+}
+
+/// A send that was refused memory is not received: its memory is the caller's again.
+TEST(MessagesWithoutMemory, that_were_refused_are_not_read) {
+    if (penstock_tests::sanitized) GTEST_SKIP() << "its allocator ends the program instead";
+    expect_good([] {
+        std::atomic<int> wrong{0};
+        for (long place = 0; place < 3; ++place) {
+            spmd(2, [&](Rank me) {
+                Messenger post(me), other(me, {.name = "other"});
+                constexpr int sends = 200;
+                int told = 0;
+                if (me.index() == 1) {
+                    other.recv(0, told);
+                    std::vector<int> into(20'000);
+                    try {
+                        for (int i = 0; i < told; ++i) {
+                            post.recv(0, into);
+                            wrong += into.front() != 1 || into.back() != 1;
+                        }
+                    } catch (const Error&) {  // nothing more is exchanged
+                    }
+                    return;
+                }
+                std::vector<int> kept(20'000, 1), given_up(20'000, 1);
+                for (int i = 0; i < sends; ++i) {
+                    auto& from = i == 127 ? given_up : kept;
+                    if (i == 127) exhaustion::refuse_here(exhaustion::Kind::memory, place);
+                    try {
+                        post.isend(1, from);
+                    } catch (const std::bad_alloc&) {
+                        (void)exhaustion::allow();
+                        std::fill(given_up.begin(), given_up.end(), 2);
+                        break;
+                    } catch (const Error&) {
+                        break;
+                    }
+                    (void)exhaustion::allow();
+                }
+                other.send(1, told = sends);
+                try {
+                    post.wait_all();
+                } catch (const Error&) {  // nothing more is exchanged
+                }
+            });
+        }
+        return wrong.load();
+    });
+}
+
+/// That a message was too long is told, or that there was no memory to say so; the receive ends either way.
+TEST(MessagesWithoutMemory, that_are_too_long_end_their_receive) {
+    expect_good([] {
+        int wrong = 0;
+        for (long place = 0; place < 6; ++place) {
+            spmd(1, [&](Rank me) {
+                Messenger post(me);
+                int into = 0;
+                const std::vector<int> from(3, 5);
+                Request request = post.irecv(0, into);
+                exhaustion::refuse_here(exhaustion::Kind::memory, place);
+                bool refused = false;
+                try {
+                    post.send(0, from);
+                } catch (const std::bad_alloc&) {
+                    refused = true;
+                }
+                (void)exhaustion::allow();
+                try {
+                    if (refused) post.send(0, from);
+                    wrong += !post.wait_for(request, std::chrono::seconds(1)).has_value();
+                    ++wrong;  // it fits nowhere
+                } catch (const Truncated&) {
+                } catch (const std::bad_alloc&) {
+                }
             });
         }
         return wrong;

@@ -7,11 +7,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <new>
+#include <optional>
 #include <random>
+#include <string>
 #include <span>
 #include <thread>
 
 #include "penstock/message.hpp"
+#include "tests/bounded_child.hpp"
 #include "tests/message/support.hpp"
 #include "tests/sanitizers.hpp"
 
@@ -130,6 +133,37 @@ TEST_P(MessageFailureTest, a_messenger_that_was_destroyed_while_its_rank_goes_on
         require_throws<penstock::MessengerClosed>([&] { post->recv(0, value); }, "nobody will send it");
         other.send(0, 1);
     });
+}
+
+TEST_P(MessageFailureTest, who_leaves_waits_for_nobody_who_does_not_look) {
+    const auto ending = penstock_tests::ending_of([substrate = GetParam()] {
+        message_tests::run(substrate, 2, [](Rank me) {
+            Messenger signs(me, {.name = "signs"});
+            std::vector<int> large(200'000, me.index());
+            for (int round = 0; round < 200; ++round) {
+                std::optional<Messenger> post(std::in_place, me, MessengerOptions{.name = std::to_string(round)});
+                int sign = 0;
+                Request request = me.index() == 0 ? post->isend(1, large) : post->irecv(0, large);
+                signs.send(1 - me.index(), sign);
+                signs.recv(1 - me.index(), sign);
+                for (int look = 0; look < (me.index() == 0 ? 3 : 1) + round % 3; ++look) {
+                    try {
+                        if (post->test(request)) break;
+                    } catch (const penstock::Error&) {  // the other one has left
+                        break;
+                    }
+                }
+                if (me.index() == 0) {
+                    post.reset();
+                    signs.send(1, sign);
+                } else {
+                    signs.recv(0, sign);  // which sees to nothing of `post`
+                }
+            }
+        });
+        return testing::Test::HasFailure() ? 1 : 0;
+    });
+    EXPECT_TRUE(ending.good()) << ending.text();
 }
 
 TEST_P(MessageFailureTest, a_rank_that_never_makes_a_messenger_is_reported) {
