@@ -9,8 +9,8 @@
 #include <new>
 #include <optional>
 #include <random>
-#include <string>
 #include <span>
+#include <string>
 #include <thread>
 
 #include "penstock/message.hpp"

@@ -58,8 +58,9 @@ struct PlaceModel : rl::test_suite<PlaceModel<Weakening>, 2> {
     }
 };
 
-/// Receiver and sender copy a half each of two messages that were sent together, one after the other; the receiver copies both halves where the
-/// sender has not begun in time. A sender that has begun goes as soon as the place was taken back.
+/// Receiver and sender copy a half each of two messages that were sent together, one after the other; the receiver
+/// copies both halves where the sender has not begun in time. A sender that has begun goes as soon as the place was
+/// taken back.
 template <class Weakening = model::AsShipped, bool reads_first = false>
 struct HalvesModel : rl::test_suite<HalvesModel<Weakening, reads_first>, 2> {
     static constexpr std::uint64_t messages = 2;
