@@ -93,7 +93,7 @@ void on_one_target(bench::Report& report, const bench::Options& options, Machine
     const auto result = bench::measure({bench::nearest_floors().ring(), fused, same}, options.plan);
     report.rows("hop: ", result);
     report.goal("hop/fused", result.ratio("fused", "ring"), Direction::at_most, 2, bench::Judged::by_interval);
-    report.goal("hop/same-target", result.ratio("same target", "ring"), Direction::at_most, 8,
+    report.goal("hop/same-target", result.ratio("same target", "ring"), Direction::at_most, 5,
                 bench::Judged::by_interval);
 }
 
@@ -105,7 +105,7 @@ void to_another_target(bench::Report& report, const bench::Options& options, Mac
                                [&, bytes] { return chain(machine, 1, 10'000, bytes, 1, there_and_back); }});
     const auto result = bench::measure(contestants, options.plan);
     report.rows("hop: ", result);
-    report.goal("hop/other-target", result.ratio("other target and back, 64 B", "F2"), Direction::at_most, 1.6,
+    report.goal("hop/other-target", result.ratio("other target and back, 64 B", "F2"), Direction::at_most, 2.5,
                 bench::Judged::by_interval);
 }
 

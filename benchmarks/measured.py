@@ -47,6 +47,7 @@ ROWS = (
     Row("a message of 8 B, one way, over F2 / times faster than Open MPI", "messages", ("messages/latency-8", "messages/latency-over-openmpi")),
     Row("messages of 1 MiB, rate over memcpy / over Open MPI, the worse of threads and processes", "messages",
         ("messages/bandwidth", "messages/bandwidth-over-openmpi")),
+    Row("messages between processes, the worst size of 1 B to 16 MiB, times faster than Open MPI", "messages", ("messages/over-openmpi",)),
     Row("barrier of two, times faster than std::barrier", "barrier", ("barrier/over-std",)),
     Row("lock of two, times faster than pthread's", "lock", ("lock/over-pthread",)),
     Row("a job of 11 us on 32 KB, what the runtime adds / with 10 times the work", "jobs", ("jobs/overhead-1", "jobs/overhead-10")),

@@ -67,9 +67,9 @@ void round_trips(bench::Report& report, const bench::Options& options, penstock:
     }(std::make_index_sequence<9>{});
     const auto result = bench::measure(contestants, options.plan);
     report.rows("round trip: ", result);
-    report.goal("null-task/round-trip-0", result.ratio("0 arguments", "F1"), Direction::at_most, 1.15,
+    report.goal("null-task/round-trip-0", result.ratio("0 arguments", "F1"), Direction::at_most, 1.4,
                 bench::Judged::by_interval);
-    report.goal("null-task/round-trip-4", result.ratio("4 arguments", "F1"), Direction::at_most, 1.4,
+    report.goal("null-task/round-trip-4", result.ratio("4 arguments", "F1"), Direction::at_most, 1.6,
                 bench::Judged::by_interval);
 }
 
@@ -154,7 +154,7 @@ void default_throughput(bench::Report& report, const bench::Options& options, pe
     const auto result =
         bench::measure({bench::nearest_floors().ring(), stream("1 target, balanced", one_target)}, options.plan);
     report.rows("throughput: ", result);
-    report.goal("null-task/throughput-1", result.ratio("1 target, balanced", "ring"), Direction::at_most, 1.5,
+    report.goal("null-task/throughput-1", result.ratio("1 target, balanced", "ring"), Direction::at_most, 2,
                 bench::Judged::by_interval);
 }
 
