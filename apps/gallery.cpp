@@ -1,5 +1,7 @@
 #include "apps/gallery.hpp"
 
+#include <algorithm>
+
 #include "apps/addition/addition.hpp"
 #include "apps/colour/colour.hpp"
 #include "apps/conv2d/conv2d.hpp"
@@ -25,6 +27,21 @@
 #endif
 
 namespace penstock::apps {
+namespace {
+
+/// Throws SettingError for a setting that the application does not have.
+void check_texts(const App& app, const Settings& settings) {
+    for (const auto& [name, value] : settings.texts) {
+        if (std::ranges::find(app.texts, name, &App::Text::name) != app.texts.end()) continue;
+        std::string own;
+        for (const App::Text& text : app.texts) own += ", " + text.name;
+        throw SettingError(
+            app.name, name,
+            "there is no such setting; there are rows, columns, block_rows, block_columns, seed, repetitions" + own);
+    }
+}
+
+}  // namespace
 
 std::span<const App> gallery() {
     const std::vector<std::string> tagged{"serial", "hand", "tagged"};
@@ -106,6 +123,7 @@ const App& find_app(std::string_view name) {
 }
 
 RunResult run(const App& app, Machine& machine, const Settings& settings, const Progress& progress) {
+    check_texts(app, settings);
     const NotedGraph noted;
     auto result = app.entry(machine, settings, progress);
     result.graph = noted.json();

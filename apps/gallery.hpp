@@ -22,6 +22,12 @@ struct App {
     /// the one that the application is there to show.
     std::vector<std::string> ways;
     RunResult (*entry)(Machine&, const Settings&, const Progress&);
+    /// A setting that only this application has (Settings::texts).
+    struct Text {
+        std::string name;
+        std::string meaning;  ///< one line
+    };
+    std::vector<Text> texts = {};
 };
 
 /// All applications, in the order in which to read them.

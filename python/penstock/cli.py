@@ -24,6 +24,9 @@ app = typer.Typer(
 Targets = Annotated[int | None, typer.Option(min=0, max=256, help="Targets besides this thread; by default one for each processor but one.")]
 
 
+NUMBERS = ("rows", "columns", "block_rows", "block_columns", "seed", "repetitions")  # settings of every application
+
+
 @app.callback(invoke_without_command=True)
 def options(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
     if version:
@@ -65,21 +68,30 @@ def machine() -> None:
 
 
 @app.command()
-def gallery() -> None:
-    """The applications, in the order in which to read them."""
+def gallery(name: Annotated[str | None, typer.Argument(help="An application; without one, all are listed.")] = None) -> None:
+    """The applications, in the order in which to read them; or the ways and settings of one."""
+    if name is not None:
+        console.print(Text.assemble((name, "bold"), f"  {dict(_core.gallery()).get(name, '')}"), soft_wrap=True)
+        console.print("ways: " + ", ".join(_core.app_ways(name)), soft_wrap=True)
+        table = Table("setting", "what it means", title=f"penstock run {name} --set SETTING=VALUE", title_justify="left")
+        for each in _core.app_settings(name).items():
+            table.add_row(*each)
+        table.add_row(", ".join(NUMBERS), "numbers; what the sizes mean, its header says")
+        console.print(table)
+        return
     table = Table(Column("name", style="bold"), "what it is", title="penstock run NAME", title_justify="left")
     for name, summary in _core.gallery():
         table.add_row(name, summary)
     console.print(table)
 
 
-def parse_settings(given: list[str]) -> dict[str, int]:
-    """['rows=512', ...] as a dict. Raises typer.BadParameter."""
-    settings = {}
+def parse_settings(given: list[str]) -> dict[str, int | str]:
+    """['rows=512', 'input=clip.y4m', ...] as a dict. Raises typer.BadParameter."""
+    settings: dict[str, int | str] = {}
     for name, value in written.settings_of(given):
-        if not value.removeprefix("-").isdecimal():
+        if name in NUMBERS and not value.removeprefix("-").isdecimal():
             raise typer.BadParameter(f"'{name}={value}' is not of the form name=number", param_hint="--set")
-        settings[name] = int(value)
+        settings[name] = int(value) if name in NUMBERS else value
     return settings
 
 
@@ -87,7 +99,7 @@ def parse_settings(given: list[str]) -> dict[str, int]:
 def run(
     name: Annotated[str, typer.Argument(help="An application of the gallery, or a file: application.xml.")],
     setting: Annotated[
-        list[str] | None, typer.Option("--set", help="rows=512, columns=, block_rows=, block_columns=, seed=, repetitions=, or a parameter of a file; may be repeated.")
+        list[str] | None, typer.Option("--set", help="rows=512, columns=, block_rows=, block_columns=, seed=, repetitions=, one of the application's own (penstock gallery NAME), or a parameter of a file; may be repeated.")
     ] = None,
     targets: Targets = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
@@ -127,6 +139,8 @@ def run(
     print_timings({way: recorded.seconds(way) for way in result["timings"]}, result["workers"], result["tasks"])
     if recorded.tagged:
         console.print(recorded.period.table())
+    for finding, text in result["findings"].items():
+        console.print(f"{finding}: {text}", soft_wrap=True)
     print_checks(result["checks"])
     if trace is not None:
         write_file(trace, recorded.timeline)

@@ -43,7 +43,7 @@ class Recorded:
 def record_app(
     machine: Machine,
     name: str,
-    settings: Mapping[str, int] | None = None,
+    settings: Mapping[str, Any] | None = None,
     inputs: Mapping[str, np.ndarray] | None = None,
     keep_arrays: bool = False,
     progress: Callable[[float], None] | None = None,

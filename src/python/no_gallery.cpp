@@ -9,6 +9,7 @@ void bind_gallery(nb::module_& module) {
     };
     module.def("gallery", [] { return nb::list(); });
     module.def("app_ways", refuse);
+    module.def("app_settings", refuse);
     module.def("run_app", refuse);
 }
 

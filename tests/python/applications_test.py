@@ -326,7 +326,7 @@ def test_fft2d_agrees_with_scipy(order, machine):
 
 
 def test_settings_and_inputs_that_do_not_fit_are_refused(machine):
-    for settings, inputs in (({"rowz": 3}, {}), ({"rows": -3}, {}), ({"repetitions": 0}, {}), ({}, {"B": np.zeros((3, 3))}),
+    for settings, inputs in (({"rowz": 3}, {}), ({"rowz": "3"}, {}), ({"rowz": None}, {}), ({"rows": -3}, {}), ({"rows": "many"}, {}), ({"repetitions": 0}, {}), ({}, {"B": np.zeros((3, 3))}),
                              ({}, {"A": np.zeros((3, 4))}), ({}, {"A": np.zeros((3, 3), np.int32)})):  # fmt: skip
         with pytest.raises(ps.SettingError) as caught:
             ps.run_app(machine, "lu", settings, inputs)

@@ -30,6 +30,17 @@ def test_gallery_lists_the_applications():
         assert name in result.output
 
 
+def test_gallery_tells_the_ways_of_one_application_and_refuses_an_unknown_name():
+    result = invoke("gallery", "lu")
+    assert result.exit_code == 0 and "dependent" in result.output and "repetitions" in result.output
+    assert isinstance(invoke("gallery", "nothing").exception, ps.UsageError)
+
+
+def test_run_refuses_a_setting_that_the_application_does_not_have():
+    refused = invoke("run", "lu", "--set", "rowz=abc").exception
+    assert isinstance(refused, ps.SettingError) and "rowz" in str(refused) and "block_columns" in str(refused)
+
+
 def test_run_prints_checks_and_writes_report_and_trace(tmp_path):
     report, trace = tmp_path / "deep" / "lu.html", tmp_path / "other" / "lu.json"
     result = invoke("run", "lu", "--set", "rows=64", "--set", "repetitions=2", "--targets", 1, "--report", report, "--trace", trace)

@@ -62,10 +62,12 @@ apps::Settings settings_of(const std::string& app, const nb::dict& given, const 
             throw apps::SettingError(app, name, "give it a whole number that is not negative");
         nb::del(left[name]);
     });
-    for (auto [key, value] : left)
-        throw apps::SettingError(
-            app, nb::cast<std::string>(key),
-            "there is no such setting; there are rows, columns, block_rows, block_columns, seed and repetitions");
+    for (auto [key, value] : left) {
+        const auto text = nb::cast<std::string>(key);
+        if (!nb::isinstance<nb::str>(value) && PyNumber_Check(value.ptr()) == 0)
+            throw apps::SettingError(app, text, "give it a text or a number");
+        settings.texts[text] = nb::cast<std::string>(nb::str(value));
+    }
     settings.keep_arrays = keep_arrays;
     for (auto [key, value] : inputs) settings.inputs.push_back(array_of(app, nb::cast<std::string>(key), value));
     return settings;
@@ -74,8 +76,11 @@ apps::Settings settings_of(const std::string& app, const nb::dict& given, const 
 nb::dict to_dict(apps::RunResult result) {
     nb::dict settings;
     for_each_setting(result.settings, [&](const char* name, auto value) { settings[name] = value; });
+    for (const auto& [name, text] : result.settings.texts) settings[name.c_str()] = text;
     nb::dict timings;
     for (const apps::Timing& timing : result.timings) timings[timing.way.c_str()] = timing.seconds;
+    nb::dict findings;
+    for (const auto& [name, text] : result.findings) findings[name.c_str()] = text;
     nb::list checks;
     for (const apps::Check& check : result.checks)
         checks.append(dict_of("name", check.name, "expected", check.expected, "actual", check.actual, "tolerance",
@@ -86,7 +91,8 @@ nb::dict to_dict(apps::RunResult result) {
             std::visit([&](auto& values) { return to_numpy(std::move(values), array.shape); }, array.values);
     }
     return dict_of("app", result.app, "settings", settings, "workers", result.workers, "tasks", result.tasks, "timings",
-                   timings, "checks", checks, "arrays", arrays, "graph", result.graph, "ok", result.ok());
+                   timings, "checks", checks, "findings", findings, "arrays", arrays, "graph", result.graph, "ok",
+                   result.ok());
 }
 
 nb::dict run(const PythonMachine& machine, const std::string& name, const nb::dict& settings, const nb::dict& inputs,
@@ -131,16 +137,26 @@ void bind_gallery(nb::module_& module) {
         "The ways in which run_app() computes this application's result, in the order in which it takes them. Raises "
         "UsageError for a name.");
     module.def(
+        "app_settings",
+        [](const std::string& name) {
+            nb::dict all;
+            for (const auto& text : apps::find_app(name).texts) all[text.name.c_str()] = text.meaning;
+            return all;
+        },
+        nb::arg("name"), nb::sig("def app_settings(name: str) -> dict[str, str]"),
+        "The settings that only this application has, and what each means. Raises UsageError for a name.");
+    module.def(
         "run_app", &run, nb::arg("machine"), nb::arg("name"), nb::arg("settings") = nb::dict(),
         nb::arg("inputs") = nb::dict(), nb::arg("keep_arrays") = false, or_none("progress"), or_none("timed"),
-        nb::sig("def run_app(machine: Machine, name: str, settings: dict[str, int] = {}, inputs: dict[str, Any] = "
+        nb::sig("def run_app(machine: Machine, name: str, settings: dict[str, Any] = {}, inputs: dict[str, Any] = "
                 "{}, keep_arrays: bool = False, progress: Callable[[float], None] | None = None, timed: "
                 "Callable[[str, bool], None] | None = None) -> dict[str, Any]"),
         "Computes an application's result in each of its ways (app_ways), interleaved, and checks it. `settings`:\n"
-        "rows, columns, block_rows, block_columns, seed, repetitions. `inputs`: arrays by name in place of\n"
-        "generated ones. `progress` is told the fraction done between runs, `timed` the way that is about to be\n"
+        "rows, columns, block_rows, block_columns, seed, repetitions, and its own (app_settings). `inputs`: arrays by\n"
+        "name in place of generated ones. `progress` is told the fraction done between runs, `timed` the way that is "
+        "about to be\n"
         "timed (False) or has just been (True). Returns app, settings, workers, tasks, timings {way: seconds},\n"
-        "checks, arrays, graph (JSON) and ok. Raises SettingError, UsageError for a name.");
+        "checks, findings {name: text}, arrays, graph (JSON) and ok. Raises SettingError, UsageError for a name.");
 }
 
 }  // namespace penstock::python

@@ -108,6 +108,21 @@ TEST_P(Gallery, an_unknown_input_and_an_impossible_size_are_refused_and_the_mach
     EXPECT_TRUE(run(find_app(GetParam()), machine_, small(GetParam())).ok());
 }
 
+TEST_P(Gallery, a_setting_that_the_application_does_not_have_is_refused_with_those_that_it_has) {
+    Settings settings = small(GetParam());
+    settings.texts["nonsense"] = "1";
+    try {
+        run(find_app(GetParam()), machine_, settings);
+        FAIL() << "not refused";
+    } catch (const SettingError& error) {
+        EXPECT_EQ(error.app(), GetParam());
+        EXPECT_EQ(error.setting(), "nonsense");
+        EXPECT_NE(std::string(error.what()).find("block_columns"), std::string::npos) << error.what();
+        for (const App::Text& own : find_app(GetParam()).texts)
+            EXPECT_NE(std::string(error.what()).find(own.name), std::string::npos) << error.what();
+    }
+}
+
 std::vector<std::string> names() {
     std::vector<std::string> result;
     for (const App& app : gallery()) result.push_back(app.name);
