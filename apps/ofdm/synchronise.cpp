@@ -1,0 +1,208 @@
+#include "apps/ofdm/synchronise.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "apps/ofdm/decode.hpp"
+
+namespace penstock::apps::ofdm {
+namespace {
+
+using kernels::ofdm::Block;
+using kernels::ofdm::Correlation;
+using kernels::ofdm::side;
+
+// A period is there when what repeats has this part of the power, which a signal has that is 0.8 times as strong as the noise.
+// Noise alone has it once in 10^8 windows of six quarters of 64.
+constexpr float repeating = 0.45f;
+// Of the energy of two long training symbols the part that one path has to bring; noise does not reach it, nor does a tone.
+constexpr float one_path = 0.1f;
+// An earlier path counts as the first when it is at least this strong, compared with the strongest.
+constexpr float earlier_path = 0.3f;
+
+float energy(std::span<const Sample> samples) noexcept {
+    float sum = 0;
+    for (const Sample sample : samples) sum += std::norm(sample);
+    return sum;
+}
+
+double cycles_of(Sample product, std::size_t lag) noexcept {
+    return std::arg(std::complex<double>(product)) / (2 * std::numbers::pi * static_cast<double>(lag));
+}
+
+}  // namespace
+
+Synchroniser::Synchroniser(const Format& format)
+    : format_{format}, early_{format.size / 16}, demodulator_{format}, demapper_{format}, work_(8 * format.size * side),
+      shape_(4 * format.size) {}
+
+void Synchroniser::push(std::span<const Sample> samples) {
+    drop_used();
+    samples_.insert(samples_.end(), samples.begin(), samples.end());
+    counts_.samples += samples.size();
+}
+
+void Synchroniser::drop_used() {
+    // The search looks back a little way from where it is; a frame does not.
+    const std::size_t kept = std::min(at_, 3 * format_.size), used = at_ - kept;
+    if (used == 0) return;
+    samples_.erase(samples_.begin(), samples_.begin() + static_cast<std::ptrdiff_t>(used));
+    position_ += used;
+    at_ = kept;
+}
+
+void Synchroniser::resume(std::size_t at) {
+    state_ = State::searching;
+    at_ = at;
+    seen_ = above_ = 0;
+    best_ = {};
+}
+
+bool Synchroniser::next(SamplePiece& piece) {
+    for (;;) {
+        switch (state_) {
+            case State::searching:
+                if (!search()) return false;
+                break;
+            case State::training:
+                if (!find_training()) return false;
+                break;
+            case State::signal:
+                if (!read_signal()) return false;
+                break;
+            case State::data:
+                if (!have(at_ - early_, format_.symbol)) return false;
+                give(piece);
+                return true;
+        }
+    }
+}
+
+bool Synchroniser::search() {
+    const std::size_t step = quarter();
+    for (; have(at_, 2 * step); at_ += step) {
+        quarters_[seen_++ % window] = kernels::ofdm::correlate_with_later(samples_.data() + at_, step, step);
+        if (seen_ < window) continue;
+        Correlation sum;
+        for (std::size_t i = 0; i < window; ++i) {
+            sum.product += quarters_[i].product;
+            sum.power += quarters_[i].power;
+        }
+        const bool repeats = std::norm(sum.product) > repeating * repeating * sum.power * sum.power;
+        if (repeats) {
+            ++above_;
+            if (std::norm(sum.product) > std::norm(best_.product)) best_ = sum;
+        } else if (above_ >= 2) {
+            ++counts_.trainings;
+            state_ = State::training;
+            return true;
+        } else {
+            above_ = 0;
+            best_ = {};
+        }
+    }
+    return false;
+}
+
+/// The short training ended up to three quarters before the one at which the search stopped, or inside it; half a symbol of
+/// guard follows. So the long training begins less than a symbol from `from` on.
+bool Synchroniser::find_training() {
+    const std::size_t n = format_.size, places = 2 * n, from = at_ - std::min(at_, 2 * quarter());
+    if (!have(from, places + 3 * n)) return false;
+    // Both symbols are looked for in samples without the greater part of the offset.
+    const double coarse = cycles_of(best_.product, quarter());
+    const std::size_t length = places + 2 * n;
+    float *const re = work_.data(), *const im = re + length;
+    const auto step = std::polar(1.0, -2 * std::numbers::pi * coarse);
+    std::complex<double> factor = 1.0;
+    for (std::size_t i = 0; i < length; ++i) {
+        const std::complex<double> sample{samples_[from + i]};
+        re[i] = static_cast<float>(sample.real() * factor.real() - sample.imag() * factor.imag());
+        im[i] = static_cast<float>(sample.real() * factor.imag() + sample.imag() * factor.real());
+        factor = {factor.real() * step.real() - factor.imag() * step.imag(),
+                  factor.real() * step.imag() + factor.imag() * step.real()};
+    }
+    kernels::ofdm::correlate({re, im}, format_.long_symbol, std::span(shape_).first(places + n));
+    const auto strength = [&](std::size_t place) { return std::norm(shape_[place]) + std::norm(shape_[place + n]); };
+    std::size_t strongest = 0;
+    for (std::size_t place = 1; place < places; ++place)
+        if (strength(place) > strength(strongest)) strongest = place;
+    std::size_t first = strongest - std::min(strongest, early_);
+    while (strength(first) < earlier_path * strength(strongest)) ++first;
+    const std::size_t start = from + first;
+    const float all = energy({samples_.data() + from + strongest, 2 * n}) * energy(format_.long_symbol);
+    if (!(strength(strongest) > one_path * all) || start < early_) {
+        ++counts_.refused;
+        resume(at_ + quarter());
+        return true;
+    }
+    // The offset by both symbols, which say it to within a cycle a symbol; the short training says which cycle.
+    const double fine = cycles_of(kernels::ofdm::correlate_with_later(samples_.data() + start, n, n).product, n);
+    const auto symbol = static_cast<double>(n);
+    const double offset = fine + std::round((coarse - fine) * symbol) / symbol;
+
+    const auto against = against_offset(format_, offset);
+    const Block two{work_.data(), work_.data() + n * side}, scratch{two.im + n * side, two.im + 2 * n * side};
+    kernels::ofdm::lay_side_by_side(samples_.data() + start - early_, n, 2, against, two);
+    const Block rows = kernels::ofdm::fourier(n, format_.roots, two, scratch);
+    const Sample back{std::polar(1.0, -2 * std::numbers::pi * offset * symbol)};
+    float difference = 0, power = 0;
+    for (std::size_t i = 0; i < format_.used.size(); ++i) {
+        const std::size_t at = format_.row(format_.used[i]) * side;
+        const Sample one{rows.re[at], rows.im[at]}, other = Sample{rows.re[at + 1], rows.im[at + 1]} * back;
+        difference += std::norm(one - other);
+        channel_[i] = (one + other) * (0.5f * format_.long_carriers[i]);
+        power += std::norm(channel_[i]);
+    }
+    frame_ = {};
+    frame_.position = position_ + start;
+    frame_.offset = static_cast<float>(offset);
+    const float noise = difference / 2;  // of one symbol
+    frame_.snr = noise > 0 ? std::max(0.0f, power - noise / 2) / noise : std::numeric_limits<float>::infinity();
+    at_ = start + 2 * n;
+    state_ = State::signal;
+    return true;
+}
+
+bool Synchroniser::read_signal() {
+    if (!have(at_ - early_, format_.symbol)) return false;
+    const Block carriers{work_.data(), work_.data() + demodulator_.rows() * side};
+    demodulator_.begin(frame_, channel_.data());
+    demodulator_.block(samples_.data() + at_ + format_.prefix - early_, 1, 0, carriers);
+    std::array<std::int8_t, 2 * 96> soft{};
+    const std::size_t count = 2 * format_.data_bits(rates[0]);
+    demapper_.symbol(carriers, demodulator_.power(), rates[0], soft.data());
+    if (!ofdm::read_signal(std::span(soft).first(count), frame_)) {
+        ++counts_.refused;
+        resume(at_);
+        return true;
+    }
+    frame_.number = counts_.frames++;
+    frame_.symbols = static_cast<std::uint32_t>(format_.symbols(rates[frame_.rate], frame_.octets));
+    at_ += format_.symbol;
+    given_ = 0;
+    state_ = State::data;
+    return true;
+}
+
+void Synchroniser::give(SamplePiece& piece) {
+    const std::size_t there = (samples_.size() + early_ - at_) / format_.symbol;
+    const auto count = static_cast<std::uint32_t>(
+        std::min({there, piece_samples / format_.size, static_cast<std::size_t>(frame_.symbols - given_)}));
+    piece.head = {frame_, given_, count};
+    if (given_ == 0) piece.channel = channel_;
+    for (std::size_t s = 0; s < count; ++s, at_ += format_.symbol)
+        std::copy_n(samples_.data() + at_ + format_.prefix - early_, format_.size, piece.samples.data() + s * format_.size);
+    given_ += count;
+    if (given_ == frame_.symbols) resume(at_);
+}
+
+bool Synchroniser::end() {
+    const bool cut = state_ == State::data || state_ == State::signal;
+    if (cut) ++counts_.cut;
+    resume(samples_.size());
+    return cut;
+}
+
+}  // namespace penstock::apps::ofdm
