@@ -1,5 +1,5 @@
-// The loops of ofdm.cpp. They are written once, over the compiler's own vectors of 4 or 8 numbers, and compiled for each
-// instruction set by being inlined there. Each lane does the same in any case.
+// The loops of ofdm.cpp. They are written once, over the compiler's own vectors of 4 or 8 numbers, and compiled for
+// each instruction set by being inlined there. Each lane does the same in any case.
 #pragma once
 
 #include <cstring>
@@ -57,8 +57,10 @@ PENSTOCK_LOOP void multiply(Row<Vector>& row, Sample by) {
 
 /// Rows of four: a0 b0 c0 d0, and so on.
 PENSTOCK_LOOP void transpose(Four (&v)[4]) {
-    const Four ac_low = __builtin_shufflevector(v[0], v[2], 0, 4, 1, 5), ac_high = __builtin_shufflevector(v[0], v[2], 2, 6, 3, 7);
-    const Four bd_low = __builtin_shufflevector(v[1], v[3], 0, 4, 1, 5), bd_high = __builtin_shufflevector(v[1], v[3], 2, 6, 3, 7);
+    const Four ac_low = __builtin_shufflevector(v[0], v[2], 0, 4, 1, 5),
+               ac_high = __builtin_shufflevector(v[0], v[2], 2, 6, 3, 7);
+    const Four bd_low = __builtin_shufflevector(v[1], v[3], 0, 4, 1, 5),
+               bd_high = __builtin_shufflevector(v[1], v[3], 2, 6, 3, 7);
     v[0] = __builtin_shufflevector(ac_low, bd_low, 0, 4, 1, 5);
     v[1] = __builtin_shufflevector(ac_low, bd_low, 2, 6, 3, 7);
     v[2] = __builtin_shufflevector(ac_high, bd_high, 0, 4, 1, 5);
@@ -198,8 +200,8 @@ PENSTOCK_LOOP void soft_bits_of(const ConstBlock& from, const float* unit, std::
     }
 }
 template <class Vector>
-PENSTOCK_LOOP void soft_bits(const ConstBlock& from, const float* unit, std::size_t count, std::size_t bits, float scale,
-                             std::int8_t* to) {
+PENSTOCK_LOOP void soft_bits(const ConstBlock& from, const float* unit, std::size_t count, std::size_t bits,
+                             float scale, std::int8_t* to) {
     if (bits == 1) soft_bits_of<1, Vector>(from, unit, count, scale, to);
     else if (bits == 2) soft_bits_of<2, Vector>(from, unit, count, scale, to);
     else if (bits == 4) soft_bits_of<4, Vector>(from, unit, count, scale, to);
@@ -246,7 +248,8 @@ PENSTOCK_LOOP void correlate_with_later(const Sample* x, std::size_t lag, std::s
         }
     }
     const Four re = sum[0].re + sum[1].re, im = sum[0].im + sum[1].im, all = power[0] + power[1];
-    *to = {{(re[0] + re[2]) + (re[1] + re[3]), (im[0] + im[2]) + (im[1] + im[3])}, (all[0] + all[2]) + (all[1] + all[3])};
+    *to = {{(re[0] + re[2]) + (re[1] + re[3]), (im[0] + im[2]) + (im[1] + im[3])},
+           (all[0] + all[2]) + (all[1] + all[3])};
 }
 
 #undef PENSTOCK_LOOP

@@ -79,7 +79,8 @@ std::size_t viterbi_forward(std::int16_t* metrics, const std::int8_t* soft, std:
             interleave(hn::Add(even, hn::Max(even_by, zero)), hn::Add(odd, hn::Max(odd_by, zero)), next[2 * g],
                        next[2 * g + 1]);
             // The higher byte of each has its sign.
-            const auto both = hn::OddEven(hn::BitCast(bytes, odd_by), hn::ShiftRightLanes<1>(bytes, hn::BitCast(bytes, even_by)));
+            const auto both =
+                hn::OddEven(hn::BitCast(bytes, odd_by), hn::ShiftRightLanes<1>(bytes, hn::BitCast(bytes, even_by)));
             const hn::RebindToSigned<decltype(bytes)> signed_bytes;
             const auto mask = hn::Lt(hn::BitCast(signed_bytes, both), hn::Zero(signed_bytes));
             hn::StoreMaskBits(signed_bytes, mask, reinterpret_cast<std::uint8_t*>(decisions + step) + g * lanes / 4);
@@ -146,7 +147,8 @@ void forward(Metrics& metrics, std::span<const std::int8_t> soft, std::span<std:
 void trace(std::span<const std::uint64_t> decisions, std::size_t end, unsigned state, std::size_t known,
            std::span<std::uint64_t> bits) {
     if (end > decisions.size() || (end + 63) / 64 > bits.size() || known > end || state >= states)
-        throw std::invalid_argument("viterbi::trace: it goes back from one of 64 states, over decisions, into room for the bits");
+        throw std::invalid_argument(
+            "viterbi::trace: it goes back from one of 64 states, over decisions, into room for the bits");
     std::uint64_t at = state, word = 0;
     for (std::size_t t = end; t-- > 0;) {
         word = word << 1 | (at & 1);

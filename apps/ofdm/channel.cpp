@@ -37,7 +37,8 @@ void Channel::pass(std::span<const Sample> from, std::span<Sample> to) {
         std::complex<float> sum;
         for (std::size_t t = 0; t < taps_.size(); ++t) sum += taps_[t] * all[reach + i - t];
         const double angle = 2 * std::numbers::pi * phase_;
-        sum *= std::complex{static_cast<float>(model_.gain * std::cos(angle)), static_cast<float>(model_.gain * std::sin(angle))};
+        sum *= std::complex{static_cast<float>(model_.gain * std::cos(angle)),
+                            static_cast<float>(model_.gain * std::sin(angle))};
         phase_ += model_.offset;
         phase_ -= std::floor(phase_);
         if (deviation > 0) {

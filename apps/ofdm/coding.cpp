@@ -87,7 +87,8 @@ std::uint32_t check_sequence(std::span<const std::uint8_t> octets) noexcept {
         for (std::size_t j = 0; j < 4; ++j) low |= std::uint32_t{octets[i + j]} << (8 * j);
         low ^= value;
         value = tables[7][low & 255] ^ tables[6][low >> 8 & 255] ^ tables[5][low >> 16 & 255] ^ tables[4][low >> 24] ^
-                tables[3][octets[i + 4]] ^ tables[2][octets[i + 5]] ^ tables[1][octets[i + 6]] ^ tables[0][octets[i + 7]];
+                tables[3][octets[i + 4]] ^ tables[2][octets[i + 5]] ^ tables[1][octets[i + 6]] ^
+                tables[0][octets[i + 7]];
     }
     for (; i < octets.size(); ++i) value = value >> 8 ^ tables[0][(value ^ octets[i]) & 255];
     return ~value;

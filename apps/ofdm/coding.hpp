@@ -22,8 +22,8 @@ Bits puncture(std::span<const std::uint8_t> coded, const Rate& rate);
 /// The bits of each symbol of so many carriers in the order in which carriers take them.
 Bits interleave(std::span<const std::uint8_t> coded, std::size_t carriers, const Rate& rate);
 
-/// Where the soft bits of a symbol go in the decoder: for each of the two bits of its steps the place among the bits of the
-/// carriers, or `nowhere` where the rate does not send it.
+/// Where the soft bits of a symbol go in the decoder: for each of the two bits of its steps the place among the bits of
+/// the carriers, or `nowhere` where the rate does not send it.
 inline constexpr std::uint16_t nowhere = 0xffff;
 std::vector<std::uint16_t> deinterleaved(std::size_t carriers, const Rate& rate);
 

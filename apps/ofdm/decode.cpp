@@ -43,8 +43,8 @@ bool read_signal(std::span<const std::int8_t> soft, FrameHead& head) {
     const auto signal = static_cast<std::uint32_t>(bits[0] & 0xff'ffff);
     const auto code = signal & 15, octets = signal >> 5 & 0xfff;
     const auto rate = std::ranges::find(rates, code, &Rate::code);
-    if (std::popcount(signal & 0x3ffff) % 2 != 0 || (signal >> 4 & 1) != 0 || signal >> 18 != 0 || rate == rates.end() ||
-        octets == 0)
+    if (std::popcount(signal & 0x3ffff) % 2 != 0 || (signal >> 4 & 1) != 0 || signal >> 18 != 0 ||
+        rate == rates.end() || octets == 0)
         return false;
     head.rate = static_cast<std::uint32_t>(rate - rates.begin());
     head.octets = octets;

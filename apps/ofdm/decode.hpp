@@ -23,8 +23,8 @@ class Decoder {
     std::size_t steps_ = 0;
 };
 
-/// Reads the one symbol of SIGNAL from its soft bits. False where it is none: its parity, its reserved bit, its rate or its
-/// length cannot be.
+/// Reads the one symbol of SIGNAL from its soft bits. False where it is none: its parity, its reserved bit, its rate or
+/// its length cannot be.
 bool read_signal(std::span<const std::int8_t> soft, FrameHead& head);
 
 /// Takes out the scrambler's sequence, and compares the check sequence.

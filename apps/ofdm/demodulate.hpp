@@ -7,12 +7,12 @@
 
 namespace penstock::apps::ofdm {
 
-/// A factor for each sample of a symbol that takes out an offset of the frequency. What is left between symbols is seen by
-/// the pilots, as a phase.
+/// A factor for each sample of a symbol that takes out an offset of the frequency. What is left between symbols is seen
+/// by the pilots, as a phase.
 std::vector<Sample> against_offset(const Format& format, double cycles);
 
-/// Samples to carriers. The pilots of each symbol tell its phase, and, through a loop, how the phase turns over the carriers,
-/// which is how the clocks of both sides drift apart.
+/// Samples to carriers. The pilots of each symbol tell its phase, and, through a loop, how the phase turns over the
+/// carriers, which is how the clocks of both sides drift apart.
 class Demodulator {
   public:
     explicit Demodulator(const Format& format);

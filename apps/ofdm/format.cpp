@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numbers>
 
-
 #include "apps/ofdm/scrambler.hpp"
 #include "kernels/fourier.hpp"
 #include "penstock/error.hpp"
@@ -34,7 +33,8 @@ std::vector<Sample> in_time(std::size_t size, const std::vector<std::pair<std::s
     for (std::size_t n = 0; n < count; ++n) {
         std::complex<double> sum;
         for (const auto& [row, value] : rows)
-            sum += value * std::polar(1.0, 2 * std::numbers::pi * static_cast<double>(row * n % size) / static_cast<double>(size));
+            sum += value * std::polar(1.0, 2 * std::numbers::pi * static_cast<double>(row * n % size) /
+                                               static_cast<double>(size));
         made[n] = Sample(sum / static_cast<double>(size));
     }
     return made;
@@ -112,7 +112,9 @@ Sample constellation_point(const Rate& rate, unsigned bits) noexcept {
     // The first bit of an axis says the side, the others are in Gray code, outermost first.
     const auto axis = [](unsigned of_axis, std::size_t count) {
         const bool right = (of_axis & 1) != 0, inner = (of_axis & 2) != 0, innermost = (of_axis & 4) != 0;
-        const int place = count == 1 ? 1 : count == 2 ? (inner ? 1 : 3) : (inner ? (innermost ? 3 : 1) : (innermost ? 5 : 7));
+        const int place = count == 1   ? 1
+                          : count == 2 ? (inner ? 1 : 3)
+                                       : (inner ? (innermost ? 3 : 1) : (innermost ? 5 : 7));
         return static_cast<float>(right ? place : -place);
     };
     const float unit = constellation_unit(rate);

@@ -2,12 +2,12 @@
 //
 //     short training | long training | SIGNAL | data symbols
 //
-// The short training is ten times the same quarter of a symbol, the long training two known symbols behind a guard of half a
-// symbol. SIGNAL, one symbol of BPSK at rate 1/2, says the rate and the length. Every symbol is the inverse transform of its
-// carriers, behind its own last quarter (the cyclic prefix).
+// The short training is ten times the same quarter of a symbol, the long training two known symbols behind a guard of
+// half a symbol. SIGNAL, one symbol of BPSK at rate 1/2, says the rate and the length. Every symbol is the inverse
+// transform of its carriers, behind its own last quarter (the cyclic prefix).
 //
-// With 256 there are 192 data carriers and 8 pilots (those of IEEE 802.16), trainings of pseudo-random signs, and four times as
-// many bits a symbol; everything else is the same.
+// With 256 there are 192 data carriers and 8 pilots (those of IEEE 802.16), trainings of pseudo-random signs, and four
+// times as many bits a symbol; everything else is the same.
 #pragma once
 
 #include <array>
@@ -25,8 +25,8 @@ using Sample = std::complex<float>;
 /// How the bits of a frame are sent. The names of rates are those of 20 million samples a second and a transform of 64.
 struct Rate {
     int megabits;
-    std::uint8_t code;  ///< in SIGNAL, its first bit lowest
-    std::size_t bits;   ///< of one carrier: 1 BPSK, 2 QPSK, 4 16-QAM, 6 64-QAM
+    std::uint8_t code;        ///< in SIGNAL, its first bit lowest
+    std::size_t bits;         ///< of one carrier: 1 BPSK, 2 QPSK, 4 16-QAM, 6 64-QAM
     std::size_t taken, sent;  ///< the code: so many bits in, so many out
     bool operator==(const Rate& other) const noexcept { return code == other.code; }
 };
@@ -57,11 +57,12 @@ class Format {
     std::size_t size;
     std::size_t prefix;  ///< samples of the cyclic prefix
     std::size_t symbol;  ///< samples of a symbol with its prefix
-    /// By frequency, from the lowest: numbers of the carriers (negative ones are below the middle), pilots and data together
+    /// By frequency, from the lowest: numbers of the carriers (negative ones are below the middle), pilots and data
+    /// together
     std::vector<int> used;
     std::vector<int> data;
     std::vector<int> pilots;
-    std::vector<float> pilot_signs;  ///< of each pilot, before the sequence that goes from symbol to symbol
+    std::vector<float> pilot_signs;    ///< of each pilot, before the sequence that goes from symbol to symbol
     std::vector<float> long_carriers;  ///< of each used carrier: +1 or -1
     std::vector<Sample> long_symbol;   ///< in time, without prefix: what a transmitter sends
     std::vector<Sample> short_symbol;  ///< a quarter of a symbol

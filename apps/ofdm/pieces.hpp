@@ -1,5 +1,6 @@
-// What the stages of the receiver hand to one another: pieces of a frame, as its samples come, each of some symbols. They are
-// plain data of a fixed size, so they travel through streams as they are, and rank to rank by the stores of what is filled.
+// What the stages of the receiver hand to one another: pieces of a frame, as its samples come, each of some symbols.
+// They are plain data of a fixed size, so they travel through streams as they are, and rank to rank by the stores of
+// what is filled.
 #pragma once
 
 #include <array>

@@ -11,7 +11,8 @@ namespace penstock::apps::ofdm {
 
 class Receiver {
   public:
-    explicit Receiver(const Format& format) : synchroniser_{format}, demodulator_{format}, demapper_{format}, decoder_{format} {}
+    explicit Receiver(const Format& format)
+        : synchroniser_{format}, demodulator_{format}, demapper_{format}, decoder_{format} {}
 
     /// Calls `found` with each frame that these samples complete, whole or not.
     template <class Found>

@@ -35,7 +35,8 @@ void descramble(std::span<std::uint64_t> bits) noexcept {
     // The first seven bits are the sequence, and with it the state behind them; from there seven steps back.
     static const auto states = [] {
         std::array<std::uint8_t, 128> made{};
-        for (unsigned state = 1; state < 128; ++state) made[sequences()[state][0] & 127] = static_cast<std::uint8_t>(state);
+        for (unsigned state = 1; state < 128; ++state)
+            made[sequences()[state][0] & 127] = static_cast<std::uint8_t>(state);
         return made;
     }();
     scramble(bits, states[bits[0] & 127]);

@@ -1,4 +1,5 @@
-// The scrambler of IEEE 802.11: the bits of a sequence with a period of 127, by x^7 + x^4 + 1, are added to those of the data.
+// The scrambler of IEEE 802.11: the bits of a sequence with a period of 127, by x^7 + x^4 + 1, are added to those of
+// the data.
 #pragma once
 
 #include <array>
@@ -25,8 +26,8 @@ class Scrambler {
     unsigned state_;
 };
 
-/// Adds the sequence to all bits, 64 a word, the first lowest. A frame is scrambled so, and the first seven bits, which were
-/// zero, tell the receiver the sequence: descramble() goes on from them. 0 there cannot be, and changes nothing.
+/// Adds the sequence to all bits, 64 a word, the first lowest. A frame is scrambled so, and the first seven bits, which
+/// were zero, tell the receiver the sequence: descramble() goes on from them. 0 there cannot be, and changes nothing.
 void scramble(std::span<std::uint64_t> bits, unsigned state) noexcept;
 void descramble(std::span<std::uint64_t> bits) noexcept;
 

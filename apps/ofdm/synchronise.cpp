@@ -13,10 +13,11 @@ using kernels::ofdm::Block;
 using kernels::ofdm::Correlation;
 using kernels::ofdm::side;
 
-// A period is there when what repeats has this part of the power, which a signal has that is 0.8 times as strong as the noise.
-// Noise alone has it once in 10^8 windows of six quarters of 64.
+// A period is there when what repeats has this part of the power, which a signal has that is 0.8 times as strong as the
+// noise. Noise alone has it once in 10^8 windows of six quarters of 64.
 constexpr float repeating = 0.45f;
-// Of the energy of two long training symbols the part that one path has to bring; noise does not reach it, nor does a tone.
+// Of the energy of two long training symbols the part that one path has to bring; noise does not reach it, nor does a
+// tone.
 constexpr float one_path = 0.1f;
 // An earlier path counts as the first when it is at least this strong, compared with the strongest.
 constexpr float earlier_path = 0.3f;
@@ -105,11 +106,12 @@ bool Synchroniser::search() {
     return false;
 }
 
-/// The short training ended up to three quarters before the one at which the search stopped, or inside it; half a symbol of
-/// guard follows. So the long training begins less than a symbol from `from` on.
+/// The search stops at a quarter when two to four of its window are behind the short training. So this ended at most
+/// two quarters before, and at most one behind, and after half a symbol of guard the long training begins: 0 to 3
+/// quarters behind `at_`.
 bool Synchroniser::find_training() {
-    const std::size_t n = format_.size, places = 2 * n, from = at_ - std::min(at_, 2 * quarter());
-    if (!have(from, places + 3 * n)) return false;
+    const std::size_t n = format_.size, places = 3 * n / 2, from = at_ - std::min(at_, 2 * quarter());
+    if (!have(from, places + 2 * n)) return false;
     // Both symbols are looked for in samples without the greater part of the offset.
     const double coarse = cycles_of(best_.product, quarter());
     const std::size_t length = places + 2 * n;
@@ -193,7 +195,8 @@ void Synchroniser::give(SamplePiece& piece) {
     piece.head = {frame_, given_, count};
     if (given_ == 0) piece.channel = channel_;
     for (std::size_t s = 0; s < count; ++s, at_ += format_.symbol)
-        std::copy_n(samples_.data() + at_ + format_.prefix - early_, format_.size, piece.samples.data() + s * format_.size);
+        std::copy_n(samples_.data() + at_ + format_.prefix - early_, format_.size,
+                    piece.samples.data() + s * format_.size);
     given_ += count;
     if (given_ == frame_.symbols) resume(at_);
 }

@@ -1,5 +1,6 @@
-// Finds frames in a stream of samples: the short training by its period, the long training by its shape; the offset of the
-// frequency and the channel from both; then SIGNAL, and with it how many symbols there are. Behind a frame the search goes on.
+// Finds frames in a stream of samples: the short training by its period, the long training by its shape; the offset of
+// the frequency and the channel from both; then SIGNAL, and with it how many symbols there are. Behind a frame the
+// search goes on.
 #pragma once
 
 #include <array>
@@ -52,10 +53,10 @@ class Synchroniser {
     std::size_t early_;  ///< by how many samples each symbol is taken before its place, inside its prefix
     Demodulator demodulator_;
     Demapper demapper_;
-    std::vector<Sample> samples_;    ///< that are still needed
-    std::uint64_t position_ = 0;     ///< of the first of them in the stream
+    std::vector<Sample> samples_;  ///< that are still needed
+    std::uint64_t position_ = 0;   ///< of the first of them in the stream
     State state_ = State::searching;
-    std::size_t at_ = 0;             ///< what is looked at next
+    std::size_t at_ = 0;  ///< what is looked at next
     std::array<kernels::ofdm::Correlation, window> quarters_{};
     std::size_t seen_ = 0, above_ = 0;
     kernels::ofdm::Correlation best_{};
