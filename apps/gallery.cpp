@@ -15,6 +15,7 @@
 #if defined(PENSTOCK_APPS_JPEG)
 #include "apps/jpip/jpip.hpp"
 #endif
+#include "apps/likelihood/app.hpp"
 #include "apps/lu/lu.hpp"
 #include "apps/motion/motion.hpp"
 #include "apps/pipeline/pipeline.hpp"
@@ -57,6 +58,11 @@ std::span<const App> gallery() {
          "LU factorisation in contiguous blocks: thousands of tasks of half a microsecond",
          {"serial", "hand", "tagged", "dependent"},
          lu::run},
+        {"likelihood",
+         "likelihoods of phylogenetic trees over an alignment: tasks over ranges of its patterns, or the tree's nodes",
+         {"serial", "hand", "loops", "dependent", "replayed", "tagged"},
+         likelihood::run,
+         likelihood::texts()},
         {"fft6",
          "six-step FFT, in double or float: transposes, which only move memory, and rows, which only compute",
          {"serial", "serial transposes", "serial rows", "hand", "tagged transposes", "tagged rows", "tagged"},

@@ -20,6 +20,7 @@ Settings small(const std::string& app) {
     if (app == "edge") settings.block_rows = 4;  // angles
     settings.rows = 70;
     settings.columns = 90;
+    if (app == "likelihood") settings.rows = 12;  // sequences
     if (app == "fft6") settings.rows = 256;  // a power of four
     settings.repetitions = 2;
     settings.keep_arrays = true;
@@ -29,7 +30,8 @@ Settings small(const std::string& app) {
 // Of what is kept, what cannot be given.
 bool is_output(const std::string& name) {
     static const std::set<std::string> names{"result", "sum",    "LU",       "dense",   "statistics",
-                                             "tiles",  "starts", "features", "overview"};
+                                             "tiles",  "starts", "features", "overview",
+                                             "weights", "site log-likelihoods"};
     return names.contains(name);
 }
 
