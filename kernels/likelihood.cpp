@@ -76,7 +76,8 @@ template <Side side, class Real>
 struct From {
     using D = Tag<Real>;
     using V = hn::Vec<D>;
-    HWY_INLINE From(const lk::Operand<Real>& operand, const lk::Extent& extent, std::size_t category, std::size_t at_part)
+    HWY_INLINE From(const lk::Operand<Real>& operand, const lk::Extent& extent, std::size_t category,
+                    std::size_t at_part)
         : part{at_part}, partials{operand.partials}, codes{operand.codes} {
         if constexpr (side == Side::inner) {
             const Real* const matrix = operand.branch + category * states * states;
@@ -199,8 +200,8 @@ std::size_t weigh_block(const lk::Operand<Real>& tip, const Real* partials, cons
 }
 
 /// Matrices [to][from] of exp(Q t), from exp(values t) of each category; and the least of their numbers in `least`.
-inline std::size_t make_matrices(const lk::Spectrum& spectrum, const double* grown, std::size_t categories, double* made,
-                                 double& least) {
+inline std::size_t make_matrices(const lk::Spectrum& spectrum, const double* grown, std::size_t categories,
+                                 double* made, double& least) {
     const Tag<double> d;
     constexpr std::size_t lanes = hn::MaxLanes(d);
     auto lowest = hn::Set(d, 1.0);
@@ -213,7 +214,8 @@ inline std::size_t make_matrices(const lk::Spectrum& spectrum, const double* gro
             };
             const auto v0 = of(0), v1 = of(1), v2 = of(2), v3 = of(3);
             for (std::size_t to = 0; to < states; ++to) {
-                const auto inverse = [&](std::size_t k) HWY_ATTR { return hn::Set(d, spectrum.inverse[k * states + to]); };
+                const auto inverse = [&](std::size_t k)
+                                         HWY_ATTR { return hn::Set(d, spectrum.inverse[k * states + to]); };
                 const auto sum = hn::Add(hn::Add(hn::Mul(v0, inverse(0)), hn::Mul(v1, inverse(1))),
                                          hn::Add(hn::Mul(v2, inverse(2)), hn::Mul(v3, inverse(3))));
                 const auto positive = hn::Max(sum, hn::Zero(d));
@@ -351,7 +353,8 @@ void rescale(std::span<Real> partials, std::span<std::int32_t> exponents) {
     if (exponents.empty()) return;
     const Extent extent{exponents.size() / block, partials.size() / (exponents.size() * states), 0};
     const auto vectors = PENSTOCK_PICK(rescale_blocks<Real>);
-    for (std::size_t in_block = vectors(partials.data(), exponents.data(), extent); in_block < extent.blocks; ++in_block) {
+    for (std::size_t in_block = vectors(partials.data(), exponents.data(), extent); in_block < extent.blocks;
+         ++in_block) {
         for (std::size_t p = 0; p < block; ++p) {
             Real* const first = partials.data() + extent.place(in_block, 0) + p * states;
             Real most = 0;
@@ -389,8 +392,8 @@ void log_sites(std::span<const std::uint8_t> codes, std::span<const Real> branch
         for (std::size_t p = 0; p < block; ++p) {
             const Real* const of = sums + p * states;
             const std::size_t pattern = in_block * block + p;
-            logs[pattern] = std::log(static_cast<double>((of[0] + of[1]) + (of[2] + of[3]))) +
-                            exponents[pattern] * log_of_two;
+            logs[pattern] =
+                std::log(static_cast<double>((of[0] + of[1]) + (of[2] + of[3]))) + exponents[pattern] * log_of_two;
         }
     }
 }
@@ -403,7 +406,8 @@ double transitions(const Spectrum& spectrum, double length, std::span<const doub
     double grown[most_categories * states];
     for (std::size_t category = 0; category < rates.size(); ++category)
         for (std::size_t k = 0; k < states; ++k)
-            grown[category * states + k] = spectrum.values[k] == 0 ? 1.0 : std::exp(spectrum.values[k] * length * rates[category]);
+            grown[category * states + k] =
+                spectrum.values[k] == 0 ? 1.0 : std::exp(spectrum.values[k] * length * rates[category]);
     double least = 1;
     const auto vectors = PENSTOCK_PICK(make_matrices);
     for (std::size_t category = vectors(spectrum, grown, rates.size(), made.data(), least); category < rates.size();
@@ -427,7 +431,8 @@ void lead_to(std::span<const double> matrices, std::span<const std::uint8_t> set
              std::span<Real> made) {
     constexpr std::uint8_t all = (1 << states) - 1;
     Real* row = made.data();
-    for (const double* matrix = matrices.data(); matrix != matrices.data() + matrices.size(); matrix += states * states) {
+    for (const double* matrix = matrices.data(); matrix != matrices.data() + matrices.size();
+         matrix += states * states) {
         for (const std::uint8_t set : sets) {
             double sums[states] = {};
             if (set == all) std::fill_n(sums, states, 1.0);

@@ -50,9 +50,9 @@ void append(std::vector<Bases>& sequence, const Line& line, std::string_view tex
         if (is_space(c)) continue;
         const Bases bases = bases_of(c);
         if (bases == 0)
-            throw MalformedFile(file, line.number,
-                                "'" + shown({&c, 1}) + "' is no base" +
-                                    (c == '.' ? ": write the base itself, or - for a gap" : ""));
+            throw MalformedFile(
+                file, line.number,
+                "'" + shown({&c, 1}) + "' is no base" + (c == '.' ? ": write the base itself, or - for a gap" : ""));
         sequence.push_back(bases);
     }
 }
@@ -63,7 +63,8 @@ void check_names(const Alignment& alignment, const std::vector<std::size_t>& lin
         if (!known.insert(alignment.names[i]).second)
             throw MalformedFile(file, lines[i], "the name " + shown(alignment.names[i]) + " occurs a second time");
     if (alignment.taxa() < 3)
-        throw MalformedFile(file, 0, "a tree needs at least 3 sequences; there are " + std::to_string(alignment.taxa()));
+        throw MalformedFile(file, 0,
+                            "a tree needs at least 3 sequences; there are " + std::to_string(alignment.taxa()));
 }
 
 /// The two numbers of a PHYLIP file's first line.
@@ -79,7 +80,8 @@ std::pair<std::size_t, std::size_t> counts_in(const Line& line, const std::strin
                                     shown(line.text) + "'");
     }
     if (!is_blank(rest))
-        throw MalformedFile(file, line.number, "'" + shown(rest) + "' stands behind the numbers of sequences and sites");
+        throw MalformedFile(file, line.number,
+                            "'" + shown(rest) + "' stands behind the numbers of sequences and sites");
     return {counts[0], counts[1]};
 }
 

@@ -67,7 +67,8 @@ Tree random_tree(std::size_t taxa, double mean_length, Chance& chance) {
         ++inner;
         // Any branch there is; the one above top() is tip 0's.
         const std::size_t number = chance.below(2 * tip - 3);
-        const Node below = number < tip - 1 ? static_cast<Node>(number + 1) : static_cast<Node>(taxa + number - (tip - 1));
+        const Node below =
+            number < tip - 1 ? static_cast<Node>(number + 1) : static_cast<Node>(taxa + number - (tip - 1));
         if (below == tree.top()) {
             tree.set_top(inner);
         } else {

@@ -89,7 +89,8 @@ std::string_view name(Kind kind) noexcept {
 
 kernels::likelihood::Spectrum Model::spectrum() const {
     // Entries (i, j), i < j, in the order of the rates; A-G and C-T are the transitions.
-    constexpr std::array<std::pair<std::size_t, std::size_t>, 6> pairs{{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}};
+    constexpr std::array<std::pair<std::size_t, std::size_t>, 6> pairs{
+        {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}};
     std::array<double, 4> shares_in_use{0.25, 0.25, 0.25, 0.25};
     std::array<double, 6> rates_in_use{1, 1, 1, 1, 1, 1};
     if (kind != Kind::jc69) shares_in_use = shares;

@@ -65,12 +65,13 @@ RunResult run_in(Machine& machine, Settings settings, const Given& given, const 
     RunResult result;
     result.app = "likelihood";
     result.workers = team.size();
-    result.tasks = evaluations * equal_ranges(likelihood.blocks(), wanted, static_cast<std::size_t>(team.size())).size();
+    result.tasks =
+        evaluations * equal_ranges(likelihood.blocks(), wanted, static_cast<std::size_t>(team.size())).size();
     result.timings = measure(ways, settings.repetitions, progress);
     sites.assign(likelihood.site_logs().begin(), likelihood.site_logs().end());
     const auto same = [&](const char* name, double found) {
-        result.checks.push_back(same_bits<double>(std::string("results of ") + name + " that differ", {&found, 1},
-                                                  {&by_one, 1}, "serial"));
+        result.checks.push_back(
+            same_bits<double>(std::string("results of ") + name + " that differ", {&found, 1}, {&by_one, 1}, "serial"));
     };
     same("hand", by_hand);
     same("loops", by_loops);
@@ -82,13 +83,13 @@ RunResult run_in(Machine& machine, Settings settings, const Given& given, const 
     for (std::size_t i = 0; i < sites.size(); ++i) sum += patterns.weights()[i] * sites[i];
     result.checks.push_back({"log-likelihood over the sum over its patterns", 1, by_tasks / sum, 1e-12, "patterns"});
 
-    result.findings = {{"sequences", std::to_string(alignment.taxa())},
-                       {"sites", std::to_string(patterns.sites())},
-                       {"patterns", std::to_string(patterns.count())},
-                       {"model", std::string(name(model.kind))},
-                       {"log-likelihood", digits_of(by_tasks)},
-                       {"one evaluation",
-                        digits_of(std::round(result.timing("tagged").median() / evaluations * 1e7) / 10) + " us"}};
+    result.findings = {
+        {"sequences", std::to_string(alignment.taxa())},
+        {"sites", std::to_string(patterns.sites())},
+        {"patterns", std::to_string(patterns.count())},
+        {"model", std::string(name(model.kind))},
+        {"log-likelihood", digits_of(by_tasks)},
+        {"one evaluation", digits_of(std::round(result.timing("tagged").median() / evaluations * 1e7) / 10) + " us"}};
     if (settings.keep_arrays) {
         std::vector<std::uint8_t> all;
         for (const auto& sequence : alignment.sequences) all.insert(all.end(), sequence.begin(), sequence.end());

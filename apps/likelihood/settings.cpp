@@ -32,7 +32,8 @@ Number read(const std::string& name, std::string_view text, Number least, Number
 
 const std::vector<Setting>& all_settings() {
     static const std::vector<Setting> all{
-        {"alignment", "", "a file, PHYLIP or FASTA; without one an alignment is made (rows: sequences, columns: sites)"},
+        {"alignment", "",
+         "a file, PHYLIP or FASTA; without one an alignment is made (rows: sequences, columns: sites)"},
         {"tree", "", "a file with one tree in Newick's form; without one, neighbour joining"},
         {"model", "GTR", "JC69, HKY85 or GTR"},
         {"shares", "alignment", "of A, C, G and T: as in the alignment, 'equal', or four numbers as 0.3,0.2,0.2,0.3"},

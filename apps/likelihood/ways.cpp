@@ -77,8 +77,7 @@ double loops(Likelihood<Real>& likelihood, Partials<Real>& partials, const Tree&
     machine.for_each(tree.branches(), [&](Piece part) { likelihood.compute_branches(tree, {part.begin, part.end}); });
     const auto steps = likelihood.plan(tree, order.nodes);
     partials.note(steps);
-    const auto ranges =
-        equal_ranges(likelihood.blocks(), wanted, static_cast<std::size_t>(machine.targets()) + 1);
+    const auto ranges = equal_ranges(likelihood.blocks(), wanted, static_cast<std::size_t>(machine.targets()) + 1);
     for (const auto& [node, rescaled] : steps) {
         const auto [a, b] = tree.children(node);
         for (const Range& range : ranges) {
@@ -171,10 +170,10 @@ double Dependent<Real>::replay() {
     return likelihood_->sum();
 }
 
-#define PENSTOCK_FOR(Real)                                                                                            \
-    template double hand(Likelihood<Real>&, const Tree&, const Order&, Team&, std::size_t, double&);                  \
-    template double tagged(Likelihood<Real>&, const Tree&, const Order&, Machine&, std::size_t);                      \
-    template double loops(Likelihood<Real>&, Partials<Real>&, const Tree&, const Order&, Machine&, std::size_t);      \
+#define PENSTOCK_FOR(Real)                                                                                       \
+    template double hand(Likelihood<Real>&, const Tree&, const Order&, Team&, std::size_t, double&);             \
+    template double tagged(Likelihood<Real>&, const Tree&, const Order&, Machine&, std::size_t);                 \
+    template double loops(Likelihood<Real>&, Partials<Real>&, const Tree&, const Order&, Machine&, std::size_t); \
     template class Dependent<Real>
 PENSTOCK_FOR(float);
 PENSTOCK_FOR(double);

@@ -71,7 +71,8 @@ TEST(Phylip, is_refused_with_its_name_the_line_and_what_is_wrong) {
 }
 
 TEST(Fasta, is_read) {
-    const Alignment alignment = parse_fasta(">one more words\nACGT\nacgu\n\n> two\r\nACGTACGA\r\n>three\nNNRY\n-?xu", "a.fa");
+    const Alignment alignment =
+        parse_fasta(">one more words\nACGT\nacgu\n\n> two\r\nACGTACGA\r\n>three\nNNRY\n-?xu", "a.fa");
     EXPECT_EQ(alignment.names, (std::vector<std::string>{"one", "two", "three"}));
     EXPECT_EQ(row(alignment, 0), "ACGTACGT");
     EXPECT_EQ(row(alignment, 2), "--RY---T");

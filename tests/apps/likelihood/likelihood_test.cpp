@@ -106,7 +106,8 @@ long double by_definition(const Tree& tree, const Alignment& alignment, const Mo
 
 struct Case {
     Case(std::size_t taxa, std::size_t sites, const Model& with, std::uint64_t seed)
-        : chance{seed}, model{with}, tree{random_tree(taxa, 0.15, chance)}, alignment{evolve(tree, model, sites, chance)} {}
+        : chance{seed}, model{with}, tree{random_tree(taxa, 0.15, chance)},
+          alignment{evolve(tree, model, sites, chance)} {}
     /// Gaps and bases that are not known for sure.
     void blur() {
         for (auto& sequence : alignment.sequences)

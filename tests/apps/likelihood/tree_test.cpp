@@ -15,7 +15,9 @@ using namespace penstock::apps::likelihood;
 
 const std::vector<std::string> names{"a", "b", "c", "d", "it's (e)"};
 
-Tree parse(const std::string& text, std::size_t taxa = 5) { return parse_newick(text, std::span{names}.first(taxa), "t"); }
+Tree parse(const std::string& text, std::size_t taxa = 5) {
+    return parse_newick(text, std::span{names}.first(taxa), "t");
+}
 
 std::string refusal(const std::string& text) {
     try {
