@@ -361,7 +361,8 @@ void rescale(std::span<Real> partials, std::span<std::int32_t> exponents) {
             for (std::size_t category = 0; category < extent.categories; ++category)
                 for (std::size_t state = 0; state < states; ++state)
                     most = std::max(most, first[category * block * states + state]);
-            // A number below the normal ones has the exponent 0, and so has zero: they get the greatest factor there is.
+            // A number below the normal ones has the exponent 0, and so has zero: they get the greatest factor there
+            // is.
             const int exponent = static_cast<int>(std::bit_cast<Bits>(most) >> mantissa_bits<Real>);
             const auto reversed = static_cast<Bits>(2 * bias<Real> - exponent);
             exponents[in_block * block + p] = exponent - bias<Real>;

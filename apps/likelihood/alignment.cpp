@@ -200,9 +200,9 @@ Alignment parse_phylip(std::string_view text, const std::string& file) {
     const auto lines = lines_of(text);
     if (lines.empty()) throw MalformedFile(file, 0, "it is empty");
     const auto [taxa, sites] = counts_in(lines.front(), file);
-    // Nothing in the file says which of these it is. When none fits, the one that came farthest tells what is wrong; but
-    // names of ten characters are believed in only where the first sequence cannot be read otherwise: in that form much
-    // is a name that is none.
+    // Nothing in the file says which of these it is. When none fits, the one that came farthest tells what is wrong;
+    // but names of ten characters are believed in only where the first sequence cannot be read otherwise: in that form
+    // much is a name that is none.
     std::optional<MalformedFile> wrong;
     std::size_t farthest = 0;
     for (const Layout layout : {Layout{true, false}, Layout{false, false}, Layout{true, true}, Layout{false, true}}) {

@@ -11,7 +11,8 @@
 
 namespace penstock::apps::likelihood {
 
-/// What a character of an alignment may stand for: a set of bases as bits, A 1, C 2, G 4, T 8. A gap and N are all four.
+/// What a character of an alignment may stand for: a set of bases as bits, A 1, C 2, G 4, T 8. A gap and N are all
+/// four.
 using Bases = std::uint8_t;
 inline constexpr Bases any_base = 15;
 

@@ -42,8 +42,9 @@ class Likelihood {
     /// From now on. All branches are to be computed again.
     void set_model(const Model& model);
 
-    /// The logarithm of the likelihood. `order` is that of a tree of this shape. `spread(n, body)` calls body(Range) for ranges that together are 0 ... n, in any order, on any threads, and returns when all
-    /// have returned. Nothing is kept of the partials: they stay in the caches.
+    /// The logarithm of the likelihood. `order` is that of a tree of this shape. `spread(n, body)` calls body(Range)
+    /// for ranges that together are 0 ... n, in any order, on any threads, and returns when all have returned. Nothing
+    /// is kept of the partials: they stay in the caches.
     template <class Spread>
     double evaluate(const Tree& tree, const Order& order, Spread&& spread) {
         spread(tree.branches(), [&](const Range& range) { compute_branches(tree, range); });

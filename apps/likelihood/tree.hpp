@@ -83,8 +83,8 @@ struct Order {
 };
 
 /// A tree in Newick's form over these names: with a length for each branch, in any order of the tips. Names may stand
-/// in quotes, comments in brackets; what stands behind a ')' and before its ':' (support values) is not looked at. Where
-/// the root has two children, the branches to them become one; a node with more than two gets further nodes at a
+/// in quotes, comments in brackets; what stands behind a ')' and before its ':' (support values) is not looked at.
+/// Where the root has two children, the branches to them become one; a node with more than two gets further nodes at a
 /// distance of 0. Neither changes a likelihood. `file` is its name in messages. Throws MalformedFile.
 Tree parse_newick(std::string_view text, std::span<const std::string> names, const std::string& file);
 

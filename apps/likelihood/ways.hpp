@@ -13,18 +13,18 @@
 
 namespace penstock::apps::likelihood {
 
-/// How blocks of patterns are dealt out: ranges of about `wanted` patterns, as many for each of `workers` (PBPI's static
-/// balance: the number is made to fit, and then the size). Without a size: one range a worker.
+/// How blocks of patterns are dealt out: ranges of about `wanted` patterns, as many for each of `workers` (PBPI's
+/// static balance: the number is made to fit, and then the size). Without a size: one range a worker.
 std::vector<Range> equal_ranges(std::size_t blocks, std::size_t wanted, std::size_t workers);
 
-/// Threads by hand: shares of the branches, a barrier, shares of the patterns. Evaluates so many times; gives the seconds
-/// and, in `found`, the last result.
+/// Threads by hand: shares of the branches, a barrier, shares of the patterns. Evaluates so many times; gives the
+/// seconds and, in `found`, the last result.
 template <class Real>
 double hand(Likelihood<Real>& likelihood, const Tree& tree, const Order& order, Team& team, std::size_t evaluations,
             double& found);
 
-/// Two loops of tasks, over the branches and over ranges of patterns, which go through the whole tree: of about `wanted`
-/// patterns, or sized by the runtime while it runs.
+/// Two loops of tasks, over the branches and over ranges of patterns, which go through the whole tree: of about
+/// `wanted` patterns, or sized by the runtime while it runs.
 template <class Real>
 double tagged(Likelihood<Real>& likelihood, const Tree& tree, const Order& order, Machine& machine, std::size_t wanted);
 

@@ -21,7 +21,7 @@ Settings small(const std::string& app) {
     settings.rows = 70;
     settings.columns = 90;
     if (app == "likelihood") settings.rows = 12;  // sequences
-    if (app == "fft6") settings.rows = 256;  // a power of four
+    if (app == "fft6") settings.rows = 256;       // a power of four
     settings.repetitions = 2;
     settings.keep_arrays = true;
     return settings;
@@ -29,9 +29,9 @@ Settings small(const std::string& app) {
 
 // Of what is kept, what cannot be given.
 bool is_output(const std::string& name) {
-    static const std::set<std::string> names{"result", "sum",    "LU",       "dense",   "statistics",
-                                             "tiles",  "starts", "features", "overview",
-                                             "weights", "site log-likelihoods"};
+    static const std::set<std::string> names{
+        "result", "sum",      "LU",       "dense",   "statistics",          "tiles",
+        "starts", "features", "overview", "weights", "site log-likelihoods"};
     return names.contains(name);
 }
 
