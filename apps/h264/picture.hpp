@@ -1,0 +1,89 @@
+// Pictures in memory: planes with a margin, into which motion may lead.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "apps/h264/macroblock.hpp"
+
+namespace penstock::apps::h264 {
+
+/// Columns and rows of pixels.
+struct Size {
+    int columns = 0, rows = 0;
+    bool operator==(const Size&) const = default;
+    /// Columns and rows of macroblocks.
+    int across() const noexcept { return (columns + 15) / 16; }
+    int down() const noexcept { return (rows + 15) / 16; }
+    std::size_t macroblocks() const noexcept { return static_cast<std::size_t>(across()) * static_cast<std::size_t>(down()); }
+    /// Bytes of a picture as files have it: luminance, then both colours, of half the columns and rows, rounded up.
+    std::size_t bytes() const noexcept {
+        const auto c = static_cast<std::size_t>(columns), r = static_cast<std::size_t>(rows);
+        return c * r + 2 * ((c + 1) / 2) * ((r + 1) / 2);
+    }
+};
+
+/// Where pixel (0, 0) lies, and how far apart rows are.
+struct Plane {
+    Pixel* pixels = nullptr;
+    Pitch pitch = 0;
+    Pixel* at(int x, int y) const noexcept { return pixels + y * pitch + x; }
+};
+
+/// Pixels around a picture that repeat its edge, in luminance. No block that motion leads to may lie further out.
+inline constexpr int margin = 32;
+/// As far out may a block begin or end: what lies between pixels reads three pixels more.
+inline constexpr int reach = margin - 6;
+
+/// A picture that is encoded, in whole macroblocks: its last row and column are repeated.
+class Source {
+  public:
+    explicit Source(Size size);
+    /// Copies the rows of one row of macroblocks from a picture as files have it.
+    void take(int row, std::span<const std::uint8_t> picture) noexcept;
+    const Plane& luma() const noexcept { return planes_[0]; }
+    const Plane& chroma(int colour) const noexcept { return planes_[static_cast<std::size_t>(1 + colour)]; }
+
+  private:
+    Size size_;
+    std::vector<Pixel> memory_;
+    std::array<Plane, 3> planes_;
+};
+
+/// A picture as the decoder has it, and what its blocks moved by. Its memory may be given, as that of a region.
+class Picture {
+  public:
+    static std::size_t bytes(Size size) noexcept;
+    explicit Picture(Size size);
+    Picture(Size size, std::byte* memory) noexcept;
+
+    Size size() const noexcept { return size_; }
+    const Plane& luma() const noexcept { return planes_[0]; }
+    const Plane& chroma(int colour) const noexcept { return planes_[static_cast<std::size_t>(4 + colour)]; }
+    /// Luminance half a pixel right (1), below (2), and both (3).
+    const Plane& half(int which) const noexcept { return planes_[static_cast<std::size_t>(which)]; }
+    Macroblock* blocks() const noexcept { return blocks_; }
+    /// The last rows of each row of macroblocks before the loop filter: luminance, then both colours.
+    Pixel* unfiltered(int row, int plane) const noexcept;
+
+    /// Repeats the edges around these rows of pixels of luminance, and of chrominance beside them. Both are even.
+    void repeat_edges(int first_row, int end_row) const noexcept;
+    /// Computes what lies between pixels in these rows, for which three rows more must be there below, with their
+    /// edges. Above the first row and below the last one as far as the margin allows.
+    void compute_halves(const kernels::h264::Interpolation& with, int first_row, int end_row) const noexcept;
+    void copy_to(std::span<std::uint8_t> picture) const noexcept;
+
+  private:
+    void lay_out(std::byte* memory) noexcept;
+    Size size_;
+    std::unique_ptr<std::byte[]> own_;
+    std::array<Plane, 6> planes_;
+    Pixel* unfiltered_ = nullptr;
+    Macroblock* blocks_ = nullptr;
+};
+
+}  // namespace penstock::apps::h264

@@ -1,0 +1,171 @@
+#include "apps/h264/sequence.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "penstock/error.hpp"
+
+namespace penstock::apps::h264 {
+
+Planned Planner::next(std::size_t shown, Type type) {
+    Planned planned{shown, {}};
+    Place& place = planned.place;
+    place.type = type;
+    place.idr = type == Type::i;
+    place.reference = type != Type::b;
+    if (place.idr) {
+        first_ = shown;
+        number_ = 0;
+        place.idr_count = idr_count_++;
+    } else if (number_used_) {
+        ++number_;
+    }
+    number_used_ = place.reference;
+    place.number = number_;
+    place.shown = static_cast<std::uint32_t>(shown - first_);
+    const int change = type == Type::i ? -3 : type == Type::b ? 2 : 0;
+    place.quantiser = std::clamp(settings_.quantiser + change, 0, 51);
+    return planned;
+}
+
+// All that has come and is not planned yet: the last one first, which the others refer to.
+std::vector<Planned> Planner::group() {
+    std::vector<Planned> group;
+    if (planned_ == added_) return group;
+    const std::size_t last = added_ - 1;
+    const bool idr = last == 0 || (settings_.period > 0 && last - first_ >= static_cast<std::size_t>(settings_.period));
+    group.push_back(next(last, idr ? Type::i : Type::p));
+    for (; planned_ < last; ++planned_) group.push_back(next(planned_, Type::b));
+    planned_ = added_;
+    return group;
+}
+
+std::vector<Planned> Planner::add() {
+    ++added_;
+    const std::size_t last = added_ - 1;
+    const auto period = static_cast<std::size_t>(settings_.period);
+    const bool idr = last == 0 || (period > 0 && last - first_ >= period);
+    const bool before_idr = period > 0 && last + 1 - first_ >= period;
+    if (idr || before_idr || added_ - planned_ > static_cast<std::size_t>(settings_.b_pictures)) return group();
+    return {};
+}
+
+std::vector<Planned> Planner::finish() { return group(); }
+
+std::size_t Encoded::bytes() const noexcept {
+    std::size_t bytes = 0;
+    for (const Unit& unit : units) bytes += unit.size();
+    return bytes;
+}
+
+void check(const Job& job) {
+    check(job.settings);
+    const auto need = [](const char* name, int value) {
+        if (value < 2 || value > 8192 || value % 2 != 0)
+            throw UsageError(std::string("h264: pictures have ") + std::to_string(value) + " " + name +
+                             "; it must be an even number from 2 to 8192");
+    };
+    need("columns", job.size.columns);
+    need("rows", job.size.rows);
+    if (job.rate.pictures == 0 || job.rate.seconds == 0 || job.rate.pictures > 1u << 30)
+        throw UsageError("h264: " + std::to_string(job.rate.pictures) + " pictures in " +
+                         std::to_string(job.rate.seconds) + " seconds are no rate");
+}
+
+Common::Common(const Job& job)
+    : size{job.size}, rate{job.rate}, settings{job.settings},
+      quantisers{Quantisers{job.settings.quantiser}, Quantisers{std::min(51, job.settings.quantiser + 2)},
+                 Quantisers{std::max(0, job.settings.quantiser - 3)}} {}
+
+Work::Work(const Common& common, const Planned& planned, std::shared_ptr<Picture> earlier,
+           std::shared_ptr<Picture> later, std::shared_ptr<Picture> of, Source& source)
+    : shown{planned.shown}, earlier_picture{std::move(earlier)}, later_picture{std::move(later)}, picture{std::move(of)},
+      coder{common.kernels, common.settings, planned.place, common.of(planned.place.type), source,
+            {earlier_picture.get(), later_picture.get()}, *picture} {}
+
+Encoded Work::encoded(const Common& common, std::span<const RowBits> rows) const {
+    const Place& place = coder.place();
+    Encoded encoded{shown, place, {}};
+    if (place.idr) {
+        encoded.units.push_back(sequence_parameters(common.size, common.rate, common.settings));
+        encoded.units.push_back(picture_parameters());
+    }
+    Bits bits;
+    put_slice_header(bits, place, common.settings);
+    put_rows(bits, rows, place.type);
+    encoded.units.push_back(slice_unit(bits, place));
+    return encoded;
+}
+
+std::shared_ptr<Picture> References::unused() {
+    for (const auto& one : all_)
+        if (one.use_count() == 1) return one;
+    all_.push_back(std::make_shared<Picture>(common_.size));
+    return all_.back();
+}
+
+Work References::begin(const Planned& planned, Source& source) {
+    auto picture = unused();
+    if (planned.place.type == Type::b) return {common_, planned, earlier_, later_, std::move(picture), source};
+    auto before = planned.place.idr ? nullptr : later_;
+    earlier_ = std::move(later_);
+    later_ = picture;
+    return {common_, planned, std::move(before), nullptr, std::move(picture), source};
+}
+
+std::optional<Planned> Waiting::next() {
+    while (taken_ == planned_.size() && !over_) {
+        auto place = std::ranges::find(kept_, false, [](const auto& kept) { return kept->used; });
+        if (place == kept_.end()) place = kept_.insert(kept_.end(), std::make_unique<Kept>());
+        taken_ = 0;
+        over_ = !job_.pull((*place)->bytes);
+        if (!over_) {
+            (*place)->used = true;
+            (*place)->shown = came_++;
+        }
+        planned_ = over_ ? planner_.finish() : planner_.add();
+    }
+    if (taken_ == planned_.size()) return std::nullopt;
+    return planned_[taken_++];
+}
+
+std::span<const std::uint8_t> Waiting::file_picture(std::size_t shown) const {
+    for (const auto& kept : kept_)
+        if (kept->used && kept->shown == shown) return kept->bytes;
+    return {};
+}
+
+void Waiting::forget(std::size_t shown) {
+    for (const auto& kept : kept_)
+        if (kept->shown == shown) kept->used = false;
+}
+
+void serial(const Job& job) {
+    check(job);
+    const Common common{job};
+    Waiting waiting{job};
+    References references{common};
+    Source source{job.size};
+    std::vector<RowBits> rows(static_cast<std::size_t>(job.size.down()));
+    Levels levels;
+    while (const auto planned = waiting.next()) {
+        const Work work = references.begin(*planned, source);
+        const auto from = waiting.file_picture(planned->shown);
+        for (int y = 0; y < job.size.down(); ++y) {
+            RowBits& bits = rows[static_cast<std::size_t>(y)];
+            bits.clear();
+            work.coder.prepare(y, from);
+            for (int x = 0; x < job.size.across(); ++x) {
+                work.coder.decide(x, y);
+                work.coder.reconstruct(x, y, levels);
+                work.coder.write(x, y, levels, bits);
+            }
+            work.coder.filter(y);
+            if (planned->place.reference) work.coder.complete(y);
+        }
+        waiting.forget(planned->shown);
+        job.push(work.encoded(common, rows), *work.picture);
+    }
+}
+
+}  // namespace penstock::apps::h264
