@@ -11,6 +11,7 @@
 #if defined(PENSTOCK_APPS_FFT2D)
 #include "apps/fft2d/fft2d.hpp"
 #endif
+#include "apps/h264/h264.hpp"
 #include "apps/jacobi/jacobi.hpp"
 #if defined(PENSTOCK_APPS_JPEG)
 #include "apps/jpip/jpip.hpp"
@@ -40,6 +41,15 @@ void check_texts(const App& app, const Settings& settings) {
             app.name, name,
             "there is no such setting; there are rows, columns, block_rows, block_columns, seed, repetitions" + own);
     }
+}
+
+std::vector<App::Text> texts_of_h264() {
+    std::vector<App::Text> texts = {
+        {"input", "a film: .y4m, or raw planes of luminance and both colours with rows and columns; else a made one"},
+        {"output", "where the whole film is written to: .mp4, or the stream alone (.264)"},
+        {"pictures", "how many of the film are timed and checked; 12"}};
+    for (const auto& each : h264::setting_names()) texts.push_back({each.name, each.meaning});
+    return texts;
 }
 
 }  // namespace
@@ -98,6 +108,11 @@ std::span<const App> gallery() {
          "motion estimation over ranks: strips of each frame go out one frame ahead",
          {"serial", "shared", "push"},
          motion::run},
+        {"h264",
+         "an H.264 encoder: macroblocks as tasks, bands of the picture over ranks, and as a graph of filters",
+         {"serial", "wavefront", "dependent"},
+         h264::run,
+         texts_of_h264()},
         {"edge",
          "edges of pictures over 36 angles, as graphs of filters: kernels turned (2d), or pictures turned, filtered "
          "and turned back",

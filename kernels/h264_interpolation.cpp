@@ -32,7 +32,8 @@ void halves(const Pixel* from, Pitch pitch, Pixel* right, Pixel* below, Pixel* m
 void mean(const Pixel* a, Pitch a_pitch, const Pixel* b, Pitch b_pitch, Pixel* to, Pitch to_pitch, int columns,
           int rows) {
     for (int row = 0; row < rows; ++row, a += a_pitch, b += b_pitch, to += to_pitch)
-        for (int column = 0; column < columns; ++column) to[column] = static_cast<Pixel>((a[column] + b[column] + 1) / 2);
+        for (int column = 0; column < columns; ++column)
+            to[column] = static_cast<Pixel>((a[column] + b[column] + 1) / 2);
 }
 
 void eighths(const Pixel* from, Pitch pitch, Pixel* to, Pitch to_pitch, int right, int down, int columns, int rows) {
@@ -40,9 +41,9 @@ void eighths(const Pixel* from, Pitch pitch, Pixel* to, Pitch to_pitch, int righ
               across = right * down;
     for (int row = 0; row < rows; ++row, from += pitch, to += to_pitch)
         for (int x = 0; x < columns; ++x)
-            to[x] = static_cast<Pixel>((here * from[x] + beside * from[x + 1] + under * from[x + pitch] +
-                                        across * from[x + pitch + 1] + 32) /
-                                       64);
+            to[x] = static_cast<Pixel>(
+                (here * from[x] + beside * from[x + 1] + under * from[x + pitch] + across * from[x + pitch + 1] + 32) /
+                64);
 }
 
 }  // namespace

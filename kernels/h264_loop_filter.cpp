@@ -35,7 +35,8 @@ void normal(Pixel* edge, Pitch across, Pitch along, const EdgeFilter& filter) {
                 ++most;
             }
             if (std::abs(q2 - q0) < filter.beta) {
-                edge[across] = static_cast<Pixel>(q1 + std::clamp((q2 + ((p0 + q0 + 1) >> 1) - 2 * q1) >> 1, -clip, clip));
+                edge[across] =
+                    static_cast<Pixel>(q1 + std::clamp((q2 + ((p0 + q0 + 1) >> 1) - 2 * q1) >> 1, -clip, clip));
                 ++most;
             }
         }

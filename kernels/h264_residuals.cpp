@@ -33,7 +33,8 @@ std::uint64_t levels_of_one(const Pixel* source, Pitch source_pitch, const Pixel
         for (int column = 0; column < 4; ++column) {
             const auto place = static_cast<std::size_t>(4 * column + row);
             const auto magnitude = static_cast<std::uint32_t>(std::abs(transformed[column]));
-            const auto level = static_cast<int>((magnitude + quantiser.rounding[place]) * quantiser.factor[place] >> 16);
+            const auto level =
+                static_cast<int>((magnitude + quantiser.rounding[place]) * quantiser.factor[place] >> 16);
             levels[16 * column + row] = static_cast<Coefficient>(transformed[column] < 0 ? -level : level);
             found |= static_cast<std::uint64_t>(level != 0) << place;
         }
@@ -97,9 +98,8 @@ Residuals residuals() noexcept {
                 return levels_of_one(source, source_pitch, prediction, prediction_pitch, quantiser, to, first);
             },
             [](const Coefficient* from, const Quantiser& quantiser, const Pixel* prediction, Pitch prediction_pitch,
-               Pixel* to, Pitch to_pitch) {
-                add_one(from, quantiser, nullptr, prediction, prediction_pitch, to, to_pitch);
-            }};
+               Pixel* to,
+               Pitch to_pitch) { add_one(from, quantiser, nullptr, prediction, prediction_pitch, to, to_pitch); }};
 }
 
 }  // namespace penstock::kernels::h264

@@ -19,8 +19,8 @@ Motion motion_of(const Macroblock* macroblock, int list, int block) noexcept {
 Motion diagonal(const Around& around, int list, int column, int row, int columns) noexcept {
     const int right = column + columns;
     if (row == 0) {
-        const Motion motion = right < 4 ? motion_of(around.above, list, 12 + right)
-                                        : motion_of(around.above_right, list, 12);
+        const Motion motion =
+            right < 4 ? motion_of(around.above, list, 12 + right) : motion_of(around.above_right, list, 12);
         if (motion.there) return motion;
         return column == 0 ? motion_of(around.above_left, list, 15) : motion_of(around.above, list, 12 + column - 1);
     }
@@ -49,7 +49,8 @@ Vector expected(const Three& of) noexcept {
     if (!of.above.there && !of.diagonal.there && of.left.there) return of.left.by;
     const int used = of.left.used + of.above.used + of.diagonal.used;
     if (used == 1) return of.left.used ? of.left.by : of.above.used ? of.above.by : of.diagonal.by;
-    return {middle(of.left.by.x, of.above.by.x, of.diagonal.by.x), middle(of.left.by.y, of.above.by.y, of.diagonal.by.y)};
+    return {middle(of.left.by.x, of.above.by.x, of.diagonal.by.x),
+            middle(of.left.by.y, of.above.by.y, of.diagonal.by.y)};
 }
 
 }  // namespace
@@ -91,8 +92,8 @@ void direct_motion(const Around& around, const Macroblock& at_this_place, unsign
         // The block at the corner of the macroblock stands for the quarter (direct_8x8_inference_flag).
         const int corner = 4 * (quarter / 2 * 3) + quarter % 2 * 3;
         const Vector there = at_this_place.moved(earlier, corner);
-        const bool still = at_this_place.from != From::itself && at_this_place.uses_list(earlier, corner) && std::abs(there.x) <= 1 &&
-                           std::abs(there.y) <= 1;
+        const bool still = at_this_place.from != From::itself && at_this_place.uses_list(earlier, corner) &&
+                           std::abs(there.x) <= 1 && std::abs(there.y) <= 1;
         here.uses[static_cast<std::size_t>(quarter)] = static_cast<std::uint8_t>(uses);
         for (const int list : {earlier, later})
             here.move(list, column, row, 2, 2, still || alone ? Vector{} : by[static_cast<std::size_t>(list)]);
@@ -119,7 +120,8 @@ int expected_total(const Around& around, int block) noexcept {
 
 int expected_chroma_total(const Around& around, int colour, int block) noexcept {
     const auto total = [&](const Macroblock* of, int which) {
-        return of == nullptr ? 0 : int{of->chroma_total[static_cast<std::size_t>(colour)][static_cast<std::size_t>(which)]};
+        return of == nullptr ? 0
+                             : int{of->chroma_total[static_cast<std::size_t>(colour)][static_cast<std::size_t>(which)]};
     };
     const Macroblock* const beside = block % 2 != 0 ? around.here : around.left;
     const Macroblock* const over = block >= 2 ? around.here : around.above;
@@ -129,7 +131,9 @@ int expected_chroma_total(const Around& around, int colour, int block) noexcept 
 int expected_mode(const Around& around, int block) noexcept {
     constexpr int mean = 2;
     const auto mode = [](const Neighbour& of) {
-        return of.macroblock->from == From::itself && of.macroblock->intra == Intra::blocks ? int{of.macroblock->modes[static_cast<std::size_t>(of.block)]} : mean;
+        return of.macroblock->from == From::itself && of.macroblock->intra == Intra::blocks
+                   ? int{of.macroblock->modes[static_cast<std::size_t>(of.block)]}
+                   : mean;
     };
     const Neighbour beside = left_of(around, block), over = above(around, block);
     if (beside.macroblock == nullptr || over.macroblock == nullptr) return mean;

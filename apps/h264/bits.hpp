@@ -76,9 +76,9 @@ class Bits {
     }
 
     std::vector<std::uint8_t> bytes_;
-    std::size_t size_ = 0;     ///< bytes written, whole words
-    std::uint64_t held_ = 0;   ///< the lowest count_ bits are not yet written
-    int count_ = 0;            ///< below 32
+    std::size_t size_ = 0;    ///< bytes written, whole words
+    std::uint64_t held_ = 0;  ///< the lowest count_ bits are not yet written
+    int count_ = 0;           ///< below 32
 };
 
 }  // namespace penstock::apps::h264

@@ -1,4 +1,5 @@
-// One picture while it is encoded: the four steps of each macroblock, which the forms of the encoder order as they like.
+// One picture while it is encoded: the four steps of each macroblock, which the forms of the encoder order as they
+// like.
 //
 //   decide       how it is predicted, and by which motion: looks at the source, at reference pictures, and at what was
 //                decided about the macroblocks left and above

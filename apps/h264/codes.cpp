@@ -12,14 +12,15 @@ constexpr std::array<Code, count> read(std::string_view text) {
     std::size_t i = 0;
     for (const char digit : text) {
         if (digit == ' ') ++i;
-        else if (digit != '-') codes[i] = {static_cast<std::uint16_t>(2 * codes[i].bits + (digit - '0')),
-                                           static_cast<std::uint8_t>(codes[i].count + 1)};
+        else if (digit != '-')
+            codes[i] = {static_cast<std::uint16_t>(2 * codes[i].bits + (digit - '0')),
+                        static_cast<std::uint8_t>(codes[i].count + 1)};
     }
     return codes;
 }
 
-// Table 9-5: for 0 to 16 levels the codes for 0 to 3 of them being trailing ones, by the number expected: 0 and 1, 2 and
-// 3, 4 to 7, and the four levels of chrominance.
+// Table 9-5: for 0 to 16 levels the codes for 0 to 3 of them being trailing ones, by the number expected: 0 and 1, 2
+// and 3, 4 to 7, and the four levels of chrominance.
 constexpr auto few = read<68>(
     "1 - - - 000101 01 - - 00000111 000100 001 - 000000111 00000110 0000101 00011 0000000111 000000110 00000101 "
     "000011 00000000111 0000000110 000000101 0000100 0000000001111 00000000110 0000000101 00000100 0000000001011 "
@@ -57,62 +58,41 @@ constexpr auto most = by_number();
 
 // Tables 9-7 and 9-8: zeros before the last level, by the number of levels, 1 to 15, for 0 to 15 zeros.
 constexpr std::array<std::array<Code, 16>, 15> zeros = {
-    read<16>(
-        "1 011 010 0011 0010 00011 00010 000011 000010 0000011 0000010 00000011 00000010 000000011 000000010 "
-        "000000001"),
-    read<16>(
-        "111 110 101 100 011 0101 0100 0011 0010 00011 00010 000011 000010 000001 000000"),
-    read<16>(
-        "0101 111 110 101 0100 0011 100 011 0010 00011 00010 000001 00001 000000"),
-    read<16>(
-        "00011 111 0101 0100 110 101 100 0011 011 0010 00010 00001 00000"),
-    read<16>(
-        "0101 0100 0011 111 110 101 100 011 0010 00001 0001 00000"),
-    read<16>(
-        "000001 00001 111 110 101 100 011 010 0001 001 000000"),
-    read<16>(
-        "000001 00001 101 100 011 11 010 0001 001 000000"),
-    read<16>(
-        "000001 0001 00001 011 11 10 010 001 000000"),
-    read<16>(
-        "000001 000000 0001 11 10 001 01 00001"),
-    read<16>(
-        "00001 00000 001 11 10 01 0001"),
-    read<16>(
-        "0000 0001 001 010 1 011"),
-    read<16>(
-        "0000 0001 01 1 001"),
-    read<16>(
-        "000 001 1 01"),
-    read<16>(
-        "00 01 1"),
-    read<16>(
-        "0 1")};
+    read<16>("1 011 010 0011 0010 00011 00010 000011 000010 0000011 0000010 00000011 00000010 000000011 000000010 "
+             "000000001"),
+    read<16>("111 110 101 100 011 0101 0100 0011 0010 00011 00010 000011 000010 000001 000000"),
+    read<16>("0101 111 110 101 0100 0011 100 011 0010 00011 00010 000001 00001 000000"),
+    read<16>("00011 111 0101 0100 110 101 100 0011 011 0010 00010 00001 00000"),
+    read<16>("0101 0100 0011 111 110 101 100 011 0010 00001 0001 00000"),
+    read<16>("000001 00001 111 110 101 100 011 010 0001 001 000000"),
+    read<16>("000001 00001 101 100 011 11 010 0001 001 000000"),
+    read<16>("000001 0001 00001 011 11 10 010 001 000000"),
+    read<16>("000001 000000 0001 11 10 001 01 00001"),
+    read<16>("00001 00000 001 11 10 01 0001"),
+    read<16>("0000 0001 001 010 1 011"),
+    read<16>("0000 0001 01 1 001"),
+    read<16>("000 001 1 01"),
+    read<16>("00 01 1"),
+    read<16>("0 1")};
 
 // Table 9-9 a: those of the four levels of chrominance.
-constexpr std::array<std::array<Code, 4>, 3> zeros_of_chroma = {read<4>("1 01 001 000"), read<4>("1 01 00"), read<4>("1 0")};
+constexpr std::array<std::array<Code, 4>, 3> zeros_of_chroma = {read<4>("1 01 001 000"), read<4>("1 01 00"),
+                                                                read<4>("1 0")};
 
 // Table 9-10: zeros before a level, by those that are left, 1 to 6 and more, for 0 to 14 zeros.
 constexpr std::array<std::array<Code, 15>, 7> runs = {
-    read<15>(
-        "1 0"),
-    read<15>(
-        "1 01 00"),
-    read<15>(
-        "11 10 01 00"),
-    read<15>(
-        "11 10 01 001 000"),
-    read<15>(
-        "11 10 011 010 001 000"),
-    read<15>(
-        "11 000 001 011 010 101 100"),
-    read<15>(
-        "111 110 101 100 011 010 001 0001 00001 000001 0000001 00000001 000000001 0000000001 00000000001")};
+    read<15>("1 0"),
+    read<15>("1 01 00"),
+    read<15>("11 10 01 00"),
+    read<15>("11 10 01 001 000"),
+    read<15>("11 10 011 010 001 000"),
+    read<15>("11 000 001 011 010 101 100"),
+    read<15>("111 110 101 100 011 010 001 0001 00001 000001 0000001 00000001 000000001 0000000001 00000000001")};
 
 // Table 9-4: the numbers of coded block patterns, of intra4 and of the others.
 constexpr std::array<std::uint8_t, 48> intra_patterns = {
-    47, 31, 15, 0,  23, 27, 29, 30, 7,  11, 13, 14, 39, 43, 45, 46, 16, 3,  5,  10, 12, 19, 21, 26,
-    28, 35, 37, 42, 44, 1,  2,  4,  8,  17, 18, 20, 24, 6,  9,  22, 25, 32, 33, 34, 36, 40, 38, 41};
+    47, 31, 15, 0,  23, 27, 29, 30, 7, 11, 13, 14, 39, 43, 45, 46, 16, 3,  5,  10, 12, 19, 21, 26,
+    28, 35, 37, 42, 44, 1,  2,  4,  8, 17, 18, 20, 24, 6,  9,  22, 25, 32, 33, 34, 36, 40, 38, 41};
 constexpr std::array<std::uint8_t, 48> inter_patterns = {
     0,  16, 1,  2,  4,  8,  32, 3,  5,  10, 12, 15, 47, 7,  11, 13, 14, 6,  9,  31, 35, 37, 42, 44,
     33, 34, 36, 40, 39, 43, 45, 46, 17, 18, 20, 24, 19, 21, 26, 28, 23, 27, 29, 30, 22, 25, 38, 41};
@@ -125,8 +105,8 @@ constexpr std::array<std::uint8_t, 48> inverse(const std::array<std::uint8_t, 48
 
 }  // namespace
 
-constexpr Codes all{{few, some, many, most}, of_chroma, zeros, zeros_of_chroma, runs,
-                    inverse(intra_patterns), inverse(inter_patterns)};
+constexpr Codes all{{few, some, many, most}, of_chroma, zeros, zeros_of_chroma, runs, inverse(intra_patterns),
+                    inverse(inter_patterns)};
 const Codes& codes() noexcept { return all; }
 
 }  // namespace penstock::apps::h264

@@ -48,8 +48,15 @@ class Decision {
     std::uint32_t quiet() const noexcept { return 64 + 32 * weight_; }
 
     MotionSearch search_of(int list, Shape shape, int column, int row) const {
-        return {with_,   settings_, weight_, coder_.source_.luma(), *coder_.references_[static_cast<std::size_t>(list)],
-                bounds_, shape,     16 * x_ + 4 * column, 16 * y_ + 4 * row};
+        return {with_,
+                settings_,
+                weight_,
+                coder_.source_.luma(),
+                *coder_.references_[static_cast<std::size_t>(list)],
+                bounds_,
+                shape,
+                16 * x_ + 4 * column,
+                16 * y_ + 4 * row};
     }
 
     // ---- P pictures
@@ -63,9 +70,7 @@ class Decision {
                 return found;
             }
         }
-        const auto one = [&](Shape shape, int column, int row) {
-            return by_list(earlier, shape, column, row);
-        };
+        const auto one = [&](Shape shape, int column, int row) { return by_list(earlier, shape, column, row); };
         std::uint32_t best = one(Shape::b16x16, 0, 0) + weight_ * whole_bits;
         if (settings_.smallest < 16 && best > quiet()) best = parted(best, one, [&] { return quarters(); });
         return best;
@@ -136,7 +141,8 @@ class Decision {
     bool room_for_sixteenths() const noexcept {
         if (coder_.size().macroblocks() <= 1620) return true;
         int motions = 4;
-        for (const Parts parts : here_.quarter_parts) motions += parts == Parts::whole ? 0 : parts == Parts::quarters ? 3 : 1;
+        for (const Parts parts : here_.quarter_parts)
+            motions += parts == Parts::whole ? 0 : parts == Parts::quarters ? 3 : 1;
         return motions == 4;
     }
 
@@ -162,7 +168,8 @@ class Decision {
         } else {
             from[count++] = whole_[static_cast<std::size_t>(list)];
         }
-        const Found found = search_of(list, shape, column, row).run(expected(list, shape, column, row), {from.data(), count});
+        const Found found =
+            search_of(list, shape, column, row).run(expected(list, shape, column, row), {from.data(), count});
         return found;
     }
 
@@ -170,9 +177,9 @@ class Decision {
         return expected_motion(around_, list, column, row, columns(shape) / 4, here_.parts);
     }
 
-    void use(int column, int row, int wide, int high, std::uint8_t lists) noexcept {
+    void use(int column, int row, int wide, int high, std::uint8_t by) noexcept {
         for (int y = row / 2; 2 * y < row + high; ++y)
-            for (int x = column / 2; 2 * x < column + wide; ++x) here_.uses[static_cast<std::size_t>(2 * y + x)] = lists;
+            for (int x = column / 2; 2 * x < column + wide; ++x) here_.uses[static_cast<std::size_t>(2 * y + x)] = by;
     }
     void set(int list, int column, int row, int wide, int high, Vector by) noexcept {
         use(column, row, wide, high, static_cast<std::uint8_t>(1u << list));
@@ -193,9 +200,11 @@ class Decision {
         const Macroblock kept = here_;
         reset();
         const auto one = [&](Shape shape, int column, int row) { return by_either(shape, column, row); };
-        if (const std::uint32_t found = one(Shape::b16x16, 0, 0) + weight_ * (whole_bits + 2); found < best) best = found;
+        if (const std::uint32_t found = one(Shape::b16x16, 0, 0) + weight_ * (whole_bits + 2); found < best)
+            best = found;
         else here_ = kept;
-        if (settings_.smallest < 16 && best > quiet()) best = parted(best, one, [&] { return quarters_of_both(direct); });
+        if (settings_.smallest < 16 && best > quiet())
+            best = parted(best, one, [&] { return quarters_of_both(direct); });
         return best;
     }
 
@@ -237,7 +246,8 @@ class Decision {
                                 columns(shape), rows(shape), memory, 16);
         };
         const Predicted first = predicted(earlier, one), second = predicted(later, two);
-        with_.interpolation.mean(first.pixels, first.pitch, second.pixels, second.pitch, one, 16, columns(shape), rows(shape));
+        with_.interpolation.mean(first.pixels, first.pitch, second.pixels, second.pitch, one, 16, columns(shape),
+                                 rows(shape));
         std::uint32_t both = difference(shape, column, row, one) + weight_ * 2;
         for (const int list : {earlier, later}) {
             const Vector by = found[static_cast<std::size_t>(list)].by, from = expected(list, shape, column, row);

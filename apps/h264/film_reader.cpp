@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "apps/h264/video_file.hpp"
+#include "apps/h264/film.hpp"
 
 namespace penstock::apps::h264 {
 namespace {
@@ -42,7 +42,8 @@ std::string FilmReader::line(const char* what, std::size_t most) {
 
 void FilmReader::read_header() {
     const std::string header = line("its header", most_header);
-    if (!header.starts_with("YUV4MPEG2 ")) refuse("is no YUV4MPEG2: its first word is '" + header.substr(0, header.find(' ')).substr(0, 20) + "'");
+    if (!header.starts_with("YUV4MPEG2 "))
+        refuse("is no YUV4MPEG2: its first word is '" + header.substr(0, header.find(' ')).substr(0, 20) + "'");
     for (std::size_t at = header.find(' '); at != header.npos;) {
         const std::size_t end = header.find(' ', ++at);
         const std::string parameter = header.substr(at, end == header.npos ? end : end - at);
@@ -71,13 +72,15 @@ void FilmReader::take_parameter(const std::string& parameter) {
             return;
         case 'F': {
             const std::size_t colon = value.find(':');
-            if (colon == value.npos) refuse("has the rate '" + parameter.substr(0, 40) + "', which is no fraction such as F25:1");
+            if (colon == value.npos)
+                refuse("has the rate '" + parameter.substr(0, 40) + "', which is no fraction such as F25:1");
             rate_ = {number(value.substr(0, colon), 0u, 1u << 30), number(value.substr(colon + 1), 0u, 1u << 30)};
             if (rate_.pictures == 0 || rate_.seconds == 0) rate_ = {};  // not known
             return;
         }
         case 'I':
-            if (value != "p" && value != "?") refuse("is interlaced ('" + parameter.substr(0, 40) + "'); only whole frames (Ip) are encoded");
+            if (value != "p" && value != "?")
+                refuse("is interlaced ('" + parameter.substr(0, 40) + "'); only whole frames (Ip) are encoded");
             return;
         case 'C':
             if (value != "420" && value != "420jpeg" && value != "420mpeg2" && value != "420paldv")

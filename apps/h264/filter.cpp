@@ -6,19 +6,19 @@ namespace {
 
 using kernels::h264::EdgeFilter;
 
-constexpr std::uint8_t alphas[52] = {0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,   0,   0,   0,   4,   4,
-                                     5,  6,  7,  8,  9,  10, 12, 13, 15, 17, 20, 22, 25,  28,  32,  36,  40,  45,
+constexpr std::uint8_t alphas[52] = {0,  0,  0,  0,  0,  0,  0,   0,   0,   0,   0,   0,   0,   0,   0,   0,  4,  4,
+                                     5,  6,  7,  8,  9,  10, 12,  13,  15,  17,  20,  22,  25,  28,  32,  36, 40, 45,
                                      50, 56, 63, 71, 80, 90, 101, 113, 127, 144, 162, 182, 203, 226, 255, 255};
-constexpr std::uint8_t betas[52] = {0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0,  0,  0,  0,  0,  0,  2,  2,
-                                    2, 3, 3, 3, 3, 4, 4, 4,  6,  6,  7,  7,  8,  8,  9,  9,  10, 10,
+constexpr std::uint8_t betas[52] = {0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 2,  2,
+                                    2,  3,  3,  3,  3,  4,  4,  4,  6,  6,  7,  7,  8,  8,  9,  9, 10, 10,
                                     11, 11, 12, 12, 13, 13, 14, 14, 15, 15, 16, 16, 17, 17, 18, 18};
 constexpr std::int8_t clips[52][3] = {
-    {0, 0, 0},   {0, 0, 0},   {0, 0, 0},   {0, 0, 0},    {0, 0, 0},    {0, 0, 0},    {0, 0, 0},    {0, 0, 0},  {0, 0, 0},
-    {0, 0, 0},   {0, 0, 0},   {0, 0, 0},   {0, 0, 0},    {0, 0, 0},    {0, 0, 0},    {0, 0, 0},    {0, 0, 0},  {0, 0, 1},
-    {0, 0, 1},   {0, 0, 1},   {0, 0, 1},   {0, 1, 1},    {0, 1, 1},    {1, 1, 1},    {1, 1, 1},    {1, 1, 1},  {1, 1, 1},
-    {1, 1, 2},   {1, 1, 2},   {1, 1, 2},   {1, 1, 2},    {1, 2, 3},    {1, 2, 3},    {2, 2, 3},    {2, 2, 4},  {2, 3, 4},
-    {2, 3, 4},   {3, 3, 5},   {3, 4, 6},   {3, 4, 6},    {4, 5, 7},    {4, 5, 8},    {4, 6, 9},    {5, 7, 10}, {6, 8, 11},
-    {6, 8, 13},  {7, 10, 14}, {8, 11, 16}, {9, 12, 18},  {10, 13, 20}, {11, 15, 23}, {13, 17, 25}};
+    {0, 0, 0},  {0, 0, 0},   {0, 0, 0},   {0, 0, 0},   {0, 0, 0},    {0, 0, 0},    {0, 0, 0},   {0, 0, 0},  {0, 0, 0},
+    {0, 0, 0},  {0, 0, 0},   {0, 0, 0},   {0, 0, 0},   {0, 0, 0},    {0, 0, 0},    {0, 0, 0},   {0, 0, 0},  {0, 0, 1},
+    {0, 0, 1},  {0, 0, 1},   {0, 0, 1},   {0, 1, 1},   {0, 1, 1},    {1, 1, 1},    {1, 1, 1},   {1, 1, 1},  {1, 1, 1},
+    {1, 1, 2},  {1, 1, 2},   {1, 1, 2},   {1, 1, 2},   {1, 2, 3},    {1, 2, 3},    {2, 2, 3},   {2, 2, 4},  {2, 3, 4},
+    {2, 3, 4},  {3, 3, 5},   {3, 4, 6},   {3, 4, 6},   {4, 5, 7},    {4, 5, 8},    {4, 6, 9},   {5, 7, 10}, {6, 8, 11},
+    {6, 8, 13}, {7, 10, 14}, {8, 11, 16}, {9, 12, 18}, {10, 13, 20}, {11, 15, 23}, {13, 17, 25}};
 
 int luma_quantiser(const Macroblock& of, int slice) noexcept {
     return of.from == From::itself && of.intra == Intra::samples ? 0 : slice;
@@ -52,8 +52,9 @@ class MacroblockFilter {
     EdgeFilter filter_of(int quantiser, const std::array<int, 4>& strengths) const noexcept {
         EdgeFilter filter{alphas[quantiser], betas[quantiser], {}};
         for (std::size_t i = 0; i < 4; ++i)
-            filter.clip[i] = static_cast<std::int8_t>(
-                strengths[i] == 0 ? -1 : strengths[i] == 4 ? 0 : clips[quantiser][strengths[i] - 1]);
+            filter.clip[i] = static_cast<std::int8_t>(strengths[i] == 0   ? -1
+                                                      : strengths[i] == 4 ? 0
+                                                                          : clips[quantiser][strengths[i] - 1]);
         return filter;
     }
 
@@ -76,8 +77,8 @@ class MacroblockFilter {
         if (const EdgeFilter luma = filter_of((mine + others + 1) / 2, strengths); luma.alpha != 0) {
             const Plane& plane = picture_.luma();
             Pixel* const at = plane.at(16 * x_ + (upright ? 4 * edge : 0), 16 * y_ + (upright ? 0 : 4 * edge));
-            const auto with = upright ? (strong ? with_.upright_strong : with_.upright)
-                                      : (strong ? with_.level_strong : with_.level);
+            const auto with =
+                upright ? (strong ? with_.upright_strong : with_.upright) : (strong ? with_.level_strong : with_.level);
             with(at, plane.pitch, luma);
         }
         if (edge % 2 != 0) return;

@@ -12,11 +12,11 @@ struct Level {
     std::uint64_t a_second, a_picture, kept;
     int number;
 };
-constexpr Level levels[] = {{1485, 99, 396, 10},           {3000, 396, 900, 11},         {6000, 396, 2376, 12},
-                            {11880, 396, 2376, 13},        {19800, 792, 4752, 21},       {20250, 1620, 8100, 22},
-                            {40500, 1620, 8100, 30},       {108000, 3600, 18000, 31},    {216000, 5120, 20480, 32},
-                            {245760, 8192, 32768, 40},     {522240, 8704, 34816, 42},    {589824, 22080, 110400, 50},
-                            {983040, 36864, 184320, 51},   {2073600, 36864, 184320, 52}, {4177920, 139264, 696320, 60},
+constexpr Level levels[] = {{1485, 99, 396, 10},           {3000, 396, 900, 11},          {6000, 396, 2376, 12},
+                            {11880, 396, 2376, 13},        {19800, 792, 4752, 21},        {20250, 1620, 8100, 22},
+                            {40500, 1620, 8100, 30},       {108000, 3600, 18000, 31},     {216000, 5120, 20480, 32},
+                            {245760, 8192, 32768, 40},     {522240, 8704, 34816, 42},     {589824, 22080, 110400, 50},
+                            {983040, 36864, 184320, 51},   {2073600, 36864, 184320, 52},  {4177920, 139264, 696320, 60},
                             {8355840, 139264, 696320, 61}, {16711680, 139264, 696320, 62}};
 
 int level_of(Size size, Rate rate, std::uint64_t kept) {
@@ -98,11 +98,11 @@ Unit picture_parameters() {
     Bits bits;
     bits.put_unsigned(0);
     bits.put_unsigned(0);
-    bits.put(0, 2);  // CAVLC; no order of fields
+    bits.put(0, 2);                                    // CAVLC; no order of fields
     for (int i = 0; i < 3; ++i) bits.put_unsigned(0);  // one slice group, one picture in each list
-    bits.put(0, 3);  // no weights
-    for (int i = 0; i < 3; ++i) bits.put_signed(0);  // quantisers from 26, chrominance without offset
-    bits.put(1, 1);  // slices say how their edges are filtered
+    bits.put(0, 3);                                    // no weights
+    for (int i = 0; i < 3; ++i) bits.put_signed(0);    // quantisers from 26, chrominance without offset
+    bits.put(1, 1);                                    // slices say how their edges are filtered
     bits.put(0, 2);
     bits.put_trailing();
     return unit_of(3, 8, bits);
@@ -115,8 +115,8 @@ void put_slice_header(Bits& bits, const Place& place, const EncoderSettings& set
     bits.put(place.number & ((1u << number_bits) - 1), number_bits);
     if (place.idr) bits.put_unsigned(place.idr_count & 0xffff);
     if (settings.b_pictures > 0) bits.put(2 * place.shown & ((1u << order_bits) - 1), order_bits);
-    if (place.type == Type::b) bits.put(1, 1);   // direct motion from neighbours
-    if (place.type != Type::i) bits.put(0, 1);   // as many reference pictures as the parameters say
+    if (place.type == Type::b) bits.put(1, 1);  // direct motion from neighbours
+    if (place.type != Type::i) bits.put(0, 1);  // as many reference pictures as the parameters say
     if (place.type != Type::i) bits.put(0, place.type == Type::b ? 2 : 1);  // in their order
     if (place.reference) bits.put(0, place.idr ? 2 : 1);
     bits.put_signed(place.quantiser - 26);

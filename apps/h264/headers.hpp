@@ -21,10 +21,10 @@ enum class Type : std::uint8_t { p, b, i };  // as slice_type counts them
 /// A picture's place in the stream.
 struct Place {
     Type type = Type::i;
-    bool idr = false;            ///< nothing behind it refers to what is before it
-    bool reference = true;       ///< others may refer to it
-    std::uint32_t number = 0;    ///< frame_num, before it is cut to its bits
-    std::uint32_t shown = 0;     ///< pictures since the last idr one that are shown before it
+    bool idr = false;          ///< nothing behind it refers to what is before it
+    bool reference = true;     ///< others may refer to it
+    std::uint32_t number = 0;  ///< frame_num, before it is cut to its bits
+    std::uint32_t shown = 0;   ///< pictures since the last idr one that are shown before it
     std::uint32_t idr_count = 0;
     int quantiser = 26;
 };

@@ -16,11 +16,21 @@ struct Position {
     bool mean = false;
 };
 constexpr std::array<Position, 16> positions = {{
-    {{0, 0, 0}, {}, false},         {{0, 0, 0}, {1, 0, 0}, true},   {{1, 0, 0}, {}, false},
-    {{1, 0, 0}, {0, 1, 0}, true},   {{0, 0, 0}, {2, 0, 0}, true},   {{1, 0, 0}, {2, 0, 0}, true},
-    {{1, 0, 0}, {3, 0, 0}, true},   {{1, 0, 0}, {2, 1, 0}, true},   {{2, 0, 0}, {}, false},
-    {{2, 0, 0}, {3, 0, 0}, true},   {{3, 0, 0}, {}, false},         {{3, 0, 0}, {2, 1, 0}, true},
-    {{2, 0, 0}, {0, 0, 1}, true},   {{2, 0, 0}, {1, 0, 1}, true},   {{3, 0, 0}, {1, 0, 1}, true},
+    {{0, 0, 0}, {}, false},
+    {{0, 0, 0}, {1, 0, 0}, true},
+    {{1, 0, 0}, {}, false},
+    {{1, 0, 0}, {0, 1, 0}, true},
+    {{0, 0, 0}, {2, 0, 0}, true},
+    {{1, 0, 0}, {2, 0, 0}, true},
+    {{1, 0, 0}, {3, 0, 0}, true},
+    {{1, 0, 0}, {2, 1, 0}, true},
+    {{2, 0, 0}, {}, false},
+    {{2, 0, 0}, {3, 0, 0}, true},
+    {{3, 0, 0}, {}, false},
+    {{3, 0, 0}, {2, 1, 0}, true},
+    {{2, 0, 0}, {0, 0, 1}, true},
+    {{2, 0, 0}, {1, 0, 1}, true},
+    {{3, 0, 0}, {1, 0, 1}, true},
     {{2, 1, 0}, {1, 0, 1}, true},
 }};
 
@@ -118,7 +128,8 @@ void predict_macroblock(const Interpolation& with, std::array<const Picture*, 2>
     const int columns = macroblock.parts == Parts::columns ? 2 : 4, rows = macroblock.parts == Parts::rows ? 2 : 4;
     for (int row = 0; row < 4; row += rows)
         for (int column = 0; column < 4; column += columns)
-            predict_part(with, references, part_of(macroblock, column, row, columns, rows), 16 * x, 16 * y, luma, chroma);
+            predict_part(with, references, part_of(macroblock, column, row, columns, rows), 16 * x, 16 * y, luma,
+                         chroma);
 }
 
 }  // namespace penstock::apps::h264

@@ -9,10 +9,10 @@ namespace penstock::apps::h264 {
 
 /// The pixels around a square block that are reconstructed already, or the source's in their place.
 struct Edges {
-    const Pixel* above = nullptr;       ///< of the row above; null outside of the picture
-    const Pixel* left = nullptr;        ///< the first of the column at the left; null outside
+    const Pixel* above = nullptr;  ///< of the row above; null outside of the picture
+    const Pixel* left = nullptr;   ///< the first of the column at the left; null outside
     Pitch left_pitch = 0;
-    Pixel corner = 0;                   ///< above left; where both are there
+    Pixel corner = 0;  ///< above left; where both are there
     int beside(int row) const noexcept { return left[row * left_pitch]; }
 };
 

@@ -119,7 +119,8 @@ int place_in_order(int place_in_strip) noexcept {
     static constexpr auto order = [] {
         std::array<std::uint8_t, 64> places{};
         for (std::size_t i = 0; i < 16; ++i)
-            for (std::size_t block = 0; block < 4; ++block) places[zigzag[i] + 4 * block] = static_cast<std::uint8_t>(i);
+            for (std::size_t block = 0; block < 4; ++block)
+                places[zigzag[i] + 4 * block] = static_cast<std::uint8_t>(i);
         return places;
     }();
     return order[static_cast<std::size_t>(place_in_strip)];

@@ -6,8 +6,8 @@ namespace penstock::apps::h264 {
 
 std::uint32_t MotionSearch::difference(Vector by, bool transformed) const {
     alignas(32) Pixel memory[256];
-    const Predicted predicted = predict_luma(with_.interpolation, reference_, x_, y_, by, columns(shape_), rows(shape_),
-                                             memory, 16);
+    const Predicted predicted =
+        predict_luma(with_.interpolation, reference_, x_, y_, by, columns(shape_), rows(shape_), memory, 16);
     const auto& all = with_.differences;
     return (transformed ? all.transformed_of(shape_) : all.of(shape_))(source_, source_pitch_, predicted.pixels,
                                                                        predicted.pitch);

@@ -30,7 +30,8 @@ Plane plane(Pixel* memory, const Extent& extent) noexcept {
 }
 
 /// Copies rows [first, end) of a plane of columns x rows, repeating the last column and row up to the wide columns.
-void take_plane(const Plane& to, const std::uint8_t* from, int columns, int rows, int wide, int first, int end) noexcept {
+void take_plane(const Plane& to, const std::uint8_t* from, int columns, int rows, int wide, int first,
+                int end) noexcept {
     for (int y = first; y < end; ++y) {
         const auto* row = from + static_cast<std::size_t>(std::min(y, rows - 1)) * static_cast<std::size_t>(columns);
         std::memcpy(to.at(0, y), row, static_cast<std::size_t>(columns));
@@ -73,13 +74,14 @@ void Source::take(int row, std::span<const std::uint8_t> picture) noexcept {
     const auto chroma = static_cast<std::size_t>(columns) * static_cast<std::size_t>(rows);
     const auto* first = picture.data() + static_cast<std::size_t>(size_.columns) * static_cast<std::size_t>(size_.rows);
     for (std::size_t colour = 0; colour < 2; ++colour)
-        take_plane(planes_[1 + colour], first + colour * chroma, columns, rows, 8 * size_.across(), 8 * row, 8 * row + 8);
+        take_plane(planes_[1 + colour], first + colour * chroma, columns, rows, 8 * size_.across(), 8 * row,
+                   8 * row + 8);
 }
 
 std::size_t Picture::bytes(Size size) noexcept {
     const std::size_t unfiltered = 32 * static_cast<std::size_t>(size.across()) * static_cast<std::size_t>(size.down());
     return 4 * luma_of(size, margin).bytes() + 2 * chroma_of(size, margin).bytes() + rounded(unfiltered) +
-           rounded(size.macroblocks() * sizeof(Macroblock));
+           rounded(size.macroblocks() * sizeof(Macroblock)) + line * static_cast<std::size_t>(size.down());
 }
 
 Picture::Picture(Size size) : size_{size}, own_{std::make_unique<std::byte[]>(bytes(size) + line)} {
@@ -99,6 +101,11 @@ void Picture::lay_out(std::byte* memory) noexcept {
     unfiltered_ = at;
     at += rounded(32 * static_cast<std::size_t>(size_.across()) * static_cast<std::size_t>(size_.down()));
     blocks_ = reinterpret_cast<Macroblock*>(at);
+    marks_ = reinterpret_cast<std::byte*>(at + rounded(size_.macroblocks() * sizeof(Macroblock)));
+}
+
+std::span<std::byte> Picture::mark(int row) const noexcept {
+    return {marks_ + line * static_cast<std::size_t>(row), line};
 }
 
 Pixel* Picture::unfiltered(int row, int plane) const noexcept {
@@ -125,10 +132,12 @@ void Picture::compute_halves(const kernels::h264::Interpolation& with, int first
 void Picture::copy_to(std::span<std::uint8_t> picture) const noexcept {
     auto* to = picture.data();
     const auto put = [&](const Plane& plane, int columns, int rows) {
-        for (int y = 0; y < rows; ++y, to += columns) std::memcpy(to, plane.at(0, y), static_cast<std::size_t>(columns));
+        for (int y = 0; y < rows; ++y, to += columns)
+            std::memcpy(to, plane.at(0, y), static_cast<std::size_t>(columns));
     };
     put(planes_[0], size_.columns, size_.rows);
-    for (std::size_t colour = 4; colour < 6; ++colour) put(planes_[colour], (size_.columns + 1) / 2, (size_.rows + 1) / 2);
+    for (std::size_t colour = 4; colour < 6; ++colour)
+        put(planes_[colour], (size_.columns + 1) / 2, (size_.rows + 1) / 2);
 }
 
 }  // namespace penstock::apps::h264

@@ -19,7 +19,9 @@ struct Size {
     /// Columns and rows of macroblocks.
     int across() const noexcept { return (columns + 15) / 16; }
     int down() const noexcept { return (rows + 15) / 16; }
-    std::size_t macroblocks() const noexcept { return static_cast<std::size_t>(across()) * static_cast<std::size_t>(down()); }
+    std::size_t macroblocks() const noexcept {
+        return static_cast<std::size_t>(across()) * static_cast<std::size_t>(down());
+    }
     /// Bytes of a picture as files have it: luminance, then both colours, of half the columns and rows, rounded up.
     std::size_t bytes() const noexcept {
         const auto c = static_cast<std::size_t>(columns), r = static_cast<std::size_t>(rows);
@@ -70,6 +72,9 @@ class Picture {
     /// The last rows of each row of macroblocks before the loop filter: luminance, then both colours.
     Pixel* unfiltered(int row, int plane) const noexcept;
 
+    /// Stands for a row of macroblocks that is filtered and complete, where somebody waits for that.
+    std::span<std::byte> mark(int row) const noexcept;
+
     /// Repeats the edges around these rows of pixels of luminance, and of chrominance beside them. Both are even.
     void repeat_edges(int first_row, int end_row) const noexcept;
     /// Computes what lies between pixels in these rows, for which three rows more must be there below, with their
@@ -84,6 +89,7 @@ class Picture {
     std::array<Plane, 6> planes_;
     Pixel* unfiltered_ = nullptr;
     Macroblock* blocks_ = nullptr;
+    std::byte* marks_ = nullptr;
 };
 
 }  // namespace penstock::apps::h264

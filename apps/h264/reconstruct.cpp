@@ -34,7 +34,7 @@ class Reconstruction {
   private:
     static constexpr std::size_t most_bits = 3200;  // of a macroblock (A.3.1)
     static constexpr int finest = 12;               // no coarser quantiser makes levels that cannot be written
-    static constexpr Pitch pitch = 16;  // of predictions
+    static constexpr Pitch pitch = 16;              // of predictions
 
     Plane source() const { return coder_.source_.luma(); }
     const Pixel* source_at(int column, int row) const { return source().at(16 * x_ + column, 16 * y_ + row); }
@@ -129,14 +129,15 @@ class Reconstruction {
             const Plane &one = coder_.source_.chroma(0), &two = coder_.source_.chroma(1);
             const Pixel* const prediction = chroma_.data() + 16 * row;
             levels_.chroma_found[strip] = with_.residuals.levels(
-                one.at(8 * x_, 8 * y_ + row), two.at(8 * x_, 8 * y_ + row), one.pitch, prediction, prediction + 8, pitch,
-                quantisers_.chroma_by[intra].without_first, levels_.chroma[strip], first.data() + 4 * strip);
+                one.at(8 * x_, 8 * y_ + row), two.at(8 * x_, 8 * y_ + row), one.pitch, prediction, prediction + 8,
+                pitch, quantisers_.chroma_by[intra].without_first, levels_.chroma[strip], first.data() + 4 * strip);
             limit(levels_.chroma[strip]);
         }
         const auto& how = quantisers_.chroma_first[intra];
         bool any_first = false;
         for (std::size_t colour = 0; colour < 2; ++colour) {
-            const int a = first[2 * colour], b = first[2 * colour + 1], c = first[4 + 2 * colour], d = first[5 + 2 * colour];
+            const int a = first[2 * colour], b = first[2 * colour + 1], c = first[4 + 2 * colour],
+                      d = first[5 + 2 * colour];
             const int transformed[4] = {a + b + c + d, a - b + c - d, a + b - c - d, a - b - c + d};
             for (std::size_t i = 0; i < 4; ++i) {
                 levels_.chroma_first[colour][i] = how.level(transformed[i]);
@@ -153,8 +154,8 @@ class Reconstruction {
         std::array<Coefficient, 8> first;
         for (std::size_t colour = 0; colour < 2; ++colour) {
             const auto& l = levels_.chroma_first[colour];
-            const int transformed[4] = {l[0] + l[1] + l[2] + l[3], l[0] - l[1] + l[2] - l[3],
-                                        l[0] + l[1] - l[2] - l[3], l[0] - l[1] - l[2] + l[3]};
+            const int transformed[4] = {l[0] + l[1] + l[2] + l[3], l[0] - l[1] + l[2] - l[3], l[0] + l[1] - l[2] - l[3],
+                                        l[0] - l[1] - l[2] + l[3]};
             for (std::size_t i = 0; i < 4; ++i)
                 first[i / 2 * 4 + 2 * colour + i % 2] = static_cast<Coefficient>(transformed[i] * how.scale >> 1);
         }
@@ -173,7 +174,8 @@ class Reconstruction {
         };
         for (unsigned block = 0; block < 16; ++block) {
             const bool coded = (here_.coded >> (block / 8 * 2 + block % 4 / 2) & 1) != 0;
-            here_.total[block] = coded ? count(levels_.luma_found[block / 4], static_cast<int>(block % 4)) : std::uint8_t{0};
+            here_.total[block] =
+                coded ? count(levels_.luma_found[block / 4], static_cast<int>(block % 4)) : std::uint8_t{0};
         }
         if ((here_.coded & 0x20) == 0) return;
         for (unsigned colour = 0; colour < 2; ++colour)
@@ -240,7 +242,8 @@ class Reconstruction {
         for (const WholeMode mode : {mean, upright, level, sloping}) {
             if (!usable(mode, edges(-1))) continue;
             predict(mode, edges(-1), 16, tried.data(), pitch);
-            const std::uint32_t cost = quantisers_.weight * 4 + difference(Shape::b16x16, source_at(0, 0), source().pitch, tried.data(), pitch);
+            const std::uint32_t cost = quantisers_.weight * 4 +
+                                       difference(Shape::b16x16, source_at(0, 0), source().pitch, tried.data(), pitch);
             if (cost >= least) continue;
             least = cost;
             here_.luma_mode = mode;
@@ -272,7 +275,8 @@ class Reconstruction {
             const int s = a + b, t = a - b, u = c + d, v = c - d;
             a = s + u, b = s - u, c = t - v, d = t + v;
         };
-        for (std::size_t i = 0; i < 4; ++i) line(values[4 * i], values[4 * i + 1], values[4 * i + 2], values[4 * i + 3]);
+        for (std::size_t i = 0; i < 4; ++i)
+            line(values[4 * i], values[4 * i + 1], values[4 * i + 2], values[4 * i + 3]);
         for (std::size_t i = 0; i < 4; ++i) line(values[i], values[4 + i], values[8 + i], values[12 + i]);
     }
 
@@ -283,10 +287,11 @@ class Reconstruction {
         line.above = y_ > 0 || row > 0;
         line.corner = line.left && line.above;
         if (line.left)
-            for (int i = 0; i < 4; ++i) line.pixels[static_cast<std::size_t>(3 - i)] = *plane.at(16 * x_ + column - 1, 16 * y_ + row + i);
+            for (int i = 0; i < 4; ++i)
+                line.pixels[static_cast<std::size_t>(3 - i)] = *plane.at(16 * x_ + column - 1, 16 * y_ + row + i);
         if (!line.above) return line;
-        const Pixel* const over = row > 0 ? luma_at(column, row - 1)
-                                          : coder_.picture_.unfiltered(y_ - 1, 0) + 16 * x_ + column;
+        const Pixel* const over =
+            row > 0 ? luma_at(column, row - 1) : coder_.picture_.unfiltered(y_ - 1, 0) + 16 * x_ + column;
         if (line.corner) line.pixels[4] = row > 0 && column == 0 ? *luma_at(-1, row - 1) : over[-1];
         std::copy_n(over, 4, line.pixels.begin() + 5);
         const int block = row + column / 4;
@@ -324,8 +329,8 @@ class Reconstruction {
             if (cost >= most) return false;
             const auto strip = static_cast<std::size_t>(block / 4);
             Coefficient* const levels = levels_.luma[strip].data() + block % 4 * 4;
-            const std::uint64_t found = with_.residuals.levels_of_one(source_at(column, row), source().pitch, best, pitch,
-                                                                      quantiser, levels);
+            const std::uint64_t found =
+                with_.residuals.levels_of_one(source_at(column, row), source().pitch, best, pitch, quantiser, levels);
             limit(levels_.luma[strip]);
             levels_.luma_found[strip] |= found << (block % 4 * 16);
             with_.residuals.add_one(levels, quantiser, best, pitch, luma_at(column, row), coder_.picture_.luma().pitch);
@@ -336,19 +341,21 @@ class Reconstruction {
 
     // ---- macroblocks that would take too many bits
 
-    // Levels that cannot be written come with the finest quantisers only: the others are cut where they are made, but of
-    // these too much hangs on each.
+    // Levels that cannot be written come with the finest quantisers only: the others are cut where they are made, but
+    // of these too much hangs on each.
     bool too_great() const noexcept {
         const auto great = [](int level) { return std::abs(level) > greatest_level; };
         return quantisers_.luma < finest &&
-               (std::ranges::any_of(levels_.chroma_first[0], great) || std::ranges::any_of(levels_.chroma_first[1], great) ||
+               (std::ranges::any_of(levels_.chroma_first[0], great) ||
+                std::ranges::any_of(levels_.chroma_first[1], great) ||
                 (here_.intra == Intra::whole && std::ranges::any_of(levels_.luma_first, great)));
     }
     template <std::size_t count>
     void limit(std::array<Coefficient, count>& levels) const noexcept {
         if (quantisers_.luma >= finest) return;
         for (auto& level : levels)
-            level = std::clamp(level, static_cast<Coefficient>(-greatest_level), static_cast<Coefficient>(greatest_level));
+            level =
+                std::clamp(level, static_cast<Coefficient>(-greatest_level), static_cast<Coefficient>(greatest_level));
     }
 
     bool suspicious() const noexcept {

@@ -77,11 +77,13 @@ Common::Common(const Job& job)
       quantisers{Quantisers{job.settings.quantiser}, Quantisers{std::min(51, job.settings.quantiser + 2)},
                  Quantisers{std::max(0, job.settings.quantiser - 3)}} {}
 
-Work::Work(const Common& common, const Planned& planned, std::shared_ptr<Picture> earlier,
-           std::shared_ptr<Picture> later, std::shared_ptr<Picture> of, Source& source)
-    : shown{planned.shown}, earlier_picture{std::move(earlier)}, later_picture{std::move(later)}, picture{std::move(of)},
-      coder{common.kernels, common.settings, planned.place, common.of(planned.place.type), source,
-            {earlier_picture.get(), later_picture.get()}, *picture} {}
+Work::Work(const Common& common, const Planned& planned, std::shared_ptr<Picture> before,
+           std::shared_ptr<Picture> behind, std::shared_ptr<Picture> of, Source& source)
+    : shown{planned.shown}, earlier_picture{std::move(before)}, later_picture{std::move(behind)},
+      picture{std::move(of)}, coder{common.kernels, common.settings,
+                                    planned.place,  common.of(planned.place.type),
+                                    source,         {earlier_picture.get(), later_picture.get()},
+                                    *picture} {}
 
 Encoded Work::encoded(const Common& common, std::span<const RowBits> rows) const {
     const Place& place = coder.place();

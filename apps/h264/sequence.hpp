@@ -49,8 +49,8 @@ struct Job {
     Size size;
     Rate rate;
     EncoderSettings settings;
-    std::function<bool(std::vector<std::uint8_t>&)> pull;                  ///< the next picture; false at the end
-    std::function<void(const Encoded&, const Picture& decoded)> push;      ///< in the order of encoding
+    std::function<bool(std::vector<std::uint8_t>&)> pull;              ///< the next picture; false at the end
+    std::function<void(const Encoded&, const Picture& decoded)> push;  ///< in the order of encoding
 };
 
 /// Throws UsageError for sizes below 16 (or odd ones) or above what a level allows, settings out of range.
@@ -69,7 +69,7 @@ struct Common {
 
 /// A picture while it is encoded, with what it refers to.
 struct Work {
-    Work(const Common& common, const Planned& planned, std::shared_ptr<Picture> earlier, std::shared_ptr<Picture> later,
+    Work(const Common& common, const Planned& planned, std::shared_ptr<Picture> before, std::shared_ptr<Picture> behind,
          std::shared_ptr<Picture> picture, Source& source);
     std::size_t shown;
     std::shared_ptr<Picture> earlier_picture, later_picture, picture;

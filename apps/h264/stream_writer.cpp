@@ -4,7 +4,7 @@
 #include <numeric>
 #include <string_view>
 
-#include "apps/h264/video_file.hpp"
+#include "apps/h264/film.hpp"
 
 namespace penstock::apps::h264 {
 namespace {
@@ -140,11 +140,13 @@ void StreamWriter::finish() {
             if (samples_[i].idr) keys.put32(i + 1);
         table.put(keys);
         // All pictures are one chunk.
-        table.put(Box("stsc", 0).put32(samples_.empty() ? 0 : 1).put(
-            samples_.empty() ? Bytes() : Bytes{0, 0, 0, 1, static_cast<std::uint8_t>(samples_.size() >> 24),
-                                               static_cast<std::uint8_t>(samples_.size() >> 16),
-                                               static_cast<std::uint8_t>(samples_.size() >> 8),
-                                               static_cast<std::uint8_t>(samples_.size()), 0, 0, 0, 1}));
+        table.put(Box("stsc", 0)
+                      .put32(samples_.empty() ? 0 : 1)
+                      .put(samples_.empty() ? Bytes()
+                                            : Bytes{0, 0, 0, 1, static_cast<std::uint8_t>(samples_.size() >> 24),
+                                                    static_cast<std::uint8_t>(samples_.size() >> 16),
+                                                    static_cast<std::uint8_t>(samples_.size() >> 8),
+                                                    static_cast<std::uint8_t>(samples_.size()), 0, 0, 0, 1}));
         Box sizes{"stsz", 0};
         sizes.put32(0).put32(samples_.size());
         for (const Sample& sample : samples_) sizes.put32(sample.bytes);
@@ -164,11 +166,12 @@ void StreamWriter::finish() {
         media.put(information);
         Box header{"tkhd", 3};
         header.zeros(8).put32(1).put32(0).put32(length).zeros(16);
-        matrix(header).put32(static_cast<std::uint64_t>(size_.columns) << 16).put32(static_cast<std::uint64_t>(size_.rows) << 16);
+        matrix(header)
+            .put32(static_cast<std::uint64_t>(size_.columns) << 16)
+            .put32(static_cast<std::uint64_t>(size_.rows) << 16);
         Box track{"trak"};
         track.put(header);
-        if (late != 0)
-            track.put(Box("edts").put(Box("elst", 0).put32(1).put32(length).put32(late).put32(0x10000)));
+        if (late != 0) track.put(Box("edts").put(Box("elst", 0).put32(1).put32(length).put32(late).put32(0x10000)));
         track.put(media);
         Box film{"mvhd", 0};
         film.zeros(8).put32(rate_.pictures).put32(length).put32(0x10000).put16(0x100).zeros(10);

@@ -59,7 +59,8 @@ class Writer {
         bits_ = &row_.begin_part();
         const auto plane = [&](const Plane& from, int side) {
             for (int row = 0; row < side; ++row)
-                for (int column = 0; column < side; ++column) bits_->put(*from.at(side * x + column, side * y + row), 8);
+                for (int column = 0; column < side; ++column)
+                    bits_->put(*from.at(side * x + column, side * y + row), 8);
         };
         plane(source.luma(), 16);
         plane(source.chroma(0), 8);
@@ -138,8 +139,8 @@ class Writer {
         for (int i = 0; i < 16; ++i) {
             if ((here_.coded >> (i / 4) & 1) == 0) continue;
             const int block = block_in_order(i);
-            const auto found = static_cast<std::uint32_t>(levels_.luma_found[static_cast<std::size_t>(block / 4)] >>
-                                                              (16 * (block % 4)) & 0xffff);
+            const auto found = static_cast<std::uint32_t>(
+                levels_.luma_found[static_cast<std::size_t>(block / 4)] >> (16 * (block % 4)) & 0xffff);
             put_levels(*bits_, scan(levels_.luma[static_cast<std::size_t>(block / 4)], block % 4, found, whole),
                        expected_total(around_, block));
         }

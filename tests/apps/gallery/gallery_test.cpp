@@ -30,8 +30,8 @@ Settings small(const std::string& app) {
 // Of what is kept, what cannot be given.
 bool is_output(const std::string& name) {
     static const std::set<std::string> names{
-        "result", "sum",      "LU",       "dense",   "statistics",          "tiles",
-        "starts", "features", "overview", "weights", "site log-likelihoods"};
+        "result", "sum",      "LU",       "dense",   "statistics",           "tiles",
+        "starts", "features", "overview", "weights", "site log-likelihoods", "decoded"};
     return names.contains(name);
 }
 

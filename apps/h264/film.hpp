@@ -1,4 +1,5 @@
-// Films in files: pictures are read from YUV4MPEG2 (.y4m) and from raw planes (.yuv), streams are written as .264 or .mp4.
+// Films in files: pictures are read from YUV4MPEG2 (.y4m) and from raw planes (.yuv), streams are written as .264 or
+// .mp4.
 #pragma once
 
 #include <cstdint>
