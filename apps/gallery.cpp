@@ -19,6 +19,7 @@
 #include "apps/likelihood/app.hpp"
 #include "apps/lu/lu.hpp"
 #include "apps/motion/motion.hpp"
+#include "apps/ofdm/ofdm.hpp"
 #include "apps/pipeline/pipeline.hpp"
 #include "apps/radix/radix.hpp"
 #include "apps/saxpy/saxpy.hpp"
@@ -113,6 +114,21 @@ std::span<const App> gallery() {
          {"serial", "wavefront", "dependent"},
          h264::run,
          texts_of_h264()},
+        {"ofdm",
+         "a radio receiver for frames of IEEE 802.11a: over ranks by stages or by frames, and as a graph of filters",
+         {"serial", "shared", "stages", "push", "streamed",
+#if defined(PENSTOCK_APPS_WRITTEN)
+          "written"
+#endif
+         },
+         ofdm::run,
+         {{"input", "a file of samples to receive from (.cf32, .cs16, .cu8, .wav); without one, a made signal"},
+          {"format", "how its samples lie: cf32, cs16, cu8, wav; auto goes by the ending of its name"},
+          {"output", "a file for the whole frames (.pcap), which Wireshark reads"},
+          {"samples_a_second", "for the times there: 20000000 where nothing is said"},
+          {"snr", "of the made signal's channel, in dB: 30; 1000 is without noise"},
+          {"offset", "of its frequency, in cycles a sample: 0.0005"},
+          {"echoes", "there: 0"}}},
         {"edge",
          "edges of pictures over 36 angles, as graphs of filters: kernels turned (2d), or pictures turned, filtered "
          "and turned back",

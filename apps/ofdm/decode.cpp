@@ -13,24 +13,27 @@ namespace viterbi = kernels::viterbi;
 
 Decoder::Decoder(const Format& format) : format_{format}, decisions_(service_bits + 8 * longest_frame + tail_bits) {}
 
-bool Decoder::run(const SoftPiece& from, DecodedFrame& to) {
-    if (from.head.first == 0) {
-        metrics_ = viterbi::Metrics::beginning();
-        steps_ = 0;
-    }
-    const FrameHead& frame = from.head.frame;
+bool Decoder::run(const SoftPiece& from) {
+    const std::size_t each = format_.data_bits(rates[from.head.frame.rate]);
     // What follows the tail is of no use.
-    const std::size_t all = service_bits + 8 * frame.octets + tail_bits;
-    const std::size_t here = std::min(from.head.count * format_.data_bits(rates[frame.rate]), all - steps_);
+    const std::size_t all = service_bits + 8 * from.head.frame.octets + tail_bits;
+    if (from.head.first == 0 || from.head.frame.number != frame_.number) {
+        frame_ = from.head.frame;
+        metrics_ = viterbi::Metrics::beginning();
+        steps_ = std::min(from.head.first * each, all);
+    }
+    const std::size_t here = std::min(from.head.count * each, all - steps_);
     viterbi::forward(metrics_, {from.soft.data(), 2 * here}, std::span(decisions_).subspan(steps_, here));
     const std::size_t known = steps_;
     steps_ += here;
     // Before the end any state will do for a guess: the survivors of all have the same past, some dozens of steps ago.
     viterbi::trace(decisions_, steps_, 0, known, bits_);
-    if (!from.head.last()) return false;
-    to.head = frame;
-    std::copy_n(bits_.begin(), (all + 63) / 64, to.bits.begin());
-    return true;
+    return from.head.last();
+}
+
+void Decoder::finish(DecodedFrame& to) const {
+    to.head = frame_;
+    std::copy_n(bits_.begin(), (steps_ + 63) / 64, to.bits.begin());
 }
 
 bool read_signal(std::span<const std::int8_t> soft, FrameHead& head) {

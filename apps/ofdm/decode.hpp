@@ -12,11 +12,13 @@ namespace penstock::apps::ofdm {
 class Decoder {
   public:
     explicit Decoder(const Format& format);
-    /// True when the frame is complete, and `to` holds it.
-    bool run(const SoftPiece& from, DecodedFrame& to);
+    /// True when the frame is complete; finish() tells it then.
+    bool run(const SoftPiece& from);
+    void finish(DecodedFrame& to) const;
 
   private:
     const Format& format_;
+    FrameHead frame_{};
     kernels::viterbi::Metrics metrics_{};
     std::vector<std::uint64_t> decisions_;
     std::array<std::uint64_t, std::tuple_size_v<decltype(DecodedFrame::bits)>> bits_{};

@@ -124,10 +124,12 @@ void Demodulator::block(const Sample* samples, std::size_t count, std::size_t fi
 
 void Demodulator::run(const SamplePiece& from, CarrierPiece& to) {
     to.head = from.head;
-    if (from.head.first == 0) {
-        begin(from.head.frame, from.channel.data());
-        to.power = power_;
+    if (from.head.first == 0 || from.head.frame.number != frame_) {
+        static constexpr std::array<Sample, most_used> unknown{};
+        begin(from.head.frame, (from.head.first == 0 ? from.channel : unknown).data());
+        frame_ = from.head.frame.number;
     }
+    if (from.head.first == 0) to.power = power_;
     const std::size_t rows = (format_.data.size() + 1) * side;
     for (std::size_t s = 0; s < from.head.count; s += side)
         block(from.samples.data() + s * format_.size, std::min<std::size_t>(side, from.head.count - s),
@@ -171,7 +173,11 @@ void Demapper::block(kernels::ofdm::ConstBlock carriers, std::size_t count, std:
 
 void Demapper::run(const CarrierPiece& from, SoftPiece& to) {
     to.head = from.head;
-    if (from.head.first == 0) begin(rates[from.head.frame.rate], from.power);
+    if (from.head.first == 0 || from.head.frame.number != frame_) {
+        static constexpr std::array<float, most_data> unknown{};
+        begin(rates[from.head.frame.rate], from.head.first == 0 ? from.power : unknown);
+        frame_ = from.head.frame.number;
+    }
     const std::size_t rows = (format_.data.size() + 1) * side, each = 2 * format_.data_bits(*rate_);
     for (std::size_t s = 0; s < from.head.count; s += side)
         block({from.re.data() + s / side * rows, from.im.data() + s / side * rows},

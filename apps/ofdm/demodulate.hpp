@@ -11,6 +11,9 @@ namespace penstock::apps::ofdm {
 /// by the pilots, as a phase.
 std::vector<Sample> against_offset(const Format& format, double cycles);
 
+/// The number of no frame.
+inline constexpr std::uint64_t none = ~std::uint64_t{0};
+
 /// Samples to carriers. The pilots of each symbol tell its phase, and, through a loop, how the phase turns over the
 /// carriers, which is how the clocks of both sides drift apart.
 class Demodulator {
@@ -26,10 +29,10 @@ class Demodulator {
     const std::array<float, most_data>& power() const noexcept { return power_; }
 
   private:
-    struct Pilots;
     void follow(kernels::ofdm::ConstBlock carriers, std::size_t count, std::size_t first);
 
     const Format& format_;
+    std::uint64_t frame_ = none;
     std::vector<Sample> rotation_;
     std::vector<kernels::ofdm::Carrier> carriers_;  ///< from the lowest used one to the highest, the middle too
     std::vector<kernels::ofdm::Carrier> pilots_;
@@ -55,6 +58,7 @@ class Demapper {
     void block(kernels::ofdm::ConstBlock carriers, std::size_t count, std::int8_t* soft);
 
     const Format& format_;
+    std::uint64_t frame_ = none;
     const Rate* rate_ = nullptr;
     std::array<std::vector<std::uint16_t>, rates.size()> places_;
     std::array<float, most_data> unit_{};

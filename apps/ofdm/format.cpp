@@ -51,7 +51,7 @@ const Rate& rate_of(int megabits) {
     throw UsageError("ofdm: there is no rate of " + std::to_string(megabits) + " Mbit/s; there are " + known);
 }
 
-Format::Format(std::size_t n) : size{n}, prefix{n / 4}, symbol{n + n / 4}, roots(n) {
+Format::Format(std::size_t n) : size{n}, prefix{n / 4}, symbol{n + n / 4}, early{n / 16}, roots(n) {
     const bool standard = n == 64;
     const int outermost = standard ? 26 : 100;
     const std::vector<int> places = standard ? std::vector{7, 21} : std::vector{13, 38, 63, 88};

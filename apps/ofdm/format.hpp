@@ -57,6 +57,7 @@ class Format {
     std::size_t size;
     std::size_t prefix;  ///< samples of the cyclic prefix
     std::size_t symbol;  ///< samples of a symbol with its prefix
+    std::size_t early;   ///< by so many samples a receiver takes each symbol before its place, inside its prefix
     /// By frequency, from the lowest: numbers of the carriers (negative ones are below the middle), pilots and data
     /// together
     std::vector<int> used;

@@ -16,6 +16,7 @@ namespace penstock::apps::ofdm {
 struct FrameHead {
     std::uint64_t number;    ///< of the frames that were found, from 0
     std::uint64_t position;  ///< in the samples: where its first long training symbol begins
+    std::uint32_t size;      ///< of the transform
     std::uint32_t rate;      ///< its place in `rates`
     std::uint32_t octets;
     std::uint32_t symbols;
@@ -23,7 +24,8 @@ struct FrameHead {
     float snr;     ///< of the training symbols: their power over that of the noise
 };
 
-/// Which symbols a piece has.
+/// Which symbols a piece has. Where the first piece of a frame was lost, what the others give is wrong, and nothing
+/// worse.
 struct PieceHead {
     FrameHead frame;
     std::uint32_t first;

@@ -21,12 +21,14 @@ class Receiver {
         while (synchroniser_.next(samples_)) {
             demodulator_.run(samples_, carriers_);
             demapper_.run(carriers_, soft_);
-            if (!decoder_.run(soft_, decoded_)) continue;
+            if (!decoder_.run(soft_)) continue;
+            decoder_.finish(decoded_);
             check(decoded_, frame_);
             found(std::as_const(frame_));
         }
     }
     bool end() { return synchroniser_.end(); }
+    void restart() { synchroniser_.restart(); }
     const SynchroniserCounts& counts() const noexcept { return synchroniser_.counts(); }
 
   private:

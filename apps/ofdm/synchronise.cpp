@@ -35,8 +35,8 @@ double cycles_of(Sample product, std::size_t lag) noexcept {
 }  // namespace
 
 Synchroniser::Synchroniser(const Format& format)
-    : format_{format}, early_{format.size / 16}, demodulator_{format}, demapper_{format}, work_(8 * format.size * side),
-      shape_(4 * format.size) {}
+    : format_{format}, demodulator_{format}, demapper_{format}, work_(8 * format.size * side), shape_(4 * format.size) {
+}
 
 void Synchroniser::push(std::span<const Sample> samples) {
     drop_used();
@@ -73,7 +73,7 @@ bool Synchroniser::next(SamplePiece& piece) {
                 if (!read_signal()) return false;
                 break;
             case State::data:
-                if (!have(at_ - early_, format_.symbol)) return false;
+                if (!have(at_ - format_.early, format_.symbol)) return false;
                 give(piece);
                 return true;
         }
@@ -130,11 +130,11 @@ bool Synchroniser::find_training() {
     std::size_t strongest = 0;
     for (std::size_t place = 1; place < places; ++place)
         if (strength(place) > strength(strongest)) strongest = place;
-    std::size_t first = strongest - std::min(strongest, early_);
+    std::size_t first = strongest - std::min(strongest, format_.early);
     while (strength(first) < earlier_path * strength(strongest)) ++first;
     const std::size_t start = from + first;
     const float all = energy({samples_.data() + from + strongest, 2 * n}) * energy(format_.long_symbol);
-    if (!(strength(strongest) > one_path * all) || start < early_) {
+    if (!(strength(strongest) > one_path * all) || start < format_.early) {
         ++counts_.refused;
         resume(at_ + quarter());
         return true;
@@ -146,7 +146,7 @@ bool Synchroniser::find_training() {
 
     const auto against = against_offset(format_, offset);
     const Block two{work_.data(), work_.data() + n * side}, scratch{two.im + n * side, two.im + 2 * n * side};
-    kernels::ofdm::lay_side_by_side(samples_.data() + start - early_, n, 2, against, two);
+    kernels::ofdm::lay_side_by_side(samples_.data() + start - format_.early, n, 2, against, two);
     const Block rows = kernels::ofdm::fourier(n, format_.roots, two, scratch);
     const Sample back{std::polar(1.0, -2 * std::numbers::pi * offset * symbol)};
     float difference = 0, power = 0;
@@ -158,6 +158,7 @@ bool Synchroniser::find_training() {
         power += std::norm(channel_[i]);
     }
     frame_ = {};
+    frame_.size = static_cast<std::uint32_t>(n);
     frame_.position = position_ + start;
     frame_.offset = static_cast<float>(offset);
     const float noise = difference / 2;  // of one symbol
@@ -168,10 +169,10 @@ bool Synchroniser::find_training() {
 }
 
 bool Synchroniser::read_signal() {
-    if (!have(at_ - early_, format_.symbol)) return false;
+    if (!have(at_ - format_.early, format_.symbol)) return false;
     const Block carriers{work_.data(), work_.data() + demodulator_.rows() * side};
     demodulator_.begin(frame_, channel_.data());
-    demodulator_.block(samples_.data() + at_ + format_.prefix - early_, 1, 0, carriers);
+    demodulator_.block(samples_.data() + at_ + format_.prefix - format_.early, 1, 0, carriers);
     std::array<std::int8_t, 2 * 96> soft{};
     const std::size_t count = 2 * format_.data_bits(rates[0]);
     demapper_.symbol(carriers, demodulator_.power(), rates[0], soft.data());
@@ -189,16 +190,25 @@ bool Synchroniser::read_signal() {
 }
 
 void Synchroniser::give(SamplePiece& piece) {
-    const std::size_t there = (samples_.size() + early_ - at_) / format_.symbol;
+    const std::size_t there = (samples_.size() + format_.early - at_) / format_.symbol;
     const auto count = static_cast<std::uint32_t>(
         std::min({there, piece_samples / format_.size, static_cast<std::size_t>(frame_.symbols - given_)}));
     piece.head = {frame_, given_, count};
     if (given_ == 0) piece.channel = channel_;
     for (std::size_t s = 0; s < count; ++s, at_ += format_.symbol)
-        std::copy_n(samples_.data() + at_ + format_.prefix - early_, format_.size,
+        std::copy_n(samples_.data() + at_ + format_.prefix - format_.early, format_.size,
                     piece.samples.data() + s * format_.size);
     given_ += count;
-    if (given_ == frame_.symbols) resume(at_);
+    if (given_ < frame_.symbols) return;
+    ++counts_.complete;
+    resume(at_);
+}
+
+void Synchroniser::restart() {
+    samples_.clear();
+    position_ = 0;
+    counts_ = {};
+    resume(0);
 }
 
 bool Synchroniser::end() {

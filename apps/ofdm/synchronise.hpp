@@ -18,6 +18,7 @@ struct SynchroniserCounts {
     std::uint64_t trainings = 0;  ///< something with the period of a short training
     std::uint64_t refused = 0;    ///< of these, those without a long training or a SIGNAL that can be
     std::uint64_t frames = 0;     ///< those with both
+    std::uint64_t complete = 0;   ///< of these, those whose samples all came
     std::uint64_t cut = 0;        ///< frames that the samples end in
 };
 
@@ -34,6 +35,8 @@ class Synchroniser {
     bool next(SamplePiece& piece);
     /// No more samples come. True when a frame was under way, which is then cut.
     bool end();
+    /// Another stream begins.
+    void restart();
     const SynchroniserCounts& counts() const noexcept { return counts_; }
 
   private:
@@ -50,7 +53,6 @@ class Synchroniser {
     void drop_used();
 
     const Format& format_;
-    std::size_t early_;  ///< by how many samples each symbol is taken before its place, inside its prefix
     Demodulator demodulator_;
     Demapper demapper_;
     std::vector<Sample> samples_;  ///< that are still needed

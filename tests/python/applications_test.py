@@ -32,7 +32,7 @@ def test_the_gallery_holds_what_the_readme_says():
     needs_fftw = [name for name in there if name == "fft2d"]  # left out where there is no FFTW
     tissue, jpip = ([name for name in there if name == wanted] for wanted in ("tissue", "jpip"))  # left out where there is no libjpeg-turbo
     assert there == ["saxpy", "sgemv", "addition", "conv2d", "lu", "likelihood", "fft6", "synthetic", "pipeline",
-                     "colour", *tissue, "jacobi", "radix", "motion", "h264", "edge", *jpip, *needs_fftw]  # fmt: skip
+                     "colour", *tissue, "jacobi", "radix", "motion", "h264", "ofdm", "edge", *jpip, *needs_fftw]  # fmt: skip
 
 
 def test_lu_has_the_published_figures(machine):

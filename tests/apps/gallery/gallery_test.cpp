@@ -30,8 +30,9 @@ Settings small(const std::string& app) {
 // Of what is kept, what cannot be given.
 bool is_output(const std::string& name) {
     static const std::set<std::string> names{
-        "result", "sum",      "LU",       "dense",   "statistics",           "tiles",
-        "starts", "features", "overview", "weights", "site log-likelihoods", "decoded"};
+        "result",   "sum",      "LU",       "dense",   "statistics",           "tiles",
+        "starts",   "features", "overview", "weights", "site log-likelihoods", "decoded",
+        "carriers", "whole"};
     return names.contains(name);
 }
 
