@@ -71,7 +71,7 @@ std::span<const App> gallery() {
          lu::run},
         {"likelihood",
          "likelihoods of phylogenetic trees over an alignment: tasks over ranges of its patterns, or the tree's nodes",
-         {"serial", "hand", "loops", "dependent", "replayed", "tagged"},
+         {"serial", "hand", "loops", "dependent", "replayed", "automatic", "tagged"},
          likelihood::run,
          likelihood::texts()},
         {"fft6",

@@ -27,15 +27,15 @@ struct Array {
 
 /// What to run. 0 stands for the application's own default, which the result then states.
 struct Settings {
-    std::size_t rows = 0;                      ///< of the problem: the order for LU, the rows of a matrix or image
-    std::size_t columns = 0;                   ///< of the problem, where it is not square or a single row
-    std::size_t block_rows = 0;                ///< of one task's part: the order of a block for LU, the rows of a tile
-    std::size_t block_columns = 0;             ///< of one task's part, where a part has two sides
-    std::uint32_t seed = 1;                    ///< of the generated input
-    int repetitions = 5;                       ///< timed runs of each way, interleaved; at least 1
-    bool keep_arrays = false;                  ///< hand inputs and results back in RunResult::arrays
-    std::vector<Array> inputs;                 ///< in place of generated ones, by name (see the application's header)
-    std::map<std::string, std::string> texts;  ///< what only this application has (App::texts), by name
+    std::size_t rows = 0;           ///< of the problem: the order for LU, the rows of a matrix or image
+    std::size_t columns = 0;        ///< of the problem, where it is not square or a single row
+    std::size_t block_rows = 0;     ///< of one task's part: the order of a block for LU, the rows of a tile
+    std::size_t block_columns = 0;  ///< of one task's part, where a part has two sides
+    std::uint32_t seed = 1;         ///< of the generated input
+    int repetitions = 5;            ///< timed runs of each way, interleaved; at least 1
+    bool keep_arrays = false;       ///< hand inputs and results back in RunResult::arrays
+    std::vector<Array> inputs;      ///< in place of generated ones, by name (see the application's header)
+    std::map<std::string, std::string> texts = {};  ///< what only this application has (App::texts), by name
 };
 
 /// A setting or an input that the application cannot take.

@@ -1,130 +1,55 @@
 #include "apps/likelihood/likelihood.hpp"
 
-#include <algorithm>
-#include <cmath>
+#include <array>
+#include <atomic>
+#include <optional>
 
 namespace penstock::apps::likelihood {
 namespace {
 
-using namespace kernels::likelihood;
-
-/// A node is rescaled when its partials may have become smaller than two to this power. Two such children and their
-/// branches must not underflow: 2^-1022 is the least normal double, and 2^-126 the least normal float.
+/// The branches of this thread.
 template <class Real>
-constexpr std::int32_t rescale_below = sizeof(Real) == 4 ? -30 : -400;
-
-/// How much of a node's partials is computed before the next node is begun: what waits for its parent stays in the
-/// first two caches.
-constexpr std::size_t piece_bytes = 8 << 10, most_blocks = 64;
-
-/// So much farther apart than they are large do partials lie, or the same places of several were in one set of a cache.
-constexpr std::size_t gap_bytes = 128;
-
-/// Memory of this thread, at the beginning of a line of the cache.
-template <class Real>
-Real* scratch(std::size_t size) {
-    constexpr std::size_t line = 64;
-    thread_local std::vector<Real> memory;
-    if (memory.size() < size + line / sizeof(Real)) memory.resize(size + line / sizeof(Real));
-    const auto off = reinterpret_cast<std::uintptr_t>(memory.data()) % line;
-    return memory.data() + (line - off) / sizeof(Real);
-}
+struct Own {
+    std::uint64_t of = 0;          ///< which likelihood they are for
+    std::uint64_t evaluation = 0;  ///< in which one they were computed
+    std::optional<Branches<Real>> branches;
+    std::vector<Step> steps;
+};
 
 }  // namespace
 
 template <class Real>
 Likelihood<Real>::Likelihood(const Patterns& patterns, std::size_t categories)
-    : patterns_{&patterns}, rates_(categories, 1.0),
-      branch_size_{categories * states * std::max(states, patterns.bases().size())},
-      branches_{4 * patterns.taxa() * branch_size_}, logs_{patterns.blocks() * block}, copy_(2 * patterns.taxa()),
-      least_(4 * patterns.taxa()), bound_(2 * patterns.taxa()) {}
+    : branches_{patterns, categories}, logs_{patterns.weights().size()} {}
 
 template <class Real>
-void Likelihood<Real>::set_model(const Model& model) {
-    spectrum_ = model.spectrum();
-    for (std::size_t i = 0; i < states; ++i)
-        top_weights_[i] = (model.kind == Kind::jc69 ? 0.25 : model.shares[i]) / static_cast<double>(categories());
-    rates_ = model.category_rates();
+std::uint64_t Likelihood<Real>::next_number() noexcept {
+    static std::atomic<std::uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 template <class Real>
-void Likelihood<Real>::compute_branches(const Tree& tree, const Range& range) {
-    for (std::size_t node = range.begin + 1; node <= range.end; ++node) compute_branch(tree, static_cast<Node>(node));
-}
-
-template <class Real>
-void Likelihood<Real>::compute_branch(const Tree& tree, Node node) {
-    constexpr std::array<double, states> alike{1, 1, 1, 1};
-    std::array<double, most_categories * states * states> room;
-    const auto matrices = std::span{room}.first(categories() * states * states);
-    const double least = transitions(spectrum_, tree.length(node), rates_, matrices);
-    if (node == tree.top()) lead_to<Real>(matrices, patterns_->bases(), top_weights_, table(node));
-    else if (tree.is_tip(node)) lead_to<Real>(matrices, patterns_->bases(), alike, table(node));
-    else std::ranges::transform(matrices, branch(node).begin(), [](double value) { return static_cast<Real>(value); });
-    least_[index(node)] = least > 0 ? std::ilogb(least) : 2 * rescale_below<double>;
-}
-
-template <class Real>
-std::vector<Step> Likelihood<Real>::plan(const Tree& tree, std::span<const Node> nodes) {
-    std::vector<Step> steps;
-    steps.reserve(nodes.size());
-    for (const Node node : nodes) {
-        std::int32_t bound = 0;
-        for (const Node child : tree.children(node))
-            bound += (tree.is_tip(child) ? 0 : bound_[child]) + least_[index(child)];
-        const bool rescaled = bound < rescale_below<Real>;
-        bound_[node] = rescaled ? 0 : bound;
-        steps.push_back({node, rescaled});
-    }
-    return steps;
-}
-
-template <class Real>
-Child<Real> Likelihood<Real>::child(const Tree& tree, Node node, std::span<const Real> partials,
-                                    const Range& range) const {
-    if (!tree.is_tip(node)) return {partials, {}, branch(node).first(categories() * states * states)};
-    return {{}, patterns_->codes(node).subspan(range.begin * block, (range.end - range.begin) * block), table(node)};
-}
-
-template <class Real>
-void Likelihood<Real>::compute(const Tree& tree, const Order& order, std::span<const Step> steps, const Range& range) {
-    const std::size_t blocks_at_once =
-        std::clamp<std::size_t>(piece_bytes / (block_size() * sizeof(Real)), 1, most_blocks);
-    const std::size_t stride = blocks_at_once * block_size() + gap_bytes / sizeof(Real);
-    Real* const memory = scratch<Real>(order.room * stride);
-    std::array<std::int32_t, most_blocks * block> sums, exponents;
-    for (std::size_t begin = range.begin; begin < range.end; begin += blocks_at_once) {
-        const Range part{begin, std::min(begin + blocks_at_once, range.end)};
-        const std::size_t patterns_of_part = (part.end - part.begin) * block;
-        const auto partials = [&](Node node) {
-            if (tree.is_tip(node)) return std::span<Real>{};
-            return std::span{memory + order.places[node] * stride, (part.end - part.begin) * block_size()};
-        };
-        std::fill_n(sums.begin(), patterns_of_part, 0);
-        for (const auto& [node, rescaled] : steps) {
-            const auto [a, b] = tree.children(node);
-            combine<Real>(child(tree, a, partials(a), part), child(tree, b, partials(b), part), partials(node));
-            if (!rescaled) continue;
-            rescale<Real>(partials(node), std::span{exponents}.first(patterns_of_part));
-            for (std::size_t i = 0; i < patterns_of_part; ++i) sums[i] += exponents[i];
+void Likelihood<Real>::prune(const Tree& tree, const Order& order, std::uint64_t number, const Range& range) {
+    thread_local Own<Real> own;
+    if (own.evaluation != number) {
+        if (own.of != id_) {
+            own.of = 0;
+            own.branches.emplace(patterns(), branches_.categories());
+            own.of = id_;
         }
-        compute_sites(tree, partials(tree.top()), std::span{sums}.first(patterns_of_part), part);
+        own.branches->set_model(branches_);
+        own.branches->compute(tree);
+        own.steps = own.branches->plan(tree, order.nodes);
+        own.evaluation = number;
     }
-}
-
-template <class Real>
-void Likelihood<Real>::compute_sites(const Tree& tree, std::span<const Real> partials,
-                                     std::span<const std::int32_t> exponents, const Range& range) {
-    const std::size_t first = range.begin * block, count = (range.end - range.begin) * block;
-    log_sites<Real>(patterns_->codes(0).subspan(first, count), table(tree.top()), partials, exponents,
-                    logs_.span().subspan(first, count));
+    own.branches->prune(tree, order, own.steps, range, logs_.span());
 }
 
 template <class Real>
 double Likelihood<Real>::sum() const noexcept {
     std::array<double, 4> sums{};  // that do not wait for one another
-    const auto weights = patterns_->weights();
-    for (std::size_t i = 0; i < patterns_->count(); ++i) sums[i % sums.size()] += weights[i] * logs_[i];
+    const auto weights = patterns().weights();
+    for (std::size_t i = 0; i < patterns().count(); ++i) sums[i % sums.size()] += weights[i] * logs_[i];
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 

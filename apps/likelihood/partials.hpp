@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/buffer.hpp"
-#include "apps/likelihood/likelihood.hpp"
+#include "apps/likelihood/branches.hpp"
 
 namespace penstock::apps::likelihood {
 
@@ -16,8 +16,8 @@ template <class Real>
 class Partials {
   public:
     /// For trees over these patterns. `copies`, 1 or 2, of each node's.
-    Partials(const Likelihood<Real>& likelihood, std::size_t copies)
-        : taxa_{likelihood.patterns().taxa()}, blocks_{likelihood.blocks()}, block_size_{likelihood.block_size()},
+    Partials(const Branches<Real>& branches, std::size_t copies)
+        : taxa_{branches.patterns().taxa()}, blocks_{branches.patterns().blocks()}, block_size_{branches.block_size()},
           stride_{blocks_ * block_size_ + gap_bytes / sizeof(Real)}, numbers_{copies * (taxa_ - 2) * stride_},
           exponents_{copies * (taxa_ - 2) * blocks_ * block}, copy_(2 * taxa_), rescaled_(2 * taxa_) {}
 
@@ -39,10 +39,10 @@ class Partials {
         for (const auto& [node, rescaled] : steps) rescaled_[node] = rescaled ? 1 : 0;
     }
     /// These nodes, each behind its children, for a range of blocks.
-    void compute(const Likelihood<Real>& likelihood, const Tree& tree, std::span<const Step> steps,
+    void compute(const Branches<Real>& branches, const Tree& tree, std::span<const Step> steps,
                  const Range& range) const;
     /// What the patterns add, from top().
-    void compute_sites(Likelihood<Real>& likelihood, const Tree& tree, const Range& range) const;
+    void add_sites(const Branches<Real>& branches, const Tree& tree, const Range& range, std::span<double> logs) const;
 
     /// What is computed for this node from now on goes into its other copy.
     void flip(Node inner) noexcept { copy_[inner] ^= 1; }

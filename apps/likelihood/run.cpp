@@ -31,12 +31,12 @@ RunResult run_in(Machine& machine, Settings settings, const Given& given, const 
     const Order order(tree);
     Likelihood<Real> likelihood(patterns, model.categories);
     likelihood.set_model(model);
-    Partials<Real> partials(likelihood, 1);
+    Partials<Real> partials(likelihood.branches(), 1);
     const std::size_t wanted = settings.block_rows;
     Dependent<Real> dependent(likelihood, partials, tree, order, machine, wanted);
     Team team{processors_of(machine)};
 
-    double by_one = 0, by_hand = 0, by_loops = 0, by_order = 0, by_replay = 0, by_tasks = 0;
+    double by_one = 0, by_hand = 0, by_loops = 0, by_order = 0, by_replay = 0, by_itself = 0, by_tasks = 0;
     std::vector<double> alone, sites;
     const auto way = [&](std::string name, double& found, auto evaluate) {
         return Way{std::move(name), [&] { wake(machine); },
@@ -60,6 +60,7 @@ RunResult run_in(Machine& machine, Settings settings, const Given& given, const 
         way("loops", by_loops, [&] { return loops(likelihood, partials, tree, order, machine, wanted); }),
         way("dependent", by_order, [&] { return dependent.evaluate(); }),
         way("replayed", by_replay, [&] { return dependent.replay(); }),
+        way("automatic", by_itself, [&] { return automatic(likelihood, tree, order, machine); }),
         way("tagged", by_tasks, [&] { return tagged(likelihood, tree, order, machine, wanted); })};
 
     RunResult result;
@@ -77,6 +78,7 @@ RunResult run_in(Machine& machine, Settings settings, const Given& given, const 
     same("loops", by_loops);
     same("dependent", by_order);
     same("replayed", by_replay);
+    same("automatic", by_itself);
     same("tagged", by_tasks);
     result.checks.push_back(same_bits<double>("patterns of tagged that differ", sites, alone, "serial"));
     double sum = 0;

@@ -28,6 +28,12 @@ void times_tip(std::span<const std::uint8_t> codes, std::span<const Real> branch
     kernels::likelihood::multiply<Real>({{}, codes, branch}, made);
 }
 
+/// All branches, dealt out.
+template <class Real>
+void compute_branches(Branches<Real>& branches, const Tree& tree, Machine& machine) {
+    machine.for_each(tree.branches(), [&](std::size_t i) { branches.compute(tree, static_cast<Node>(i + 1)); });
+}
+
 }  // namespace
 
 std::vector<Range> equal_ranges(std::size_t blocks, std::size_t wanted, std::size_t workers) {
@@ -45,14 +51,18 @@ std::vector<Range> equal_ranges(std::size_t blocks, std::size_t wanted, std::siz
 template <class Real>
 double hand(Likelihood<Real>& likelihood, const Tree& tree, const Order& order, Team& team, std::size_t evaluations,
             double& found) {
+    // Branches are shared out, and each thread reads them all.
+    Branches<Real>& branches = likelihood.branches();
     std::vector<Step> steps;
     return team.run([&](int rank) {
         for (std::size_t i = 0; i < evaluations; ++i) {
-            likelihood.compute_branches(tree, team.share(rank, tree.branches()));
+            const Range mine = team.share(rank, tree.branches());
+            for (std::size_t node = mine.begin + 1; node <= mine.end; ++node)
+                branches.compute(tree, static_cast<Node>(node));
             team.barrier(rank);
-            if (rank == 0) steps = likelihood.plan(tree, order.nodes);
+            if (rank == 0) steps = branches.plan(tree, order.nodes);
             team.barrier(rank);
-            likelihood.compute(tree, order, steps, team.share(rank, likelihood.blocks()));
+            branches.prune(tree, order, steps, team.share(rank, likelihood.blocks()), likelihood.logs());
             team.barrier(rank);
             if (rank == 0) found = likelihood.sum();
         }
@@ -62,33 +72,36 @@ double hand(Likelihood<Real>& likelihood, const Tree& tree, const Order& order, 
 template <class Real>
 double tagged(Likelihood<Real>& likelihood, const Tree& tree, const Order& order, Machine& machine,
               std::size_t wanted) {
-    const auto workers = static_cast<std::size_t>(machine.targets()) + 1;
+    const auto ranges = equal_ranges(likelihood.blocks(), wanted, static_cast<std::size_t>(machine.targets()) + 1);
+    return likelihood.evaluate(tree, order, [&](std::size_t, auto&& body) { deal(machine, ranges, body); });
+}
+
+template <class Real>
+double automatic(Likelihood<Real>& likelihood, const Tree& tree, const Order& order, Machine& machine) {
     return likelihood.evaluate(tree, order, [&](std::size_t n, auto&& body) {
-        const auto piece = [&](Piece part) { body(Range{part.begin, part.end}); };
-        if (n != likelihood.blocks() || wanted == 0) return machine.for_each(n, piece);
-        const auto ranges = equal_ranges(n, wanted, workers);
-        machine.for_each(ranges.size(), [&](std::size_t i) { body(ranges[i]); }, 1);
+        machine.for_each(n, [&](Piece part) { body(Range{part.begin, part.end}); });
     });
 }
 
 template <class Real>
 double loops(Likelihood<Real>& likelihood, Partials<Real>& partials, const Tree& tree, const Order& order,
              Machine& machine, std::size_t wanted) {
-    machine.for_each(tree.branches(), [&](Piece part) { likelihood.compute_branches(tree, {part.begin, part.end}); });
-    const auto steps = likelihood.plan(tree, order.nodes);
+    Branches<Real>& branches = likelihood.branches();
+    compute_branches(branches, tree, machine);
+    const auto steps = branches.plan(tree, order.nodes);
     partials.note(steps);
     const auto ranges = equal_ranges(likelihood.blocks(), wanted, static_cast<std::size_t>(machine.targets()) + 1);
     for (const auto& [node, rescaled] : steps) {
         const auto [a, b] = tree.children(node);
         for (const Range& range : ranges) {
-            const auto child = likelihood.child(tree, a, partials.of(a, range), range);
+            const auto child = branches.child(tree, a, partials.of(a, range), range);
             if (tree.is_tip(a))
                 machine.call<from_tip<Real>>(in(child.codes), in(child.branch), out(partials.of(node, range)));
             else machine.call<from_inner<Real>>(in(child.partials), in(child.branch), out(partials.of(node, range)));
         }
         machine.barrier();
         for (const Range& range : ranges) {
-            const auto child = likelihood.child(tree, b, partials.of(b, range), range);
+            const auto child = branches.child(tree, b, partials.of(b, range), range);
             if (tree.is_tip(b))
                 machine.call<times_tip<Real>>(in(child.codes), in(child.branch), inout(partials.of(node, range)));
             else machine.call<times_inner<Real>>(in(child.partials), in(child.branch), inout(partials.of(node, range)));
@@ -100,7 +113,8 @@ double loops(Likelihood<Real>& likelihood, Partials<Real>& partials, const Tree&
                                                              out(partials.exponents(node, range)));
         machine.barrier();
     }
-    machine.for_each(ranges.size(), [&](std::size_t i) { partials.compute_sites(likelihood, tree, ranges[i]); }, 1);
+    machine.for_each(
+        ranges.size(), [&](std::size_t i) { partials.add_sites(branches, tree, ranges[i], likelihood.logs()); }, 1);
     return likelihood.sum();
 }
 
@@ -120,14 +134,14 @@ void Dependent<Real>::combine_node(std::span<const Real>, std::span<const Real>,
 
 template <class Real>
 void Dependent<Real>::add_sites(std::span<const Real>, const Dependent* all, std::size_t range) {
-    all->partials_->compute_sites(*all->likelihood_, *all->tree_, all->ranges_[range]);
+    all->partials_->add_sites(all->likelihood_->branches(), *all->tree_, all->ranges_[range], all->likelihood_->logs());
 }
 
 template <class Real>
 bool Dependent<Real>::prepare() {
-    machine_->for_each(tree_->branches(),
-                       [&](Piece part) { likelihood_->compute_branches(*tree_, {part.begin, part.end}); });
-    auto steps = likelihood_->plan(*tree_, order_->nodes);
+    Branches<Real>& branches = likelihood_->branches();
+    compute_branches(branches, *tree_, *machine_);
+    auto steps = branches.plan(*tree_, order_->nodes);
     if (steps == steps_) return true;
     steps_ = std::move(steps);
     partials_->note(steps_);
@@ -135,8 +149,8 @@ bool Dependent<Real>::prepare() {
     for (const auto& [node, rescaled] : steps_) {
         const auto [a, b] = tree_->children(node);
         for (const Range& range : ranges_)
-            tasks_.push_back({likelihood_->child(*tree_, a, partials_->of(a, range), range),
-                              likelihood_->child(*tree_, b, partials_->of(b, range), range),
+            tasks_.push_back({branches.child(*tree_, a, partials_->of(a, range), range),
+                              branches.child(*tree_, b, partials_->of(b, range), range),
                               rescaled ? partials_->exponents(node, range) : std::span<std::int32_t>{}});
     }
     return false;
@@ -173,6 +187,7 @@ double Dependent<Real>::replay() {
 #define PENSTOCK_FOR(Real)                                                                                       \
     template double hand(Likelihood<Real>&, const Tree&, const Order&, Team&, std::size_t, double&);             \
     template double tagged(Likelihood<Real>&, const Tree&, const Order&, Machine&, std::size_t);                 \
+    template double automatic(Likelihood<Real>&, const Tree&, const Order&, Machine&);                           \
     template double loops(Likelihood<Real>&, Partials<Real>&, const Tree&, const Order&, Machine&, std::size_t); \
     template class Dependent<Real>
 PENSTOCK_FOR(float);

@@ -23,10 +23,30 @@ template <class Real>
 double hand(Likelihood<Real>& likelihood, const Tree& tree, const Order& order, Team& team, std::size_t evaluations,
             double& found);
 
-/// Two loops of tasks, over the branches and over ranges of patterns, which go through the whole tree: of about
-/// `wanted` patterns, or sized by the runtime while it runs.
+/// Tasks over ranges of patterns, each through the whole tree, dealt out: as many for each worker, the caller too.
 template <class Real>
 double tagged(Likelihood<Real>& likelihood, const Tree& tree, const Order& order, Machine& machine, std::size_t wanted);
+
+/// The same in ranges that the runtime sizes while it runs, for whoever is free.
+template <class Real>
+double automatic(Likelihood<Real>& likelihood, const Tree& tree, const Order& order, Machine& machine);
+
+/// Calls body(range) for each, dealt out in equal numbers to the targets and the caller, and waits for all.
+template <class Body>
+void deal(Machine& machine, std::span<const Range> ranges, Body& body) {
+    const auto targets = static_cast<std::size_t>(machine.targets()), workers = targets + 1;
+    std::size_t next = 0;
+    for (std::size_t target = 0; target < targets; ++target)
+        for (const std::size_t end = (target + 1) * ranges.size() / workers; next < end; ++next)
+            machine.on(static_cast<int>(target)).call([&body, range = ranges[next]] { body(range); });
+    try {
+        for (; next < ranges.size(); ++next) body(ranges[next]);
+    } catch (...) {
+        machine.barrier();
+        throw;
+    }
+    machine.barrier();
+}
 
 /// PBPI's form: at each node three loops over ranges of patterns with a barrier behind each (what comes over the branch
 /// of one child; times what comes over that of the other; rescaling), a tagged call for each range.

@@ -160,13 +160,14 @@ TEST(Likelihoods, do_not_underflow_on_trees_of_thousands) {
     Likelihood<double> once(few_patterns, 4);
     once.set_model(each.model);
     const double as_is = once.evaluate(shorter);
-    Partials<double> partials(once, 1);
+    Partials<double> partials(once.branches(), 1);
     const Order order(shorter);
-    auto steps = once.plan(shorter, order.nodes);
+    once.branches().compute(shorter);
+    auto steps = once.branches().plan(shorter, order.nodes);
     for (Step& step : steps) step.rescaled = true;
     partials.note(steps);
-    partials.compute(once, shorter, steps, {0, once.blocks()});
-    partials.compute_sites(once, shorter, {0, once.blocks()});
+    partials.compute(once.branches(), shorter, steps, {0, once.blocks()});
+    partials.add_sites(once.branches(), shorter, {0, once.blocks()}, once.logs());
     EXPECT_NEAR(once.sum() / as_is, 1, 1e-15);
 }
 
@@ -199,9 +200,10 @@ void expect_the_same_bits_from_every_way(std::size_t categories) {
             << what << " in tasks of " << wanted << " on " << targets << " targets";
         EXPECT_TRUE(std::ranges::equal(likelihood.site_logs(), sites)) << what;
     };
-    Partials<Real> partials(likelihood, 1);
+    Partials<Real> partials(likelihood.branches(), 1);
     for (const int targets : {0, 1, 3}) {
         Machine machine{{.targets = targets}};
+        check(automatic(likelihood, each.tree, order, machine), "automatic", 0, targets);
         for (const std::size_t wanted : {0u, 1u, 16u, 100u, 100'000u}) {
             check(tagged(likelihood, each.tree, order, machine, wanted), "tagged", wanted, targets);
             check(loops(likelihood, partials, each.tree, order, machine, wanted), "loops", wanted, targets);
@@ -240,7 +242,7 @@ TEST(Likelihoods, of_a_recording_follow_changes_of_lengths_and_of_what_is_rescal
     Likelihood<double> likelihood(patterns, 2), alone(patterns, 2);
     likelihood.set_model(each.model);
     alone.set_model(each.model);
-    Partials<double> partials(likelihood, 1);
+    Partials<double> partials(likelihood.branches(), 1);
     Machine machine{{.targets = 1}};
     Dependent<double> dependent(likelihood, partials, each.tree, order, machine, 16);
     for (int i = 0; i < 20; ++i) {
@@ -252,18 +254,18 @@ TEST(Likelihoods, of_a_recording_follow_changes_of_lengths_and_of_what_is_rescal
 
 TEST(EqualRanges, cover_all_blocks_in_a_multiple_of_the_workers) {
     for (const std::size_t blocks : {1u, 2u, 7u, 64u})
-        for (const std::size_t wanted : {0u, 1u, 16u, 33u, 5000u})
-            for (const std::size_t workers : {1u, 2u, 3u}) {
-                const auto ranges = equal_ranges(blocks, wanted, workers);
-                std::size_t next = 0;
-                for (const Range& range : ranges) {
-                    EXPECT_EQ(range.begin, next);
-                    EXPECT_GT(range.end, range.begin);
-                    next = range.end;
-                }
-                EXPECT_EQ(next, blocks);
-                EXPECT_TRUE(ranges.size() == blocks || ranges.size() % workers == 0);
+    for (const std::size_t wanted : {0u, 1u, 16u, 33u, 5000u})
+        for (const std::size_t workers : {1u, 2u, 3u}) {
+            const auto ranges = equal_ranges(blocks, wanted, workers);
+            std::size_t next = 0;
+            for (const Range& range : ranges) {
+                EXPECT_EQ(range.begin, next);
+                EXPECT_GT(range.end, range.begin);
+                next = range.end;
             }
+            EXPECT_EQ(next, blocks);
+            EXPECT_TRUE(ranges.size() == blocks || ranges.size() % workers == 0);
+        }
 }
 
 }  // namespace
